@@ -1,9 +1,4 @@
-"""The package's docstrings as Markdown: sections of rows `name   what it is`, prose, formulas.
-
-A line at the left edge above an indented one names a section. Within a section, or by themselves, lines `name   text`
-(two blanks or more between) with deeper lines going on are rows; anything else is prose, and deeper lines of prose are
-literal.
-"""
+"""The package's docstrings, which are numpydoc, as Markdown."""
 
 from __future__ import annotations
 
@@ -12,9 +7,12 @@ import re
 import textwrap
 from collections.abc import Callable
 
-ROW = re.compile(r"(\S.*?)\s{2,}(\S.*)")
+from numpydoc.docscrape import NumpyDocString
+
 CODE = re.compile(r"(`+)(.+?)\1")
 SPECIAL = re.compile(r"([\\*_<>|\[\]$#~^])")
+ITEMS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns")
+PROSE = ("Notes", "References")
 Link = Callable[[str], str]
 
 
@@ -32,27 +30,29 @@ def inline(text: str, link: Link = plain) -> str:
     return "".join(out) + SPECIAL.sub(r"\\\1", text[at:])
 
 
-def _deeper(line: str) -> bool:
-    return line.startswith(" ")
-
-
-def _blocks(lines: list[str]) -> list[list[str]]:
-    """Runs of lines between blank ones."""
-    text = "\n".join(lines).strip("\n")
-    return [block.splitlines() for block in re.split(r"\n[ ]*\n", text)] if text else []
-
-
-def _rows(lines: list[str]) -> list[tuple[str, str]] | None:
-    """The rows (name, text) of a block, or None where it is prose."""
-    rows: list[tuple[str, str]] = []
-    for line in lines:
-        if _deeper(line) and rows:
-            rows[-1] = (rows[-1][0], f"{rows[-1][1]} {line.strip()}")
-        elif (found := ROW.fullmatch(line)) is not None:
-            rows.append((found.group(1), found.group(2)))
-        else:
-            return None
-    return rows
+def markdown(docstring: str | None, link: Link = plain) -> str:
+    """A docstring as Markdown."""
+    found = NumpyDocString(inspect.cleandoc(docstring or ""))
+    out = [*_prose(found["Summary"], link), "", *_prose(found["Extended Summary"], link), ""]
+    for title in ITEMS:
+        if found[title]:
+            out += [f"**{title}**", ""]
+            for name, kind, text in found[title]:
+                # what is returned or raised has a type, and no name
+                head = f"`{name or kind}`" + (f" ({inline(kind, link)})" if name and kind else "")
+                out += [head, f": {inline(' '.join(line.strip() for line in text), link)}", ""]
+    if found["See Also"]:
+        out += ["**See Also**", ""]
+        out += [
+            f"{link(name)}: {inline(' '.join(text), link)}" for names, text in found["See Also"] for name, _ in names
+        ]
+        out += [""]
+    for title in PROSE:
+        if found[title]:
+            out += [f"**{title}**", "", *_prose(found[title], link), ""]
+    if found["Examples"]:
+        out += ["**Examples**", "", "```pycon", *found["Examples"], "```", ""]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip("\n") + "\n"
 
 
 def _prose(lines: list[str], link: Link) -> list[str]:
@@ -60,7 +60,7 @@ def _prose(lines: list[str], link: Link) -> list[str]:
     out: list[str] = []
     literal: list[str] = []
     for line in [*lines, ""]:
-        if _deeper(line):
+        if line.startswith(" "):
             literal.append(line)
             continue
         if literal:
@@ -68,49 +68,3 @@ def _prose(lines: list[str], link: Link) -> list[str]:
             literal = []
         out.append(inline(line, link))
     return out
-
-
-def _content(lines: list[str], link: Link) -> list[str]:
-    out: list[str] = []
-    for block in _blocks(lines):
-        rows = _rows(block)
-        if rows is None:
-            out += [*_prose(block, link), ""]
-        else:
-            for name, text in rows:
-                out += [f"`{name}`", f": {inline(text, link)}", ""]
-    return out
-
-
-def _sections(block: list[str]) -> list[tuple[str | None, list[str]]]:
-    """A block as (title, lines): lines under a title are those that stand deeper."""
-    out: list[tuple[str | None, list[str]]] = []
-    for number, line in enumerate(block):
-        below = block[number + 1] if number + 1 < len(block) else ""
-        inside = bool(out) and out[-1][0] is not None
-        if not _deeper(line) and _deeper(below) and not ROW.fullmatch(line) and not line.endswith((":", ".", ",")):
-            out.append((line, []))
-        elif out and (_deeper(line) or not inside):
-            out[-1][1].append(line)
-        else:
-            out.append((None, [line]))
-    return out
-
-
-def markdown(docstring: str | None, link: Link = plain) -> str:
-    """A docstring as Markdown."""
-    out: list[str] = []
-    for block in _blocks(inspect.cleandoc(docstring or "").splitlines()):
-        for title, lines in _sections(block):
-            if title is not None:
-                out += [
-                    f"**{inline(title, link)}**",
-                    "",
-                    *_content(textwrap.dedent("\n".join(lines)).splitlines(), link),
-                ]
-            elif lines[0].startswith(("Source  ", "Sources  ")):
-                name, text = _rows(lines)[0]  # type: ignore[index]
-                out += [f"**{name}**", "", inline(text, link), ""]
-            else:
-                out += _content(lines, link)
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(out))

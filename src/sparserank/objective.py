@@ -23,33 +23,63 @@ from sparserank.weighting import Evaluation, Weighting
 class PairwiseObjective:
     """Weighted mean of a pairwise loss over all preferred pairs, as a function of the coefficients.
 
-    Conventions
-        f(w) = sum over pairs of v_p phi(margin of p), phi the loss, sum of v_p = 1. `pair_weights="pair"` gives v_p =
-        1/P; "query" gives every query with pairs of positive weight the same total. Pairs are weighted by
-        `query_weight`, by the `doc_weight` of their preferred document and by the loss's grade-pair weights, then
-        normalised. Coefficients belong to features divided by `scale`; X itself is never copied. Features that are
-        constant within every query have gradient exactly 0. Solvers see this object only, never X. `n_pairs` counts the
-        pairs whose query and preferred document have positive weight; `total_weight` is what sum-scaled strengths
-        (C_sum, gamma_scale="sum") refer to: the same number unless queries, documents or grade pairs are weighted.
-        Every result is a function of the arguments alone, to the last bit; one objective may serve several threads.
+    f(w) = sum over pairs of v_p phi(margin of p), phi the loss, sum of v_p = 1.
 
     Parameters
-        X              a RankingDataset, whose relevance, queries, document weights and names are then taken; or
-                       (n_docs, n_features) float32/float64 C-ordered array or CSR, rows grouped by query
-        relevance      (n_docs,) finite
-        query_ptr      (n_queries + 1,) int64
-        query_weight   (n_queries,) finite >= 0, e.g. 0/1 for a fold or counts for a bootstrap sample; default 1
-        doc_weight     (n_docs,) finite >= 0, a weight of every pair in which the document is the preferred one, e.g. 1
-                       over its propensity (0: it never is the preferred one, but can still be the other); default 1
-        scale          (n_features,) finite > 0 that features are divided by; default 1
-        knots          `Knots` of the features, in place of a scale: the coefficients, n_features of this object, are
-                       then those of each feature's linear part and bends, `width` of them for each
-        n_threads      threads of the pass; None for all cores. The results do not depend on it
-        feature_names  what messages call the features, default f1, f2, ...
+    ----------
+    X : RankingDataset, or float array or CSR matrix of shape (n_docs, n_features)
+        Of a RankingDataset, relevance, queries, document weights and names are taken too. Otherwise rows must be
+        grouped by query, and arrays C-ordered.
+    relevance : ndarray of shape (n_docs,), optional
+        Finite.
+    query_ptr : ndarray of shape (n_queries + 1,), optional
+        Offsets of the queries, int64.
+    loss : str or PairwiseLoss, default 'squared_hinge'
+        phi.
+    query_weight : ndarray of shape (n_queries,), optional
+        Finite >= 0, such as 0/1 for a fold or counts for a bootstrap sample; default 1.
+    doc_weight : ndarray of shape (n_docs,), optional
+        Finite >= 0, weight of every pair in which the document is the preferred one, such as 1 over its propensity;
+        default 1. With 0 a document is never the preferred one, but can still be the other.
+    pair_weights : {'pair', 'query'}, default 'pair'
+        v_p = 1/P, or the same total for every query with pairs of positive weight.
+    scale : ndarray of shape (n_features,), optional
+        What features are divided by, finite > 0; default 1.
+    knots : Knots or Straight, optional
+        Knots of the features, instead of a scale: the coefficients, n_features of this object, are then those of the
+        linear part and the bends of each feature, `width` of them for each.
+    n_threads : int, optional
+        Threads. Default: all cores. Results do not depend on it.
+    feature_names : sequence of str, optional
+        For messages, default f1, f2, ...
+    client : dask.distributed.Client, optional
+        Workers that read the shards of a store.
+
     Raises
-        DataError     no preferred pair has positive weight, or weights whose sum leaves the range of numbers; on first
-                      use, a feature whose deviations within queries lie outside 1e-100 ... 1e100, or drown in its
-                      offset
+    ------
+    DataError
+        No preferred pair has positive weight, or the sum of weights leaves the range of numbers. On first use: a
+        feature whose deviations within queries lie outside 1e-100 to 1e100, or are lost beside its offset.
+
+    Notes
+    -----
+    Pairs are weighted by `query_weight`, by the `doc_weight` of their preferred document and by the grade-pair weights
+    of the loss, then normalised. Coefficients belong to features divided by `scale`; X itself is never copied. Features
+    that are constant within every query have gradient exactly 0. Solvers see this object only, never X. `n_pairs`
+    counts the pairs whose query and preferred document have positive weight; `total_weight` is the reference of
+    sum-scaled strengths (C_sum, gamma_scale="sum"), the same number unless queries, documents or grade pairs are
+    weighted. Every result is a function of the arguments alone, to the last bit; one objective may serve several
+    threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparserank as sr
+    >>> from sparserank.solvers import PairwiseObjective
+    >>> data = sr.RankingDataset([[1.0], [3.0]], [0, 1], ["a", "a"])
+    >>> objective = PairwiseObjective(data, scale=np.array([2.0]))
+    >>> objective.n_pairs, objective.value_and_gradient(np.array([0.5]))[0]  # one pair, margin 0.5
+    (1, 0.25)
     """
 
     def __init__(

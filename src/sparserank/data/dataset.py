@@ -37,34 +37,55 @@ def _frozen(array: np.ndarray) -> np.ndarray:
 class RankingDataset:
     """Query-document features with relevance, grouped by query.
 
-    Conventions
-        Rows of query `q` are `query_ptr[q]:query_ptr[q + 1]`. The constructor takes rows in any order: queries
-        keep the order of their first row, documents keep their order within the query. X, relevance, qid, docid and the
-        other arrays are in this order of the data set, so what you compute from X is too. Scores that go with a data
-        set are in the order of the input: `evaluate` and `write_run` take them so, `RankingModel.score_dataset` gives
-        them so. `row_index` holds the input position of each row; `to_input_order` and `from_input_order` translate.
-        Both orders are the same unless a query's rows were scattered. The input of a store's data set is the store,
-        whose rows are together already. Arrays are read-only views; nothing is copied when the rows are already
-        grouped.
+    Rows may come in any order. Queries keep the order of their first row, documents their order within the query.
 
     Parameters
-        X               (n_docs, n_features) float32/float64 array, anything array-like, or a SciPy sparse matrix (kept
-                        as CSR)
-        relevance       (n_docs,) finite numbers; integer grades or reals
-        qid             (n_docs,) ints or strings, any order; None means a frame's column qid, or else one query
-        docid           (n_docs,) strings, optional
-        feature_names   n_features unique strings, optional (default those of a frame, else f1, f2, ...)
-        doc_weight      (n_docs,) numbers >= 0, optional: weight of every pair in which the document is the preferred
-                        one, e.g. 1 over the propensity of its click (Joachims et al. 2017); 0: never the preferred one
-        fill_values     (n_features,) numbers, optional: what a missing value of each feature (NaN, infinity, 1.797e308)
-                        becomes, here and in models that are trained on these data; NaN: a missing value is refused.
-                        `read_data` and rankers learn them (missing=)
-        keep_missing    missing values stay NaN: for models alone, which know what they become
-        filled          (n_docs, n_features) bool, optional: values of dense X that were missing, and are filled in; by
-                        default those that fill_values replaced
+    ----------
+    X : array_like or SciPy sparse matrix of shape (n_docs, n_features)
+        Features, float32 or float64. A sparse matrix is kept as CSR.
+    relevance : array_like of shape (n_docs,)
+        Integer grades or finite real numbers; the larger, the more relevant.
+    qid : array_like of shape (n_docs,), optional
+        Query ids, integers or strings. Default: column `qid` of a frame, else all rows are one query.
+    docid : array_like of shape (n_docs,), optional
+        Document ids, strings.
+    feature_names : sequence of str, optional
+        Unique names. Default: those of a frame, else f1, f2, ...
+    comment : array_like of shape (n_docs,), optional
+        Comments of ranking text, kept for `write_letor`.
+    doc_weight : array_like of shape (n_docs,), optional
+        Weight >= 0 of every pair in which the document is the preferred one, for example 1 over the propensity of its
+        click (Joachims et al. 2017). With weight 0 a document is never the preferred one.
+    fill_values : array_like of shape (n_features,), optional
+        What a missing value of each feature (NaN, infinity, 1.797e308) becomes, here and in models trained on these
+        data. NaN: a missing value is refused. `read_data` and the rankers learn these values (`missing=`).
+    keep_missing : bool, default False
+        Keep missing values as NaN. Only models that know what they become can use such data.
+    filled : bool array of shape (n_docs, n_features), optional
+        Values of dense X that were missing and are filled in. Default: those that `fill_values` replaced.
+
     Raises
-        DataError       shapes disagree, relevance not finite, X not numeric, not finite or not a valid sparse matrix,
-                        a query id missing, names repeated or not writable as UTF-8; rows are counted from 0
+    ------
+    DataError
+        Shapes disagree; relevance is not finite; X is not numeric, not finite or not a valid sparse matrix; a query id
+        is missing; names are repeated or cannot be written as UTF-8. Rows are counted from 0.
+
+    Notes
+    -----
+    Rows of query `q` are `query_ptr[q]:query_ptr[q + 1]`. X, relevance, qid, docid and the other arrays are in the
+    order of the data set, and so is what you compute from X. Scores that go with a data set are in the order of the
+    *input*: `evaluate` and `write_run` take them so, `RankingModel.score_dataset` returns them so. The two orders are
+    the same unless the rows of a query were scattered. `row_index` holds the input position of each row;
+    `to_input_order` and `from_input_order` translate. The input of a stored data set is the store itself. Arrays are
+    read-only views; nothing is copied when the rows are grouped already.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> X = [[3.0, 0.1], [1.0, 0.5], [2.0, 0.9], [4.0, 0.2]]
+    >>> data = sr.RankingDataset(X, relevance=[2, 0, 1, 0], qid=["a", "a", "b", "b"], feature_names=["bm25", "age"])
+    >>> data.n_queries, data.n_features, data.query_ptr.tolist()
+    (2, 2, [0, 2, 4])
     """
 
     X: Features

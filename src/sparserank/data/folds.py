@@ -8,10 +8,33 @@ from sparserank.errors import DataError
 
 
 def query_folds(n_queries: int, n_folds: int = 5, random_state: int = 0) -> np.ndarray:
-    """(n_queries,) fold number of each query, 0..n_folds - 1, sizes equal to within one.
+    """Assign queries to folds at random.
+
+    Parameters
+    ----------
+    n_queries : int
+        Number of queries.
+    n_folds : int, default 5
+        Number of folds, at least 2.
+    random_state : int, default 0
+        Seed.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,)
+        Fold of each query, 0 to n_folds - 1; sizes differ by at most one.
 
     Raises
-        DataError   fewer queries than folds, or fewer than two folds
+    ------
+    DataError
+        Fewer queries than folds, or fewer than two folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparserank as sr
+    >>> np.bincount(sr.query_folds(10, 3)).tolist()
+    [4, 3, 3]
     """
     if n_folds < 2:
         raise DataError(f"n_folds must be at least 2; got {n_folds}.")

@@ -16,13 +16,35 @@ from sparserank.quoting import brief
 
 
 def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True) -> RankingDataset:
-    """Several data sets of equal feature count as one.
+    """Several data sets with the same features as one.
 
-    A query id in two of them becomes one query; with join_queries=False queries stay apart, under ids such as '1:17'
-    (the number of the data set, then the id) when an id occurs twice. Missing values must have become the same in all.
+    Parameters
+    ----------
+    datasets : sequence of RankingDataset
+        At least one. Missing values must have become the same in all of them.
+    join_queries : bool, default True
+        Whether a query id that occurs in two data sets is one query. If not, ids that occur twice are written like
+        '1:17': the number of the data set, then the id.
+
+    Returns
+    -------
+    RankingDataset
+        The documents of all data sets.
 
     Raises
-        DataError   feature counts differ
+    ------
+    DataError
+        Feature counts differ.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> monday = sr.RankingDataset([[3.0], [1.0]], [1, 0], ["a", "a"])
+    >>> tuesday = sr.RankingDataset([[2.0], [5.0]], [0, 1], ["a", "a"])
+    >>> sr.concatenate([monday, tuesday]).n_queries
+    1
+    >>> sr.concatenate([monday, tuesday], join_queries=False).n_queries
+    2
     """
     refuse_other_filling(datasets)
     counts = {d.n_features for d in datasets}

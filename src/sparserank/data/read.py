@@ -85,15 +85,35 @@ def _rows(paths: Sequence[str | os.PathLike], kind: str, reading: Reading, like:
 
 
 def read_data(source: Any, **options: Any) -> RankingDataset:
-    """Files or a frame as one data set.
+    """Read files or a frame as one data set.
 
     Parameters
-        source    a path or several of one kind (LETOR text, Parquet, CSV, Arrow, a folder of Parquet files), or a
-                  frame: pandas, polars, Arrow, whatever gives an Arrow stream
-        options   fields of `Reading`: label, qid, docid, feature_columns, missing, unjudged, ...
+    ----------
+    source : path, list of paths, or frame
+        Files of one kind (LETOR text, Parquet, CSV, Arrow, a folder of Parquet files), or a frame: pandas, polars,
+        Arrow or anything else that offers an Arrow stream.
+    **options
+        Fields of `Reading`: label, qid, docid, feature_columns, missing, unjudged, ...
+
+    Returns
+    -------
+    RankingDataset
+        All rows, grouped by query.
+
     Raises
-        DataFormatError   names file and line, or row and column, and what was expected
-        DataError         options that do not exist, or do not fit the data
+    ------
+    DataFormatError
+        A malformed file; the message names file and line, or row and column, and what was expected.
+    DataError
+        An option that does not exist, or does not fit the data.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import sparserank as sr
+    >>> log = pd.DataFrame({"query": [1, 1, 2, 2], "grade": [1, 0, 0, 1], "bm25": [7.0, 3.0, 2.0, 9.0]})
+    >>> sr.read_data(log, label="grade", qid="query").feature_names
+    ('bm25',)
     """
     reading = with_options(Reading(), options)
     if is_frame(source):

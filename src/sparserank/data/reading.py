@@ -20,22 +20,48 @@ UNJUDGED = -1.0  # the label of a row that nobody judged
 
 @dataclass(frozen=True)
 class Reading:
-    """How files are read; fields that a kind of file does not have are not looked at.
+    """How files and frames are read; fields that a kind of file does not have are ignored.
 
-    Text
-        n_features, index_base, sparse       as in `read_letor`
-    Tables (Parquet, CSV, Arrow, frames)
-        label, qid        names of columns (default 'label' and 'qid')
-        docid             name of the column of document ids, of any kind (default a text column 'docno', 'docid' or
-                          'doc_id')
-        feature_columns   names of the features, in order (default: every other column)
-        ignore_columns    names of columns that are left out
-        doc_weight        name of the column of weights, or None
-    All
-        missing, unjudged, feature_names, dtype, n_threads   as in `read_letor`
-        labelled          False: labels of tables are not read, and tables without are taken; every label is 0
-        grouped           False: tables without query ids are taken; all rows are one query
-        featureless       True: of tables no feature is read, where only labels are needed
+    Parameters
+    ----------
+    n_features : int, optional
+        Of ranking text, as in `read_letor`.
+    missing : str, float or mapping, optional
+        What missing values become, as in `read_letor`.
+    index_base : {1, 0}, default 1
+        Of ranking text: number of the first feature.
+    unjudged : {'error', 'drop', 'zero'}, default 'error'
+        What a label of -1 means, as in `read_letor`.
+    feature_names : path or sequence of str, optional
+        Names, or a file with one name per line.
+    sparse : bool, optional
+        Of ranking text: CSR or dense. Default: whichever is smaller.
+    dtype : dtype, optional
+        float64 or float32.
+    n_threads : int, optional
+        Parsing threads. Default: the number of cores.
+    label, qid : str, optional
+        Of tables: the columns of labels and query ids, by default 'label' and 'qid'.
+    feature_columns : sequence of str, optional
+        Of tables: the features, in this order. Default: every other column.
+    ignore_columns : sequence of str, optional
+        Of tables: columns that are left out.
+    doc_weight : str, optional
+        Of tables: the column of document weights.
+    labelled : bool, default True
+        False: labels of tables are not read, tables without labels are accepted, and every label is 0.
+    grouped : bool, default True
+        False: tables without query ids are accepted, and all rows are one query.
+    featureless : bool, default False
+        True: no feature of a table is read, where only labels are needed.
+    docid : str, optional
+        Of tables: the column of document ids, of any type. Default: a text column 'docno', 'docid' or 'doc_id'.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> sr.Reading(label="grade", qid="query", ignore_columns=("date",)).label
+    'grade'
     """
 
     n_features: int | None = None

@@ -12,7 +12,25 @@ from sparserank.errors import DataError
 
 @dataclass(frozen=True)
 class SyntheticRanking:
-    """A data set and its truth: `support` are the features that made the grades, `coef` their weights."""
+    """A generated data set and its truth.
+
+    Attributes
+    ----------
+    data : RankingDataset
+        The documents.
+    support : ndarray of int
+        The features that made the grades.
+    coef : ndarray
+        Their weights.
+    redundant : ndarray of int
+        Features that copy one of them.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> sr.datasets.make_ranking(10, 5, 6, n_informative=2, n_redundant=1).support.shape
+    (2,)
+    """
 
     data: RankingDataset
     support: np.ndarray
@@ -34,18 +52,47 @@ def make_ranking(
 ) -> SyntheticRanking:
     """Documents whose grades come from a sparse linear score plus noise, cut at quantiles.
 
+    Feature names tell the role: signal_, copy_, noise_.
+
     Parameters
-        docs_per_query  one length, or (shortest, longest) for uneven lists
-        n_informative   features with a weight: sizes 1 down to 0.5, signs alternating
-        n_redundant     features that copy an informative one with correlation 0.9
-        n_grades        relevance 0..n_grades - 1; by default higher grades are rarer (shares 2^-1, 2^-2, ...)
-        grade_shares    share of each grade, lowest first, instead
-        noise           standard deviation of the score noise relative to that of the clean score
-        query_spread    standard deviation of a per-query shift of every feature, which no ranker can use
+    ----------
+    n_queries : int, default 100
+        Queries.
+    docs_per_query : int or (int, int), default (10, 40)
+        Documents of each, or (shortest, longest).
+    n_features : int, default 50
+        Features.
+    n_informative : int, default 5
+        Features with a weight: sizes 1 down to 0.5, signs alternating.
+    n_redundant : int, default 5
+        Features that copy an informative one with correlation 0.9.
+    n_grades : int, default 3
+        Relevance 0 to n_grades - 1; higher grades are rarer (shares 2^-1, 2^-2, ...).
+    grade_shares : tuple of float, optional
+        Share of each grade, lowest first, instead.
+    noise : float, default 0.1
+        Standard deviation of the noise of the score, relative to that of the clean score.
+    query_spread : float, default 1.0
+        Standard deviation of a shift of every feature per query, which no ranker can use.
+    random_state : int, default 0
+        Seed.
+
     Returns
-        SyntheticRanking; feature names tell the role: signal_, copy_, noise_
+    -------
+    SyntheticRanking
+        Data and truth.
+
     Raises
-        DataError       counts that do not fit together
+    ------
+    DataError
+        Counts that do not fit together.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> problem = sr.datasets.make_ranking(20, 5, 6, n_informative=2, n_redundant=1)
+    >>> problem.data.n_docs, [problem.data.feature_names[j].split("_")[0] for j in problem.support]
+    (100, ['signal', 'signal'])
     """
     if n_informative < 1 or n_informative + n_redundant > n_features or n_queries < 1 or n_grades < 2:
         raise DataError(
@@ -93,20 +140,48 @@ def make_curved_ranking(
     noise: float = 0.5,
     random_state: int = 0,
 ) -> SyntheticRanking:
-    """Documents whose grades come from an additive score of curved features: half of them rise and saturate, or fall,
-    the others have a hump.
+    """Documents whose grades come from an additive score of curved features.
 
-    Features are heavy-tailed: exponentials of normals of spread 1 (`n_features` names tell the role: rise_, fall_,
-    hump_, noise_), each shifted by query on the scale of the normal. Of the normal z beneath a feature, rise is tanh(2
-    (z - c)), fall its negative, hump 2 exp(-2 (z - c)^2) - 1, c drawn from -0.5 .. 0.5; each has the same spread.
-    Grades 0..4 are rarer the higher (shares 1/2, 1/4, 1/8, 1/16, 1/16).
+    Half of the curved features rise and saturate, or fall; the others have a hump. Feature names tell the role: rise_,
+    fall_, hump_, noise_.
 
     Parameters
-        noise   standard deviation of the score's noise relative to that of the clean score
+    ----------
+    n_queries : int, default 500
+        Queries.
+    docs_per_query : int, default 20
+        Documents of each.
+    n_features : int, default 100
+        Features.
+    n_curved : int, default 10
+        Features that matter.
+    noise : float, default 0.5
+        Standard deviation of the noise of the score, relative to that of the clean score.
+    random_state : int, default 0
+        Seed.
+
     Returns
-        SyntheticRanking; coef holds the sign of rise and fall, and 1 of a hump
+    -------
+    SyntheticRanking
+        coef holds the sign of rise and fall, and 1 of a hump.
+
     Raises
-        DataError   counts that do not fit together
+    ------
+    DataError
+        Counts that do not fit together.
+
+    Notes
+    -----
+    Features are heavy-tailed: exponentials of normals of standard deviation 1, each shifted by query on the scale of
+    the normal. Of the normal z of a feature, rise is tanh(2 (z - c)), fall its negative, hump 2 exp(-2 (z - c)^2) - 1,
+    with c drawn from -0.5 to 0.5; each has the same spread. Grades 0 to 4 are rarer the higher (shares 1/2, 1/4, 1/8,
+    1/16, 1/16).
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> sr.datasets.make_curved_ranking(20, 5, n_features=12, n_curved=4).data.X.shape
+    (100, 12)
     """
     if not 1 <= n_curved <= n_features or n_queries < 1 or docs_per_query < 2:
         raise DataError(

@@ -92,14 +92,35 @@ def _is_word(name: str) -> bool:
 
 
 def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike, tag: str = "sparserank") -> None:
-    """TREC run, `qid Q0 docno rank score tag`, ranked by descending score (row order among equals).
+    """Write scores as a TREC run, `qid Q0 docno rank score tag`.
 
     Parameters
-        tag      name of the run, one word
-        scores   (n_docs,) in the order of the rows that the data set was made of, as `RankingModel.score_dataset` gives
-                 them
+    ----------
+    data : RankingDataset
+        The documents.
+    scores : array_like of shape (n_docs,)
+        In the order of the rows from which the data set was made, as `RankingModel.score_dataset` returns them.
+    path : path
+        The file. Documents of a query are in descending order of score, equal scores in the order of their rows.
+    tag : str, default 'sparserank'
+        Name of the run, one word.
+
     Raises
-        DataError   another number of scores, scores that are not finite, ids that the file cannot hold
+    ------
+    DataError
+        The number of scores differs, scores are not finite, or the file cannot hold an id.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import sparserank as sr
+    >>> file = Path(tempfile.mkdtemp(), "new.run")
+    >>> data = sr.RankingDataset([[1.0], [4.0]], [0, 1], ["q1", "q1"], docid=["d1", "d2"])
+    >>> sr.write_run(data, [0.1, 0.4], file, tag="bm25")
+    >>> print(file.read_text(), end="")
+    q1 Q0 d2 1 0.4 bm25
+    q1 Q0 d1 2 0.1 bm25
     """
     ids = _checked_ids(data)
     if not _is_word(tag):
@@ -116,7 +137,30 @@ def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike,
 
 
 def write_qrels(data: RankingDataset, path: str | os.PathLike) -> None:
-    """TREC judgments, `qid 0 docno rel`."""
+    r"""Write relevance as TREC judgments, `qid 0 docno rel`.
+
+    Parameters
+    ----------
+    data : RankingDataset
+        The documents; their relevance must be integers.
+    path : path
+        The file.
+
+    Raises
+    ------
+    DataError
+        Relevance is not integer, or the file cannot hold an id.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import sparserank as sr
+    >>> file = Path(tempfile.mkdtemp(), "test.qrels")
+    >>> sr.write_qrels(sr.RankingDataset([[1.0], [4.0]], [0, 1], ["q1", "q1"], docid=["d1", "d2"]), file)
+    >>> file.read_text()
+    'q1 0 d1 0\nq1 0 d2 1\n'
+    """
     ids = _checked_ids(data)
     with atomic_write(path) as out:
         for i in range(data.n_docs):
@@ -125,19 +169,63 @@ def write_qrels(data: RankingDataset, path: str | os.PathLike) -> None:
 
 
 def read_run(path: str | os.PathLike) -> Run:
-    """A TREC run.
+    r"""Read a TREC run, `qid Q0 docno rank score tag`.
+
+    Parameters
+    ----------
+    path : path
+        The file; gzip is recognised by content.
+
+    Returns
+    -------
+    Run
+        Scores by query and document, for `evaluate`.
 
     Raises
-        DataFormatError   names file and line; both lines where a document stands twice for a query
+    ------
+    DataFormatError
+        A malformed line; the message names file and line, or both lines where a document occurs twice for a query.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import sparserank as sr
+    >>> run, qrels = Path(tempfile.mkdtemp(), "a.run"), Path(tempfile.mkdtemp(), "a.qrels")
+    >>> _ = run.write_text("q1 Q0 d1 1 0.9 x\nq1 Q0 d2 2 0.4 x\n"), qrels.write_text("q1 0 d1 0\nq1 0 d2 1\n")
+    >>> sr.evaluate(sr.read_run(run), sr.read_qrels(qrels), "map")
+    {'trec:map': 0.5}
     """
     return Run(_read_trec(path, RUN, number_at=4))
 
 
 def read_qrels(path: str | os.PathLike) -> Qrels:
-    """TREC judgments.
+    r"""Read TREC judgments, `qid 0 docno rel`.
+
+    Parameters
+    ----------
+    path : path
+        The file; gzip is recognised by content.
+
+    Returns
+    -------
+    Qrels
+        Relevance by query and document, for `evaluate`.
 
     Raises
-        DataFormatError   names file and line; both lines where a document stands twice for a query
+    ------
+    DataFormatError
+        A malformed line; the message names file and line, or both lines where a document occurs twice for a query.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import sparserank as sr
+    >>> file = Path(tempfile.mkdtemp(), "test.qrels")
+    >>> _ = file.write_text("q1 0 d1 0\nq1 0 d2 1\n")
+    >>> type(sr.read_qrels(file)).__name__
+    'Qrels'
     """
     found = Qrels(_read_trec(path, QRELS, number_at=3))
     if not found:

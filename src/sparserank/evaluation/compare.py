@@ -27,10 +27,21 @@ DEFAULT_METRICS = ("ndcg@10", "map")
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Per-query values of several systems; `rows` is the tidy table.
+    """Values of each query for several systems; what `compare_systems` returns.
 
-    values    {system: {metric: (n_queries,)}}
-    baseline  the system that the others are tested against
+    Parameters
+    ----------
+    values : dict of str to dict of str to ndarray of shape (n_queries,)
+        {system: {metric: values}}.
+    baseline : str
+        The system with which the others are compared.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> found = sr.compare_systems({"now": [1, 2], "new": [2, 1]}, [1, 0], "map", qid=["a", "a"])
+    >>> [row["system"] for row in found.rows()]
+    ['now', 'new']
     """
 
     values: dict[str, dict[str, np.ndarray]]
@@ -61,8 +72,22 @@ class Comparison:
 
 
 class Evaluation(dict[str, float]):
-    """{metric name: mean}; per_query holds {metric name: (n_queries,) values}. Means leave out queries for which a
-    metric gives NaN."""
+    """Means of metrics, a dictionary {metric name: mean}; what `evaluate` returns.
+
+    Means leave out queries for which a metric gives NaN.
+
+    Parameters
+    ----------
+    per_query : mapping of str to ndarray of shape (n_queries,)
+        {metric name: values}.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> found = sr.evaluate([0.9, 0.2, 0.1, 0.4], [1, 0, 1, 0], "map", qid=["q", "q", "r", "r"])
+    >>> found["map"], found.per_query["map"].tolist()
+    (0.75, [1.0, 0.5])
+    """
 
     def __init__(self, per_query: Mapping[str, np.ndarray]) -> None:
         super().__init__({name: mean_of(values) for name, values in per_query.items()})
@@ -79,28 +104,47 @@ def evaluate(
     docid: Any = None,
     convention: str | Convention | None = None,
 ) -> Evaluation:
-    """Ranking metrics of scores.
+    """Ranking metrics of the scores of one system.
 
     Parameters
-        scores      (n_docs,) an array, list or column, an object with `predict`, or a Run. Arrays are in the order of
-                    the rows of `data`, for a RankingDataset of the rows that it was made of (scores computed from
-                    data.X: data.to_input_order(scores)). Documents that a run does not rank count among the relevant
-                    ones, and nowhere else
-        data        judged documents: a path, a RankingDataset, a frame, (X, y, qid), or their relevance alone as an
-                    array with qid= the queries of its rows. Or Qrels, with runs alone: all queries of the judgments
-                    count, those that a run misses with 0
-        label, qid  names of a frame's columns (default 'label' and 'qid'); or qid (n_docs,) beside an array of
-                    relevance
-        docid       name of a frame's column of document ids, by which runs are read (default a text column 'docno',
-                    'docid' or 'doc_id'); or docid (n_docs,) beside an array of relevance
-        metrics     names or Metric objects
-        convention  'default', 'letor3', 'letor4', 'trec', 'xgboost', 'lightgbm'; None: 'default', with Qrels 'trec'; a
-                    prefix in a name wins
+    ----------
+    scores : array_like of shape (n_docs,), Run, or object with `predict`
+        Arrays are in the order of the rows of `data`; of a RankingDataset, in the order of the rows from which it was
+        made (for scores computed from data.X: data.to_input_order(scores)). Documents that a run does not rank count
+        among the relevant ones, and nowhere else.
+    data : path, RankingDataset, frame, (X, y, qid), array_like of shape (n_docs,), or Qrels
+        Judged documents, or their relevance alone with `qid` the queries of the rows. Qrels go with runs only: all
+        queries of the judgments count, those that a run misses with 0.
+    metrics : str, Metric or sequence of them, default ('ndcg@10', 'map')
+        What is computed.
+    label, qid : str or array_like, optional
+        Columns of a frame, by default 'label' and 'qid'; or qid of shape (n_docs,) with an array of relevance.
+    docid : str or array_like, optional
+        Column of document ids of a frame, by which runs are read, by default a text column 'docno', 'docid' or
+        'doc_id'; or of shape (n_docs,) with an array of relevance.
+    convention : {'default', 'letor3', 'letor4', 'trec', 'xgboost', 'lightgbm'}, optional
+        Definition of the metrics. Default: 'default', with Qrels 'trec'. A prefix in a name overrides it.
+
     Returns
-        Evaluation: {metric name: mean}, and the values of each query. Names say the convention: with
-        convention='letor4', 'ndcg@10' becomes 'letor4:ndcg@10'
+    -------
+    Evaluation
+        A dictionary {metric name: mean} that also holds the values of each query. Names state the convention: with
+        convention='letor4', 'ndcg@10' becomes 'letor4:ndcg@10'.
+
     Raises
-        DataError   unknown metric, scores of the wrong length or not finite; several systems
+    ------
+    DataError
+        An unknown metric, scores of the wrong length or not finite, or several systems.
+
+    See Also
+    --------
+    compare_systems : several systems, with paired tests.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> sr.evaluate([0.9, 0.2, 0.4], [0, 1, 0], "map", qid=["q", "q", "q"])
+    {'map': 0.3333333333333333}
     """
     if isinstance(scores, Mapping) and not isinstance(scores, Run | Qrels):
         raise DataError("several systems are compared by compare_systems.")
@@ -120,15 +164,41 @@ def compare_systems(
     docid: Any = None,
     convention: str | Convention | None = None,
 ) -> Comparison:
-    """Ranking metrics of several systems on the same documents.
+    """Ranking metrics of several systems on the same documents, with paired tests.
 
     Parameters
-        systems     {name: scores}; scores and all others as in `evaluate`
-        baseline    the one to test against; default the first
+    ----------
+    systems : mapping of str to scores
+        {name: scores}, scores as in `evaluate`.
+    data : path, RankingDataset, frame, (X, y, qid), array_like of shape (n_docs,), or Qrels
+        Judged documents, as in `evaluate`.
+    metrics : str, Metric or sequence of them, default ('ndcg@10', 'map')
+        What is computed.
+    baseline : str, optional
+        The system with which the others are compared. Default: the first.
+    label, qid, docid : str or array_like, optional
+        Columns of a frame, as in `evaluate`.
+    convention : str, optional
+        Definition of the metrics, as in `evaluate`.
+
     Returns
-        Comparison: means, intervals, paired tests against the baseline, Holm correction
+    -------
+    Comparison
+        Means, intervals and paired tests against the baseline, with Holm's correction for several tests.
+
     Raises
-        DataError   as `evaluate`; no system, or a baseline that is none of them
+    ------
+    DataError
+        As `evaluate`; no system, or an unknown baseline.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> y, qid = [1, 0, 0, 1, 1, 0], ["a", "a", "b", "b", "c", "c"]
+    >>> now, new = [1, 2, 1, 2, 1, 2], [2, 1, 1, 2, 2, 1]
+    >>> found = sr.compare_systems({"now": now, "new": new}, y, "map", qid=qid)
+    >>> found.baseline, found.values["new"]["map"].tolist()
+    ('now', [1.0, 1.0, 1.0])
     """
     if not isinstance(systems, Mapping) or isinstance(systems, Run) or not systems:
         raise DataError(f"compare_systems needs at least one system, as {{name: scores}}; got {brief(systems)}.")

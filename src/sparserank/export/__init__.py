@@ -46,34 +46,55 @@ def export(
     wide: bool = False,
     qid: str = QID,
 ) -> Files:
-    """The files of a model for an engine: {name: text, or bytes}.
+    """The files of a model for an engine.
 
     Parameters
-        to           one of ENGINES
-        name         of the model in the engine, and of its feature store or set
-        features     {our name of a feature: what it is in the engine}: for solr {class, params}, for elasticsearch and
-                     opensearch {params, template}, for vespa, lucene and sql an expression; vespa needs one of every
-                     selected feature
-        normalizers  solr, elasticsearch, opensearch: write the scaling as the engine's normalisers instead of folding
-                     it into the weights
-        offset       added to every score, where an engine refuses or clamps negative ones; 'auto': what keeps every
-                     training document above 0
-        sigmoid      scores through 1 / (1 + e^-x) instead: positive; in single precision equal above about 17, and 0
-                     below about -100
-        filled       the engine's own features give the values that the model takes for missing ones (vespa, sql, onnx
-                     and python say them; solr, elasticsearch, opensearch, ranklib and lucene, which take 0, are refused
-                     without this where another value was learned)
-        wide         onnx: one input X (n_docs, n_features) of all features of the training data in their order, instead
-                     of an input (n_docs, 1) of its name for each selected feature
-        qid          sql: the column that holds the query, where scores depend on the other documents of it
-    Notes
-        A value is missing where it is NULL, NaN, infinite, or from 1.79e308 on in size. The value that the model knows
-        takes its place; without one there is no score: python raises, sql gives NULL (order by score DESC NULLS LAST),
-        onnx, vespa and lucene give NaN. Only selected features are written. Scores are those of `predict`, but for the
-        intercept in solr, elasticsearch, opensearch and ranklib, which have none, and for the precision that engines
-        compute in (mostly float32).
+    ----------
+    model : RankingModel
+        The model.
+    to : str
+        One of ENGINES.
+    name : str, default 'sparserank'
+        Of the model in the engine, and of its feature store or set.
+    features : mapping, optional
+        {our name of a feature: what it is in the engine}: for solr {class, params}; for elasticsearch and opensearch
+        {params, template}; for vespa, lucene and sql an expression. vespa needs one of every selected feature.
+    normalizers : bool, default False
+        Of solr, elasticsearch, opensearch: write the scaling as the engine's normalisers instead of folding it into the
+        weights.
+    offset : float or 'auto', default 0.0
+        Added to every score, where an engine refuses or clamps negative ones. 'auto': what keeps every training
+        document above 0.
+    sigmoid : bool, default False
+        Scores through 1 / (1 + e^-x) instead: positive; in single precision equal above about 17, and 0 below about
+        -100.
+    filled : bool, default False
+        The engine's own features give the values that the model takes for missing ones. vespa, sql, onnx and python
+        express these values; solr, elasticsearch, opensearch, ranklib and lucene, which take 0, are refused without
+        this option where another value was learned.
+    wide : bool, default False
+        Of onnx: one input X (n_docs, n_features) of all features of the training data in their order, instead of an
+        input (n_docs, 1) of its name for each selected feature.
+    qid : str, default 'qid'
+        Of sql: the column of the query, where scores depend on the other documents of the query.
+
+    Returns
+    -------
+    dict
+        {file name: text, or bytes}.
+
     Raises
-        DataError   an unknown format; a model or an option that it cannot say, with the remedy
+    ------
+    DataError
+        An unknown format, or a model or an option that the format cannot express; the message has the remedy.
+
+    Notes
+    -----
+    A value is missing where it is NULL, NaN, infinite, or at least 1.79e308 in size. The value that the model knows
+    takes its place. Without one there is no score: python raises, sql gives NULL (order by score DESC NULLS LAST),
+    onnx, vespa and lucene give NaN. Only selected features are written. Scores are those of `predict`, except for the
+    intercept in solr, elasticsearch, opensearch and ranklib, which have none, and for the precision in which engines
+    compute (mostly float32).
     """
     if not isinstance(to, str) or to not in ENGINES:
         raise DataError(f"there is no export to {brief(str(to))}; known: {', '.join(ENGINES)}.")

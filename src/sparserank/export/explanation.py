@@ -69,10 +69,34 @@ class QueryExplanation:
 
 
 def explain_query(model: RankingModel, data: RankingDataset, query: Any) -> QueryExplanation:
-    """One query of the data, by its id.
+    """Explain the order of the documents of one query.
+
+    Parameters
+    ----------
+    model : RankingModel
+        The model.
+    data : RankingDataset
+        The documents.
+    query : str or int
+        Id of the query.
+
+    Returns
+    -------
+    QueryExplanation
+        What each feature adds to the score of each document.
 
     Raises
-        DataError   there is no such query; the model cannot score it
+    ------
+    DataError
+        There is no such query, or the model cannot score the data.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(40, 8, 6, n_informative=2, n_redundant=1).data
+    >>> model = sr.SparseRanker(k=2, penalty="mcp").fit(data.X, data.relevance, qid=data.qid).to_model()
+    >>> type(sr.explain_query(model, data, data.query_ids[0])).__name__
+    'QueryExplanation'
     """
     ids = [str(q) for q in data.query_ids.tolist()]
     if str(query) not in ids:

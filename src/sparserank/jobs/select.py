@@ -63,34 +63,58 @@ def select(
 ) -> SelectionResult:
     """Select the smallest ranking model that ranks as well as the best.
 
-    Fits a path of models for every penalty, estimates the quality of every size out of fold over the queries of train
-    and validation, chooses the smallest whose estimated loss against the best of all that were tried is within
-    `margin`, bounds what it and every other size loses, and compares it on test with the dense model and the best
-    single feature.
+    Fits a path of models for every penalty, estimates the quality of every size out of fold over the queries of `train`
+    and `valid`, and chooses the smallest model whose estimated loss against the best of all models tried is within
+    `margin`. The loss of every size has a simultaneous bound. On `test` the chosen model is compared with the dense
+    model and the best single feature.
 
     Parameters
-        train, valid, test   each a path or list of paths of ranking text, a RankingDataset, a pandas or polars frame,
-                             or (X, y, qid); train also X alone with `label` and `qid` the values of its rows. Features
-                             of valid and test are found by name where they have names; others are left out
-        label, qid           names of a frame's columns (default 'label', 'qid'); its other columns are features
-        penalties            names ('l1', 'mcp(gamma=2.0)', 'best_k': splicing, size by size), Penalty objects, or
-                             makers of paths by size (BestK, your own)
-        metric               metric of choice; `convention` as in `evaluate`
-        margin               largest estimated loss of the model that is taken, relative to the best, in [0, 1);
-                             `guarantee` (an option) asks for a bound on the loss instead
-        k, budget            the best model of at most k features, or of at most this total cost, instead
-        out                  directory to keep finished work in, and to write the results to; the same call goes on
-                             after a kill
-        n_threads            threads; None for all cores. Results do not depend on it
-        progress             called with (pieces done, pieces in all, the last one, seconds left or None)
-        options              feature_transform, feature_groups, costs, keep, drop, cv, missing, current, ...: each
-                             with its type, default and meaning in `SelectOptions` and in docs/options.md
+    ----------
+    train, valid, test : path, list of paths, RankingDataset, frame or (X, y, qid)
+        Judged documents. `train` may also be X alone with `label` and `qid` the values of its rows. Features of `valid`
+        and `test` are found by name where they have names; other columns are ignored.
+    label, qid : str or array_like, optional
+        Columns of a frame, by default 'label' and 'qid'; the other columns are features.
+    penalties : str, Penalty, SizedMaker, or sequence of them, default ('l1', 'log', 'mcp')
+        Names such as 'mcp(gamma=2.0)', 'best_k' (splicing, size by size), Penalty objects, or makers of paths by size
+        (BestK, your own).
+    metric : str or Metric, default 'ndcg@10'
+        The metric that decides.
+    margin : float, default 0.01
+        Largest estimated loss, relative to the best, in [0, 1). The option `guarantee` bounds the loss instead.
+    k, budget : int, float, optional
+        The best model of at most k features, or of at most this total cost, instead.
+    out : path, optional
+        Directory for finished work and results. After an interruption, the same call continues from there.
+    n_threads : int, optional
+        Threads. Default: all cores. Results do not depend on it.
+    progress : callable, optional
+        Called with (pieces done, pieces in all, the last piece, seconds left or None).
+    **options
+        feature_transform, feature_groups, costs, keep, drop, cv, missing, current, ...: type, default and meaning of
+        each in `SelectOptions` and in docs/options.md.
+
     Returns
-        SelectionResult: .model, .sentence, .table(), .sizes(), .report(path), .save(folder), .to_json()
+    -------
+    SelectionResult
+        .model, .headline, .table(), .sizes(), .plot(), .report(path), .save(folder), .to_json()
+
     Raises
-        ParameterError       names the parameter that is out of its range, or that there is not
-        DataError            data that cannot be used: no preferred pair, one query, ids in two parts, ...
-        RunDirectoryError    `out` cannot be used
+    ------
+    ParameterError
+        Names the parameter that is unknown or out of its range.
+    DataError
+        Data that cannot be used: no preferred pair, one query, ids in two parts, ...
+    RunDirectoryError
+        `out` cannot be used.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(40, 8, 10, n_informative=3, n_redundant=2).data
+    >>> result = sr.select(data, penalties="mcp", half_samples=0, rival="none", feature_transform="none")
+    >>> len(result.model.support) <= 10
+    True
     """
     given = {"label": label, "qid": qid, "penalties": penalties, "metric": metric, "margin": margin, "k": k}
     given |= {"budget": budget, "out": out, "n_threads": n_threads, "progress": progress, **options}

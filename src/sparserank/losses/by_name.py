@@ -19,11 +19,28 @@ LOSSES: dict[str, type[PairwiseLoss]] = {str(cls.name): cls for cls in (SquaredH
 
 
 def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
-    """The loss of a name as `loss_name` writes it ('squared_hinge', 'SquaredHinge(grade_pair_weights=...)'), or the
-    loss itself, somebody else's included.
+    """The loss of a name.
+
+    Parameters
+    ----------
+    given : str or PairwiseLoss
+        A name as `loss_name` writes it, or a loss, which is returned as it is.
+
+    Returns
+    -------
+    PairwiseLoss
+        The loss.
 
     Raises
-        ParameterError   it is neither
+    ------
+    ParameterError
+        Neither a name nor a loss.
+
+    Examples
+    --------
+    >>> from sparserank.losses import parse_loss
+    >>> parse_loss("modified_huber")
+    modified_huber
     """
     if isinstance(given, PairwiseLoss):
         return given
@@ -39,8 +56,25 @@ def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
 
 
 def loss_identity(loss: PairwiseLoss) -> str:
-    """A text that is the same in every process for equal losses, and differs where class, code of the class or
-    parameters differ; one that cannot be pickled is like no other."""
+    """A text that identifies a loss in every process.
+
+    Parameters
+    ----------
+    loss : PairwiseLoss
+        The loss.
+
+    Returns
+    -------
+    str
+        Equal for equal losses; different where the class, its code or the parameters differ. A loss that cannot be
+        pickled equals no other.
+
+    Examples
+    --------
+    >>> from sparserank.losses import SquaredHinge, loss_identity
+    >>> loss_identity(SquaredHinge()) == loss_identity(SquaredHinge())
+    True
+    """
     name, cls = loss_name(loss), type(loss)
     if name in LOSSES:
         return name

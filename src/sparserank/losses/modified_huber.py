@@ -13,17 +13,33 @@ from sparserank.losses.pairwise import PairwiseLoss
 
 @dataclass(frozen=True, repr=False)
 class ModifiedHuber(PairwiseLoss):
-    """Modified Huber over all preferred pairs of each query, without pairs.
+    """Modified Huber loss over all preferred pairs of each query, without forming pairs.
 
-    Definition: phi(m) = 0 for m >= 1, (1 - m)^2 for -1 <= m < 1, -4 m for m < -1. phi*(u) = u + u^2 / 4 for -4 <=
-    u <= 0.
+    phi(m) = 0 for m >= 1, (1 - m)^2 for -1 <= m < 1, -4 m for m < -1.
 
-    Conventions
-        As in PairwiseLoss. The generalised Hessian is that of the pairs with -1 <= m < 1.
-    Cost
-        O(n log n + n K) for K <= 12 grades or a table, O(n log n) with a Fenwick tree otherwise.
-    Source
-        Zhang (2004), of which RSRank's pairwise loss is the form without weights that depend on w.
+    Parameters
+    ----------
+    grade_pair_weights : array_like of shape (n_grades, n_grades), optional
+        Weight of a pair by the two grades; default 1.
+
+    Notes
+    -----
+    Conventions as in `PairwiseLoss`. The conjugate is phi*(u) = u + u^2 / 4 for -4 <= u <= 0; the generalised Hessian
+    is that of the pairs with -1 <= m < 1. Cost: O(n log n + n K) for K <= 12 grades or a table, otherwise O(n log n)
+    with a Fenwick tree.
+
+    References
+    ----------
+    Zhang (2004). RSRank's pairwise loss has this form, with weights that depend on w.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparserank as sr
+    >>> data = sr.RankingDataset([[1.0], [3.0]], [1, 0], ["a", "a"])
+    >>> objective = sr.solvers.PairwiseObjective(data, loss=sr.losses.ModifiedHuber())
+    >>> objective.value_and_gradient(np.array([1.0]))[0]  # one pair, margin -2
+    8.0
     """
 
     name: ClassVar[str | None] = "modified_huber"

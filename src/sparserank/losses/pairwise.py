@@ -14,37 +14,50 @@ from sparserank.losses.levels import RelevanceLevels, Table, checked_table, pair
 
 @dataclass(frozen=True)
 class PairwiseLoss:
-    """Weighted sum over all preferred pairs of each query of a convex function phi of the margin, without pairs.
+    """Weighted sum over all preferred pairs of each query of a convex function phi of the margin; the base of losses.
 
-    Definition: sum over queries q of weights[q] * sum over pairs (i, j) of t(y_i, y_j) doc_weight[i] phi(s_i - s_j)
+    sum over queries q of weights[q] * sum over pairs (i, j) of t(y_i, y_j) doc_weight[i] phi(s_i - s_j)
 
-    Conventions
-        scores (n_docs,) float64, finite; relevance (n_docs,) float64, any finite reals; query_ptr (n_queries + 1,);
-        weights (n_queries,) >= 0; doc_weight (n_docs,) >= 0 weighs a pair's preferred document, e.g. by its inverse
-        propensity; None for 1. Pair weights t come from `grade_pair_weights` (K, K), default 1.
-        Instances are immutable values: a table is kept as tuples of floats, and `parse_loss(repr(loss)) == loss` for
-        those in LOSSES.
-        Values are sums: whoever normalises divides once. A shift of the scores of a query changes nothing; equal
-        relevance makes no pair; equal scores count with margin 0.
+    Parameters
+    ----------
+    grade_pair_weights : array_like of shape (n_grades, n_grades), optional
+        t; default 1.
 
-    A loss gives
-        sweeps(levels)   two compiled functions of one query. doc_weight is None or (m,); order holds the documents by
-                         descending score, as a guess that the sweep corrects in place (it stays a permutation); work is
-                         (WORK_ROWS, > m and > n_levels) float64 scratch, C-ordered
-            sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work) -> (sum t phi, sum t phi'^2 / 4)
-            hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out): out = W Z
-        smoothness       Lipschitz constant of phi', for curvatures and the radius of safe screening
-        value_at_zero    phi(0): the weighted mean loss of w = 0
-        largest_scale    phi* is u + u^2 / 4 on its domain, which holds s phi' up to this s; None: phi* is another
-                         function
-        square_is_value  the two sums of `sweep` are one number, so that a certificate needs no scores
-        dual_sweep       if largest_scale is None, a compiled function of one query
-            dual_sweep(scores, levels, n_levels, table, doc_weight, order, s) -> sum t phi*(s phi'); order is a guess
-            here too
+    Attributes
+    ----------
+    sweeps(levels) : method
+        Two compiled functions of one query, sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work)
+        -> (sum t phi, sum t phi'^2 / 4) and hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
+        out = W Z. doc_weight is None or (m,); order holds the documents by descending score, as a guess that the sweep
+        corrects in place (it stays a permutation); work is (WORK_ROWS, > m and > n_levels) float64 scratch, C-ordered.
+    smoothness : float
+        Lipschitz constant of phi', for curvatures and the radius of safe screening.
+    value_at_zero : float
+        phi(0): the weighted mean loss of w = 0.
+    largest_scale : float or None
+        phi* is u + u^2 / 4 on its domain, which holds s phi' up to this s; None: phi* is another function.
+    square_is_value : bool
+        The two sums of `sweep` are one number, so that a certificate needs no scores.
+    dual_sweep : callable or None
+        If largest_scale is None, a compiled function of one query, dual_sweep(scores, levels, n_levels, table,
+        doc_weight, order, s) -> sum t phi*(s phi'); order is a guess here too.
+
     Raises
-        DataError   grade_pair_weights is no table of weights
-    Source
-        Documents weighted by propensity: Joachims, Swaminathan and Schnabel (2017).
+    ------
+    DataError
+        grade_pair_weights is not a table of weights.
+
+    Notes
+    -----
+    scores (n_docs,) float64, finite; relevance (n_docs,) float64, any finite reals; query_ptr (n_queries + 1,); weights
+    (n_queries,) >= 0; doc_weight (n_docs,) >= 0 weighs the preferred document of a pair, for example by its inverse
+    propensity; None for 1. Instances are immutable values: a table is kept as tuples of floats, and
+    `parse_loss(repr(loss)) == loss` for those in LOSSES. Values are sums: whoever normalises divides once. A shift of
+    the scores of a query changes nothing; equal relevance makes no pair; equal scores count with margin 0.
+
+    References
+    ----------
+    Documents weighted by propensity: Joachims, Swaminathan and Schnabel (2017).
     """
 
     grade_pair_weights: np.ndarray | Table | None = None
@@ -87,8 +100,25 @@ class PairwiseLoss:
 
 
 def loss_name(loss: PairwiseLoss) -> str:
-    """What a loss is called: 'squared_hinge', 'SquaredHinge(grade_pair_weights=[[0.0, ...], ...])'; parameters that are
-    no numbers, texts or arrays by their type."""
+    """The name of a loss.
+
+    Parameters
+    ----------
+    loss : PairwiseLoss
+        The loss.
+
+    Returns
+    -------
+    str
+        Such as 'squared_hinge' or 'SquaredHinge(grade_pair_weights=[[0.0, ...], ...])'; parameters that are not
+        numbers, texts or arrays appear as their type.
+
+    Examples
+    --------
+    >>> from sparserank.losses import SquaredHinge, loss_name
+    >>> loss_name(SquaredHinge())
+    'squared_hinge'
+    """
     shown = [f"{name}={_plain(value)!r}" for name, value in parameters_of(loss).items() if value is not None]
     own = vars(type(loss)).get("name")  # not that of a class that it is derived from
     if not shown and own is not None:

@@ -13,16 +13,32 @@ from sparserank.losses.pairwise import PairwiseLoss
 
 @dataclass(frozen=True, repr=False)
 class SquaredHinge(PairwiseLoss):
-    """Squared hinge over all preferred pairs of each query, without pairs.
+    """Squared hinge loss over all preferred pairs of each query, without forming pairs.
 
-    Definition: phi(m) = max(0, 1 - m)^2; a margin of exactly 1 is not active. phi*(u) = u + u^2 / 4 for u <= 0.
+    phi(m) = max(0, 1 - m)^2; a margin of exactly 1 is not active.
 
-    Conventions
-        As in PairwiseLoss.
-    Cost
-        O(n log n + n K) for K <= 12 grades or a table, O(n log n) with a Fenwick tree otherwise.
-    Source
-        Laporte et al. (2014), equation (4) with the squared hinge; sweeps after Lee and Lin (2014), never subtracting.
+    Parameters
+    ----------
+    grade_pair_weights : array_like of shape (n_grades, n_grades), optional
+        Weight of a pair by the two grades; default 1.
+
+    Notes
+    -----
+    Conventions as in `PairwiseLoss`. The conjugate is phi*(u) = u + u^2 / 4 for u <= 0. Cost: O(n log n + n K) for K <=
+    12 grades or a table, otherwise O(n log n) with a Fenwick tree.
+
+    References
+    ----------
+    Laporte et al. (2014), equation (4) with the squared hinge; sweeps after Lee and Lin (2014), never subtracting.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparserank as sr
+    >>> data = sr.RankingDataset([[1.0], [3.0]], [1, 0], ["a", "a"])
+    >>> objective = sr.solvers.PairwiseObjective(data, loss=sr.losses.SquaredHinge())
+    >>> objective.value_and_gradient(np.array([1.0]))[0]  # one pair, margin -2
+    9.0
     """
 
     name: ClassVar[str | None] = "squared_hinge"

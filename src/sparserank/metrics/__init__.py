@@ -24,11 +24,30 @@ _NAME = re.compile(r"(?:(?P<convention>[a-z0-9]+):)?(?P<name>[a-z_]+)(?:@(?P<cut
 
 
 def parse_metric(name: str | Metric, convention: str | Convention = "default") -> Metric:
-    """A metric from its name: 'ndcg@10', 'map', 'letor4:mean_ndcg', 'xgboost:ndcg@10-'; a prefix wins over
-    `convention`, whose own name means itself.
+    """A metric from its name.
+
+    Parameters
+    ----------
+    name : str or Metric
+        Such as 'ndcg@10', 'map', 'letor4:mean_ndcg' or 'xgboost:ndcg@10-'. A Metric is returned as it is.
+    convention : str, default 'default'
+        Definition of the metric; a prefix in the name overrides it.
+
+    Returns
+    -------
+    Metric
+        A function of (scores, relevance, query_ptr) with a name.
 
     Raises
-        DataError   an unknown name, convention or cutoff
+    ------
+    DataError
+        An unknown name, convention or cutoff.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> str(sr.parse_metric("ndcg@10", "letor4"))
+    'letor4:ndcg@10'
     """
     if isinstance(name, Metric):
         return name

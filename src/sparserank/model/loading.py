@@ -11,13 +11,36 @@ from sparserank.model.size_models import load_size_model
 
 
 def load_model(path: str | os.PathLike, *, k: int | None = None) -> RankingModel:
-    """Read a model; nothing named in it is imported or run, and whatever does not belong there is refused.
+    """Read a model from its file.
+
+    Nothing that the file names is imported or run, and unknown content is refused.
 
     Parameters
-        path   a model file, or the directory of a selection: its chosen model
-        k      of a selection: its model of k features instead; where no size is k, the best of fewer
+    ----------
+    path : path
+        A model file, or the directory of a selection, which stands for its chosen model.
+    k : int, optional
+        Of a selection: its model of k features instead; where no size is k, the best model of fewer.
+
+    Returns
+    -------
+    RankingModel
+        The model.
+
     Raises
-        ModelFormatError   not a model file, damaged, or written by a newer version; no model is that small
+    ------
+    ModelFormatError
+        Not a model file, damaged, or written by a newer version; or there is no model that small.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(40, 8, 6, n_informative=2, n_redundant=1).data
+    >>> file = tempfile.mkdtemp() + "/model.json"
+    >>> _ = sr.SparseRanker(k=2, penalty="mcp").fit(data.X, data.relevance, qid=data.qid).save(file)
+    >>> len(sr.load_model(file).support)
+    2
     """
     if k is not None:
         return load_size_model(path, k)

@@ -43,16 +43,43 @@ class _Columns(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankingModel:
-    """score = sum over selected features of coef * (c(t(x)) - center) / scale; the larger, the higher the rank.
+    """A fitted model: score = sum over selected features of coef * (c(t(x)) - center) / scale.
 
-    coef (n_features,) zero for features that are not selected; center and scale come from `scaling`, t from `transform`
-    (None: the features as they are) or the scaling, c from `curves`, piecewise linear functions of some features. Of a
-    missing x (NaN, infinite or 1.797e308) fill_values (n_features,) take the place; NaN there, or None: a missing value
-    is refused. medians (n_features,) of the training values take it only where missing='model' asks for them; NaN, or
-    None: nobody knows them. list_lengths are those of the training queries, kept where t depends on them.
+    The larger the score, the higher the rank.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_features,)
+        Weights, 0 for features that are not selected.
+    feature_names : tuple of str
+        Names of all features.
+    scaling : FeatureScaling
+        Gives center and scale, and t where `transform` is None and the method is 'log-standard'.
+    parameters, metadata : mapping, optional
+        How the model was fitted; anything else that goes into its file.
+    transform : Transform, optional
+        t. None: the features as they are.
+    curves : mapping, optional
+        c: piecewise linear functions of some features.
+    fill_values : ndarray of shape (n_features,), optional
+        What a missing x (NaN, infinite or 1.797e308) becomes. NaN, or None: a missing value is refused.
+    medians : ndarray of shape (n_features,), optional
+        Medians of the training values, used only with missing='model'. NaN, or None: unknown.
+    list_lengths : ListLengths, optional
+        Lengths of the training queries, kept where t depends on them.
 
     Raises
-        DataError   weights, names, centers, scales, fill_values and medians are not one each per feature
+    ------
+    DataError
+        Weights, names, centers, scales, fill_values and medians are not one per feature.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(40, 8, 6, n_informative=2, n_redundant=1).data
+    >>> model = sr.SparseRanker(k=2, penalty="mcp").fit(data.X, data.relevance, qid=data.qid).to_model()
+    >>> len(model.support), model.predict(data.X).shape
+    (2, (320,))
     """
 
     coef: np.ndarray
@@ -78,13 +105,24 @@ class RankingModel:
 
     @classmethod
     def from_pipeline(cls, pipeline: Any) -> RankingModel:
-        """The model of a fitted scikit-learn pipeline, imputer, scalers and selectors folded in: it takes what the
-        pipeline takes.
+        """The model of a fitted scikit-learn pipeline, with imputer, scalers and selectors folded in.
+
+        It takes what the pipeline takes.
 
         Parameters
-            pipeline   sklearn.pipeline.Pipeline whose last step is a ranker of this package
+        ----------
+        pipeline : sklearn.pipeline.Pipeline
+            Its last step is a ranker of this package.
+
+        Returns
+        -------
+        RankingModel
+            The model.
+
         Raises
-            DataError   a step that is no fixed factor and shift per feature, with the remedy
+        ------
+        DataError
+            A step that is not a fixed factor and shift per feature; the message has the remedy.
         """
         from sparserank.pipelines import model_of_pipeline
 
@@ -113,11 +151,23 @@ class RankingModel:
         return replace(self, list_lengths=ListLengths.of(query_ptr)) if self.of_lists else self
 
     def with_missing(self, missing: str | None) -> RankingModel:
-        """This model with 'model', the training median of every feature in the place of its missing values, unless
-        training said what these become; with None or 'error' as it is.
+        """The model with another rule for missing values.
+
+        Parameters
+        ----------
+        missing : {'model', 'error'} or None
+            'model': a missing value becomes the training median of the feature, unless training said what it becomes.
+            None or 'error': the model as it is.
+
+        Returns
+        -------
+        RankingModel
+            The model.
 
         Raises
-            DataError   another word; a used feature whose median the model does not know
+        ------
+        DataError
+            Another word, or a used feature whose median the model does not know.
         """
         if missing in (None, ERROR):
             return self
@@ -138,21 +188,36 @@ class RankingModel:
         return replace(self, fill_values=values)
 
     def predict(self, X: Any, qid: Any = None, *, missing: str | None = None) -> np.ndarray:
-        """Scores (n_docs,) in row order, all finite; only the selected columns are read.
+        """Scores of documents; only the selected columns are read.
 
         Parameters
-            X     (n_docs, n_features) numbers; an array, a data frame (whose columns are found by name, in any order,
-                  beside others of any kind; its column qid is the query of each row) or a SciPy sparse matrix
-            qid   (n_docs,) query of each row, in any order; only for models that scale or normalise within queries
-            missing   'model': the training median in the place of a missing value; default: refused, where training did
-                      not say what it becomes
+        ----------
+        X : array_like, frame or SciPy sparse matrix of shape (n_docs, n_features)
+            Columns of a frame are found by name, in any order, beside columns of any type; its column qid is the query
+            of each row.
+        qid : array_like of shape (n_docs,), optional
+            Query of each row, in any order; only for models that scale or normalise within queries.
+        missing : {'model'}, optional
+            Put the training median in the place of a missing value. Default: a missing value is refused where training
+            did not say what it becomes.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
+            Finite scores in row order.
+
         Raises
-            DataError   another number of features than the model was trained on, or a selected one that is not there,
-                        by name, a selected value that is missing (NaN, infinite, 1.797e308) and has no fill value, or
-                        one so large that the score is not, a missing qid; rows are counted from 0
+        ------
+        DataError
+            Another number of features than in training, or a selected one that is absent, by name; a selected value
+            that is missing (NaN, infinite, 1.797e308) and has no fill value, or is so large that the score is not
+            finite; a missing qid. Rows are counted from 0.
+
         Warns
-            DataWarning the median list is more than five times longer or shorter than in training, where features are
-                        normalised within lists
+        -----
+        DataWarning
+            The median list is more than five times longer or shorter than in training, where features are normalised
+            within lists.
         """
         if missing is not None:
             return self.with_missing(missing).predict(X, qid)
@@ -186,11 +251,22 @@ class RankingModel:
         return self._of_dataset(data).values
 
     def contributions(self, data: RankingDataset) -> np.ndarray:
-        """(n_docs, len(support)) what each selected feature adds to the score of each document of `data`, in the data
-        set's own row order: rows sum to the score.
+        """What each selected feature adds to the score of each document.
+
+        Parameters
+        ----------
+        data : RankingDataset
+            The documents.
+
+        Returns
+        -------
+        ndarray of shape (n_docs, len(support))
+            In the row order of the data set; rows sum to the score.
 
         Raises
-            DataError   as `score_dataset`
+        ------
+        DataError
+            As `score_dataset`.
         """
         columns = self._of_dataset(data)
         self._score(columns, data.query_ptr, data.row_index)  # refuses what has no score
@@ -319,31 +395,60 @@ class RankingModel:
         return curve if kind == NONE else f"{curve}({kind})"
 
     def to_json(self) -> dict[str, Any]:
-        """The content of the model file; of parameters and metadata what JSON can hold, see `strict_json.plain`.
+        """The content of the model file.
+
+        Returns
+        -------
+        dict
+            Of parameters and metadata, what JSON can hold.
 
         Raises
-            DataError   weights, centers or scales that are not finite, names that are not text or not unique, an
-                        unknown scaling
+        ------
+        DataError
+            Weights, centers or scales that are not finite, names that are not text or not unique, an unknown scaling.
         """
         return content_of(self)
 
     def export(self, to: str, *, missing: str | None = None, **options: Any) -> dict[str, str | bytes]:
-        """{file name: content} of the model for a search engine, a database or a runtime; missing as in `predict`,
-        options as of `sparserank.export.export`.
+        """The model in the form of a search engine, a database or a runtime.
+
+        Parameters
+        ----------
+        to : str
+            The format, see `export`.
+        missing : str, optional
+            As in `predict`.
+        **options
+            As of `export`.
+
+        Returns
+        -------
+        dict
+            {file name: content}.
 
         Raises
-            DataError   what the format cannot say, with the remedy
+        ------
+        DataError
+            What the format cannot express; the message has the remedy.
         """
         from sparserank.export import export
 
         return export(self.with_missing(missing), to, **options)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write the JSON file; nothing half-written is left behind.
+        """Write the model file (JSON), completely or not at all.
+
+        Parameters
+        ----------
+        path : path
+            The file.
 
         Raises
-            DataError           what `to_json` refuses
-            RunDirectoryError   the place cannot be written
+        ------
+        DataError
+            What `to_json` refuses.
+        RunDirectoryError
+            The file cannot be written.
         """
         text = json.dumps(self.to_json(), indent=1, allow_nan=False)
         with atomic_write(path) as out:

@@ -22,14 +22,34 @@ MAX_FEATURES = 5000  # similarities are dense (n_features, n_features)
 def feature_importance(
     data: RankingDataset, measure: str = "pearson", *, convention: str | Convention = "default"
 ) -> np.ndarray:
-    """(n_features,) importance in [0, 1] of each feature alone, with respect to relevance.
+    """Importance of each feature alone, with respect to relevance.
 
     Parameters
-        measure  'pearson', 'spearman', 'kendall': |correlation| with relevance over all rows, not centred by query (0
-                 for a constant feature); or a metric such as 'map', 'ndcg@10': of ranking by the feature, descending or
-                 ascending, whichever is better
-    Source
-        Lai et al. (2013), Section III-B (Pearson); Geng et al. (2007) (metrics of ascending and descending order).
+    ----------
+    data : RankingDataset
+        The documents.
+    measure : str, default 'pearson'
+        'pearson', 'spearman', 'kendall': |correlation| with relevance over all rows, not centred by query (0 for a
+        constant feature). Or a metric such as 'map' or 'ndcg@10' of ranking by the feature, descending or ascending,
+        whichever is better.
+    convention : str, default 'default'
+        Definition of the metric.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        Values in [0, 1].
+
+    References
+    ----------
+    Lai et al. (2013), Section III-B (Pearson); Geng et al. (2007) (metrics of ascending and descending order).
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.RankingDataset([[1.0, 5.0], [3.0, 5.0]], [0, 1], ["a", "a"])
+    >>> sr.papers.feature_importance(data).round(9).tolist()
+    [1.0, 0.0]
     """
     X = _dense(data)
     if measure in CORRELATIONS:
@@ -66,17 +86,34 @@ def single_feature_metric(
 def feature_similarity(
     data: RankingDataset, measure: str = "pearson", *, positive_semidefinite: bool = False
 ) -> np.ndarray:
-    """(n_features, n_features) similarity in [0, 1], 1 on the diagonal of features that vary.
+    """Similarity of every two features.
 
     Parameters
-        measure                'pearson', 'spearman', 'kendall': |correlation| over all rows, not centred by query;
-                               'concordance': fraction of document pairs of a query that two features order alike, mean
-                               over queries; 'identity'
-        positive_semidefinite  clip negative eigenvalues. |Pearson| has some (-0.03 on MQ2008), which makes FSMRank's
-                               problem nonconvex; entries that the clipping turns negative are set to 0
-    Source
-        Lai et al. (2013), Section III-B; Geng et al. (2007) for 'concordance' (a fraction of pairs, not tau in [-1,
-        1]).
+    ----------
+    data : RankingDataset
+        The documents.
+    measure : str, default 'pearson'
+        'pearson', 'spearman', 'kendall': |correlation| over all rows, not centred by query; 'concordance': fraction of
+        document pairs of a query that two features order alike, mean over queries; 'identity'.
+    positive_semidefinite : bool, default False
+        Clip negative eigenvalues. |Pearson| has some (-0.03 on MQ2008), which makes the problem of FSMRank nonconvex;
+        entries that the clipping turns negative are set to 0.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_features)
+        Values in [0, 1], 1 on the diagonal of features that vary.
+
+    References
+    ----------
+    Lai et al. (2013), Section III-B; Geng et al. (2007) for 'concordance' (a fraction of pairs, not tau in [-1, 1]).
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.RankingDataset([[1.0, 2.0], [3.0, 6.0], [2.0, 4.0]], [0, 1, 0], ["a", "a", "a"])
+    >>> sr.papers.feature_similarity(data).round(9).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
     """
     d = data.n_features
     if d > MAX_FEATURES:

@@ -37,13 +37,42 @@ def alpha_max(
     pair_weights: str = "pair",
     scaling: str = LINEAR_SCALING.default,
 ) -> float:
-    """Smallest l1 strength whose solution is w = 0: the largest |gradient| of the mean loss at 0.
+    """The smallest l1 strength at which all coefficients are 0: the largest |gradient| of the mean loss at 0.
 
     Parameters
-        X (n_docs, n_features), y (n_docs,) relevance, qid (n_docs,) in any order (None: one query)
-        scaling   as in SparseRanker: the strength is that of the scaled problem
+    ----------
+    X : array_like or SciPy sparse matrix of shape (n_docs, n_features)
+        Features.
+    y : array_like of shape (n_docs,)
+        Relevance.
+    qid : array_like of shape (n_docs,), optional
+        Query ids in any order. Default: one query.
+    query_weight : array_like of shape (n_queries,), optional
+        Weights >= 0 of the queries, in the order of their first rows.
+    doc_weight : array_like of shape (n_docs,), optional
+        Weights >= 0 of the pairs in which a document is the preferred one.
+    pair_weights : {'pair', 'query'}, default 'pair'
+        Whether every pair or every query has the same weight.
+    scaling : str, default 'within-query-std'
+        As in `SparseRanker`; the strength is that of the scaled problem.
+
+    Returns
+    -------
+    float
+        The strength, on the scale of the mean loss.
+
     Raises
-        DataError   no preferred pair
+    ------
+    DataError
+        There is no preferred pair.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> X, y, qid = [[1.0], [3.0], [2.0], [5.0]], [0, 1, 0, 1], [1, 1, 2, 2]
+    >>> strength = sr.alpha_max(X, y, qid=qid)
+    >>> sr.SparseRanker(alpha=strength).fit(X, y, qid=qid).coef_.tolist()
+    [0.0]
     """
     data = RankingDataset(X, y, qid, doc_weight=doc_weight)
     scale = feature_scale(data, scaling, query_weight)
@@ -64,37 +93,64 @@ def fit_path(
     client: Any = None,
     **options: Unpack[PathOptions],
 ) -> PathResult:
-    """Fit a path of models, from the sparsest to the densest, warm-started.
+    """Fit a path of models, warm-started from the sparsest to the densest.
 
     Parameters
-        data             documents grouped by query, whose doc_weight counts; or files, a frame, (X, y, qid), as in
-                         `select`
-        label, qid       names of a frame's columns (default 'label' and 'qid'); docid: that of the document ids, which
-                         is no feature
-        loss             as in SparseRanker
-        scaling          as in SparseRanker; strengths and certificates belong to the scaled problem, `coefs` to X
-        penalty          name ('l1', 'mcp(gamma=2.0)', 'best_k') or Penalty, whose alpha is ignored, or SizedMaker
-        n_alphas         points, log-spaced from the penalty's own start down to alpha_min_ratio times it
-        alphas           strictly positive strengths instead; sorted downwards. Under best_k, whose path goes through
-                         sizes 1 to k_max, n_alphas and alpha_min_ratio mean nothing, alphas and early_stop are refused
-        tol              kkt_violation to reach, relative to the alpha_max of l1
-        k                stop after the first point with more features than this
-        early_stop       stop once ten successive points together lower the loss by less than this share of it; None:
-                         never
-        n_threads        threads; None for all cores. Results do not depend on it
-        progress         called with (points done, points in all)
-        client           a dask.distributed Client whose workers do the reading, of a store that they all see (anything
-                         else is written to one in the folder for temporary files first)
+    ----------
+    data : path, list of paths, RankingDataset, frame or (X, y, qid)
+        Training documents, as in `select`; `doc_weight` counts.
+    penalty : str, Penalty or SizedMaker, default 'l1'
+        A name ('l1', 'mcp(gamma=2.0)', 'best_k'), a Penalty, whose alpha is ignored, or a maker of paths by size.
+    label, qid : str or array_like, optional
+        Columns of a frame, by default 'label' and 'qid'.
+    docid : str, optional
+        Column of document ids of a frame, which is then no feature.
+    query_weight : array_like of shape (n_queries,), optional
+        Weights >= 0 of the queries.
+    n_threads : int, optional
+        Threads. Default: all cores. Results do not depend on it.
+    progress : callable, optional
+        Called with (points done, points in all).
+    client : dask.distributed.Client, optional
+        Workers that read a store which they all see. Other data are first written to a store in the folder for
+        temporary files.
+    **options
+        Fields of `PathOptions`, also listed in docs/options.md. The most used: loss and scaling as in `SparseRanker`
+        (strengths and certificates belong to the scaled problem, `coefs` to X); n_alphas, the number of points,
+        log-spaced from the start of the penalty down to alpha_min_ratio times it; alphas, strictly positive strengths
+        instead, sorted downwards; tol, the kkt_violation to reach, relative to the alpha_max of l1; k, to stop after
+        the first point with more features; early_stop, to stop once ten successive points together lower the loss by
+        less than this share of it. With 'best_k' the path goes through the sizes 1 to k_max: n_alphas and
+        alpha_min_ratio are ignored, alphas and early_stop are refused.
+
     Returns
-        PathResult with n_alphas points (fewer after an early stop)
+    -------
+    PathResult
+        n_alphas points, fewer after an early stop.
+
     Raises
-        DataError            no preferred pair, parameters out of range
+    ------
+    DataError
+        No preferred pair, or parameters out of range.
+
     Warns
-        ConvergenceWarning   once per reason, if points did not reach the tolerance
+    -----
+    ConvergenceWarning
+        Once per reason, if points did not reach the tolerance.
+
     Notes
-        A nonconvex problem is solved at each alpha from the neighbour's solution and, where a quadratic model of the
-        loss says that this leads elsewhere, from the l1 solution of that alpha; the lower objective wins (a path
-        followed from w = 0 alone never leaves 0 for lp).
+    -----
+    A nonconvex problem is solved at each alpha from the solution of its neighbour and, where a quadratic model of the
+    loss says that this leads elsewhere, from the l1 solution at that alpha; the lower objective wins. (A path that
+    starts from w = 0 alone never leaves 0 for lp.)
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(40, 8, 10, n_informative=3, n_redundant=2).data
+    >>> path = sr.fit_path(data, "mcp", n_alphas=10)
+    >>> len(path.alphas), bool(path.kkt_violations.max() < 1e-5)
+    (10, True)
     """
     chosen = asked("fit_path", FIT_PATH, options)
     loss, pair_weights, scaling = (chosen.pop(name) for name in ("loss", "pair_weights", "scaling"))

@@ -172,10 +172,37 @@ def refit_strength(objective: PairwiseObjective, support: np.ndarray) -> float:
 def refit_on_support(
     objective: PairwiseObjective, support: np.ndarray, alpha: float | None = None, tol: float = 1e-8
 ) -> Solution:
-    """RankSVM (ridge) on the given features alone; `alpha` defaults to 1e-4 of their mean curvature.
+    """Refit RankSVM (ridge) on the given features alone.
+
+    Parameters
+    ----------
+    objective : PairwiseObjective
+        The loss and the data.
+    support : ndarray of int
+        The features.
+    alpha : float, optional
+        Strength of the ridge. Default: 1e-4 of the mean curvature of these features.
+    tol : float, default 1e-8
+        The kkt_violation to reach.
+
+    Returns
+    -------
+    Solution
+        The point, 0 outside `support`.
 
     Warns
-        ConvergenceWarning   the tolerance was not reached
+    -----
+    ConvergenceWarning
+        The tolerance was not reached.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(40, 8, 10, n_informative=3, n_redundant=2).data
+    >>> refit = sr.refit_on_support(sr.solvers.PairwiseObjective(data), np.array([0, 4]))
+    >>> np.flatnonzero(refit.w).tolist()
+    [0, 4]
     """
     penalty, stop = refit_problem(objective, support, alpha, tol, None)
     return solve(ProxNewton(), objective, penalty, stop=stop)

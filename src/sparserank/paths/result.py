@@ -79,18 +79,42 @@ class PathCertificate:
 
 @dataclass(frozen=True, repr=False)
 class PathResult:
-    """Solutions for decreasing `alphas`, each with its certificate.
+    """Solutions for decreasing strengths, each with its certificate; what `fit_path` returns.
 
-    alphas (n_alphas,), sparse_coefs (n_alphas, n_features) CSR, of the scaled features, losses and objectives (mean
-    loss, + penalty), kkt_violations,
-    gaps (NaN when nonconvex; `penalty.gap_condition` says where they hold with always-kept features), n_iters (0: found
-    while the strength before was solved), times_s, statuses ('optimal', 'stationary', 'stalled', 'iteration limit').
-    penalty holds the resolved shape parameters; alpha_max is where the path starts, l1_alpha_max the scale of
-    tolerances.
+    Attributes
+    ----------
+    penalty : Penalty
+        With its resolved shape parameters.
+    alphas : ndarray of shape (n_alphas,)
+        Strengths, decreasing.
+    sparse_coefs : CSR array of shape (n_alphas, n_features)
+        Coefficients of the scaled features.
+    losses, objectives : ndarray of shape (n_alphas,)
+        Mean loss; mean loss plus penalty.
+    kkt_violations : ndarray of shape (n_alphas,)
+        Largest distance of -gradient to the subdifferential.
+    gaps : ndarray of shape (n_alphas,)
+        Duality gaps, NaN where the problem is not convex; `penalty.gap_condition` says where they hold with features
+        that are always kept.
+    n_iters : ndarray of shape (n_alphas,)
+        Iterations; 0 where the solution was found with that of the strength before.
+    times_s : ndarray of shape (n_alphas,)
+        Seconds.
+    statuses : tuple of str
+        'optimal', 'stationary', 'stalled', 'iteration limit' or 'not certified'.
+    alpha_max, l1_alpha_max : float
+        Where the path starts; the scale of tolerances.
+    ridge : ndarray of shape (n_alphas,) or None
+        Where the points are refits, or those of best_k: the strength of the ridge, on the features of the point, for
+        which it is certified. NaN: the point solves no problem.
 
-    Certificates are those of the penalty at its strength, unless `ridge` (n_alphas,) says otherwise, as for refits and
-    best_k: the point is then certified for a ridge of that strength on its own features; where it is NaN the point
-    solves no problem ('not certified').
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(40, 8, 10, n_informative=3, n_redundant=2).data
+    >>> path = sr.fit_path(data, "l1", n_alphas=5)
+    >>> path.alphas.shape, path.coefs.shape, set(path.statuses)
+    ((5,), (5, 10), {'optimal'})
     """
 
     penalty: FeatureRules
@@ -163,10 +187,12 @@ class PathResult:
 
     @property
     def coefs(self) -> np.ndarray:
-        """(n_alphas, n_features) coefficients in units of X.
+        """Coefficients of shape (n_alphas, n_features), in units of X.
 
         Raises
-            DataError   the path is one of curves
+        ------
+        DataError
+            The path is one of curves.
         """
         if self.width > 1:
             raise DataError(
@@ -239,11 +265,17 @@ class PathResult:
         )
 
     def plot(self, axes: Any = None) -> Any:
-        """Coefficients against the strength, those of the last point in colour, on axes of matplotlib, default new
-        ones.
+        """Plot the coefficients against the strength, those of the last point in colour.
+
+        Parameters
+        ----------
+        axes : matplotlib Axes, optional
+            Default: new ones.
 
         Returns
-            the axes
+        -------
+        matplotlib Axes
+            The axes.
         """
         from sparserank.pages.axes import plot_path
 

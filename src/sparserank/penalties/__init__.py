@@ -23,10 +23,31 @@ PENALTIES: dict[str, type[Penalty]] = {p.name: p for p in (L1, Lp, SmoothedLp, L
 
 
 def parse_penalty(spec: str | Penalty, **parameters: Any) -> Penalty:
-    """A penalty from its name ('l1', 'l0.5', 'mcp', ...), a call ('mcp(gamma=2.0)', 'MCP(alpha=0.1)') or a penalty.
+    """A penalty from its name.
+
+    Parameters
+    ----------
+    spec : str or Penalty
+        A name ('l1', 'l0.5', 'mcp', ...), a call ('mcp(gamma=2.0)', 'MCP(alpha=0.1)'), or a penalty, which is returned
+        as it is.
+    **parameters
+        Parameters of the penalty, such as alpha=0.1.
+
+    Returns
+    -------
+    Penalty
+        The penalty.
 
     Raises
-        DataError   an unknown name or parameter, or a value of the wrong kind
+    ------
+    DataError
+        An unknown name or parameter, or a value of the wrong type.
+
+    Examples
+    --------
+    >>> from sparserank.penalties import parse_penalty
+    >>> parse_penalty("mcp(gamma=2.0)").gamma
+    2.0
     """
     if isinstance(spec, Penalty):
         return spec
@@ -36,10 +57,32 @@ def parse_penalty(spec: str | Penalty, **parameters: Any) -> Penalty:
 
 
 def parse_among(known: Mapping[str, type[FeatureRules]], spec: Any, **parameters: Any) -> FeatureRules:
-    """What `parse_penalty` does, of any classes with feature rules, by name.
+    """A penalty from its name, among given classes: `parse_penalty` for classes with feature rules of your own.
+
+    Parameters
+    ----------
+    known : mapping of str to class
+        {name: class derived from FeatureRules}.
+    spec : str or object
+        As in `parse_penalty`.
+    **parameters
+        Parameters of the class.
+
+    Returns
+    -------
+    FeatureRules
+        An instance of one of the classes.
 
     Raises
-        DataError   an unknown name or parameter, or a value of the wrong kind
+    ------
+    DataError
+        An unknown name or parameter, or a value of the wrong type.
+
+    Examples
+    --------
+    >>> from sparserank.penalties import L1, parse_among
+    >>> parse_among({"l1": L1}, "l1(alpha=0.5)").alpha
+    0.5
     """
     if not isinstance(spec, str):
         raise DataError(

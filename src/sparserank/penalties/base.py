@@ -16,16 +16,31 @@ KEEP_BOX = 10.0  # always-keep coefficients are certified within KEEP_BOX * max(
 
 @dataclass(frozen=True, repr=False)
 class Penalty(FeatureRules):
-    """A separable penalty sum_j p(|w_j|; alpha * weights_j), alpha included.
+    """A separable penalty, sum_j p(|w_j|; alpha * weights_j), alpha included; the base of penalties.
 
-    Conventions
-        Strength and rules per feature as in FeatureRules. Instances are immutable values:
-        `parse_penalty(repr(p)) == p`. Subclasses give `_value`, `_slope`, `_second_derivative` and a scalar prox
-        (`_scalar_prox.py`); nothing else. A penalty that ties columns together overrides what is under "what solvers
-        ask", and says separable = False.
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        Strength on the scale of the mean loss.
+    weights : array_like or mapping, optional
+        Costs of features, which multiply alpha. These and the following rules per feature: see `FeatureRules`.
+    monotone : array_like or mapping, optional
+        Signs of coefficients.
+    keep, drop : sequence of int or str, optional
+        Features that are always, or never, used.
+    feature_groups : array_like or mapping, optional
+        Features that enter together.
 
     Raises
-        DataError   a parameter outside its range
+    ------
+    DataError
+        A parameter outside its range.
+
+    Notes
+    -----
+    Instances are immutable values: `parse_penalty(repr(p)) == p`. Subclasses define `_value`, `_slope`,
+    `_second_derivative` and a scalar prox (`_scalar_prox.py`), nothing else. A penalty that ties columns together
+    overrides what is under "what solvers ask", and has separable = False.
     """
 
     kind: ClassVar[int]

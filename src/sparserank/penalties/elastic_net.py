@@ -15,9 +15,30 @@ from sparserank.penalties.rules import plain_values
 
 @dataclass(frozen=True, repr=False)
 class ElasticNet(Penalty):
-    """alpha * sum_j (l1_ratio weights_j |w_j| + (1 - l1_ratio) w_j^2 / 2).
+    """The elastic net, alpha * sum_j (l1_ratio weights_j |w_j| + (1 - l1_ratio) w_j^2 / 2).
 
-    The quadratic part is alpha2 = alpha (1 - l1_ratio) for every feature; weights act on the l1 part alone.
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        Strength on the scale of the mean loss.
+    weights : array_like or mapping, optional
+        Costs of features, which multiply the l1 part only. These and the following rules per feature: see
+        `FeatureRules`.
+    monotone : array_like or mapping, optional
+        Signs of coefficients.
+    keep, drop : sequence of int or str, optional
+        Features that are always, or never, used.
+    feature_groups : array_like or mapping, optional
+        Features that enter together.
+    l1_ratio : float, default 0.5
+        Share of l1; the quadratic part has strength alpha (1 - l1_ratio) for every feature.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparserank.penalties import ElasticNet
+    >>> ElasticNet(1.0, l1_ratio=0.5).value(np.array([2.0]))
+    2.0
     """
 
     l1_ratio: float = 0.5
@@ -55,8 +76,28 @@ class ElasticNet(Penalty):
 
 @dataclass(frozen=True, repr=False)
 class Ridge(Penalty):
-    """alpha * sum_j w_j^2 / 2: the penalty of RankSVM. A weight is 1 or inf (never use):
-    there is no l1 part to weigh."""
+    """The squared l2 norm, alpha * sum_j w_j^2 / 2: the penalty of RankSVM.
+
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        Strength on the scale of the mean loss.
+    weights : array_like, optional
+        1, or inf for a feature that is never used: there is no l1 part to weigh.
+    monotone : array_like or mapping, optional
+        Signs of coefficients. These and the following rules per feature: see `FeatureRules`.
+    keep, drop : sequence of int or str, optional
+        Features that are always, or never, used.
+    feature_groups : array_like or mapping, optional
+        Features that enter together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparserank.penalties import Ridge
+    >>> Ridge(2.0).value(np.array([3.0]))
+    9.0
+    """
 
     name: ClassVar[str] = "ridge"
     kind: ClassVar[int] = ELASTIC

@@ -13,9 +13,31 @@ from sparserank.penalties.base import Penalty
 
 @dataclass(frozen=True, repr=False)
 class L1(Penalty):
-    """alpha * sum_j weights_j |w_j|.
+    """The l1 norm, alpha * sum_j weights_j |w_j|.
 
-    Source    Laporte et al. (2014), equation (6) and, with weights, (12).
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        Strength on the scale of the mean loss.
+    weights : array_like or mapping, optional
+        Costs of features, which multiply alpha. These and the following rules per feature: see `FeatureRules`.
+    monotone : array_like or mapping, optional
+        Signs of coefficients.
+    keep, drop : sequence of int or str, optional
+        Features that are always, or never, used.
+    feature_groups : array_like or mapping, optional
+        Features that enter together.
+
+    References
+    ----------
+    Laporte et al. (2014), equation (6) and, with weights, (12).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparserank.penalties import L1
+    >>> L1(0.5).value(np.array([1.0, -2.0, 0.0]))
+    1.5
     """
 
     name: ClassVar[str] = "l1"

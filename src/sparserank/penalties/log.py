@@ -14,9 +14,33 @@ from sparserank.penalties.base import Penalty
 
 @dataclass(frozen=True, repr=False)
 class Log(Penalty):
-    """alpha * sum_j weights_j log(1 + |w_j| / eps).
+    """The log penalty, alpha * sum_j weights_j log(1 + |w_j| / eps).
 
-    Source    Laporte et al. (2014), Table II; eps = 0.1 there.
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        Strength on the scale of the mean loss.
+    weights : array_like or mapping, optional
+        Costs of features, which multiply alpha. These and the following rules per feature: see `FeatureRules`.
+    monotone : array_like or mapping, optional
+        Signs of coefficients.
+    keep, drop : sequence of int or str, optional
+        Features that are always, or never, used.
+    feature_groups : array_like or mapping, optional
+        Features that enter together.
+    eps : float, default 0.1
+        The smaller, the more concave.
+
+    References
+    ----------
+    Laporte et al. (2014), Table II; eps = 0.1 there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparserank.penalties import Log
+    >>> round(Log(1.0).value(np.array([0.1])), 6)  # log 2
+    0.693147
     """
 
     eps: float = 0.1

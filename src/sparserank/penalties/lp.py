@@ -32,12 +32,40 @@ class _Power(Penalty):
 
 @dataclass(frozen=True, repr=False)
 class Lp(_Power):
-    """alpha * sum_j weights_j |w_j|^p; `eps` is of the smoothed penalty only.
+    """The lp penalty with p < 1, alpha * sum_j weights_j |w_j|^p.
 
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        Strength on the scale of the mean loss.
+    weights : array_like or mapping, optional
+        Costs of features, which multiply alpha. These and the following rules per feature: see `FeatureRules`.
+    monotone : array_like or mapping, optional
+        Signs of coefficients.
+    keep, drop : sequence of int or str, optional
+        Features that are always, or never, used.
+    feature_groups : array_like or mapping, optional
+        Features that enter together.
+    p : float, default 0.5
+        Exponent, between 0 and 1.
+    eps : float, default 0.001
+        Of the smoothed penalty only.
+
+    Notes
+    -----
     w = 0 is stationary at every alpha, so the certificate is the fixed point of the coordinate prox. The slope at 0 is
     infinite; reweighting (Algorithm 2) therefore uses `SmoothedLp`, see `smoothed`.
 
-    Source    Laporte et al. (2014), Table II; p = 0.5 there.
+    References
+    ----------
+    Laporte et al. (2014), Table II; p = 0.5 there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparserank.penalties import Lp
+    >>> Lp(1.0).value(np.array([4.0, 0.0]))
+    2.0
     """
 
     name: ClassVar[str] = "lp"
@@ -74,7 +102,32 @@ class Lp(_Power):
 
 @dataclass(frozen=True, repr=False)
 class SmoothedLp(_Power):
-    """alpha * sum_j weights_j ((|w_j| + eps)^p - eps^p): lp with a finite slope at 0, which reweighting needs."""
+    """The lp penalty with a finite slope at 0, alpha * sum_j weights_j ((|w_j| + eps)^p - eps^p).
+
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        Strength on the scale of the mean loss.
+    weights : array_like or mapping, optional
+        Costs of features, which multiply alpha. These and the following rules per feature: see `FeatureRules`.
+    monotone : array_like or mapping, optional
+        Signs of coefficients.
+    keep, drop : sequence of int or str, optional
+        Features that are always, or never, used.
+    feature_groups : array_like or mapping, optional
+        Features that enter together.
+    p : float, default 0.5
+        Exponent, between 0 and 1.
+    eps : float, default 0.001
+        Width of the smoothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparserank.penalties import SmoothedLp
+    >>> round(SmoothedLp(1.0, eps=1.0).value(np.array([3.0])), 6)
+    1.0
+    """
 
     name: ClassVar[str] = "smoothed_lp"
     kind: ClassVar[int] = SMOOTHED_LP

@@ -15,14 +15,40 @@ from sparserank.penalties.scales import GAMMA_SCALES, scale_factor
 
 @dataclass(frozen=True, repr=False)
 class MCP(Penalty):
-    """sum_j alpha_j |w_j| - w_j^2 / (2 gamma) up to |w_j| = gamma alpha_j, then gamma alpha_j^2 / 2; alpha_j = alpha
+    """The minimax concave penalty.
+
+    sum_j alpha_j |w_j| - w_j^2 / (2 gamma) up to |w_j| = gamma alpha_j, then gamma alpha_j^2 / 2, where alpha_j = alpha
     weights_j.
 
-    `gamma` is in units declared by `gamma_scale`: 'curvature' (default: of the inverse median curvature of the loss),
-    'mean' (the formula as it stands on the mean loss) or 'sum' (Laporte et al. 2014, whose loss is a sum over pairs:
-    their gamma = 2 is 2 * n_pairs here, practically l1). `resolve` turns any of them into 'mean'.
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        Strength on the scale of the mean loss.
+    weights : array_like or mapping, optional
+        Costs of features, which multiply alpha. These and the following rules per feature: see `FeatureRules`.
+    monotone : array_like or mapping, optional
+        Signs of coefficients.
+    keep, drop : sequence of int or str, optional
+        Features that are always, or never, used.
+    feature_groups : array_like or mapping, optional
+        Features that enter together.
+    gamma : float, default 3.0
+        Where the penalty becomes flat, in the units of `gamma_scale`; the larger, the closer to l1.
+    gamma_scale : {'curvature', 'mean', 'sum'}, default 'curvature'
+        Unit of gamma: the inverse median curvature of the loss; 1, the formula as it is on the mean loss; or n_pairs,
+        as in Laporte et al. (2014), whose loss is a sum over pairs: their gamma = 2 is 2 * n_pairs here, practically
+        l1. `resolve` converts any of them to 'mean'.
 
-    Source    Zhang (2010); Laporte et al. (2014), Table II, gamma = 2 in sum scale.
+    References
+    ----------
+    Zhang (2010); Laporte et al. (2014), Table II, gamma = 2 in sum scale.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparserank.penalties import MCP
+    >>> MCP(1.0, gamma=2.0, gamma_scale="mean").value(np.array([1.0, 5.0]))  # 0.75 + 1
+    1.75
     """
 
     gamma: float = 3.0

@@ -18,15 +18,25 @@ RULES = ("weights", "monotone", "keep", "drop", "feature_groups")
 
 @dataclass(frozen=True, repr=False)
 class FeatureRules:
-    """The strength of a penalty and its rules per feature, checked: what is the same whatever its formula.
+    """The strength of a penalty and its rules per feature, whatever the formula.
 
-    Conventions
-        `alpha` is on the mean-loss scale. Feature costs `weights` multiply alpha; 0 means always keep, inf never use;
-        `keep` and `drop` name features (0-based) and set those. `monotone` holds 1 (w_j >= 0), -1 (w_j <= 0)
-        or 0 (free) per feature. `feature_groups` numbers the group of each feature: its features enter together, and it
-        is paid for once (`nested.py`); their weights, the cost of the group, are the same.
-        All of them take names too: weights={"bm25": 2.0}, monotone={"bm25": "+"}, feature_groups={"bm25_title":
-        "title"}, keep=("bm25",). What is fitted on data puts numbers in their place (`for_features`).
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        Strength on the scale of the mean loss.
+    weights : array_like of shape (n_features,) or mapping, optional
+        Feature costs, which multiply alpha: 0 means always keep, inf never use. {"bm25": 2.0} names features.
+    monotone : array_like of shape (n_features,) or mapping, optional
+        1 (w_j >= 0), -1 (w_j <= 0) or 0 (free) per feature, or {"bm25": "+"}.
+    keep, drop : sequence of int or str, optional
+        Features (0-based, or by name) whose weight is 0, or inf.
+    feature_groups : array_like of shape (n_features,) or mapping, optional
+        Number of the group of each feature, or {"bm25_title": "title"}. The features of a group enter together, and the
+        group is paid for once (`nested.py`); their weights, the cost of the group, are the same.
+
+    Notes
+    -----
+    What is fitted on data puts numbers in the place of names (`for_features`).
     """
 
     name: ClassVar[str]
@@ -82,10 +92,22 @@ class FeatureRules:
         return any(is_named(getattr(self, rule)) for rule in RULES)
 
     def for_features(self, names: Sequence[str]) -> Self:
-        """The same with numbers in the place of names.
+        """The same rules with numbers in the place of names.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of the features.
+
+        Returns
+        -------
+        Self
+            The rules.
 
         Raises
-            DataError   a name that no feature has
+        ------
+        DataError
+            A name that no feature has.
         """
         if not self.named:
             return self

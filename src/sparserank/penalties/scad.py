@@ -15,12 +15,40 @@ from sparserank.penalties.scales import GAMMA_SCALES, scale_factor
 
 @dataclass(frozen=True, repr=False)
 class SCAD(Penalty):
-    """Slope alpha_j up to |w_j| = s alpha_j, then (a s alpha_j - |w_j|) / ((a - 1) s), 0 from a s alpha_j on.
+    """The smoothly clipped absolute deviation penalty.
 
-    `s` is the threshold scale: 1 for 'mean', n_pairs for 'sum', the inverse median curvature for 'curvature' (default),
-    see `MCP`. `resolve` computes it into `threshold_scale`.
+    Its slope is alpha_j up to |w_j| = s alpha_j, then (a s alpha_j - |w_j|) / ((a - 1) s), and 0 from a s alpha_j on,
+    where s is the threshold scale and alpha_j = alpha weights_j.
 
-    Source    Fan and Li (2001), equation (2.6), a = 3.7; Laporte et al. (2014) list it among the penalties.
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        Strength on the scale of the mean loss.
+    weights : array_like or mapping, optional
+        Costs of features, which multiply alpha. These and the following rules per feature: see `FeatureRules`.
+    monotone : array_like or mapping, optional
+        Signs of coefficients.
+    keep, drop : sequence of int or str, optional
+        Features that are always, or never, used.
+    feature_groups : array_like or mapping, optional
+        Features that enter together.
+    a : float, default 3.7
+        Where the slope ends, > 2.
+    gamma_scale : {'curvature', 'mean', 'sum'}, default 'curvature'
+        The threshold scale: the inverse median curvature, 1, or n_pairs; see `MCP`.
+    threshold_scale : float, default 1.0
+        s itself, computed by `resolve`.
+
+    References
+    ----------
+    Fan and Li (2001), equation (2.6), a = 3.7; Laporte et al. (2014) list it among the penalties.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparserank.penalties import SCAD
+    >>> SCAD(1.0, gamma_scale="mean").value(np.array([0.5]))
+    0.5
     """
 
     a: float = 3.7

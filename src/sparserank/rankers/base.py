@@ -77,20 +77,42 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         client: Any = None,
         **others: Any,
     ) -> Self:
-        """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals.
+        """Fit the ranker.
 
-        A data frame's column qid is the query of each row, and no feature. query_weight holds one weight >= 0 per
-        query, in order of first appearance; doc_weight (n_docs,) one per row, the weight of every pair in which that
-        document is the preferred one (not all rankers take it). Evaluation sets are accepted for callers that always
-        pass them, (X, y) or a list of such pairs with eval_qid or eval_group, and must have the features of X; only
-        SparseRankerCV uses them. Keywords of other rankers are refused with ours. coef_ takes the dtype of X; where
-        float32 would lose a weight (to infinity or to 0) it stays float64. client is a dask.distributed Client whose
-        workers do the reading, of a store that they all see; anything else is written to one in the folder for
-        temporary files (TMPDIR) first (not all rankers take it). Collections of Dask are computed into memory.
+        Parameters
+        ----------
+        X : array_like, frame or SciPy sparse matrix of shape (n_docs, n_features)
+            Features. A frame's column qid is the query of each row, and no feature. Collections of Dask are computed
+            into memory.
+        y : array_like of shape (n_docs,)
+            Relevance, finite.
+        qid : array_like of shape (n_docs,), optional
+            Query of each row, in any order. Default: all rows are one query.
+        group : array_like, optional
+            Sizes of consecutive queries instead.
+        eval_set, eval_qid, eval_group : pair, array_like, or lists of them, optional
+            Evaluation sets, (X, y) or a list of such pairs, with the features of X. Only SparseRankerCV uses them;
+            others accept them for callers that always pass them.
+        query_weight : array_like of shape (n_queries,), optional
+            Weights >= 0, in order of first appearance.
+        doc_weight : array_like of shape (n_docs,), optional
+            Weight of every pair in which the document is the preferred one. Not all rankers take it.
+        client : dask.distributed.Client, optional
+            Workers that read a store which they all see. Other data are first written to a store in the folder for
+            temporary files (TMPDIR). Not all rankers take it.
+        **others
+            Keywords of other rankers, which are refused; the message names ours.
+
+        Returns
+        -------
+        self
+            The fitted ranker. coef_ has the dtype of X; where float32 would lose a weight (to infinity or to 0),
+            float64.
 
         Raises
-            DataError   parameters or data that cannot be used, no preferred pair, no feature that varies within the
-                        queries
+        ------
+        DataError
+            Parameters or data that cannot be used, no preferred pair, no feature that varies within the queries.
         """
         refuse_foreign(type(self).__name__, others)
         self.check_parameters()
@@ -100,14 +122,29 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return self._fit(TrainingSet(data, query_weight, client, sets, one_list))
 
     def fit_dataset(self, data: RankingDataset, *, query_weight: Any = None, client: Any = None) -> Self:
-        """Fit on a data set, which may be stored: its features are read where they are, and copied only for a
-        feature_transform.
+        """Fit on a data set, which may be stored.
 
-        query_weight holds one weight >= 0 per query; the data set's doc_weight counts. client as in `fit`. What a
-        ranker other than SparseRanker and RankSVM computes besides may need all features in memory.
+        Features of a store are read where they are, and copied only for a feature_transform. What a ranker other than
+        SparseRanker and RankSVM computes besides may need all features in memory.
+
+        Parameters
+        ----------
+        data : RankingDataset
+            The documents; `doc_weight` counts.
+        query_weight : array_like of shape (n_queries,), optional
+            Weights >= 0 of the queries.
+        client : dask.distributed.Client, optional
+            As in `fit`.
+
+        Returns
+        -------
+        self
+            The fitted ranker.
 
         Raises
-            DataError   as `fit`
+        ------
+        DataError
+            As `fit`.
         """
         self.check_parameters()
         if data.doc_weight is not None and not self._takes_doc_weight:
@@ -275,15 +312,30 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return self._fitted_transform is not None and self._fitted_transform.of_lists
 
     def predict(self, X: Any, qid: Any = None) -> np.ndarray:
-        """Scores (n_docs,), row by row; a data frame's column qid is left out.
+        """Scores of documents.
 
-        Only a feature_transform within queries needs qid (n_docs,), by default the column qid of X; without either all
-        rows are one list where the ranker was fitted on one.
+        Parameters
+        ----------
+        X : array_like, frame or SciPy sparse matrix of shape (n_docs, n_features)
+            Features; a frame's column qid is left out.
+        qid : array_like of shape (n_docs,), optional
+            Query of each row, needed by a feature_transform within queries only. Default: the column qid of X; without
+            one, all rows are one list where the ranker was fitted on one.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
+            Scores in row order.
 
         Raises
-            DataError   no qid, and the ranker was fitted on several queries, within which it normalises features
+        ------
+        DataError
+            No qid, and the ranker was fitted on several queries, within which it normalises features.
+
         Warns
-            DataWarning   as `RankingModel.predict`
+        -----
+        DataWarning
+            As `RankingModel.predict`.
         """
         check_is_fitted(self)
         if self.of_lists:
@@ -312,13 +364,29 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None) -> float:
         """Mean of `metric` (default NDCG@10) over queries.
 
-        A query metric has one value per query, so sample_weight (n_docs,), numbers >= 0, must be the same for all rows
-        of a query: it is the query's weight in the mean. Queries that have no value are left out.
+        Parameters
+        ----------
+        X : array_like, frame or SciPy sparse matrix of shape (n_docs, n_features)
+            Features.
+        y : array_like of shape (n_docs,)
+            Relevance.
+        sample_weight : array_like of shape (n_docs,), optional
+            Weights >= 0 of the queries. A query metric has one value per query, so all rows of a query must have the
+            same weight.
+        qid : array_like of shape (n_docs,), optional
+            Query of each row.
+
+        Returns
+        -------
+        float
+            The mean; queries without a value are left out.
 
         Raises
-            DataError   weights that differ within a query, are no numbers >= 0, or leave no query of positive weight;
-                        the ranker was fitted on several queries, and neither qid nor a column qid of X says what the
-                        rows' queries are: they would be scored as one
+        ------
+        DataError
+            Weights that differ within a query, are not numbers >= 0, or leave no query of positive weight. Or the
+            ranker was fitted on several queries, and neither qid nor a column qid of X names those of the rows: they
+            would be scored as one.
         """
         check_is_fitted(self)
         scores = self.predict(X, qid)

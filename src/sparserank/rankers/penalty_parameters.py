@@ -30,11 +30,19 @@ class PenaltyParameters(BaseEstimator):
         return {**params, **self._of_penalty()} if deep and "penalty" in params else params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; for penalty__NAME the penalty is replaced by another.
+        """Set parameters; penalty__NAME replaces the penalty by one with that parameter.
+
+        Parameters
+        ----------
+        **params
+            Names and values.
 
         Raises
-            ValueError   the ranker, or its penalty, has no such parameter
-            DataError    a value that the penalty cannot have
+        ------
+        ValueError
+            The ranker, or its penalty, has no such parameter.
+        DataError
+            A value that the penalty cannot have.
         """
         nested = {name: value for name, value in params.items() if name.startswith(PREFIX)}
         super().set_params(**{name: value for name, value in params.items() if name not in nested})

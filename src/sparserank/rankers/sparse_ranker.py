@@ -57,63 +57,104 @@ REFINED_ALPHAS = 12
 class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
     """Linear ranker with a sparsity penalty on the mean pairwise loss.
 
-    Minimises (weighted mean over preferred pairs of max(0, 1 - margin)^2) + penalty(w), w the weights of scaled
-    features.
+    Minimises (weighted mean over preferred pairs of max(0, 1 - margin)^2) + penalty(w), where w are the weights of
+    scaled features.
 
     Parameters
-        loss                  'squared_hinge', 'modified_huber' (linear below a margin of -1: one wrong pair costs
-                              less), or a loss: one whose pairs are weighted by their grades, SquaredHinge(table), or
-                              your own
-        penalty               'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', 'best_k' (with
-                              k), a call such as 'mcp(gamma=2.0)', or a Penalty (whose weights,
-                              monotone, keep and drop are honoured); None: 'l1', or with k
-                              'mcp', which shrinks the weights of few features least
-        alpha                 strength on the mean-loss scale, > 0; None means alpha_ratio times where the path starts
-                              (for l1: alpha_max, the smallest strength whose solution is 0)
-        alpha_ratio           used when alpha is None, > 0
-        k                     take the densest point of a path with at most this many features; excludes alpha
-        scaling               'within-query-std' (each feature divided by its standard deviation within queries, the
-                              only part of it that matters to a ranker), 'standard', 'min-max' or 'none' (for exact
-                              comparisons)
-        feature_transform     how features enter: 'none', 'log' (sign(x) log(1 + |x|)), 'asinh' (asinh(x / median |x|)),
-                              'query-log' (the log, from 0 to 1 within each query), or 'curves', 'curves(log)', ...:
-                              each feature, or its log, enters straight or, at a further price, as a piecewise linear
-                              curve (one that may not fall where the penalty's monotone is 1, not rise where it is -1),
-                              flat outside its knots; under l1, mcp, scad, log (whose concave ones add a ridge of a
-                              thousandth of a linear feature's curvature to objective_) or best_k. scaling is then not
-                              read: knots are where the values are. (scikit-learn's selectors have a method `transform`)
-        n_knots               of each curve, at quantiles of the (transformed) training values, 3 to 256
-        missing               what NaN and infinite values become: 'error' (refused), 'zero', 'min' or 'median' (of the
-                              known training values of the feature), a number, or one of these per feature: {'bm25':
-                              'min', '*': 'median'}; fill_values_ holds what was learned
-        pair_weights          'pair' (every pair counts the same) or 'query' (every query does)
-        tol                   kkt_violation to reach, relative to the alpha_max of l1
-        max_iter              iterations of the solver at one strength
-        n_alphas              points of the path when k is given; a path that ends with fewer
-                              features goes on once, to weaker strengths
-        metric                metric of `score`
-        n_threads             threads; None for all cores. Results do not depend on it
+    ----------
+    loss : str or PairwiseLoss, default 'squared_hinge'
+        'squared_hinge', 'modified_huber' (linear below a margin of -1, so that one wrong pair costs less), or a loss
+        object: SquaredHinge(table), whose pairs are weighted by their grades, or your own.
+    penalty : str, Penalty or BestK, optional
+        'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', 'best_k' (with k), a call such as 'mcp(gamma=2.0)',
+        or a Penalty, whose weights, monotone, keep and drop are honoured. Default: 'l1'; with k 'mcp', which shrinks
+        the weights of few features least.
+    alpha : float, optional
+        Strength > 0 on the scale of the mean loss. Default: `alpha_ratio` times where the path starts (for l1:
+        alpha_max, the smallest strength whose solution is 0).
+    alpha_ratio : float, default 0.05
+        Used when alpha is None, > 0.
+    k : int, optional
+        Take the densest point of a path with at most k features; excludes alpha.
+    scaling : str, default 'within-query-std'
+        'within-query-std' (divide by the standard deviation within queries, the only part of a feature that matters to
+        a ranker), 'standard', 'min-max', or 'none' for exact comparisons.
+    feature_transform : str, default 'none'
+        How features enter: 'none', 'log' (sign(x) log(1 + |x|)), 'asinh' (asinh(x / median |x|)), 'query-log' (the log,
+        from 0 to 1 within each query), or 'curves', 'curves(log)', ...: see Notes. (Selectors of scikit-learn have a
+        method `transform`, hence the name.)
+    n_knots : int, default 10
+        Knots of each curve, 3 to 256, at quantiles of the transformed training values.
+    missing : str, float or mapping, default 'error'
+        What NaN and infinite values become: 'error' (refused), 'zero', 'min' or 'median' (of the known training values
+        of the feature), a number, or one of these per feature: {'bm25': 'min', '*': 'median'}.
+    pair_weights : {'pair', 'query'}, default 'pair'
+        Whether every pair or every query has the same weight.
+    tol : float, default 1e-6
+        kkt_violation to reach, relative to the alpha_max of l1.
+    max_iter : int, default 500
+        Iterations of the solver at one strength.
+    n_alphas : int, default 40
+        Points of the path when k is given. A path that ends with fewer features continues once, to weaker strengths.
+    metric : str or Metric, default 'ndcg@10'
+        Metric of `score`.
+    n_threads : int, optional
+        Threads. Default: all cores. Results do not depend on it.
+
     Attributes
-        coef_ (n_features,) in units of X, scaling folded in (with a transform instead: transform_, and shaped_coef_,
-        the weights of transform_(X); with curves: curves_, {feature: Curve}, what each adds to the score, and
-        scaled_coef_ their sizes); scaled_coef_ (n_features,) float64 and feature_importances_ on the scaled features,
-        support_ where scaled_coef_ is not 0; scale_ (n_features,) or None. All of the following belong to the scaled
-        problem: objective_ (mean loss + penalty), loss_, kkt_violation_, duality_gap_ (None if nonconvex), n_iter_,
-        status_ ('optimal', 'stationary', 'stalled', 'iteration limit'), certificate_ (the last three with the problem
-        that they belong to, and over which models the gap holds), alpha_, alpha_max_ (of l1), n_pairs_, penalty_
-        (resolved); C_sum_, C_mean_ (the papers' weights of the summed and of the mean loss) and r_ (l1 norm of
-        scaled_coef_) are the same strength on their scales, infinite where alpha_ is 0 (no feature can leave 0) or
-        below 1e-308, NaN as alpha_ itself under best_k
-    Notes
-        Certificates are those of the float64 solution; `coef_` takes the dtype of X, as scikit-learn asks. A threshold
-        on `coef_` compares weights of different units: give SelectFromModel and RFE
-        importance_getter="feature_importances_".
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights in units of X, scaling included. With a transform instead: transform_, and shaped_coef_, the weights of
+        transform_(X). With curves: curves_, {feature: Curve}, what each adds to the score.
+    scaled_coef_, feature_importances_ : ndarray of shape (n_features,)
+        Weights of the scaled features, and their absolute values; with curves, the sizes of the curves.
+    support_ : ndarray of int
+        Features whose scaled_coef_ is not 0.
+    scale_ : ndarray of shape (n_features,) or None
+        What features are divided by.
+    fill_values_ : ndarray of shape (n_features,)
+        What missing values become.
+    objective_, loss_ : float
+        Mean loss + penalty; mean loss. These and the following belong to the scaled problem.
+    kkt_violation_, duality_gap_ : float
+        Largest distance of -gradient to the subdifferential; value minus a dual bound (None if not convex).
+    n_iter_, status_, certificate_ : int, str, Certificate
+        Iterations; 'optimal', 'stationary', 'stalled' or 'iteration limit'; the certificate with the problem to which
+        it belongs, and over which models the gap holds.
+    alpha_, alpha_max_ : float
+        Strength (NaN under best_k); alpha_max of l1.
+    C_sum_, C_mean_, r_ : float
+        The same strength as the papers' weight of the summed and of the mean loss, and as the l1 norm of scaled_coef_.
+        Infinite where alpha_ is 0 (no feature can leave 0) or below 1e-308, NaN under best_k.
+    n_pairs_, penalty_ : int, Penalty
+        Preferred pairs; the resolved penalty.
+
     Raises
-        DataError             no preferred pair, no feature that varies or may be used, data not finite, parameters out
-                              of range
-    Source
-        Laporte et al. (2014), equation (5), on the mean over pairs: alpha = 1 / (C n_pairs) for penalties linear in
-        alpha.
+    ------
+    DataError
+        No preferred pair, no feature that varies or may be used, data not finite, or parameters out of range.
+
+    Notes
+    -----
+    With curves, each feature (or its log) enters straight or, at a further price, as a piecewise linear curve, flat
+    outside its knots. A curve may not fall where the penalty's monotone is 1, nor rise where it is -1. Curves need l1,
+    mcp, scad, log or best_k; the concave penalties add a ridge of a thousandth of the curvature of a linear feature to
+    objective_. `scaling` is not used then: knots are where the values are.
+
+    Certificates are those of the float64 solution; `coef_` has the dtype of X, as scikit-learn asks. A threshold on
+    `coef_` compares weights of different units: give SelectFromModel and RFE importance_getter="feature_importances_".
+
+    References
+    ----------
+    Laporte et al. (2014), equation (5), on the mean over pairs: alpha = 1 / (C n_pairs) for penalties linear in alpha.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(40, 8, 10, n_informative=3, n_redundant=2).data
+    >>> ranker = sr.SparseRanker(penalty="mcp", k=3).fit(data.X, data.relevance, qid=data.qid)
+    >>> len(ranker.support_), ranker.predict(data.X).shape
+    (3, (320,))
     """
 
     penalty_: FeatureRules
@@ -330,10 +371,30 @@ class RankSVM(RankSVMParameters, SparseRanker):  # type: ignore[misc]  # its alp
     """RankSVM in the primal: squared hinge over preferred pairs + ridge, by exact Newton steps.
 
     Parameters
-        alpha        strength of alpha ||w||^2 / 2 on the mean-loss scale, > 0; 1 / C of the usual mean-scaled RankSVM
-        pair_weights, tol, max_iter, metric, n_threads   as in SparseRanker
-    Source
-        Chapelle and Keerthi (2010), 'Efficient algorithms for ranking with SVMs' (RankSVM-Primal), without pairs.
+    ----------
+    alpha : float, default 0.001
+        Strength > 0 of alpha ||w||^2 / 2 on the scale of the mean loss; 1 / C of the usual mean-scaled RankSVM.
+    pair_weights : {'pair', 'query'}, default 'pair'
+        Whether every pair or every query has the same weight.
+    tol : float, default 1e-6
+        kkt_violation to reach, relative to the alpha_max of l1.
+    max_iter : int, default 500
+        Iterations of the solver.
+    metric : str or Metric, default 'ndcg@10'
+        Metric of `score`.
+    n_threads : int, optional
+        Threads. Default: all cores. Results do not depend on it.
+
+    References
+    ----------
+    Chapelle and Keerthi (2010), 'Efficient algorithms for ranking with SVMs' (RankSVM-Primal), without pairs.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
+    >>> sr.papers.RankSVM().fit(data.X, data.relevance, qid=data.qid).status_
+    'optimal'
     """
 
     _options = RANK_SVM

@@ -41,32 +41,80 @@ NO_FOLD = -2  # of queries that do not count, and of all with an eval_set
 
 
 class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
-    """Linear ranker whose strength is chosen by query-wise cross-validation, or on a given validation set.
+    """Linear ranker whose strength is chosen by cross-validation over queries, or on a given validation set.
 
     Parameters
-        penalty               as in SparseRanker, but always named
-        metric                metric to choose by, higher is better
-        rule                  'smallest' (the smallest model whose estimated loss against the best of all sizes is at
-                              most `margin` times the best) or 'best'
-        margin, guarantee     of that rule; guarantee: the bound on the loss is to be at most this, not its estimate
-        confidence            of bounds and intervals, > 0.5 and <= 0.99
-        k                     the best model of at most this many features instead
-        cv, random_state      query folds, used when fit gets no eval_set: their number, a splitter of scikit-learn
-                              (which splits the queries), or a list of pairs (train rows, test rows), whole queries each
-        scaling               as in SparseRanker; in every fold learned on its training queries
-        missing               as in SparseRanker; learned on all rows of fit, without labels
-        n_alphas, alpha_min_ratio, pair_weights, tol, max_iter, n_threads, loss   of the paths, as in `fit_path`
+    ----------
+    penalty : str or Penalty, default 'l1'
+        As in `SparseRanker`, but always named.
+    metric : str or Metric, default 'ndcg@10'
+        Metric to choose by; higher is better.
+    rule : {'smallest', 'best'}, default 'smallest'
+        'smallest': the smallest model whose estimated loss against the best of all sizes is at most `margin` times the
+        best.
+    margin : float, default 0.01
+        Of rule 'smallest'.
+    guarantee : float, optional
+        The bound on the loss is to be at most this, instead of its estimate.
+    confidence : float, default 0.95
+        Of bounds and intervals, > 0.5 and <= 0.99.
+    k : int, optional
+        The best model of at most k features instead.
+    cv : int, splitter or list of (train rows, test rows), default 5
+        Folds of queries, used when `fit` gets no eval_set. A scikit-learn splitter splits the queries; lists hold whole
+        queries.
+    random_state : int, default 0
+        Seed of the folds.
+    n_alphas : int, default 40
+        Points of the paths.
+    alpha_min_ratio : float, default 0.01
+        Smallest strength of the paths, as a share of the largest.
+    scaling : str, default 'within-query-std'
+        As in `SparseRanker`; learned in every fold on its training queries.
+    missing : str, float or mapping, default 'error'
+        As in `SparseRanker`; learned on all rows of `fit`, without labels.
+    pair_weights : {'pair', 'query'}, default 'pair'
+        Whether every pair or every query has the same weight.
+    tol : float, default 1e-6
+        kkt_violation to reach, relative to the alpha_max of l1.
+    max_iter : int, default 300
+        Iterations of the solver at one strength.
+    n_threads : int, optional
+        Threads. Default: all cores. Results do not depend on it.
+    loss : str or PairwiseLoss, default 'squared_hinge'
+        As in `SparseRanker`.
+
     Attributes
-        coef_, scaled_coef_, scale_, support_, alpha_ (as in SparseRanker), n_iter_, best_index_ (highest mean),
-        chosen_index_; (of points of path_, PathResult on all training rows); bound_ on the mean loss of the chosen
-        model against the best, resolution_ (the smallest such bound of any size); values_ (n_sizes, n_queries) metric
-        on queries unseen by the model, NaN for queries of weight 0, which do not count; curve_: list of dicts with
-        alpha, n_features, mean, low, high, bound, one per size of the path (per alpha for ridge)
+    ----------
+    coef_, scaled_coef_, scale_, support_, alpha_ : ndarray
+        As in `SparseRanker`.
+    path_ : PathResult
+        On all training rows.
+    n_iter_, best_index_, chosen_index_ : int
+        Iterations; the points of path_ with the highest mean and of the chosen model.
+    bound_, resolution_ : float
+        Bound on the mean loss of the chosen model against the best; the smallest such bound of any size.
+    values_ : ndarray of shape (n_sizes, n_queries)
+        Metric on queries not used to fit the model; NaN for queries of weight 0, which do not count.
+    curve_ : list of dict
+        alpha, n_features, mean, low, high and bound for each size of the path (for each alpha with ridge).
+
     Raises
-        DataError             as SparseRanker; fewer than two queries without an eval_set
+    ------
+    DataError
+        As `SparseRanker`; fewer than two queries without an eval_set.
+
     Notes
-        A single query cannot be validated: without an eval_set it is then scored on itself, with a warning
-        if its qid was given.
+    -----
+    A single query cannot be validated. Without an eval_set it is scored on itself, with a warning if its qid was given.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(40, 8, 10, n_informative=3, n_redundant=2).data
+    >>> ranker = sr.SparseRankerCV(penalty="mcp", n_alphas=10).fit(data.X, data.relevance, qid=data.qid)
+    >>> 1 <= len(ranker.support_) <= 10
+    True
     """
 
     _options: Sequence[Option] = SPARSE_RANKER_CV

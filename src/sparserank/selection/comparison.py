@@ -48,8 +48,23 @@ class Costs:
 
 @dataclass(frozen=True)
 class ComparisonResult:
-    """systems: ours by maker and size, trees by list and size, both without a size; n_chosen:
-    features of our choice in each repeat."""
+    """The result of `compare_with_trees`.
+
+    Attributes
+    ----------
+    systems : list of ComparedSystem
+        Our models by penalty and size, trees by list and size, and both without a size.
+    n_chosen : list of int
+        Features of our choice in each repeat.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
+    >>> result = sr.trees.compare_with_trees(data, penalties="mcp", sizes=[2], n_trees=5, n_seeds=1, cv=2, repeats=1)
+    >>> len(result.n_chosen)
+    1
+    """
 
     n_queries: int
     n_features: int
@@ -88,10 +103,17 @@ class ComparisonResult:
         return {s.k: s for s in self.systems if s.name == name and s.k is not None}
 
     def plot(self, axes: Any = None) -> Any:
-        """Means by number of features, ours and trees, on axes of matplotlib, default new ones.
+        """Plot the means of our models and of trees by number of features.
+
+        Parameters
+        ----------
+        axes : matplotlib Axes, optional
+            Default: new ones.
 
         Returns
-            the axes
+        -------
+        matplotlib Axes
+            The axes.
         """
         from sparserank.pages.axes import plot_comparison
 

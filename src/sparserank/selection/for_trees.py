@@ -39,9 +39,31 @@ class OurModel:
 
 @dataclass(frozen=True, repr=False)
 class TreesSelection:
-    """choice: among lists and sizes; all_features: the trees on all features, a candidate too; trees: on the chosen
-    list, fitted to all queries; test: they and the trees on all features on test queries, or None; ours: our linear
-    models on the chosen list of each fold, or None; notes: what of the settings is not used."""
+    """The result of `select_for_trees`.
+
+    Attributes
+    ----------
+    choice : Choice
+        Among lists and sizes.
+    all_features : Candidate
+        The trees on all features, a candidate too.
+    trees : Trees
+        On the chosen list, fitted to all queries.
+    test : Comparison or None
+        These and the trees on all features on the test queries.
+    ours : OurModel or None
+        Our linear models on the chosen list of each fold.
+    notes : tuple of str
+        Settings that are not used.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
+    >>> found = sr.trees.select_for_trees(data, k=2, sizes=[2], n_trees=5, n_seeds=1, cv=2)
+    >>> found.all_features.k
+    6
+    """
 
     plan: SelectionPlan
     settings: TreeSettings
@@ -172,11 +194,24 @@ class TreesSelection:
         return out
 
     def save(self, folder: str | os.PathLike) -> list[Path]:
-        """Write features.txt (a name per line), trees.txt (LightGBM's model file of the trees on them), result.json and
-        report.html into a new or empty folder, or one that this method made; the files' paths.
+        """Write features.txt, trees.txt, result.json and report.html.
+
+        features.txt has one name per line; trees.txt is LightGBM's model file of the trees on these features.
+
+        Parameters
+        ----------
+        folder : path
+            A new or empty folder, or one that this method made.
+
+        Returns
+        -------
+        list of Path
+            The files.
 
         Raises
-            RunDirectoryError   the folder holds other files, or cannot be written
+        ------
+        RunDirectoryError
+            The folder holds other files, or cannot be written.
         """
         with RunDirectory(folder, "select_for_trees") as run:
             from sparserank.jobs.trees.files import write_lists

@@ -40,27 +40,55 @@ FORMAT, FORMAT_VERSION = "sparserank-result", 3
 
 @dataclass(frozen=True, repr=False)
 class SelectionResult:
-    """Everything the screen, the report and the files show.
+    """The result of `select`: everything that the screen, the report and the files show.
 
-    paths        {penalty label: final path}; scalings likewise
-    choice       the candidates that were compared, the chosen one, the best, and the bounds on what each loses
-    dense        the best dense candidate
-    all_features the chosen model and each of by_size against it
-    certificate  what is known of the chosen model as the solution of a problem
-    by_penalty   the smallest candidate of each penalty whose loss is small enough, or None
-    by_size      the candidate of the highest mean of each number of features (of each cost, where groups were given),
-                 smallest first
-    worth        of the selected features, and of groups in use; what else could be used
-    models       the final model of each of by_size
-    stability    what halves of the queries keep, or None
-    redundant    features that were left out and correlate highly with a selected one
-    change       what the chosen model brings beside the one in use, or None
-    rivals       rankers that were compared with all candidates, and never chosen
-    queries      those on which the chosen model loses and wins most beside the one in use, or else the dense one, and
-                 why
-    test         values of the chosen model and its rivals on the test queries, or None
-    origin       where the result comes from; None where nobody said
-    engine       that is to run the model, and what was left out for it; None: none was named
+    Attributes
+    ----------
+    model : RankingModel
+        The chosen model, fitted to all queries.
+    choice : Choice
+        The candidates that were compared, the chosen one, the best, and the bounds on what each loses.
+    paths, scalings : dict
+        {label of the penalty: path on all queries}, and its scaling.
+    dense : Candidate
+        The best model that uses all features.
+    all_features : AllFeatures
+        The chosen model, and each of `by_size`, compared with it.
+    certificate : Certificate
+        What is known of the chosen model as the solution of a problem.
+    by_penalty : dict
+        The smallest candidate of each penalty whose loss is small enough, or None.
+    by_size : list of Candidate
+        The candidate of the highest mean for each number of features (for each cost, where groups were given), smallest
+        first.
+    models : list of RankingModel
+        The final model of each of `by_size`.
+    worth : Worth
+        What leaving out each selected feature or group costs, and which others could be used.
+    stability : Stability or None
+        Selection frequencies over random halves of the queries.
+    redundant : RedundantFeatures
+        Features that were left out and correlate highly with a selected one.
+    change : Change or None
+        The chosen model compared with the one in use.
+    rivals : RivalReport
+        Rankers that were compared with all candidates, and never chosen.
+    queries : Queries
+        Queries on which the chosen model loses and gains most against the one in use, or else against the dense one.
+    test : Comparison or None
+        The chosen model and others on the test queries.
+    origin : Origin or None
+        Where the data come from.
+    engine : ForEngine or None
+        The engine that is to run the model, and what was left out for it.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(40, 8, 10, n_informative=3, n_redundant=2).data
+    >>> result = sr.select(data, k=3, penalties="mcp", half_samples=0, rival="none", feature_transform="none")
+    >>> result.chosen.k, len(result.model.support), len(result.model_of(1).support)
+    (3, 3, 1)
     """
 
     plan: SelectionPlan
@@ -187,8 +215,20 @@ class SelectionResult:
     def model_of(self, k: int) -> RankingModel:
         """The model of k features; where no size is k, the best of fewer.
 
+        Parameters
+        ----------
+        k : int
+            Number of features.
+
+        Returns
+        -------
+        RankingModel
+            Fitted to all queries.
+
         Raises
-            ParameterError   k is no size, or no model of by_size is that small
+        ------
+        ParameterError
+            k is not a size, or no model of `by_size` is that small.
         """
         if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
             raise ParameterError("k", f"must be an integer >= 1; got {brief(k)}.")
@@ -360,10 +400,17 @@ class SelectionResult:
         }
 
     def plot(self, axes: Any = None) -> Any:
-        """The loss of the best model of each size, down to its bound, on axes of matplotlib, default new ones.
+        """Plot the loss of the best model of each size, with its bound.
+
+        Parameters
+        ----------
+        axes : matplotlib Axes, optional
+            Default: new ones.
 
         Returns
-            the axes
+        -------
+        matplotlib Axes
+            The axes.
         """
         from sparserank.pages.axes import plot_sizes
 
@@ -378,12 +425,22 @@ class SelectionResult:
         return Path(path)
 
     def save(self, folder: str | os.PathLike) -> list[Path]:
-        """Write model.json, models.json, result.json, path.parquet, per_query.parquet and report.html into a new or
-        empty folder, or one that this method made; the files' paths. (A folder given to `select(out=)` belongs to that
-        run.)
+        """Write model.json, models.json, result.json, path.parquet, per_query.parquet and report.html.
+
+        Parameters
+        ----------
+        folder : path
+            A new or empty folder, or one that this method made. (A folder given to `select(out=)` belongs to that run.)
+
+        Returns
+        -------
+        list of Path
+            The files.
 
         Raises
-            RunDirectoryError   the folder holds other files, or cannot be written
+        ------
+        RunDirectoryError
+            The folder holds other files, or cannot be written.
         """
         from sparserank.jobs.result_files import write_results
 

@@ -21,9 +21,25 @@ SCALINGS = ("within-query-std", "none", "min-max", "standard", "log-standard", "
 
 @dataclass(frozen=True)
 class FeatureScaling:
-    """x -> (t(x) - center) / scale per feature, t the identity or the signed log1p; or min-max within each query.
+    """Scaling (t(x) - center) / scale of each feature, t the identity or the signed log1p.
 
-    center, scale (n_features,). For sparse X the centre is left out: a shift inside a query changes no ranking.
+    Or min-max within each query.
+
+    Parameters
+    ----------
+    method : str
+        As in `fit_scaling`.
+    center : ndarray of shape (n_features,)
+        Subtracted from dense X. For sparse X it is left out: a shift within a query changes no ranking.
+    scale : ndarray of shape (n_features,)
+        What features are divided by.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.RankingDataset([[0.0, 5.0], [4.0, 5.0]], [0, 1], ["a", "a"])
+    >>> sr.fit_scaling(data, "none").method
+    'none'
     """
 
     method: str
@@ -62,16 +78,33 @@ class FeatureScaling:
 
 
 def fit_scaling(data: RankingDataset, method: str = "within-query-std") -> FeatureScaling:
-    """Scaling learned from `data`.
+    """Learn a scaling of the features.
 
     Parameters
-        method  'within-query-std' (divide by the root mean squared deviation from the query's mean: the only part that
-                matters to a ranker), 'none', 'min-max', 'standard', 'log-standard' (signed log1p, then standard) or
-                'query-min-max' (LETOR's QueryLevelNorm: to [0, 1] within each query, constants to 0)
+    ----------
+    data : RankingDataset
+        The training data.
+    method : str, default 'within-query-std'
+        'within-query-std' (divide by the root mean squared deviation from the mean of the query, the only part that
+        matters to a ranker), 'none', 'min-max', 'standard' (population standard deviation), 'log-standard' (signed
+        log1p, then standard) or 'query-min-max' (LETOR's QueryLevelNorm: to [0, 1] within each query, constants to 0).
+
+    Returns
+    -------
+    FeatureScaling
+        The scaling, to apply to any data with these features. A feature without spread has scale 1.
+
     Raises
-        DataError   unknown method, or a feature whose spread is too large or too small to divide by
-    Notes
-        A feature without spread keeps scale 1. 'standard' uses the population standard deviation.
+    ------
+    DataError
+        An unknown method, or a feature whose spread is too large or too small to divide by.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.RankingDataset([[0.0, 5.0], [4.0, 5.0]], [0, 1], ["a", "a"])
+    >>> sr.fit_scaling(data, "min-max").scale.tolist()
+    [4.0, 1.0]
     """
     center, scale = fit_scalings(prepared(data, method), method, np.ones((1, data.n_queries), dtype=bool))
     return FeatureScaling(method, center[0], scale[0])

@@ -44,16 +44,28 @@ def _length(v: np.ndarray) -> float:
 
 
 class Fista:
-    """Algorithm 1: w_{k+1} = prox(z_k - grad f(z_k) / L), then momentum on z.
+    """FISTA: w_{k+1} = prox(z_k - grad f(z_k) / L), then momentum on z.
 
     Parameters
-        step         'tight' (1 / largest eigenvalue), 'published' (1 / sum of squared norms, three times smaller on
-                     MQ2008) or 'backtracking' (the smallest sufficient L, never shrinking)
-        check_every  steps between certificates, each of which costs one pass at the iterate itself: the gradient at the
-                     extrapolated point certifies nothing about it
-    Source
-        Laporte et al. (2014), Algorithm 1 (Beck and Teboulle 2009); the factor 2 of the gradient of a squared hinge is
-        kept.
+    ----------
+    step : {'tight', 'published', 'backtracking'}, default 'tight'
+        1 / L, with L the largest eigenvalue; the sum of squared norms, which makes the step three times smaller on
+        MQ2008; or the smallest sufficient L found on the way, never shrinking.
+    check_every : int, default 10
+        Steps between certificates. Each costs one pass at the iterate itself, because the gradient at the extrapolated
+        point certifies nothing about it.
+
+    References
+    ----------
+    Laporte et al. (2014), Algorithm 1 (Beck and Teboulle 2009), with the factor 2 of the gradient of a squared hinge.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> from sparserank.solvers import Fista, PairwiseObjective, Stop, solve
+    >>> data = sr.datasets.make_ranking(20, 8, 6, n_informative=2, n_redundant=1).data
+    >>> solve(Fista(), PairwiseObjective(data), sr.penalties.L1(0.1), stop=Stop(1e-6, 5000)).status.value
+    'optimal'
     """
 
     gives_up = Status.STALLED

@@ -45,11 +45,40 @@ def solve(
     """Minimise objective + penalty.
 
     Parameters
-        penalty  a gamma_scale other than 'mean' is resolved here
-        w0       start, default 0; features that may not be used, or have the wrong sign, are set to 0
-        start    an iterate at which the loss and its gradient are known already; saves a pass
+    ----------
+    solver : Solver
+        ProxNewton, Fista, Reweighted, or your own.
+    objective : PairwiseObjective
+        The loss and the data.
+    penalty : Penalty
+        The penalty. A gamma_scale other than 'mean' is resolved here.
+    w0 : ndarray of shape (n_features,), optional
+        Start, default 0. Features that may not be used, or have the wrong sign, are set to 0.
+    stop : Stop, optional
+        Tolerance and iterations.
+    start : Iterate, optional
+        An iterate at which the loss and its gradient are known; saves a pass.
+    warn : bool, default True
+        Whether to warn when the tolerance is not reached; `status` says so in any case.
+
+    Returns
+    -------
+    Solution
+        The point and its certificate.
+
     Warns
-        ConvergenceWarning   the tolerance was not reached (unless warn=False; `status` says so in any case)
+    -----
+    ConvergenceWarning
+        The tolerance was not reached.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> from sparserank.solvers import PairwiseObjective, ProxNewton, solve
+    >>> data = sr.datasets.make_ranking(20, 8, 6, n_informative=2, n_redundant=1).data
+    >>> solution = solve(ProxNewton(), PairwiseObjective(data), sr.penalties.L1(0.1))
+    >>> solution.status.value, solution.gap < 1e-5
+    ('optimal', True)
     """
     stop = stop or _default_stop(objective)
     solution = run(solving(solver, objective, penalty, w0, stop, start=start))

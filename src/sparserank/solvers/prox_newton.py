@@ -23,13 +23,29 @@ STALE = 0.6  # the Hessian is renewed when a step keeps more than this share of 
 
 
 class ProxNewton:
-    """Each step: working set, quadratic model there, coordinate descent on the model, line search on the objective.
+    """Proximal Newton: working set, quadratic model, coordinate descent on the model, line search on the objective.
 
-    Convex problems shorten a step that falls short. Concave penalties are not convex along a segment; there a
-    coordinate may also jump to 0 where the model, good nearby only, underrates the loss. A Newton step on the present
-    support is tried next, then extra curvature.
+    Parameters
+    ----------
+    curvature : Curvature, optional
+        Cache of Hessian entries, shared by solvers on the same objective.
+    ahead : Ahead, optional
+        Evaluates the point at which a step will probably end before it ends.
 
-    One instance may solve several problems on the same objective; it then carries what it knows of the Hessian along.
+    Notes
+    -----
+    On convex problems a step that falls short is shortened. Concave penalties are not convex along a segment: there a
+    coordinate may also jump to 0 where the model, which holds nearby only, underestimates the loss. A Newton step on
+    the present support is tried next, then extra curvature. One instance may solve several problems on the same
+    objective; it keeps what it knows of the Hessian.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> from sparserank.solvers import PairwiseObjective, ProxNewton, solve
+    >>> data = sr.datasets.make_ranking(20, 8, 6, n_informative=2, n_redundant=1).data
+    >>> solve(ProxNewton(), PairwiseObjective(data), sr.penalties.L1(0.1)).status.value
+    'optimal'
     """
 
     gives_up = Status.STALLED

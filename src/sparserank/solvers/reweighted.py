@@ -17,16 +17,32 @@ from sparserank.solvers.solution import Iterate, Status, Stop
 
 
 class Reweighted:
-    """Algorithm 2: beta = 1; solve the weighted l1 problem; beta_j = g'(|w_j|) / alpha; repeat, warm-started.
-
-    Each round but the first minimises a majorisation of the concave penalty, so from there on the objective never
-    increases; the round with beta = 1 majorises nothing and may raise it. lp has an infinite slope at 0; pass
-    `Lp(...).smoothed()`: its smoothed objective is the one that never increases.
+    """Reweighted l1: beta = 1; solve the weighted l1 problem; beta_j = g'(|w_j|) / alpha; repeat, warm-started.
 
     Parameters
-        inner      makes the solver of the weighted l1 problems: ProxNewton (default) or Fista (as published)
-    Source
-        Laporte et al. (2014), Algorithm 2 and equation (13); beta = 1 in the first round whatever the start, as there.
+    ----------
+    inner : callable, default ProxNewton
+        Makes the solver of the weighted l1 problems: ProxNewton, or Fista as published.
+    inner_options : dict, optional
+        Its arguments.
+
+    Notes
+    -----
+    Each round but the first minimises a majorisation of the concave penalty, so that the objective never increases from
+    there; the round with beta = 1 majorises nothing and may raise it. lp has an infinite slope at 0: pass
+    `Lp(...).smoothed()`, whose smoothed objective is the one that never increases.
+
+    References
+    ----------
+    Laporte et al. (2014), Algorithm 2 and equation (13); beta = 1 in the first round whatever the start, as there.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> from sparserank.solvers import PairwiseObjective, Reweighted, solve
+    >>> data = sr.datasets.make_ranking(20, 8, 6, n_informative=2, n_redundant=1).data
+    >>> solve(Reweighted(), PairwiseObjective(data), sr.penalties.Log(0.02)).status.value
+    'stationary'
     """
 
     gives_up = Status.STALLED

@@ -11,12 +11,27 @@ from sparserank.weighting import Evaluation
 
 
 class Status(Enum):
-    """How a solve ended; the value is the word shown to people. There are no others.
+    """How a solve ended; the value is the word shown to people.
 
-    OPTIMAL: global optimum of a convex problem; STATIONARY: stationary point of a nonconvex one, a lower objective may
-    exist; both to the tolerance. STALLED: no step lowers the objective any further in floating point, short of the
-    tolerance. ITERATION_LIMIT: max_iter came first. NOT_CERTIFIED: ended by a published rule that proves nothing, or a
-    mixture of two solutions, or one changed for a metric, which solves no problem.
+    Attributes
+    ----------
+    OPTIMAL : Status
+        Global optimum of a convex problem, to the tolerance.
+    STATIONARY : Status
+        Stationary point of a nonconvex problem, to the tolerance; a lower objective may exist.
+    STALLED : Status
+        No step lowers the objective any further in floating point, short of the tolerance.
+    ITERATION_LIMIT : Status
+        max_iter was reached first.
+    NOT_CERTIFIED : Status
+        Ended by a published rule that proves nothing, or a mixture of two solutions, or one changed for a metric, which
+        solves no problem.
+
+    Examples
+    --------
+    >>> from sparserank.solvers import Status
+    >>> Status.ITERATION_LIMIT.value
+    'iteration limit'
     """
 
     OPTIMAL = "optimal"
@@ -41,7 +56,23 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Stop:
-    """Stop when kkt_violation <= tol * scale, or after max_iter iterations. `scale` is alpha_max of the l1 problem."""
+    """When a solver stops: kkt_violation <= tol * scale, or max_iter iterations.
+
+    Parameters
+    ----------
+    tol : float, default 1e-6
+        Relative tolerance.
+    max_iter : int, default 500
+        Iterations.
+    scale : float, default 1.0
+        alpha_max of the l1 problem.
+
+    Examples
+    --------
+    >>> from sparserank.solvers import Stop
+    >>> Stop(tol=1e-8).max_iter
+    500
+    """
 
     tol: float = 1e-6
     max_iter: int = 500
@@ -71,12 +102,32 @@ class Iterate:
 
 @dataclass(frozen=True)
 class Solution:
-    """A point and its certificate.
+    """A point and its certificate; what `solve` returns.
 
-    kkt_violation  largest distance of -gradient to the subdifferential over coordinates, in units of the gradient
-                   (for lp: largest coordinate prox residual times curvature)
-    gap            value minus a dual bound, >= 0 up to rounding; None when the problem is not convex
-    history        one (seconds, value, kkt_violation) per iteration
+    Attributes
+    ----------
+    w : ndarray of shape (n_features,)
+        The point.
+    kkt_violation : float
+        Largest distance of -gradient to the subdifferential over coordinates, in units of the gradient (for lp: the
+        largest coordinate prox residual times the curvature).
+    gap : float or None
+        Value minus a dual bound, >= 0 up to rounding; None when the problem is not convex.
+    n_iter : int
+        Iterations.
+    status : Status
+        How the solve ended.
+    history : list of (float, float, float)
+        (seconds, value, kkt_violation) of each iteration.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> from sparserank.solvers import PairwiseObjective, ProxNewton, solve
+    >>> data = sr.RankingDataset([[1.0], [3.0]], [0, 1], ["a", "a"])
+    >>> solution = solve(ProxNewton(), PairwiseObjective(data), sr.penalties.L1(10.0))
+    >>> solution.w.tolist(), solution.kkt_violation
+    ([0.0], 0.0)
     """
 
     iterate: Iterate

@@ -40,30 +40,63 @@ def read_letor(
     dtype: Any = np.float64,
     n_threads: int | None = None,
 ) -> RankingDataset:
-    """Read ranking text, `label qid:ID index:value ... # comment`, as one data set.
+    r"""Read ranking text, `label qid:ID index:value ... # comment`, as one data set.
 
     Parameters
-        paths          one path or several (read as one set); gzip is recognised by content
-        n_features     number of features; default the largest index found. Larger indices in a file are an error
-        missing        what NULL, nan, inf and 1.797e308 become: None or 'error' (refused), 'zero', 'min' or 'median'
-                       (of the known values of the feature in these rows), 'query-min', a number, a mapping such as {11:
-                       'zero', 'bm25': 5, '*': 'median'}, or its text form '11=zero;bm25=5;*=median'
-        index_base     number of the first feature in the file, 1 or 0
-        unjudged       what a label of -1 means: 'error', 'drop' the row, or 'zero'
-        feature_names  names, or a file with one name per line
-        sparse         True for CSR, False for dense, None for whichever is smaller
-        dtype          float64 or float32
-        n_threads      parsing threads, default the number of cores
+    ----------
+    paths : path or sequence of paths
+        Files that are read as one data set; gzip is recognised by content.
+    n_features : int, optional
+        Number of features; larger indices in a file are an error. Default: the largest index found.
+    missing : str, float or mapping, optional
+        What NULL, nan, inf and 1.797e308 become: None or 'error' (refused), 'zero', 'min' or 'median' (of the known
+        values of the feature in these rows), 'query-min', a number, a mapping such as {11: 'zero', 'bm25': 5, '*':
+        'median'}, or its text form '11=zero;bm25=5;*=median'.
+    index_base : {1, 0}, default 1
+        Number of the first feature in the file.
+    unjudged : {'error', 'drop', 'zero'}, default 'error'
+        What a label of -1 means: refuse it, drop the row, or take 0.
+    feature_names : path or sequence of str, optional
+        Names, or a file with one name per line.
+    sparse : bool, optional
+        True for CSR, False for dense. Default: whichever is smaller.
+    dtype : dtype, default float64
+        float64 or float32.
+    n_threads : int, optional
+        Parsing threads. Default: the number of cores.
+
     Returns
-        RankingDataset; `docid` and `comment` are kept, absent features are 0; `fill_values` say what missing values
-        became
+    -------
+    RankingDataset
+        With `docid` and `comment` of the file; absent features are 0. `fill_values` holds what missing values became.
+
     Raises
-        DataFormatError   names file and line, what was expected and what to do
-        DataError         an option that cannot be, or that does not fit the data
+    ------
+    DataFormatError
+        A malformed line; the message names file and line, what was expected and what to do.
+    DataError
+        An option that does not exist, or does not fit the data.
+
     Warns
-        DataWarning       a query's rows stand in several places
-    Source
-        formats.md section 8: a superset of the SVMlight ranking format (strings as qid, any index order, tabs, CRLF)
+    -----
+    DataWarning
+        The rows of a query are not contiguous.
+
+    Notes
+    -----
+    A superset of the SVMlight ranking format: query ids may be strings, indices come in any order, tabs and CRLF are
+    accepted.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import sparserank as sr
+    >>> file = Path(tempfile.mkdtemp(), "train.txt")
+    >>> _ = file.write_text("2 qid:10 1:0.5 3:7 # docid = d1\n0 qid:10 2:1 # docid = d2\n")
+    >>> data = sr.read_letor(file)
+    >>> data.X.tolist(), data.docid.tolist()
+    ([[0.5, 0.0, 7.0], [0.0, 1.0, 0.0]], ['d1', 'd2'])
     """
     if isinstance(paths, str | os.PathLike):
         paths = [paths]

@@ -23,15 +23,37 @@ _DOCID = re.compile(r"docid[ \t]*[=:][ \t]*([^ \t]*)", re.IGNORECASE | re.ASCII)
 
 
 def write_letor(data: RankingDataset, path: str | os.PathLike, *, index_base: int = 1) -> None:
-    """Write `label qid:ID index:value ... # comment`; values by shortest exact representation, zeros left out if
-    sparse.
+    r"""Write a data set as ranking text, `label qid:ID index:value ... # comment`.
 
-    `read_letor` gives the same data back, if it is told `n_features` when the last ones are absent; of a comment blanks
-    around it are lost.
+    Parameters
+    ----------
+    data : RankingDataset
+        What is written. Values have the shortest exact representation; zeros of sparse data are left out.
+    path : path
+        The file.
+    index_base : {1, 0}, default 1
+        Number of the first feature in the file.
 
     Raises
-        DataError   an id that the text cannot hold: with blanks or control characters, of a query also with '#'; a
-                    comment of several lines. Nothing is written then
+    ------
+    DataError
+        An id that the text cannot hold (blanks, control characters, in a query id also '#'), or a comment of several
+        lines. Nothing is written then.
+
+    Notes
+    -----
+    `read_letor` restores the same data, given `n_features` when the last features are absent. Blanks around a comment
+    are lost.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import sparserank as sr
+    >>> file = Path(tempfile.mkdtemp(), "train.txt")
+    >>> sr.write_letor(sr.RankingDataset([[0.5, 2.0], [1.0, 0.0]], [1, 0], ["a", "a"]), file)
+    >>> file.read_text()
+    '1 qid:a 1:0.5 2:2.0\n0 qid:a 1:1.0 2:0.0\n'
     """
     with atomic_write(path) as out:
         out.writelines(letor_lines(data.X, data.relevance, data.qid, data.docid, data.comment, index_base))

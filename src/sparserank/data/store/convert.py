@@ -37,18 +37,46 @@ def convert(
     like: str | os.PathLike | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Write a store; returns its manifest.
+    """Convert files to a store, whose features are read from disk when they are used.
 
     Parameters
-        paths     files of one kind, as for `read_data`, or feature logs
-        out       a new or empty folder, or one that an unfinished or finished conversion of the same files made
-        reading   how to read them; dtype float32 unless it says otherwise
-        restart   discard what an earlier conversion left
-        like      the store of the training data: its features in their order, and its values for missing ones
+    ----------
+    paths : sequence of paths
+        Files of one kind, as for `read_data`, or feature logs.
+    out : path
+        A new or empty folder, or one that an interrupted or finished conversion of the same files made.
+    reading : Reading, optional
+        How to read them; dtype is float32 unless it says otherwise.
+    shard_bytes : int, default 134217728
+        Size of a shard in bytes, about.
+    restart : bool, default False
+        Discard what an earlier conversion left.
+    like : path, optional
+        The store of the training data: its features are taken in its order, and its values for missing ones.
+    progress : callable, optional
+        Called as the work goes on.
+
+    Returns
+    -------
+    dict
+        The manifest of the store.
+
     Raises
-        DataFormatError     names file and line, or row and column; what was written so far stays, and is used when the
-                            same conversion is started again
-        RunDirectoryError   the folder cannot be written, holds something else, the disk is full
+    ------
+    DataFormatError
+        A malformed file; the message names file and line, or row and column. What was written stays, and the same call
+        continues from there.
+    RunDirectoryError
+        The folder cannot be written or holds something else, or the disk is full.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import sparserank as sr
+    >>> folder = tempfile.mkdtemp()
+    >>> sr.write_letor(sr.datasets.make_ranking(20, 5, 4, n_informative=2, n_redundant=1).data, folder + "/train.txt")
+    >>> sr.convert([folder + "/train.txt"], folder + "/store")["n_queries"]
+    20
     """
     reading = reading or Reading()
     if not paths:

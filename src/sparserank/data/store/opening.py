@@ -38,19 +38,44 @@ def is_store(path: str | os.PathLike) -> bool:
 def open_store(
     path: str | os.PathLike, *, verify: bool = False, progress: Callable[[int, int], None] | None = None
 ) -> RankingDataset:
-    """The data set in a store; its features stay on disk and are read when they are used.
-
-    Files that changed since their checksum was last seen to be right are read whole and compared first. That finds
-    damage; a store of somebody else's can have right checksums and still be wrong. So the manifest, the size, type and
-    shape of every array and all values but those of the features are checked here, and the features of a shard when
-    they are first used, once in a process. Nothing outside the folder is read.
+    """Open a store as a data set; its features stay on disk and are read when they are used.
 
     Parameters
-        verify     read and compare every file, and check the features now
-        progress   called with (bytes done, bytes in all) of what is compared
+    ----------
+    path : path
+        The folder that `convert` wrote.
+    verify : bool, default False
+        Read and compare every file, and check the features now.
+    progress : callable, optional
+        Called with (bytes done, bytes in all) during the comparison.
+
+    Returns
+    -------
+    RankingDataset
+        The documents; `is_stored` is True.
+
     Raises
-        DataFormatError   no store, an unfinished one, or names the file that is missing, torn, changed, a link, or
-                          nothing that a conversion writes; also later, when features or document ids are first used
+    ------
+    DataFormatError
+        Not a store, an unfinished one, or one with a file that is missing, damaged, changed, a link, or not written by
+        a conversion; the message names it. Features and document ids are checked when they are first used.
+
+    Notes
+    -----
+    Files that changed since their checksum was last verified are read completely and compared first. This finds damage,
+    but the checksums of a store made by somebody else prove nothing. Therefore the manifest, the size, type and shape
+    of every array, and all values except those of the features are checked here; the features of a shard are checked
+    when they are first used, once per process. Nothing outside the folder is read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import sparserank as sr
+    >>> folder = tempfile.mkdtemp()
+    >>> sr.write_letor(sr.datasets.make_ranking(20, 5, 4, n_informative=2, n_redundant=1).data, folder + "/train.txt")
+    >>> _ = sr.convert([folder + "/train.txt"], folder + "/store")
+    >>> sr.open_store(folder + "/store").n_docs
+    100
     """
     folder = Path(path)
     manifest = read_manifest(folder)

@@ -35,22 +35,52 @@ def compare_with_trees(
     progress: Progress | None = None,
     **options: Unpack[CompareOptions],
 ) -> ComparisonResult:
-    """Our models of every size beside LightGBM, on the same folds: trees on all features, and on k features of their
-    own choice or of ours.
+    """Compare our models of every size with LightGBM, on the same folds.
+
+    The trees use all features, or k features of their own choice or of ours.
 
     Parameters
-        data      a path or paths, a RankingDataset, a frame, or (X, y, qid), as in `select`; label, qid, penalties,
-                  metric, out, n_threads and progress as there
-        sizes     numbers of features
-        repeats   times that all folds are drawn anew; n_seeds: of the trees on all features, whose mean is shown
-        options   n_trees, n_leaves, feature_transform, cv, ...: each with its type, default and meaning in
-                  `CompareOptions` and in docs/options.md
+    ----------
+    data : path, list of paths, RankingDataset, frame or (X, y, qid)
+        Judged documents, as in `select`.
+    label, qid : str or array_like, optional
+        Columns of a frame, as in `select`.
+    penalties : str, Penalty, SizedMaker, or sequence of them, default ('l1', 'log', 'mcp')
+        As in `select`.
+    metric : str or Metric, default 'ndcg@10'
+        The metric that decides.
+    out : path, optional
+        Directory for finished work and results.
+    n_threads : int, optional
+        Threads. Default: all cores. Results do not depend on it.
+    progress : callable, optional
+        As in `select`.
+    **options
+        sizes (numbers of features), repeats (times that all folds are drawn anew), n_seeds (of the trees on all
+        features, whose mean is shown), n_trees, n_leaves, feature_transform, cv, ...: type, default and meaning of each
+        in `CompareOptions` and in docs/options.md.
+
     Returns
-        ComparisonResult: .sentences(), .rows(), .choice, .all_features
+    -------
+    ComparisonResult
+        .sentences(), .rows(), .plot(), .choice, .all_features
+
     Raises
-        DataError            LightGBM is not installed, or does not take the relevance
-        ParameterError       names the parameter that is out of its range
-        RunDirectoryError    `out` cannot be used
+    ------
+    DataError
+        LightGBM is not installed, or does not accept the relevance.
+    ParameterError
+        Names the parameter that is unknown or out of its range.
+    RunDirectoryError
+        `out` cannot be used.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
+    >>> result = sr.trees.compare_with_trees(data, penalties="mcp", sizes=[2], n_trees=5, n_seeds=1, cv=2, repeats=1)
+    >>> result.n_queries
+    30
     """
     given = {"label": label, "qid": qid, "penalties": penalties, "metric": metric, "out": out, "n_threads": n_threads}
     chosen = asked("compare_with_trees", COMPARE, {**given, "progress": progress, **options})

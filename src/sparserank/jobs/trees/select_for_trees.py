@@ -54,27 +54,62 @@ def select_for_trees(
 ) -> TreesSelection:
     """Select the shortest list of features on which LightGBM ranks as well as on the best that was tried.
 
+    Parameters
+    ----------
+    train, valid, test : path, list of paths, RankingDataset, frame or (X, y, qid)
+        Judged documents, as in `select`.
+    label, qid : str or array_like, optional
+        Columns of a frame, as in `select`.
+    penalty : str, Penalty or SizedMaker, default 'mcp'
+        Of our path, on features under feature_transform.
+    metric : str or Metric, default 'ndcg@10'
+        The metric that decides.
+    margin : float, default 0.01
+        Largest estimated loss, relative to the best, in [0, 1).
+    sizes : sequence of int, default (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 45)
+        Lengths of lists below the number of features that vary; k, where given, is one of them and the longest.
+    k, budget : int, float, optional
+        The best list of at most k features, or of at most this total cost, instead.
+    out : path, optional
+        Directory for finished work and results.
+    n_threads : int, optional
+        Threads. Default: all cores. Results do not depend on it.
+    progress : callable, optional
+        As in `select`.
+    **options
+        for_model (lightgbm, or a file with the settings of your own trees), n_trees, n_leaves, learning_rate (of
+        LightGBM's lambdarank; rows and features are sampled at 80%), n_seeds, costs, feature_groups, ...: type, default
+        and meaning of each in `TreesOptions` and in docs/options.md.
+
+    Returns
+    -------
+    TreesSelection
+        .features, .sentence, .sizes(), .save(folder), .to_json()
+
+    Raises
+    ------
+    DataError
+        LightGBM is not installed, or does not accept the relevance.
+    ParameterError
+        Names the parameter that is unknown or out of its range.
+    RunDirectoryError
+        `out` cannot be used.
+
+    Notes
+    -----
     Lists of each size come from three makers, each without the queries of the fold: the largest total gain of trees on
     all features, their largest mean |SHAP value|, and the path of a penalty of ours. Trees on each list, and on all
     features, rank the queries of the fold; the rule of `select` then takes the shortest list whose estimated loss
-    against the best of all is within the margin, all features if need be. What is kept is that maker's list from all
-    queries, and costs are its. Groups come whole, so that lists may be longer than asked for.
+    against the best of all is within the margin, all features if necessary. What is kept is the list of that maker from
+    all queries, and costs are those of that list. Groups come whole, so that lists may be longer than asked for.
 
-    Parameters
-        train, valid, test   as in `select`, and so are label, qid, metric, margin, k, budget, out, n_threads, progress
-        penalty              of our path: on features under feature_transform
-        sizes                lengths of lists, those below the number of features that vary; k, where given, is one of
-                             them and the longest
-        options              for_model (lightgbm, or a file with the settings of your own trees), n_trees, n_leaves,
-                             learning_rate (of LightGBM's lambdarank; rows and features are sampled at 80%), n_seeds,
-                             costs, feature_groups, ...: each with its type, default and meaning in `TreesOptions` and
-                             in docs/options.md
-    Returns
-        TreesSelection: .features, .sentence, .sizes(), .save(folder), .to_json()
-    Raises
-        DataError            LightGBM is not installed, or does not take the relevance
-        ParameterError       names the parameter that is out of its range
-        RunDirectoryError    `out` cannot be used
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
+    >>> found = sr.trees.select_for_trees(data, k=2, sizes=[2], n_trees=5, n_seeds=1, cv=2)
+    >>> len(found.features)
+    2
     """
     given = {"label": label, "qid": qid, "penalty": penalty, "metric": metric, "margin": margin, "sizes": sizes, "k": k}
     given |= {"budget": budget, "out": out, "n_threads": n_threads, "progress": progress, **options}

@@ -17,24 +17,56 @@ class FenchelRank(LinearRanker):
     """Linear ranker with ||w||_1 <= radius on the mean squared hinge over preferred pairs.
 
     Parameters
-        radius    of the l1 ball, > 0; the paper tries 1, 2, 4, ..., 256
-        epsilon   stop when the duality gap is at most this; the paper's is 1e-3
-        max_iter  iterations of Frank-Wolfe, each of which changes one feature; the paper's is 1000
-        step      'exact' (line search along the segment) or 'closed_form' (the paper's alternative rule)
-        solver    'frank_wolfe' as published, or 'exact': the optimum of the same problem, to 1e-9; epsilon, max_iter
-                  and step are then not used
-        metric, n_threads   as in SparseRanker
+    ----------
+    radius : float, default 8.0
+        Of the l1 ball, > 0; the paper tries 1, 2, 4, ..., 256.
+    epsilon : float, default 0.001
+        Stop when the duality gap is at most this; the paper's is 1e-3.
+    max_iter : int, default 1000
+        Iterations of Frank-Wolfe, each of which changes one feature; the paper's is 1000.
+    step : {'exact', 'closed_form'}, default 'exact'
+        Line search along the segment, or the paper's alternative rule.
+    solver : {'frank_wolfe', 'exact'}, default 'frank_wolfe'
+        As published, or the optimum of the same problem, to 1e-9; epsilon, max_iter and step are not used then.
+    metric : str or Metric, default 'ndcg@10'
+        Metric of `score`.
+    n_threads : int, optional
+        Threads. Default: all cores. Results do not depend on it.
+
     Attributes
-        coef_ (n_features,), loss_, gap_ (loss minus minimum is at most this), alpha_ (the multiplier: coef_ also
-        minimises loss + alpha_ ||w||_1 when the gap is 0), n_iter_, status_ ('optimal' when gap_ <= epsilon, or 1e-6
-        for 'exact'; else 'iteration limit' or 'stalled'), history_: arrays feature, sign, mu (one per iteration), gap
-        and loss (before each iteration and at the end)
-    Warns
-        ConvergenceWarning  the gap is above epsilon after max_iter iterations: usual for radius >= 4
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights.
+    loss_, gap_ : float
+        Mean loss; loss minus minimum is at most gap_.
+    alpha_ : float
+        The multiplier: coef_ also minimises loss + alpha_ ||w||_1 when the gap is 0.
+    n_iter_, status_ : int, str
+        Iterations; 'optimal' when gap_ <= epsilon (1e-6 for 'exact'), else 'iteration limit' or 'stalled'.
+    history_ : dict of ndarray
+        feature, sign, mu (one per iteration), gap and loss (before each iteration and at the end).
+
     Raises
-        DataError           no preferred pair, parameters out of range
-    Source
-        Lai et al. (2012), Algorithm 1 and equation (3), in original units; misprints repaired, see docs/theory.md.
+    ------
+    DataError
+        No preferred pair, or parameters out of range.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The gap is above epsilon after max_iter iterations: usual for radius >= 4.
+
+    References
+    ----------
+    Lai et al. (2012), Algorithm 1 and equation (3), in original units; misprints repaired, see docs/theory.md.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
+    >>> ranker = sr.papers.FenchelRank(radius=1.0).fit(data.X, data.relevance, qid=data.qid)
+    >>> bool(abs(ranker.coef_).sum() <= 1 + 1e-9)
+    True
     """
 
     _takes_client = True

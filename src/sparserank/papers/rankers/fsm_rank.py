@@ -26,34 +26,68 @@ FORMS = ("split", "quadratic")
 
 
 class FSMRank(LinearRanker):
-    """(lambda1/2) |w|^T A |w| + lambda2 sum_j |w_j| / importance_j + mean squared hinge over preferred pairs.
+    """Minimise (lambda1/2) |w|^T A |w| + lambda2 sum_j |w_j| / importance_j + mean squared hinge over preferred pairs.
 
     Parameters
-        lambda1                strength >= 0 against large weights on similar features
-        lambda2                strength >= 0 of the importance-weighted l1 norm
-        importance             'pearson', 'spearman', 'kendall', a metric such as 'map' or 'ndcg@10', 'ones', or an
-                               array (n_features,) >= 0; importance 0 (a constant feature) is never used
-        similarity             'pearson', 'spearman', 'kendall', 'concordance', 'identity', or a symmetric array
-                               (n_features, n_features) with entries >= 0
-        form                   'split': equation (2), 2d nonnegative coordinates, whose quadratic is |w|^T A |w|.
-                               'quadratic': w^T A w of equation (1), a different problem; it needs a positive
-                               semidefinite A
-        positive_semidefinite  clip the negative eigenvalues of A (|Pearson| has some), which makes the problem convex
-        max_iter, tol          stop after max_iter iterations or when the objective changes by at most tol of itself
-        metric, n_threads      as in SparseRanker
+    ----------
+    lambda1 : float, default 0.1
+        Strength >= 0 against large weights on similar features.
+    lambda2 : float, default 0.01
+        Strength >= 0 of the importance-weighted l1 norm.
+    importance : str or array_like of shape (n_features,), default 'pearson'
+        'pearson', 'spearman', 'kendall', a metric such as 'map' or 'ndcg@10', 'ones', or values >= 0. A feature of
+        importance 0 (a constant one) is never used.
+    similarity : str or array_like of shape (n_features, n_features), default 'pearson'
+        'pearson', 'spearman', 'kendall', 'concordance', 'identity', or a symmetric array with entries >= 0.
+    form : {'split', 'quadratic'}, default 'split'
+        'split': equation (2), 2d nonnegative coordinates, whose quadratic is |w|^T A |w|. 'quadratic': w^T A w of
+        equation (1), a different problem, which needs a positive semidefinite A.
+    positive_semidefinite : bool, default False
+        Clip the negative eigenvalues of A (|Pearson| has some), which makes the problem convex.
+    max_iter : int, default 400
+        Iterations.
+    tol : float, default 1e-4
+        Stop when the objective changes by at most this share.
+    metric : str or Metric, default 'ndcg@10'
+        Metric of `score`.
+    n_threads : int, optional
+        Threads. Default: all cores. Results do not depend on it.
+
     Attributes
-        coef_ (n_features,), objective_, importance_, similarity_, n_iter_, kkt_violation_ (of the final point),
-        status_: 'not certified' (the published rule ended it) or 'iteration limit',
-        history_: arrays objective (n_iter + 1,) and lipschitz (n_iter,)
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights.
+    objective_, kkt_violation_ : float
+        At the final point.
+    importance_, similarity_ : ndarray
+        As used.
+    n_iter_, status_ : int, str
+        Iterations; 'not certified' (the published rule ended it) or 'iteration limit'.
+    history_ : dict of ndarray
+        objective (n_iter + 1,) and lipschitz (n_iter,).
+
     Raises
-        DataError             no preferred pair, parameters out of range
+    ------
+    DataError
+        No preferred pair, or parameters out of range.
+
     Notes
-        The paper states no ablation defaults: Table III's are lambda1=0 with importance='ones', and lambda2=0 with
-        similarity='identity'. Features are expected in [0, 1]; L may exceed Theorem 1's bound otherwise. Features that
-        vary between queries only are never used: no ranking depends on them, though w^T A w would. Measures are taken
-        over the queries of positive query_weight, unweighted.
-    Source
-        Lai et al. (2013), equation (2), Algorithm 1; departures in docs/theory.md.
+    -----
+    The paper states no defaults for its ablations: those of Table III are lambda1=0 with importance='ones', and
+    lambda2=0 with similarity='identity'. Features are expected in [0, 1]; L may exceed the bound of Theorem 1
+    otherwise. Features that vary between queries only are never used: no ranking depends on them, though w^T A w would.
+    Measures are computed over the queries of positive query_weight, unweighted.
+
+    References
+    ----------
+    Lai et al. (2013), equation (2), Algorithm 1; departures in docs/theory.md.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
+    >>> sr.papers.FSMRank().fit(data.X, data.relevance, qid=data.qid).coef_.shape
+    (6,)
     """
 
     def __init__(

@@ -31,39 +31,71 @@ class GreedyRankRLS(LinearRanker):
     """RankRLS on the features that greedy forward selection finds by exact leave-query-out error.
 
     Parameters
-        k                     size of the model; None lets `size_penalty` decide. At most the number of features that
-                              vary within queries: the others are never selected
-        lam                   strength > 0 on the papers' scale (a sum over queries)
-        search                'forward': Algorithm 1 of the paper, O(k n_docs n_features), or the same models from Grams
-                              when lists are long and features few. 'floating': may drop features again, returns the
-                              best set of each size. 'backfitting': for wide sparse data, memory proportional to the
-                              non-zeros; a candidate's score holds the other coefficients fixed. 'exact': of each size
-                              the set of the lowest regularised training error, by branch and bound, proven or with the
-                              gap that is left
-        time_limit            seconds of the exact search, all sizes together
-        tie                   of the exact search: sets whose training error is at most this share of the empty model's
-                              worse are near_ties_
-        n_candidates          judge only a random subset of this size at each step; None judges all
-        size_penalty          with k=None, the model minimises
-                              leave-query-out error / error of the empty model + size_penalty * number of features:
-                              a feature must lower the error by this share
-        k_max                 end of the search when k is None
-        random_state          seed of the random subsets: an integer >= 0, None or a numpy Generator
-        metric                metric of `score`
-        n_threads             threads; None for all cores. Results do not depend on it
+    ----------
+    k : int, optional
+        Features; by default `size_penalty` decides. At most the number of features that vary within queries: others are
+        never selected.
+    lam : float, default 1.0
+        Strength > 0 on the papers' scale (a sum over queries).
+    search : {'forward', 'floating', 'backfitting', 'exact'}, default 'forward'
+        'forward': Algorithm 1 of the paper, O(k n_docs n_features), or the same models from Gram matrices when lists
+        are long and features few. 'floating' may drop features again and returns the best set of each size.
+        'backfitting': for wide sparse data, memory proportional to the non-zeros; the score of a candidate holds the
+        other coefficients fixed. 'exact': for each size the set of the lowest regularised training error, by branch and
+        bound, proven or with the gap that is left.
+    n_candidates : int, optional
+        Judge a random subset of this size at each step. Default: all.
+    size_penalty : float, default 0.001
+        With k=None, the model minimises leave-query-out error / error of the empty model + size_penalty * number of
+        features: a feature must lower the error by this share.
+    k_max : int, default 100
+        End of the search when k is None.
+    random_state : int or Generator, optional
+        Seed of the random subsets, >= 0.
+    metric : str, default 'ndcg@10'
+        Metric of `score`.
+    n_threads : int, optional
+        Threads. Default: all cores. Results do not depend on it.
+    time_limit : float, default 60.0
+        Seconds of the exact search, all sizes together.
+    tie : float, default 0.0
+        Of the exact search: sets whose training error is worse by at most this share of that of the empty model are
+        near_ties_.
+
     Attributes
-        selected_ (k,) 0-based features in order of selection, coef_ (n_features,), path_: one GreedyStep per size
-        (features, coef, leave_query_out_error), empty_error_ (error of the model without features),
-        leave_query_out_error_. With search='exact': subsets_ (a BestSubset per size: features, explained, bound, gap,
-        proven, near_ties)
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights.
+    selected_ : ndarray of shape (k,)
+        Features (0-based) in order of selection.
+    path_ : list of GreedyStep
+        One per size: features, coef, leave_query_out_error.
+    empty_error_, leave_query_out_error_ : float
+        Error of the model without features; of the final model.
+    subsets_ : list of BestSubset
+        With search='exact', one per size: features, explained, bound, gap, proven, near_ties.
+
     Raises
-        DataError   no preferred pair, no feature that varies within the queries, parameters out of range, values whose
-                    squares leave the range of numbers, dense copies above 8 GiB (use 'backfitting')
+    ------
+    DataError
+        No preferred pair, no feature that varies within the queries, parameters out of range, values whose squares
+        leave the range of numbers, or dense copies above 8 GiB (use 'backfitting').
+
     Notes
-        Ties go to the smaller index. With a single query, documents are left out instead of queries.
-    Source
-        Pahikkala et al. (2010), Algorithm 1 (misprints repaired, see docs/theory.md) and Section 5, where floating
-        search, random subsets, back-fitting and a criterion for size are named as future work.
+    -----
+    Ties go to the smaller index. With a single query, documents are left out instead of queries.
+
+    References
+    ----------
+    Pahikkala et al. (2010), Algorithm 1 (misprints repaired, see docs/theory.md) and Section 5, which names floating
+    search, random subsets, back-fitting and a criterion for size as future work.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
+    >>> len(sr.papers.GreedyRankRLS(k=2).fit(data.X, data.relevance, qid=data.qid).selected_)
+    2
     """
 
     def __init__(

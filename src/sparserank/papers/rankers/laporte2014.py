@@ -15,27 +15,58 @@ from sparserank.solvers import Stop
 
 
 class Laporte2014(LinearRanker):
-    """Penalty + C_sum * sum over preferred pairs of the squared hinge, by Algorithm 1 (l1) or Algorithm 2 (the others).
+    """RankSVM with nonconvex penalties: penalty + C_sum * sum over preferred pairs of the squared hinge.
 
-    What the Matlab toolbox's ncsvmclassNob computes. Settings are the paper's: eps = 0.1 (log), gamma = 2 in sum scale
-    (MCP), p = 0.5. `SparseRanker` offers the same penalties on the mean scale with better starts.
+    By Algorithm 1 (l1) or Algorithm 2 (the others); what ncsvmclassNob of the Matlab toolbox computes. `SparseRanker`
+    offers the same penalties on the mean scale with better starts.
 
     Parameters
-        penalty    'l1', 'mcp', 'log' or 'l0.5'
-        C_sum      weight > 0 of the sum of losses; alpha = 1 / (C_sum n_pairs)
-        published  True: FISTA with the paper's Lipschitz constant inside; False (default): proximal Newton, the same
-                   minima of the convex problems in a fraction of the time
-        tol        kkt_violation to reach, relative to alpha_max of l1
-        max_iter   rounds of Algorithm 2, or iterations of Algorithm 1 when published
-        metric, n_threads   as in SparseRanker
+    ----------
+    penalty : {'l1', 'mcp', 'log', 'l0.5'}, default 'log'
+        With the paper's settings: eps = 0.1 (log), gamma = 2 in sum scale (MCP), p = 0.5.
+    C_sum : float, default 1.0
+        Weight > 0 of the sum of losses; alpha = 1 / (C_sum n_pairs).
+    published : bool, default False
+        True: FISTA with the paper's Lipschitz constant. False: proximal Newton, the same minima of the convex problems
+        in a fraction of the time.
+    tol : float, default 1e-6
+        kkt_violation to reach, relative to alpha_max of l1.
+    max_iter : int, optional
+        Rounds of Algorithm 2, or iterations of Algorithm 1 when published.
+    metric : str or Metric, default 'ndcg@10'
+        Metric of `score`.
+    n_threads : int, optional
+        Threads. Default: all cores. Results do not depend on it.
+
     Attributes
-        coef_ (n_features,), alpha_, C_sum_, C_mean_, r_ (the l1 norm of coef_: the radius at which FenchelRank has the
-        same problem, for l1), objective_ (mean scale), loss_, kkt_violation_, status_, n_iter_,
-        history_: objective after the first round (beta = 1) and after each further one, never increasing from there
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights.
+    alpha_, C_sum_, C_mean_, r_ : float
+        The strength on four scales; r_ is the l1 norm of coef_, the radius at which FenchelRank has the same problem
+        (for l1).
+    objective_, loss_, kkt_violation_ : float
+        On the scale of the mean loss.
+    status_, n_iter_ : str, int
+        How the solve ended; iterations.
+    history_ : ndarray
+        Objective after the first round (beta = 1) and after each further one, never increasing from there.
+
     Raises
-        DataError  no preferred pair, parameters out of range
-    Source
-        Laporte et al. (2014), equations (7), (8), (13), Algorithms 1 and 2, Table II.
+    ------
+    DataError
+        No preferred pair, or parameters out of range.
+
+    References
+    ----------
+    Laporte et al. (2014), equations (7), (8), (13), Algorithms 1 and 2, Table II.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
+    >>> sr.papers.Laporte2014(penalty="l1").fit(data.X, data.relevance, qid=data.qid).status_
+    'optimal'
     """
 
     _takes_client = True

@@ -12,13 +12,26 @@ from sparserank.rankers.training import TrainingSet
 
 
 class RandomRanker(LinearRanker):
-    """Nonnegative random weights that sum to 1, uniform on the simplex of the features that vary within queries.
+    """Random nonnegative weights that sum to 1, uniform on the simplex of the features that vary within queries.
 
     Parameters
-        random_state  seed: an integer >= 0, None or a numpy Generator
-        metric        metric of `score`
-    Source
-        Lai et al. (2012), Section 8.4, where the results of ten of these are averaged.
+    ----------
+    random_state : int or Generator, optional
+        Seed, >= 0.
+    metric : str, default 'ndcg@10'
+        Metric of `score`.
+
+    References
+    ----------
+    Lai et al. (2012), Section 8.4, where the results of ten of these are averaged.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
+    >>> ranker = sr.papers.RandomRanker(random_state=0).fit(data.X, data.relevance, qid=data.qid)
+    >>> round(float(ranker.coef_.sum()), 9)
+    1.0
     """
 
     def __init__(self, *, random_state: int | None = None, metric: str = "ndcg@10") -> None:

@@ -16,21 +16,47 @@ class RankRLS(LinearRanker):
     """Linear RankRLS with exact leave-query-out residuals.
 
     Minimises sum over queries of 1 / (2 l) sum_ij (y_i - y_j - w.(x_i - x_j))^2 + lam ||w||^2: every ordered pair of a
-    query of l documents counts, tied ones too. No scaling happens inside.
+    query of l documents counts, tied ones too. Features are not scaled.
 
     Parameters
-        lam     strength > 0 on the papers' scale (a sum over queries), or a sequence of strengths: the one with the
-                smallest leave-query-out error is taken, the smaller of equals
-        metric  metric of `score`
+    ----------
+    lam : float or sequence of float, default 1.0
+        Strength > 0 on the papers' scale (a sum over queries), or several: the one with the smallest leave-query-out
+        error is taken, the smaller of equals.
+    metric : str, default 'ndcg@10'
+        Metric of `score`.
+
     Attributes
-        coef_ (n_features,), lam_, lams_ (n_lams,), coefs_ (n_lams, n_features), leave_query_out_errors_ (n_lams,) sums
-        of squared hold-out residuals, held_out_scores_ (n_docs,) in row order: each document scored by the model that
-        was fitted without its query
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights.
+    lam_ : float
+        The strength.
+    lams_ : ndarray of shape (n_lams,)
+        All strengths.
+    coefs_ : ndarray of shape (n_lams, n_features)
+        Weights of each.
+    leave_query_out_errors_ : ndarray of shape (n_lams,)
+        Sums of squared held-out residuals.
+    held_out_scores_ : ndarray of shape (n_docs,)
+        In row order: each document scored by the model fitted without its query.
+
     Raises
-        DataError   no preferred pair, no feature that varies within the queries, lam <= 0 or too small for the scale of
-                    the data, values whose squares leave the range of numbers
-    Source
-        Pahikkala et al. (2010), equations (3)-(6), Theorem 3.1.
+    ------
+    DataError
+        No preferred pair, no feature that varies within the queries, lam <= 0 or too small for the scale of the data,
+        or values whose squares leave the range of numbers.
+
+    References
+    ----------
+    Pahikkala et al. (2010), equations (3)-(6), Theorem 3.1.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
+    >>> sr.papers.RankRLS(lam=[0.1, 1.0]).fit(data.X, data.relevance, qid=data.qid).coefs_.shape
+    (2, 6)
     """
 
     def __init__(self, *, lam: float | Sequence[float] = 1.0, metric: str = "ndcg@10") -> None:

@@ -23,20 +23,45 @@ class TGRank(LinearRanker):
     """Mean squared hinge over preferred pairs + alpha ||w||_1 by truncated gradient.
 
     Parameters
-        alpha     strength > 0 on the mean-loss scale; the papers' C over the sum of pairs is 1 / (alpha n_pairs)
-        window    steps between truncations; 1 is the proximal gradient method
-        max_iter  steps; the paper's is 1000. There is no other stopping rule
-        step      of the gradient, times 1 / (largest curvature of the mean loss); from 2 on the steps may diverge,
-                  which is refused
-        metric, n_threads   as in SparseRanker
+    ----------
+    alpha : float, default 0.001
+        Strength > 0 on the scale of the mean loss; the papers' C over the sum of pairs is 1 / (alpha n_pairs).
+    window : int, default 10
+        Steps between truncations; 1 is the proximal gradient method.
+    max_iter : int, default 1000
+        Steps; the paper's is 1000. There is no other stopping rule.
+    step : float, default 1.0
+        Of the gradient, times 1 / (largest curvature of the mean loss). From 2 on the steps may diverge, which is
+        refused.
+    metric : str or Metric, default 'ndcg@10'
+        Metric of `score`.
+    n_threads : int, optional
+        Threads. Default: all cores. Results do not depend on it.
+
     Attributes
-        coef_ (n_features,), objective_, kkt_violation_, n_iter_, status_ ('not certified': the steps are counted, not
-        judged)
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights.
+    objective_, kkt_violation_ : float
+        At the final point.
+    n_iter_, status_ : int, str
+        Steps; 'not certified' (the steps are counted, not judged).
+
     Notes
-        The papers print neither step nor window: ours are stated here. The result is not a certified optimum;
-        SparseRanker solves the same problem exactly.
-    Source
-        Lai et al. (2012), Section 8.5.1.
+    -----
+    The papers print neither step nor window; ours are the defaults. The result is not a certified optimum; SparseRanker
+    solves the same problem exactly.
+
+    References
+    ----------
+    Lai et al. (2012), Section 8.5.1.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
+    >>> sr.papers.TGRank(max_iter=50).fit(data.X, data.relevance, qid=data.qid).status_
+    'not certified'
     """
 
     def __init__(
@@ -81,19 +106,40 @@ class TGRank(LinearRanker):
 
 
 class RSRank(TGRank):
-    """Modified Huber loss of pairs weighted by their current NDCG importance + alpha ||w||_1, by truncated gradient.
+    """Modified Huber loss of pairs weighted by their NDCG importance + alpha ||w||_1, by truncated gradient.
 
     The weight of a pair is the change of NDCG (gain 2^y - 1, discount 1 / log2(1 + rank)) if its documents swapped
-    ranks in the current order; the loss is the weighted mean. The weights follow w, so there is no fixed objective and
-    no certificate: `objective_` is that of TGRank at the final point.
+    ranks in the current order; the loss is the weighted mean.
 
     Parameters
-        alpha, window, max_iter, step, metric, n_threads   as in TGRank; alpha is on the scale of the weighted mean
+    ----------
+    alpha : float, default 0.001
+        As in `TGRank`, on the scale of the weighted mean.
+    window, max_iter : int
+        As in `TGRank`.
+    step : float, default 1.0
+        As in `TGRank`.
+    metric : str or Metric, default 'ndcg@10'
+        Metric of `score`.
+    n_threads : int, optional
+        Threads. Default: all cores. Results do not depend on it.
+
     Notes
-        query_weight multiplies the importance. Relevance must be >= 0 and at most 60 (gains are powers of 2).
-    Source
-        Sun, Qin, Tao and Wang (2009), doi:10.1145/1571941.1571987, in the form of Lai et al. (2012), equation (8.5);
-        they print no weight function, ours is the one above.
+    -----
+    The weights follow w, so there is no fixed objective and no certificate: `objective_` is that of TGRank at the final
+    point. query_weight multiplies the importance. Relevance must be >= 0 and at most 60 (gains are powers of 2).
+
+    References
+    ----------
+    Sun, Qin, Tao and Wang (2009), doi:10.1145/1571941.1571987, in the form of Lai et al. (2012), equation (8.5). They
+    print no weight function; ours is the one above.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
+    >>> sr.papers.RSRank(max_iter=50).fit(data.X, data.relevance, qid=data.qid).coef_.shape
+    (6,)
     """
 
     def _problem(self, data: RankingDataset, penalised: Penalised) -> Problem:

@@ -59,16 +59,33 @@ class TwoStageRanker(LinearRanker):
 
 
 class FSRank(TwoStageRanker):
-    """RankSVM on the k features that alone rank best.
+    """RankSVM on the k features that rank best alone.
 
     Parameters
-        k                     the size
-        alpha                 ridge strength on the mean-loss scale
-        importance            metric of ranking the training set by one feature, descending; the paper's is NDCG@10
-        convention            of that metric: 'default', 'letor3', 'letor4', ...
-        metric, n_threads     as in SparseRanker
-    Source
-        Lai et al. (2012), Section 8.5.2.
+    ----------
+    k : int, default 10
+        Features.
+    alpha : float, default 0.001
+        Strength of the ridge on the scale of the mean loss.
+    importance : str, default 'ndcg@10'
+        Metric of ranking the training set by one feature, descending; the paper's is NDCG@10.
+    convention : str, default 'default'
+        Definition of that metric: 'default', 'letor3', 'letor4', ...
+    metric : str or Metric, default 'ndcg@10'
+        Metric of `score`.
+    n_threads : int, optional
+        Threads. Default: all cores. Results do not depend on it.
+
+    References
+    ----------
+    Lai et al. (2012), Section 8.5.2.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
+    >>> len(sr.papers.FSRank(k=2).fit(data.X, data.relevance, qid=data.qid).support_)
+    2
     """
 
     def __init__(
@@ -103,16 +120,34 @@ class GasRanker(TwoStageRanker):
     """GAS-E: important and mutually dissimilar features, then RankSVM.
 
     Parameters
-        k                     the size (the papers' t)
-        alpha                 ridge strength on the mean-loss scale
-        c                     weight >= 0 of similarity against importance
-        importance            'map' or another metric (better of ascending and descending), or a correlation
-        similarity            'concordance' (fraction of concordant document pairs), or another name of
-                              `feature_similarity`
-        convention            of the metric of importance: 'default', 'letor3', 'letor4', ...
-        metric, n_threads     as in SparseRanker
-    Source
-        Geng, Liu, Qin and Li (2007), doi:10.1145/1277741.1277811, with RankSVM as in Lai et al. (2013), Section IV-D.
+    ----------
+    k : int, default 10
+        Features (the papers' t).
+    alpha : float, default 0.001
+        Strength of the ridge on the scale of the mean loss.
+    c : float, default 0.1
+        Weight >= 0 of similarity against importance.
+    importance : str, default 'map'
+        A metric (the better of ascending and descending order) or a correlation.
+    similarity : str, default 'concordance'
+        Fraction of concordant document pairs, or another name of `feature_similarity`.
+    convention : str, default 'default'
+        Definition of the metric of importance: 'default', 'letor3', 'letor4', ...
+    metric : str or Metric, default 'ndcg@10'
+        Metric of `score`.
+    n_threads : int, optional
+        Threads. Default: all cores. Results do not depend on it.
+
+    References
+    ----------
+    Geng, Liu, Qin and Li (2007), doi:10.1145/1277741.1277811, with RankSVM as in Lai et al. (2013), Section IV-D.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
+    >>> len(sr.papers.GasRanker(k=2).fit(data.X, data.relevance, qid=data.qid).support_)
+    2
     """
 
     def __init__(
@@ -158,15 +193,31 @@ class GasRanker(TwoStageRanker):
 
 
 class FSMSVM(TwoStageRanker):
-    """RankSVM on the k largest weights of FSMRank.
+    """RankSVM on the k features with the largest weights of FSMRank.
 
     Parameters
-        k                     the size (the papers' t); fewer where FSMRank keeps fewer
-        alpha                 ridge strength on the mean-loss scale
-        lambda1, lambda2      of FSMRank
-        metric, n_threads     as in SparseRanker
-    Source
-        Lai et al. (2013), Section IV-D.
+    ----------
+    k : int, default 10
+        Features (the papers' t); fewer where FSMRank keeps fewer.
+    alpha : float, default 0.001
+        Strength of the ridge on the scale of the mean loss.
+    lambda1, lambda2 : float
+        Of FSMRank.
+    metric : str or Metric, default 'ndcg@10'
+        Metric of `score`.
+    n_threads : int, optional
+        Threads. Default: all cores. Results do not depend on it.
+
+    References
+    ----------
+    Lai et al. (2013), Section IV-D.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
+    >>> len(sr.papers.FSMSVM(k=2).fit(data.X, data.relevance, qid=data.qid).support_)
+    2
     """
 
     def __init__(

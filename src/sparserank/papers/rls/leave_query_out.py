@@ -50,24 +50,45 @@ def leave_query_out(
 ) -> LeaveQueryOut:
     """Fit RankRLS for each lambda and predict each query by the model fitted without it.
 
-    Definition: w = argmin sum over queries of 1 / (2 l) sum_ij (y_i - y_j - w.(x_i - x_j))^2 + lam ||w||^2
+    w = argmin sum over queries of 1 / (2 l) sum_ij (y_i - y_j - w.(x_i - x_j))^2 + lam ||w||^2
 
     Parameters
-        data          at most 20,000 documents or at most 20,000 features; a sparse X stays sparse when features are
-                      more than documents
-        lams          strengths > 0 on the papers' scale (the sum over queries)
-        query_weight  (n_queries,) >= 0
+    ----------
+    data : RankingDataset
+        At most 20,000 documents or at most 20,000 features; a sparse X stays sparse when features are more than
+        documents.
+    lams : sequence of float
+        Strengths > 0 on the papers' scale (a sum over queries).
+    query_weight : ndarray of shape (n_queries,), optional
+        Weights >= 0 of the queries.
+
+    Returns
+    -------
+    LeaveQueryOut
+        Coefficients, errors and held-out scores of each lambda.
+
     Raises
-        DataError     no preferred pair, no feature that varies within the queries, lam <= 0 or so small that a model
-                      without one query is not determined in floating point, values outside 1e-100 ... 1e100, both sides
-                      of X above 20,000
+    ------
+    DataError
+        No preferred pair, no feature that varies within the queries, lam <= 0 or so small that a model without one
+        query is not determined in floating point, values outside 1e-100 to 1e100, or both sides of X above 20,000.
+
     Notes
-        With a single query, documents are left out instead of queries.
-    Cost
-        One decomposition of the smaller side of X; then O(n_docs min(list length, side)) per lambda and document.
-    Source
-        Pahikkala et al. (2010), equations (3)-(6) and Theorem 3.1; the form with one decomposition for all lambda is
-        residual = (I - H_q)^-1 e_q with H_q = Z_q (Lambda + lam)^-1 Z_q^T.
+    -----
+    With a single query, documents are left out instead of queries. Cost: one decomposition of the smaller side of X;
+    then O(n_docs min(list length, side)) per lambda and document.
+
+    References
+    ----------
+    Pahikkala et al. (2010), equations (3)-(6) and Theorem 3.1; the form with one decomposition for all lambda is
+    residual = (I - H_q)^-1 e_q with H_q = Z_q (Lambda + lam)^-1 Z_q^T.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
+    >>> type(sr.papers.leave_query_out(data, [1.0])).__name__
+    'LeaveQueryOut'
     """
     lams = strengths("leave_query_out", lams)
     scale = row_scale(data, query_weight)
