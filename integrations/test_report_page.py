@@ -219,6 +219,11 @@ def test_the_slider_shows_every_size(browser: Browser, pages: dict[str, Path]) -
             assert {n for kind, n in chips if kind == "leave"} == {names[f] for f in chosen - own}
             assert {n for kind, n in chips if kind == "enter"} == {names[f] for f in own - chosen}
             assert len(chips) == len(own | chosen)
+            for k, found in enumerate(size["beside"]):
+                figure = f"document.querySelectorAll('.beside figure')[{k}]"
+                assert browser.value(f"{figure}.querySelector('span').textContent") == found["said"]
+                assert browser.value(f"{figure}.querySelector('.won').getAttribute('d')") == found["won"]
+                assert browser.value(f"{figure}.querySelector('.lost').getAttribute('d')") == found["lost"]
             marked = browser.value(
                 "[...document.querySelectorAll('.matrix tr')].map(r => [...r.cells].findIndex(c => c.matches('.now')))"
             )

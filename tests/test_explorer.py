@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
+from sparserank.pages.differences import HEIGHT, MAX_BARS, drawn
 from sparserank.pages.explorer import MAX_FEATURES, MAX_SIZES, SCRIPT, explorer
 
 EVIL = "</script><img src=x onerror=alert(1)>"
@@ -74,6 +75,37 @@ def test_the_matrix_has_a_mark_where_a_size_uses_a_feature(result: sr.SelectionR
     for name, cells in rows:
         marks = [bool(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", cells)]
         assert marks == [unescape(name) in used for used in result.used]
+
+
+def test_each_size_is_compared_with_each_reference_query_by_query(result: sr.SelectionResult, block: str) -> None:
+    facts = facts_of(block)
+    assert facts["beside"] == ["all features"]
+    for size, c in zip(facts["sizes"], result.by_size, strict=True):
+        won = sum(a > b for a, b in zip(c.values, result.dense.values, strict=True))
+        lost = sum(a < b for a, b in zip(c.values, result.dense.values, strict=True))
+        (found,) = size["beside"]
+        assert found["said"].startswith(f"better on {won}, worse on {lost}, equal on {40 - won - lost} queries")
+        assert found["won"].count("M") == won  # no more queries than bars: one for each
+        assert found["lost"].count("M") == lost
+        heights = [float(y) for y in re.findall(r"V([\d.]+)", found["lost"] + found["won"])]
+        assert heights == sorted(heights, reverse=True)
+        assert all(0 <= y <= HEIGHT for y in heights)
+    at = facts["sizes"][facts["chosen"]]["beside"][0]
+    assert f'd="{at["lost"]}"' in block
+    assert f"<span>{at['said']}</span>" in block
+
+
+def test_a_picture_of_differences_is_as_high_as_they_are_large() -> None:
+    values, reference = np.array([0.5, 0.2, 0.9, np.nan, 0.4]), np.array([0.4, 0.6, 0.5, 0.1, 0.4])
+    found = drawn(values, reference, 0.5)
+    assert found["lost"] == f"M37.5 42V{42 * (1 + 0.4 / 0.5):.1f}"
+    assert found["won"] == f"M187.5 42V{42 * (1 - 0.1 / 0.5):.1f}M262.5 42V{42 * (1 - 0.4 / 0.5):.1f}"
+    assert found["said"] == "better on 2, worse on 1, equal on 1 queries; largest loss -0.40, largest gain +0.40"
+    assert drawn(reference, values, 0.5) != found  # the other way round is another picture
+    same = drawn(values, values, 0.5)
+    assert same["said"] == "better on 0, worse on 0, equal on 4 queries; largest loss 0, largest gain 0"
+    many = drawn(np.linspace(-1, 1, 1001), np.zeros(1001), 1.0)
+    assert many["won"].count("M") + many["lost"].count("M") <= MAX_BARS
 
 
 def test_names_are_neither_markup_nor_code(result: sr.SelectionResult, block: str) -> None:

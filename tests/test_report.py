@@ -258,7 +258,7 @@ def test_the_page_names_what_says_the_same(result: SelectionResult, page: str) -
     assert same
     text = " ".join(t for _, t in Outline(page).texts)
     for r in same[:3]:
-        assert f"{visible(r.feature)} is redundant with {visible(r.selected)}" in text
+        assert f"{visible(r.feature)} ({r.correlation:+.2f})" in text
     kept = {result.model.feature_names[j] for j in result.model.support}
     assert all(r.selected in kept and r.feature not in kept for r in result.redundant.left)
 
@@ -439,8 +439,8 @@ def test_metrics_of_ours_lie_between_their_limits_and_others_may_lie_anywhere() 
 
 
 def test_pictures_are_images_with_title_and_description(page: str) -> None:
-    pictures = re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)
-    assert len(pictures) == 3
+    pictures = re.findall(r"<svg xmlns.*?</svg>", page, flags=re.DOTALL)
+    assert len(pictures) == 4
     identifiers: list[str] = []
     for text in pictures:
         svg = ET.fromstring(text)

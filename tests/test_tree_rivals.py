@@ -90,11 +90,64 @@ def test_rivals_move_nothing(data):
     a, b = (r.to_json() for r in results)
     assert a["rivals"] == []
     assert len(b["rivals"]) == 2
+    for q in (*b["queries"]["lost"], *b["queries"]["won"]):
+        q["lists"] = [own for own in q["lists"] if "LightGBM" not in own["ranker"]]
     for name in a:
         if name not in ("rivals", "sentence", "sentences", "penalties", "origin"):  # which hold seconds and dates
             assert a[name] == b[name], name
     assert json.dumps(results[0].model.to_json()) == json.dumps(results[1].model.to_json())
     assert np.array_equal(results[0].choice.bounds.upper, results[1].choice.bounds.upper)
+
+
+def ndcg_of(grades, all_grades):
+    """NDCG@10 of a list by its grades: the oracle of what a page's lists are worth."""
+
+    def dcg(own):
+        return sum((2.0**y - 1.0) / np.log2(i + 2) for i, y in enumerate(own[:10]))
+
+    ideal = dcg(sorted(all_grades, reverse=True))
+    return dcg(grades) / ideal if ideal > 0 else 0.0
+
+
+@pytest.mark.parametrize("where", ["out of fold", "test"])
+def test_the_lists_of_a_query_are_those_that_the_rankers_are_judged_by(data, where):
+    current = sr.SparseRanker(penalty="ridge", alpha=0.1).fit_dataset(data).to_model()
+    train, test = data.take_queries(np.arange(40)), data.take_queries(np.arange(40, 60))
+    parts = (train, None, test) if where == "test" else (data,)
+    result = sr.select(*parts, current=current, **QUICK)
+    judged = test if where == "test" else data
+    ids = [str(q) for q in judged.query_ids]
+    assert result.queries.on == where
+    strongest = result.rivals.strongest.name
+    assert [r.name for r in result.references] == ["all features", strongest, "model in use"]
+    rankers = ["chosen model", "all features", strongest, "model in use"]
+    seen = set()
+    for q in (*result.queries.lost, *result.queries.won):
+        at = ids.index(q.query)
+        grades = judged.relevance[judged.query_ptr[at] : judged.query_ptr[at + 1]].tolist()
+        assert [own.ranker for own in q.lists] == rankers
+        if where == "out of fold":
+            expected = [q.chosen, *(r.values[at] for r in result.references)]
+        else:
+            systems = list(result.test.values)  # chosen, dense, best single feature, and others by name
+            named = [systems[0], systems[1], strongest, "model in use"]
+            expected = [result.test.values[name]["ndcg@10"][at] for name in named]
+        found = [ndcg_of([grade for _, grade in own.documents], grades) for own in q.lists]
+        assert found == pytest.approx(expected)
+        seen |= set(zip(rankers, found, strict=True))
+    assert len({worth for _, worth in seen}) > 10  # they do differ
+    assert ndcg_of([1, 0, 2], [0, 1, 2]) < ndcg_of([2, 1, 0], [0, 1, 2]) == 1.0
+
+
+def test_every_size_is_compared_with_the_trees(data):
+    result = sr.select(data, **QUICK)
+    for trees in result.rivals.compared:
+        assert len(trees.sizes) == len(result.by_size)
+        for c, own in zip(result.by_size, trees.sizes, strict=True):
+            assert own.difference == pytest.approx(result.choice.corrected(c) - trees.mean)
+            assert own.low < c.mean - trees.mean < own.high
+        at = result.by_size.index(result.chosen)
+        assert (trees.sizes[at].low, trees.sizes[at].high) == (trees.low, trees.high)
 
 
 def test_missing_values_of_training_and_validation_queries(data):

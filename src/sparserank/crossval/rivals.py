@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparserank.crossval.choice import Choice
+from sparserank.crossval.choice import Candidate, Choice
 from sparserank.evaluation import mean_of
 from sparserank.evaluation.rival_intervals import RivalIntervals, rival_intervals
 
@@ -27,9 +27,10 @@ class Rival:
 
 @dataclass(frozen=True)
 class Beside:
-    """The chosen candidate beside a rival, chosen minus rival.
+    """A candidate beside a rival, candidate minus rival.
 
-    difference   of the means, less what that of the chosen one owes to having been chosen
+    difference   of the means, less what that of the candidate owes to having been chosen, or to being the best of its
+                 size; NaN: unknown
     low, high    two-sided interval of the difference before that; those of all candidates and rivals hold together
     """
 
@@ -57,3 +58,9 @@ class Rivals:
         return Beside(
             self._choice.corrected_chosen - rival.mean, *self.intervals.interval(chosen, self.rivals.index(rival))
         )
+
+    def of_size(self, c: Candidate, rival: Rival) -> Beside:
+        """The best candidate of a size beside one of the rivals."""
+        mean = self._choice.corrected(c) if self._choice.is_corrected else c.mean
+        row = self._choice.candidates.index(c)
+        return Beside(mean - rival.mean, *self.intervals.interval(row, self.rivals.index(rival)))

@@ -3,6 +3,7 @@ candidates are judged on, and on test queries."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sparserank.crossval.candidate_set import CandidateSet
@@ -20,8 +21,10 @@ from sparserank.model import RankingModel
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import WorkStore
 from sparserank.selection.plan import SelectionPlan
-from sparserank.selection.queries import Queries, compare_queries
+from sparserank.selection.queries import Queries, Ranker, Reference, compare_queries
 from sparserank.selection.rivals import RivalReport, report_of
+
+ALL_FEATURES = "all features"
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,17 @@ class Comparisons:
         return Rival(LABEL, len(self.current.features), values)
 
     def with_trees(
-        self, candidate_set: CandidateSet, choice: Choice, store: WorkStore | None, progress: Progress | None
+        self,
+        candidate_set: CandidateSet,
+        choice: Choice,
+        by_size: Sequence[Candidate],
+        store: WorkStore | None,
+        progress: Progress | None,
     ) -> RivalReport:
         """Trees that were finished in their time; those that are shown better are tried on the chosen features too."""
         fitted = self.trees.fit(store, progress)
         rivals = Rivals(choice, fitted) if fitted else None
-        first = report_of(rivals, self.trees.for_model, self.trees.left_out, not self.cv.tries_curves)
+        first = report_of(rivals, self.trees.for_model, self.trees.left_out, not self.cv.tries_curves, by_size)
         if first.better is None:
             return first
         name, chosen = first.better.name, choice.chosen
@@ -85,40 +93,59 @@ class Comparisons:
         others = {**scores, **self.trees.test_scores}
         return compare_on_test(self.plan, self.test, self.cv.first, model, {full.name: full.model}, others, notes)
 
+    def references(self, dense: Candidate, trees: RivalReport) -> tuple[Reference, ...]:
+        """What models of every size are compared with query by query: all features, the strongest trees, what ranks
+        today."""
+        out = [Reference(ALL_FEATURES, dense.values)]
+        if trees.strongest is not None:
+            name = trees.strongest.name
+            out.append(Reference(name, self.trees.values(self.trees.scores[name])))
+        if self.held is not None:
+            out.append(Reference(LABEL, self.held.values))
+        return tuple(out)
+
     def by_query(
         self,
         candidate_set: CandidateSet,
         chosen: Candidate,
         model: RankingModel,
         dense: Candidate,
+        trees: RivalReport,
         test: Comparison | None,
     ) -> Queries:
         """The chosen model beside what is in use, or the dense model: on the test queries, or else on those that
         candidates are judged on, each by the models that have not seen it."""
         metric, cv, rival = self.plan.metric, self.cv, self.held or dense
-        if test is not None:
-            assert self.test is not None
-            of_rival = self._scorer(candidate_set, rival)
-            names = next(iter(test.values)), of_rival.name
-            values = tuple(test.values[name][repr(metric)] for name in names)
-            return compare_queries(self.test, metric, (values[0], values[1]), lambda q: (model, of_rival), "test")
-        models: dict[int, tuple[RankingModel, InUse]] = {}
+        models: dict[int, tuple[RankingModel, InUse, InUse]] = {}
+        final = test is not None or not cv.folds
 
-        def scorers(q: int) -> tuple[RankingModel, InUse]:
-            f = int(cv.fold[q]) if cv.folds else FINAL
+        def of_fold(q: int) -> tuple[RankingModel, InUse, InUse]:
+            """The models that have not seen a query: the chosen one, its rival, and the dense one."""
+            f = FINAL if final else int(cv.fold[q])
             if f not in models:
-                models[f] = candidate_set.model(chosen, self.names, f), self._scorer(candidate_set, rival, f)
+                own = model if f == FINAL and test is not None else candidate_set.model(chosen, self.names, f)
+                full = self._dense_in_use(candidate_set, dense, f)
+                models[f] = own, (self.current if isinstance(rival, Rival) and self.current else full), full
             return models[f]
 
-        on = "out of fold" if cv.folds else "validation"
-        return compare_queries(self.judged, metric, (chosen.values, rival.values), scorers, on)
-
-    def _scorer(self, candidate_set: CandidateSet, rival: Candidate | Rival, fold: int = FINAL) -> InUse:
-        """What ranks as the rival of the chosen model."""
-        if isinstance(rival, Rival):
-            assert self.current is not None
-            return self.current
-        return self._dense_in_use(candidate_set, rival, fold)
+        rankers = [
+            Ranker("chosen model", lambda q, own: of_fold(q)[0].score_dataset(own)),
+            Ranker(ALL_FEATURES, lambda q, own: of_fold(q)[2].scores(own)),
+        ]
+        data = self.judged if test is None else self.test
+        assert data is not None
+        if trees.strongest is not None:
+            name = trees.strongest.name
+            scores = self.trees.scores[name] if test is None else data.from_input_order(self.trees.test_scores[name])
+            rankers.append(Ranker(name, lambda q, _: scores[data.query_ptr[q] : data.query_ptr[q + 1]]))
+        if (current := self.current) is not None:
+            rankers.append(Ranker(LABEL, lambda _, own: current.scores(own)))
+        on = "test" if test is not None else "out of fold" if cv.folds else "validation"
+        values = (chosen.values, rival.values)
+        if test is not None:
+            of_test = [test.values[name][repr(metric)] for name in (next(iter(test.values)), of_fold(0)[1].name)]
+            values = of_test[0], of_test[1]
+        return compare_queries(data, metric, values, lambda q: of_fold(q)[:2], on, rankers)
 
     def _dense_in_use(self, candidate_set: CandidateSet, dense: Candidate, fold: int = FINAL) -> InUse:
         """The dense reference as what ranks."""

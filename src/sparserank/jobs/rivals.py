@@ -67,6 +67,8 @@ class TreesOnFolds:
     data          training queries, as trees take them: with missing values, where they are known
     judged        queries that candidates are judged on; test: those that trees on all training queries score too
     seconds       that each of the trees has for all its folds
+    scores        {name: of the judged documents, in the order of their rows}; test_scores: of the test documents, in
+                  the order of the input
     """
 
     cv: CrossValidation
@@ -81,6 +83,7 @@ class TreesOnFolds:
     seconds: float
     left_out: list[LeftOut] = field(default_factory=list)
     test_scores: dict[str, np.ndarray] = field(default_factory=dict)
+    scores: dict[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.left_out.extend(self.trees.left_out)
@@ -101,7 +104,8 @@ class TreesOnFolds:
         for rival, scores in self._scored(columns, self._folds, store, progress):
             if self.test is not None:
                 self.test_scores[rival.name] = self.test.to_input_order(scores["test"])
-            found.append(Rival(rival.name, len(rival.columns), self._values(scores["judged"])))
+            self.scores[rival.name] = scores["judged"]
+            found.append(Rival(rival.name, len(rival.columns), self.values(scores["judged"])))
         return found
 
     def on_features(self, name: str, features: dict[int, np.ndarray], store: WorkStore | None) -> np.ndarray | None:
@@ -109,7 +113,7 @@ class TreesOnFolds:
         finished in their time."""
         folds = self.cv.folds or [FINAL]
         for _, scores in self._scored({name: {f: features[f] for f in folds}}, folds, store, None):
-            return self._values(scores["judged"])
+            return self.values(scores["judged"])
         return None
 
     # -- what is behind them -----------------------------------------------------------------------------------------
@@ -173,7 +177,8 @@ class TreesOnFolds:
             out["judged"] = scores
         return out
 
-    def _values(self, scores: np.ndarray) -> np.ndarray:
+    def values(self, scores: np.ndarray) -> np.ndarray:
+        """(n_queries,) the metric of scores of the judged documents, in the order of their rows."""
         (values,) = per_query_values(scores, self.judged, [self.metric])
         return np.asarray(values)
 

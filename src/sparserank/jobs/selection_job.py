@@ -138,7 +138,9 @@ class SelectionJob:
         began = time.perf_counter()
         candidate_set = self.candidates(store, progress)
         choice = plan.choose(candidate_set.sparse, candidate_set.dense)
-        trees = self.beside.with_trees(candidate_set, choice, store, self._after(len(candidate_set.paths), progress))
+        by_size = best_of_sizes(choice.sparse, choice.by_cost)
+        after = self._after(len(candidate_set.paths), progress)
+        trees = self.beside.with_trees(candidate_set, choice, by_size, store, after)
         short = unsolved_paths(candidate_set.paths, plan.settings.tol)
         notes = [
             *notes_of_loss(plan, cv.data, self.weighted),
@@ -149,7 +151,6 @@ class SelectionJob:
             *notes_of_choice(plan, choice),
         ]
         chosen, strongest = choice.chosen, max(candidate_set.dense, key=lambda c: c.mean)
-        by_size = best_of_sizes(choice.sparse, choice.by_cost)
         corrected = choice.corrected_chosen if choice.is_corrected else None
         model = self.model(candidate_set, chosen, corrected)
         notes += notes_of_kept(plan, model)
@@ -181,7 +182,8 @@ class SelectionJob:
             redundant=redundant,
             change=self.beside.with_today(choice, model),
             rivals=trees,
-            queries=self.beside.by_query(candidate_set, chosen, model, strongest, test),
+            references=self.beside.references(strongest, trees),
+            queries=self.beside.by_query(candidate_set, chosen, model, strongest, trees, test),
             test=test,
             constant_features=tuple(np.array(self.names)[cv.data.constant_features()]),
             query_ids=self.beside.query_ids,

@@ -5,11 +5,17 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+import numpy as np
+
+from sparserank.crossval.choice import Candidate
+from sparserank.pages import differences
 from sparserank.reporting.document import figure
 from sparserank.reporting.percents import relative
+from sparserank.selection.queries import Reference
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import counted
 from sparserank.text import visible
@@ -18,7 +24,11 @@ MAX_SIZES, MAX_FEATURES = 40, 60  # on the slider; rows of the matrix
 CORRECTED = "Means are corrected for being the best of their size; the interval is before this correction."
 MAX_NAME = 14  # characters of a name before it wraps
 
-STYLE = """
+QUERIES = {"cv": "out of fold", "holdout": "on the validation queries"}
+
+STYLE = (
+    differences.STYLE
+    + """
 .explorer { margin: 0 0 1.4rem; }
 .explorer .at { font-size: 1.05rem; margin: 0 0 .6rem; max-width: none; }
 .explorer .slide { display: flex; flex-wrap: wrap; gap: .2rem 1rem; align-items: center; margin: 0 0 .8rem; }
@@ -38,6 +48,7 @@ STYLE = """
 .matrix .now { background: var(--tint); }
 @media print { .explorer .slide { display: none; } .explorer .grid .scroll { max-height: none; } }
 """
+)
 
 # The data are read from the page, and names are set as text: nothing in them is ever markup or code.
 SCRIPT = """
@@ -57,6 +68,12 @@ SCRIPT = """
       chip.className = !own.has(f) ? "leave" : kept.has(f) ? "" : "enter";
       return chip;
     }));
+    root.querySelectorAll(".beside figure").forEach((figure, k) => {
+      const found = size.beside[k];
+      figure.querySelector(".lost").setAttribute("d", found.lost);
+      figure.querySelector(".won").setAttribute("d", found.won);
+      figure.querySelector("span").textContent = found.said;
+    });
     root.querySelectorAll(".matrix tr").forEach(row => [...row.cells].forEach((cell, k) =>
       cell.classList.toggle("now", k === i + 1)));
   };
@@ -90,6 +107,11 @@ def explorer(result: SelectionResult, picture: str) -> str:
             picture,
             *_matrix(facts),
             "</div>",
+            f'<p class="soft">{escape(result.metric)} of each query {QUERIES[result.plan.protocol]}, sorted by the '
+            "difference.</p>",
+            '<div class="beside">',
+            *(differences.picture(name, found) for name, found in zip(facts["beside"], chosen["beside"], strict=True)),
+            "</div>",
             f'<script type="application/json">{content}</script>',
             "</div>",
             f"<script>{SCRIPT}</script>",
@@ -107,7 +129,9 @@ def _facts(result: SelectionResult) -> dict[str, Any]:
     for name in _features(result):
         names.setdefault(name, len(names))
     taken = _place_of_chosen(result)
-    sizes = []
+    models = [result.chosen if i == taken else result.by_size[i] for i in shown]
+    beside = [_beside(models, reference) for reference in result.references]
+    sizes: list[dict[str, Any]] = []
     for i in shown:
         c, against, used = result.by_size[i], full.sizes[i], result.used[i]
         command = f"sparserank export RUN --k {c.n_features} --to sql"
@@ -122,6 +146,7 @@ def _facts(result: SelectionResult) -> dict[str, Any]:
         if math.isfinite(against.difference):
             difference = relative(against.difference, against.low, against.high, full.mean)
             worth += f", {difference} against all {full.n_features} features ({figure(full.mean)})"
+            worth += _against_trees(result, None if c is not result.by_size[i] else i)
         cost = f", cost {c.cost:g}" if result.choice.by_cost else ""
         sizes.append(
             {
@@ -129,10 +154,35 @@ def _facts(result: SelectionResult) -> dict[str, Any]:
                 "title": f"{counted(c.n_features)}{cost}",
                 "worth": f"{worth}{' (chosen)' if i == taken else ''}",
                 "features": [names[name] for name in used],
+                "beside": [of_sizes[len(sizes)] for of_sizes in beside],
                 "command": command,
             }
         )
-    return {"names": [visible(name) for name in names], "sizes": sizes, "chosen": shown.index(taken)}
+    return {
+        "names": [visible(name) for name in names],
+        "beside": [visible(reference.name) for reference in result.references],
+        "sizes": sizes,
+        "chosen": shown.index(taken),
+    }
+
+
+def _beside(models: Sequence[Candidate], reference: Reference) -> list[dict[str, Any]]:
+    """The differences of each model to a reference, all on one scale."""
+    values = np.array([c.values for c in models])
+    most = float(np.nanmax(np.abs(values - reference.values), initial=0.0)) or 1.0
+    return [differences.drawn(own, reference.values, most) for own in values]
+
+
+def _against_trees(result: SelectionResult, i: int | None) -> str:
+    """The best model of size i, or the chosen one, which is another, against the strongest trees; '' where none were
+    compared."""
+    trees = result.rivals.strongest
+    if trees is None:
+        return ""
+    at = trees if i is None else trees.sizes[i]
+    if not math.isfinite(at.difference):
+        return ""
+    return f"; {relative(at.difference, at.low, at.high, trees.mean)} against {trees.name}"
 
 
 def _place_of_chosen(result: SelectionResult) -> int:

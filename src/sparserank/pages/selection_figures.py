@@ -199,6 +199,37 @@ def kept_by_halves(result: SelectionResult) -> str:
     return to_svg(figure, "Features that halves of the queries keep")
 
 
+def worth_of_features(result: SelectionResult) -> str:
+    """What leaving out each selected feature costs, in percent of the best mean, with its interval; the dearest
+    first."""
+    rows = [(d["feature"], d["cost"][result.metric]) for d in result.worth.features if d["cost"] is not None]
+    rows = sorted(rows, key=lambda row: -row[1]["cost"])[:BARS]
+    unit = result.choice.unit / 100.0
+    cost, low, high = (np.array([c[end] for _, c in rows]) / unit for end in ("cost", "low", "high"))
+    figure = Figure(figsize=(PAGE_SIZE[0], 0.7 + 0.24 * len(rows)), layout="constrained")
+    axes = figure.add_subplot()
+    place = np.arange(len(rows))
+    axes.barh(place, cost, height=0.62, color=SERIES[0])
+    known = np.isfinite(high - low)
+    axes.errorbar(
+        cost[known],
+        place[known],
+        xerr=np.stack([cost - low, high - cost])[:, known],
+        fmt="none",
+        ecolor=INK,
+        elinewidth=1.2,
+        capsize=2.5,
+        label=f"{as_percent(result.plan.confidence)} interval of this feature alone",
+    )
+    axes.axvline(0.0, color=SOFT, linewidth=0.8)
+    axes.set_yticks(place, [cut(name) for name, _ in rows])
+    axes.invert_yaxis()
+    axes.set_xlabel(f"loss of {result.metric} without it, %", color=INK)
+    dress(axes)
+    legend_below(figure, 1)
+    return to_svg(figure, "Loss without each feature")
+
+
 def cut(name: str) -> str:
     """A name as a label: whole, or its beginning."""
     shown = visible(name)

@@ -5,11 +5,17 @@ from __future__ import annotations
 from sparserank import __version__
 from sparserank.crossval.choice import Candidate
 from sparserank.pages.explorer import STYLE, explorer
-from sparserank.pages.selection_figures import coefficient_path, curve_picture, kept_by_halves, quality_against_size
+from sparserank.pages.selection_figures import (
+    coefficient_path,
+    curve_picture,
+    kept_by_halves,
+    quality_against_size,
+    worth_of_features,
+)
 from sparserank.pages.selection_tables import (
+    family_table,
     feature_table,
     group_table,
-    left_table,
     origin_tables,
     penalty_table,
     query_tables,
@@ -37,7 +43,7 @@ CURVES_ARE = (
 def render_page(result: SelectionResult) -> str:
     """One HTML document: no network, pictures inline; its script moves the size at the top."""
     sections = [
-        Section("Selected features", COSTS_ARE, [feature_table(result), zeroed_table(result)]),
+        Section("Selected features", COSTS_ARE, [feature_table(result), zeroed_table(result)], _worth(result)),
         *_substitutes(result),
         *_curves(result),
         *([Section("Groups in use", "", [group_table(result)])] if result.worth.feature_groups else []),
@@ -70,6 +76,16 @@ CERTIFICATES = (
     "the conditions of optimality along it, relative to the largest strength of the l1 path; gap: the largest duality "
     "gap."
 )
+
+
+def _worth(result: SelectionResult) -> list[Picture]:
+    """What leaving out each feature costs; none where one feature is all, and leaving it out leaves nothing."""
+    costed = [(d["feature"], d["cost"][result.metric]) for d in result.worth.features if d["cost"] is not None]
+    if len(costed) < 2:
+        return []
+    said = [f"{feature} {figure(cost['cost'], signed=True)}" for feature, cost in costed]
+    caption = f"Loss of {result.metric} without each feature, the others refitted"
+    return [Picture("worth", caption, worth_of_features(result), f"{listed(said)}.")]
 
 
 def size_picture(result: SelectionResult) -> Picture:
@@ -146,15 +162,12 @@ def _left_out(result: SelectionResult) -> list[Section]:
     found = result.redundant
     if not found.left:
         return []
-    same = [r for r in found.left if abs(r.correlation) >= found.least]
-    said = [f"{r.feature} is redundant with {r.selected} ({figure(r.correlation, 2, signed=True)})" for r in same[:3]]
-    text = f"{'; '.join(said)}. " if said else ""
-    text += (
-        f"Listed: features left out whose values and those of a selected feature correlate by at least {found.least:g} "
+    text = (
+        f"Features left out whose values and those of a selected feature correlate by at least {found.least:g} "
         f"in size (Pearson, deviations from the mean of each of {found.n_queries} queries, under the transform "
         "of the selected one)."
     )
-    return [Section("Redundant features", text, [left_table(result)])]
+    return [Section("Redundant features", text, [family_table(result)])]
 
 
 def _stability(result: SelectionResult) -> list[Section]:

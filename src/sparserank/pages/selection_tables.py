@@ -11,7 +11,7 @@ from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
 from sparserank.reporting.document import Table, figure, listed, p_text
 from sparserank.selection.plan import SelectionPlan
-from sparserank.selection.queries import Added, Pair
+from sparserank.selection.queries import Added, Pair, QueryDifference
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import estimated, share
 from sparserank.transforms import NONE
@@ -127,18 +127,16 @@ def rival_table(result: SelectionResult) -> Table:
     )
 
 
-def left_table(result: SelectionResult) -> Table:
-    """Features left out that are redundant with a selected one."""
-    found = result.redundant
-    shown = found.left[:MAX_LEFT]
-    rows = [[r.feature, r.selected, figure(r.correlation, 2, signed=True)] for r in shown]
-    more = len(found.left) - len(shown)
+def family_table(result: SelectionResult) -> Table:
+    """The selected features, each with the redundant ones that were left out."""
+    families: dict[str, list[str]] = {}
+    for r in result.redundant.left:
+        families.setdefault(r.selected, []).append(f"{r.feature} ({figure(r.correlation, 2, signed=True)})")
     return Table(
-        "Redundant features that were left out, each with a selected one",
-        ["left out", "selected", "correlation"],
-        rows,
-        note=f"{more} more are in result.json." if more else "",
-        words=(1,),
+        "Selected features, and what is redundant with each (correlation)",
+        ["selected", "redundant", "features"],
+        [[selected, str(len(own)), listed(own, MAX_LEFT)] for selected, own in families.items()],
+        words=(2,),
     )
 
 
@@ -174,8 +172,23 @@ def query_tables(result: SelectionResult) -> list[Table]:
         head = ["query", "documents", "chosen model", found.rival, "difference"]
         if rows:
             out.append(Table(f"{title}, by {result.metric}", head, rows))
-        out += [_pair_table(q.query, q.pair, found.rival, lost) for q in own if q.pair is not None]
+        for q in own:
+            out += [] if q.pair is None else [_pair_table(q.query, q.pair, found.rival, lost)]
+            out += [_list_table(q)] if q.lists else []
     return out
+
+
+def _list_table(q: QueryDifference) -> Table:
+    """The first documents of a query, ranker by ranker."""
+    columns = [[f"{document} ({grade:g})" for document, grade in own.documents] for own in q.lists]
+    rows = [[str(rank + 1), *cells] for rank, cells in enumerate(zip(*columns, strict=True))]
+    return Table(
+        f"Query {q.query}: the first {len(rows)} documents by each ranker",
+        ["rank", *(own.ranker for own in q.lists)],
+        rows,
+        note="In brackets: the grade.",
+        folded=True,
+    )
 
 
 def _pair_table(query: str, pair: Pair, rival: str, lost: bool) -> Table:

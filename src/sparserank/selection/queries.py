@@ -15,7 +15,8 @@ from sparserank.metrics import Metric
 from sparserank.metrics.ranking import rank_documents
 from sparserank.model.ranking_model import RankingModel
 
-MAX_QUERIES = 5  # of each kind
+MAX_QUERIES = 10  # of each kind
+MAX_LISTED = 10  # documents of a list
 MAX_OTHERS = 10  # features of the rival alone that are named
 MAX_VALUES = 1 << 26  # of the features of a query, dense; larger ones are not explained
 MAX_WORSE, MAX_BETTER = 10, 20  # documents that may be the one above, and those that should be
@@ -63,15 +64,24 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class RankedList:
+    """The first MAX_LISTED documents of a query as a ranker orders them, each as (id, grade)."""
+
+    ranker: str
+    documents: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
 class QueryDifference:
-    """A query: the metric of both models on it, and why they differ (None: no pair of documents explains it, or the
-    query is too large)."""
+    """A query: the metric of both models on it, why they differ (None: no pair of documents explains it, or the query
+    is too large), and the lists of these and other rankers."""
 
     query: str
     n_docs: int
     chosen: float
     rival: float
     pair: Pair | None
+    lists: tuple[RankedList, ...] = ()
 
     @property
     def difference(self) -> float:
@@ -96,12 +106,30 @@ class Queries:
     won: tuple[QueryDifference, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What models of every size are compared with query by query: values (n_queries,) of the metric, on the queries
+    that candidates are judged on."""
+
+    name: str
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
+class Ranker:
+    """Whose lists are shown: scores(q, documents of query q) in the order of their rows."""
+
+    name: str
+    scores: Callable[[int, RankingDataset], np.ndarray]
+
+
 def compare_queries(
     data: RankingDataset,
     metric: Metric,
     values: tuple[np.ndarray, np.ndarray],
     scorers: Callable[[int], tuple[RankingModel, InUse]],
     on: str,
+    rankers: Sequence[Ranker] = (),
 ) -> Queries:
     """The chosen model beside a rival.
 
@@ -109,6 +137,7 @@ def compare_queries(
         values   (n_queries,) of the metric, of the chosen model and of the rival
         scorers  the two that score a query, by its position
         on       what the queries are
+        rankers  whose lists of these queries are shown
     """
     chosen, rival = values
     difference = chosen - rival
@@ -122,11 +151,19 @@ def compare_queries(
         width = max(len(m.support) for m in (model, other.model) if m is not None)
         lost = bool(difference[q] < 0)
         pair = None if own.n_docs * width > MAX_VALUES else decisive_pair(own, metric, model, other, lost=lost)
-        return QueryDifference(str(data.query_ids[q]), own.n_docs, float(chosen[q]), float(rival[q]), pair)
+        lists = tuple(RankedList(r.name, _first(own, metric, r.scores(q, own))) for r in rankers)
+        return QueryDifference(str(data.query_ids[q]), own.n_docs, float(chosen[q]), float(rival[q]), pair, lists)
 
     n_won, n_lost = int((difference[known] > SAME).sum()), int((difference[known] < -SAME).sum())
     name = scorers(int(order[0]))[1].name if len(order) else ""
     return Queries(name, on, n_won, n_lost, len(known) - n_won - n_lost, tuple(map(row, lost)), tuple(map(row, won)))
+
+
+def _first(own: RankingDataset, metric: Metric, scores: np.ndarray) -> tuple[tuple[str, float], ...]:
+    """The first documents of a query."""
+    order = rank_documents(scores, own.relevance, own.query_ptr, metric.convention.ties, own.docid)[:MAX_LISTED]
+    ids = document_ids(own)
+    return tuple((str(ids[i]), float(own.relevance[i])) for i in order.tolist())
 
 
 def decisive_pair(

@@ -28,7 +28,7 @@ from sparserank.selection.all_features import AllFeatures
 from sparserank.selection.for_engine import ForEngine
 from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
-from sparserank.selection.queries import Queries, QueryDifference
+from sparserank.selection.queries import Queries, QueryDifference, Reference
 from sparserank.selection.rivals import RivalReport
 from sparserank.selection.statements import choice_sentences, headline, quality_sentence, stability_sentence
 from sparserank.selection.worth import Worth
@@ -71,6 +71,9 @@ class SelectionResult:
         Features that were left out and correlate highly with a selected one.
     change : Change or None
         The chosen model compared with the one in use.
+    references : tuple of Reference
+        All features, the strongest rival and the ranker in use: their metric on each query, beside which models of
+        every size are shown.
     rivals : RivalReport
         Rankers that were compared with all candidates, and never chosen.
     queries : Queries
@@ -107,6 +110,7 @@ class SelectionResult:
     redundant: RedundantFeatures
     change: Change | None
     rivals: RivalReport
+    references: tuple[Reference, ...]
     queries: Queries
     test: Comparison | None
     constant_features: tuple[str, ...]

@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sparserank.crossval.rivals import Rivals
+from sparserank.crossval.choice import Candidate
+from sparserank.crossval.rivals import Beside, Rivals
 from sparserank.crossval.tree_rivals import LIGHTGBM, LeftOut
 from sparserank.options import option
 from sparserank.reporting.percents import lower, percent, upper
@@ -23,6 +24,7 @@ class ComparedRival:
     for_model     what `--for-model` takes to choose features for it
     on_chosen     where it is shown better, the mean of the same kind of trees on the features of the chosen model;
                   chosen_mean: of the chosen model, not corrected either
+    sizes         the best model of each size minus the rival, smallest first
     """
 
     name: str
@@ -34,6 +36,7 @@ class ComparedRival:
     for_model: str = LIGHTGBM
     on_chosen: float | None = None
     chosen_mean: float | None = None
+    sizes: tuple[Beside, ...] = ()
 
     @property
     def shown(self) -> str:
@@ -58,6 +61,11 @@ class RivalReport:
     compared: tuple[ComparedRival, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     straight: bool = True
+
+    @property
+    def strongest(self) -> ComparedRival | None:
+        """The one that is shown better, or else has the highest mean; None: none was compared."""
+        return self.better or max(self.compared, key=lambda r: r.mean, default=None)
 
     @property
     def better(self) -> ComparedRival | None:
@@ -86,7 +94,7 @@ class RivalReport:
 
     def sentences(self, metric: str, confidence: str) -> list[str]:
         """To be read aloud."""
-        strongest = self.better or max(self.compared, key=lambda r: r.mean, default=None)
+        strongest = self.strongest
         said = [] if strongest is None else [_beside(strongest, metric, confidence)]
         if self.better is not None:
             said[0] = f"{said[0].removesuffix('.')}; {self.advice(self.better)}."
@@ -114,13 +122,20 @@ def _beside(r: ComparedRival, metric: str, confidence: str) -> str:
 
 
 def report_of(
-    rivals: Rivals | None, for_model: Mapping[str, str], left_out: Sequence[LeftOut], straight: bool
+    rivals: Rivals | None,
+    for_model: Mapping[str, str],
+    left_out: Sequence[LeftOut],
+    straight: bool,
+    by_size: Sequence[Candidate] = (),
 ) -> RivalReport:
     """for_model: {name: what features are chosen for it by}."""
     if rivals is None:
         return RivalReport((), tuple(left_out), straight)
-    beside = [(r, rivals.beside(r)) for r in rivals.rivals]
-    compared = [
-        ComparedRival(r.name, r.n_features, r.mean, b.difference, b.low, b.high, for_model[r.name]) for r, b in beside
-    ]
+    compared = []
+    for r in rivals.rivals:
+        b = rivals.beside(r)
+        sizes = tuple(rivals.of_size(c, r) for c in by_size)
+        compared.append(
+            ComparedRival(r.name, r.n_features, r.mean, b.difference, b.low, b.high, for_model[r.name], sizes=sizes)
+        )
     return RivalReport(tuple(compared), tuple(left_out), straight)
