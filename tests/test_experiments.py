@@ -378,6 +378,12 @@ def test_published_command_puts_our_figures_beside_theirs(
     assert "MQ2007" in printed.err
     with open(tmp_path / "out/published.csv", newline="") as text:
         rows = list(csv.DictReader(text))
+    assert len(printed.out.strip().splitlines()) <= 25
+    for tables, shown in (("2",), "2"), (("7", "8", "9", "10"), "7-10"):
+        equal = [r["equal"] for r in rows if r["source"] == "pahikkala2010" and r["table"] in tables and r["equal"]]
+        (line,) = (own for own in printed.out.splitlines() if own.split()[:3] == ["Pahikkala", "2010", shown])
+        assert f" {equal.count('True')} of {len(equal)} " in f"{line} "
+    assert "No values of ours here for tables of Pahikkala 2010, 1, 3-6; " in printed.out
     assert len(rows) == 1323
     ours = [r for r in rows if r["ours"] != "not available"]
     assert {(r["source"], r["table"]) for r in ours} >= {("pahikkala2010", t) for t in "2789"}

@@ -56,9 +56,9 @@ PUBLISHED_HELP = """Reproduce the papers' tables and figures on the data sets th
 
 Runs every system of Pahikkala 2010, Lai 2012, Lai 2013 and Laporte 2014 on the LETOR data sets found below DATA \
 (folders named
-MQ2008, OHSUMED, HP2004, ... in any case; QueryLevelNorm inside them), and prints their tables with ours beside: as \
-text, as
-published.csv and as published.html with pictures. A data set that is absent is named and skipped.
+MQ2008, OHSUMED, HP2004, ... in any case; QueryLevelNorm inside them), and prints how many of their values \
+come out (--verbose: their tables with ours beside); published.csv and published.html, with pictures, hold all. A data \
+set that is absent is named and skipped.
 
 [bold]Examples[/bold]
 
@@ -101,6 +101,7 @@ def published(
     from sparserank.files import refuse_inputs
     from sparserank.papers.protocol.layouts import PUBLISHED_DATASETS, find_published
     from sparserank.papers.protocol.plan import MAX_BYTES, DatasetPlan, ExperimentPlan
+    from sparserank.papers.published.screen import published_lines
     from sparserank.papers.published.tables import published_rows, published_sections
     from sparserank.papers.systems import SYSTEMS
 
@@ -125,7 +126,8 @@ def published(
     def more(results: Any, pictures: bool) -> tuple[list[Section], dict[str, list[dict[str, Any]]]]:
         return published_sections(results, pictures=pictures), {"published": published_rows(results)}
 
-    execute(chosen, out, threads, name="published", more=more, absent=absent, markdown=markdown, preface=words)
+    files: dict[str, Any] = {"markdown": markdown, "preface": words}
+    execute(chosen, out, threads, name="published", more=more, screen=published_lines, absent=absent, **files)
 
 
 @app.command("systems")

@@ -16,7 +16,7 @@ from sparserank.cli.screen import announce_compiling, note, progress_bar, say, s
 if TYPE_CHECKING:
     from sparserank.papers.protocol.experiment import Experiment
     from sparserank.papers.protocol.plan import ExperimentPlan
-    from sparserank.reporting.document import Section
+    from sparserank.reporting.document import Section, Table
 
 Out = Annotated[
     Path, typer.Option("--out", help="Directory for results; an earlier run in it is continued.", show_default=False)
@@ -50,11 +50,16 @@ def execute(
     *,
     name: str = "summary",
     more: More | None = None,
+    screen: Callable[[Any], list[str | Table]] | None = None,
     absent: dict[str, str] | None = None,
     markdown: Path | None = None,
     preface: str = "",
 ) -> None:
-    """Run what is missing, print the tables, write them as CSV and as one page."""
+    """Run what is missing, print the tables, write them as CSV and as one page.
+
+    more     sections and rows of files besides those of every experiment
+    screen   what is printed without --verbose; default: the summary
+    """
     import time
 
     from sparserank.data.letor._line_kernels import parse_lines
@@ -79,7 +84,7 @@ def execute(
                 experiment.run(progress)
             ran = time.monotonic() - began
             _note_failures(experiment)
-            written = _present(experiment, out, name, more, skipped, markdown, preface)
+            written = _present(experiment, out, name, more, screen, skipped, markdown, preface)
     say(f"{len(experiment.tasks)} pieces, {ran:.0f} s of computing in this run; wrote " + ", ".join(map(str, written)))
     if experiment.failed:
         raise DataError(
@@ -110,6 +115,7 @@ def _present(
     out: Path,
     name: str,
     more: More | None,
+    screen: Callable[[Any], list[str | Table]] | None,
     skipped: dict[str, str],
     markdown: Path | None,
     preface: str,
@@ -128,9 +134,9 @@ def _present(
     pictures = importlib.util.find_spec("matplotlib") is not None
     first, files = more(results, pictures) if more else ([], {})
     sections = [*first, *summary_sections(results), *frontier_sections(results, pictures=pictures)]
-    if answer.format == TEXT and not answer.verbose and not more:
-        show_all(summary_lines(results))
-    for s in sections if answer.format != TEXT or answer.verbose or more else ():
+    if answer.format == TEXT and not answer.verbose:
+        show_all((screen or summary_lines)(results))
+    for s in sections if answer.format != TEXT or answer.verbose else ():
         for t in s.tables:
             if t.rows:
                 table(t.title, *t.on_screen())

@@ -1,0 +1,77 @@
+"""What `experiment published` prints without --verbose: at most 25 lines, a table of the papers a row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import groupby
+
+import numpy as np
+
+from sparserank.errors import DataError
+from sparserank.metrics import parse_metric
+from sparserank.papers.protocol.results import Results
+from sparserank.papers.published.cells import TABLES, ComparedCell, PublishedTable, compare
+from sparserank.reporting.document import Table
+
+
+def published_lines(results: Results) -> list[str | Table]:
+    """How many printed values come out, and the means of those that can be compared on both sides."""
+    rows: list[list[str]] = []
+    absent: dict[str, list[str]] = {}
+    for _, group in groupby(TABLES, key=_family):
+        tables = list(group)
+        cells = [c for t in tables for c in compare(t, results) if c.cell.dataset in (*results.datasets, "Mean")]
+        judged = [c for c in cells if c.agrees is not None]
+        if judged:
+            rows.append([_paper(tables[0]), _numbers(tables), _title(tables), _equal(judged), _means(judged)])
+        else:
+            absent.setdefault(_paper(tables[0]), []).append(_numbers(tables))
+    lacking = "; ".join(f"{paper}, {', '.join(numbers)}" for paper, numbers in absent.items())
+    said = [f"No values of ours here for tables of {lacking}."] if absent else []
+    return [
+        f"Published tables and ours: {', '.join(results.datasets)}",
+        Table("", ["paper", "table", "values", "equal as printed", "mean published | ours"], rows, words=(2,)),
+        *said,
+        "Equal: to the printed digits; of comparisons with the best: the same verdict. --verbose shows every value.",
+    ]
+
+
+def _family(table: PublishedTable) -> tuple[str, str]:
+    """Tables of one metric each, of the same data, are one row."""
+    metric, _, data = table.title.partition(", ")
+    try:
+        parse_metric(metric)
+    except DataError:
+        return table.source, table.table
+    return table.source, data
+
+
+def _paper(table: PublishedTable) -> str:
+    return f"{table.source[:-4].capitalize()} {table.source[-4:]}"
+
+
+def _numbers(tables: Sequence[PublishedTable]) -> str:
+    return tables[0].table if len(tables) == 1 else f"{tables[0].table}-{tables[-1].table}"
+
+
+def _title(tables: Sequence[PublishedTable]) -> str:
+    if len(tables) == 1:
+        return tables[0].title
+    metrics = [t.title.partition(", ")[0] for t in tables]
+    return f"{', '.join(metrics)}, {tables[0].title.partition(', ')[2]}"
+
+
+def _equal(judged: Sequence[ComparedCell]) -> str:
+    return f"{sum(bool(c.agrees) for c in judged)} of {len(judged)}"
+
+
+def _means(judged: Sequence[ComparedCell]) -> str:
+    """Of values of one kind: metrics and shares; '' of anything else."""
+    if any(not isinstance(c.value, float) or math.isnan(c.difference) for c in judged):
+        return ""
+    ours = np.array([c.value for c in judged], dtype=float)
+    printed = ours - [c.difference for c in judged]
+    if max(np.abs(ours).max(), np.abs(printed).max()) > 1:
+        return ""
+    return f"{printed.mean():.4f} | {ours.mean():.4f}"
