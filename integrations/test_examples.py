@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SCRIPTS = {path.stem: path for path in sorted(EXAMPLES.glob("*.py"))}
+NOTEBOOKS = {path.stem: path for path in sorted(EXAMPLES.glob("*.ipynb"))}
 SECONDS = 240.0  # a minute, on a machine that compiles the kernels first and does other work beside
 NUMBER = re.compile(r"(?<![\w.])[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.]\w)")
 CHECKS: dict[str, Callable[[list[str]], None]] = {}
@@ -138,8 +140,27 @@ def compare_runs(lines: list[str]) -> None:
 
 def test_every_script_is_checked_and_listed() -> None:
     assert set(CHECKS) == set(SCRIPTS)
-    listed = re.findall(r"\]\((\w+)\.py\)", (EXAMPLES / "README.md").read_text(encoding="utf-8"))
-    assert sorted(listed) == sorted(SCRIPTS)
+    listed = re.findall(r"\]\((\w+)\.(?:py|ipynb)\)", (EXAMPLES / "README.md").read_text(encoding="utf-8"))
+    assert sorted(listed) == sorted([*SCRIPTS, *NOTEBOOKS])
+
+
+def test_the_notebook_runs(tmp_path: Path) -> None:
+    """Its code cells one after the other, in a process of their own; what the last ones show is true."""
+    cells = json.loads(NOTEBOOKS["from_lightgbm"].read_text(encoding="utf-8"))["cells"]
+    assert all(cell.get("outputs", []) == [] for cell in cells)  # as it is kept
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    shown = (
+        "import json as _json\nprint(_json.dumps([list(found.features), len(result.model.support), compared.rows()]))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", "\n".join([*code, shown])], cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS
+    )
+    assert ran.returncode == 0, ran.stderr
+    features, k, rows = json.loads(ran.stdout.splitlines()[-1])
+    assert len(features) <= 10
+    assert sum(not name.startswith("noise") for name in features) >= 8
+    assert rows[1]["system"] == f"sparserank, {k} features"
+    assert rows[1]["difference_low"] > 0  # curves are the truth here
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

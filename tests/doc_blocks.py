@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import shlex
 import subprocess
@@ -22,14 +24,15 @@ MADE = (
 )  # by the build, from docstrings and scripts that have tests of their own
 PAGES = sorted(str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md") if p.relative_to(DOCS).parts[0] not in MADE)
 FENCE = re.compile(
-    r"(?:<!-- (?P<kind>not run|needs): (?P<why>[^\n]+?) -->\n+)?(?P<margin> *)```(?P<language>[^\n]*)\n(?P<text>.*?)\n"
-    r"(?P=margin)```",
+    r"(?:<!-- (?P<kind>not run|needs|printed): (?P<why>[^\n]+?) -->\n+)?"
+    r"(?P<margin> *)```(?P<language>[^\n]*)\n(?P<text>.*?)\n(?P=margin)```",
     re.DOTALL,
 )
 SHOWN = ("text", "json", "csv")  # nothing that a reader runs
 NOT_RUN = {"a server", "a cluster", "the data sets, and minutes"}
 NEEDS = {"the data sets"}
-MAX_NOT_RUN = 6
+PRINTED = {"above"}  # a text: lines of what the blocks above it printed, but for their numbers
+MAX_NOT_RUN = 8
 
 
 class Block(NamedTuple):
@@ -80,15 +83,27 @@ def run_shell(text: str) -> None:
             heredoc = opened[1] if opened else None if line == heredoc else heredoc
 
 
+def without_numbers(text: str) -> list[str]:
+    """Its lines, with 0 in the place of every number, and one blank in that of several."""
+    masked = re.sub(r"[\d,.]*\d", "0", text).replace("-0", "+0")
+    return [" ".join(line.split()) for line in masked.splitlines() if line.strip()]
+
+
 def run_page(page: str, *, needs: tuple[str | None, ...]) -> None:
-    """Run the blocks of a page that need no more than this, in one name space."""
+    """Run the blocks of a page that need no more than this, in one name space, and compare what it shows of what they
+    print."""
     space: dict[str, object] = {}
+    said = io.StringIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for block in blocks(page):
+            if block.kind == "printed":
+                missing = set(without_numbers(block.text)) - set(without_numbers(said.getvalue()))
+                assert not missing, f"{page}: not printed: {sorted(missing)}"
             if not runs(block) or block.why not in needs:
                 continue
-            if block.language == "sh":
-                run_shell(block.text)
-            else:
-                exec(compile(block.text, page, "exec"), space)
+            with contextlib.redirect_stdout(said):
+                if block.language == "sh":
+                    run_shell(block.text)
+                else:
+                    exec(compile(block.text, page, "exec"), space)

@@ -83,7 +83,7 @@ def test_report_is_self_contained_and_fits_a_phone(finished: Path) -> None:
     page.feed(text)
     assert page.links == ["data:,"]  # the empty icon: nothing is fetched
     assert page.tags.count("script") == 2  # the data of the sizes, and what moves between them
-    assert page.tags.count("svg") == 3
+    assert page.tags.count("svg") == 5
     assert 'name="viewport"' in text
     for words in ("Keep 6 of 40 features;", "Selected features", "signal_", "Test queries", "95% interval"):
         assert words in text

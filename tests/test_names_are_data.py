@@ -113,7 +113,7 @@ def test_the_screen_names_what_the_model_holds(run: tuple[Path, str]) -> None:
 def test_pictures_are_well_formed_and_their_legends_complete(run: tuple[Path, str]) -> None:
     page = (run[0] / "report.html").read_text(encoding="utf-8")
     pictures = re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)
-    assert len(pictures) == 3
+    assert len(pictures) == 5
     texts = [t for svg in pictures for t in ET.fromstring(svg).itertext()]
     strongest = sorted(json.loads((run[0] / "model.json").read_text())["features"], key=lambda f: -abs(f["coef"]))[:8]
     shown = [t.lstrip("\u200b") for t in texts]

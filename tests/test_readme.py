@@ -63,3 +63,13 @@ def test_commands_of_the_readme_have_these_options() -> None:
     assert len(found) >= 8
     for name, rest in (f for f in found if f[0] != "as"):
         assert set(re.findall(r"(?<!\S)--[a-z][a-z-]*", rest)) <= known[name], (name, rest)
+
+
+def test_figures_of_the_papers_are_those_of_the_published_tables() -> None:
+    tables = (ROOT / "docs/reproduction.md").read_text(encoding="utf-8")
+    picture = (ROOT / "docs/reproduction-figures/published-and-ours.svg").read_text(encoding="utf-8")
+    drawn = sum(int(n) for n in re.findall(r", (\d+) values<", picture))
+    assert drawn > 200
+    assert f"{drawn} of them" in README
+    (table_2,) = re.findall(r"Pahikkala 2010, Table 2: .*\((\d+ of \d+) equal as printed", tables)
+    assert f"{table_2} entries are equal" in README

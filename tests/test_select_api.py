@@ -136,7 +136,7 @@ def test_a_result_shows_saves_and_documents_itself(expected: sr.SelectionResult,
     assert list(table)[:3] == ["feature", "weight", "transform"]
     assert [s["n_features"] for s in sizes] == sorted({s["n_features"] for s in sizes})
     assert sum(s["chosen"] for s in sizes) == 1
-    assert expected.report(tmp_path / "page.html").read_text().count("<svg") == 3
+    assert expected.report(tmp_path / "page.html").read_text().count("<svg") == 5
     written = expected.save(tmp_path / "saved")
     assert {p.name for p in written} == {
         "model.json",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -118,6 +119,13 @@ def test_the_gallery_takes_any_number_of_scripts(tmp_path: Path) -> None:
     assert pages["a.md"].startswith("# One idea\n\nOne idea: told at length.\n\nMore.")
     (tmp_path / "b.py").write_text("print(2)\n", encoding="utf-8")
     with pytest.raises(ValueError, match="begins with a docstring"):
+        gallery.pages(tmp_path)
+    (tmp_path / "b.py").unlink()
+    cells = [{"cell_type": "markdown", "source": ["# Told\n", "\n", "why"]}, {"cell_type": "code", "source": ["x = 1"]}]
+    (tmp_path / "n.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    assert gallery.pages(tmp_path)["n.md"].startswith("# Told\n\nwhy\n\n```python\nx = 1\n```\n")
+    (tmp_path / "n.ipynb").write_text(json.dumps({"cells": cells[1:]}), encoding="utf-8")
+    with pytest.raises(ValueError, match="begins with its title"):
         gallery.pages(tmp_path)
 
 

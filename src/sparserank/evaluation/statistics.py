@@ -45,7 +45,7 @@ def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[float, 
     mean = float(values.mean())
     if n == 1:
         return mean, float("nan"), float("nan")
-    half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * float(values.std(ddof=1)) / np.sqrt(n)
+    half = float(stdtrit(n - 1, 0.5 + confidence / 2) * values.std(ddof=1) / np.sqrt(n))
     return mean, mean - half, mean + half
 
 

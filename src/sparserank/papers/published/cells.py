@@ -84,7 +84,16 @@ class PublishedTable:
 
     @property
     def label(self) -> str:
-        return f"{self.source[:-4].capitalize()} {self.source[-4:]}, Table {self.table}"
+        return f"{self.paper}, Table {self.table}"
+
+    @property
+    def paper(self) -> str:
+        return f"{self.source[:-4].capitalize()} {self.source[-4:]}"
+
+    @property
+    def of_metrics(self) -> bool:
+        """Whether every value is that of a metric: not a sparsity ratio, a p value, a percentage."""
+        return self.ours in (_per_fold, _metric_by_ndcg)
 
 
 @cache

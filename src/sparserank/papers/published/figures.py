@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from sparserank.papers.measures import single_feature_metric
 from sparserank.papers.protocol.results import Results, Row
 from sparserank.papers.protocol.summary import frontier
-from sparserank.papers.published.cells import LAPORTE, best_systems
+from sparserank.papers.published.cells import LAPORTE, TABLES, best_systems, compare, number_of
 from sparserank.papers.systems import SYSTEMS
 from sparserank.penalties import L1, MCP, Log, Lp
 from sparserank.reporting.colours import ACCENT, BAND, INK, SERIES, SOFT
@@ -19,6 +19,27 @@ from sparserank.reporting.plots import new_axes, picture_text, to_svg
 
 MARKERS = ["o", "s", "^", "D", "v", "P"]
 FRONTIER_HIGHLIGHT = ("select", "greedy_rank_rls", "l0.5", "sparserank", "fenchel_exact", "gas_e")
+
+
+def published_and_ours(results: Results) -> str:
+    """Every value of a metric that a paper prints and that we have, on the data sets that are here."""
+    figure, axes = new_axes("published", "ours", (5.4, 4.2))
+    by_paper: dict[str, list[tuple[float, float]]] = {}
+    for table in TABLES:
+        if table.of_metrics:
+            by_paper.setdefault(table.paper, []).extend(
+                (number_of(c.printed), c.value) for c in compare(table, results) if isinstance(c.value, float)
+            )
+    pairs = np.array([pair for paper in by_paper.values() for pair in paper])
+    ends = [pairs.min() - 0.01, pairs.max() + 0.01]
+    axes.plot(ends, ends, color=SOFT, linewidth=1.0)
+    for k, (paper, values) in enumerate(by_paper.items()):
+        if values:
+            label = f"{paper}, {len(values)} values"
+            axes.plot(*zip(*values, strict=True), MARKERS[k], color=SERIES[k], markersize=4.5, alpha=0.7, label=label)
+    axes.legend(frameon=False, fontsize=9, loc="upper left")
+    axes.set_aspect("equal")
+    return to_svg(figure, "Published values of metrics, and ours")
 
 
 def penalty_curves() -> str:
@@ -212,6 +233,11 @@ def frontier_figure(results: Results, dataset: str, metric: str) -> str:
 
 def published_figures(results: Results) -> Iterator[tuple[str, str, str]]:
     """(file name, caption, SVG) of every figure for which there are results."""
+    if any(c.value is not None for t in TABLES if t.of_metrics for c in compare(t, results)):
+        caption = (
+            "Every printed value of MAP, P@10 and NDCG of the data sets here, and ours; on the line they are equal"
+        )
+        yield "published-and-ours", caption, published_and_ours(results)
     yield "laporte2014-fig1", "Laporte 2014, Fig. 1: penalties", penalty_curves()
     with_laporte = [d for d in results.datasets if len(results.complete(d, "map", LAPORTE)) == len(LAPORTE)]
     if with_laporte == results.datasets:

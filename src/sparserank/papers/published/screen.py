@@ -24,14 +24,19 @@ def published_lines(results: Results) -> list[str | Table]:
         cells = [c for t in tables for c in compare(t, results) if c.cell.dataset in (*results.datasets, "Mean")]
         judged = [c for c in cells if c.agrees is not None]
         if judged:
-            rows.append([_paper(tables[0]), _numbers(tables), _title(tables), _equal(judged), _means(judged)])
+            rows.append([tables[0].paper, _numbers(tables), _title(tables), _equal(judged), *_means(judged)])
         else:
-            absent.setdefault(_paper(tables[0]), []).append(_numbers(tables))
+            absent.setdefault(tables[0].paper, []).append(_numbers(tables))
     lacking = "; ".join(f"{paper}, {', '.join(numbers)}" for paper, numbers in absent.items())
     said = [f"No values of ours here for tables of {lacking}."] if absent else []
     return [
         f"Published tables and ours: {', '.join(results.datasets)}",
-        Table("", ["paper", "table", "values", "equal as printed", "mean published | ours"], rows, words=(2,)),
+        Table(
+            "",
+            ["paper", "table", "values", "equal as printed", "mean published | ours", "mean difference"],
+            rows,
+            words=(2,),
+        ),
         *said,
         "Equal: to the printed digits; of comparisons with the best: the same verdict. --verbose shows every value.",
     ]
@@ -45,10 +50,6 @@ def _family(table: PublishedTable) -> tuple[str, str]:
     except DataError:
         return table.source, table.table
     return table.source, data
-
-
-def _paper(table: PublishedTable) -> str:
-    return f"{table.source[:-4].capitalize()} {table.source[-4:]}"
 
 
 def _numbers(tables: Sequence[PublishedTable]) -> str:
@@ -66,12 +67,12 @@ def _equal(judged: Sequence[ComparedCell]) -> str:
     return f"{sum(bool(c.agrees) for c in judged)} of {len(judged)}"
 
 
-def _means(judged: Sequence[ComparedCell]) -> str:
-    """Of values of one kind: metrics and shares; '' of anything else."""
+def _means(judged: Sequence[ComparedCell]) -> tuple[str, str]:
+    """Of both sides, and of the sizes of their differences, of metrics and shares; '' of anything else."""
     if any(not isinstance(c.value, float) or math.isnan(c.difference) for c in judged):
-        return ""
+        return "", ""
     ours = np.array([c.value for c in judged], dtype=float)
     printed = ours - [c.difference for c in judged]
     if max(np.abs(ours).max(), np.abs(printed).max()) > 1:
-        return ""
-    return f"{printed.mean():.4f} | {ours.mean():.4f}"
+        return "", ""
+    return f"{printed.mean():.4f} | {ours.mean():.4f}", f"{np.abs(ours - printed).mean():.4f}"

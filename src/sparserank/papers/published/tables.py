@@ -31,7 +31,7 @@ def published_sections(results: Results, *, pictures: bool) -> list[Section]:
         tables = [published_table(t, results) for t in present]
         if source == "laporte2014":
             tables.insert(2, _laporte_means(results))
-        sections.append(Section(f"{source[:-4].capitalize()} {source[-4:]}", " ".join(notes), tables))
+        sections.append(Section(mine[0].paper, " ".join(notes), tables))
         if source == "pahikkala2010":
             sections += best_set_sections(results)
     if pictures:
