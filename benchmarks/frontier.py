@@ -1,6 +1,7 @@
-"""`python -m benchmarks.frontier MARKDOWN`: quality against the number of features on five sets of data, ours and
-trees, as docs/frontier.md, with a CSV file and pictures beside it. Needs SPARSERANK_DATA; finished pieces are kept in
---work, so that a killed run goes on.
+"""`python -m benchmarks.frontier MARKDOWN`: compare our models with trees by number of features, on five data sets.
+
+Writes docs/frontier.md, and a CSV file and pictures next to it. Needs SPARSERANK_DATA. Finished pieces are kept in
+--work; run a killed command again to continue from there.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from typing import Any
 import numpy as np
 
 INTRO = (
-    "Written by `python -m benchmarks.frontier docs/frontier.md` (part of `make evidence`). Every system is judged on "
-    "the same folds, on queries that it has not seen; trees are LightGBM's LambdaMART, 150 trees of 7 leaves. Ours: "
-    "the penalties of `select` and splicing (best_k) on features as they are, as logarithms, on either, and (l1, MCP, "
-    "best_k) as curves. Greedy RankRLS: forward selection by leave-query-out error (Pahikkala 2010) on features as "
-    "they are, with the ridge whose leave-query-out error on all features is lowest, inside each fold. Differences to "
-    "the trees on all features, with intervals that hold for all sizes of a system at once, are in the CSV file beside "
-    "this page. Numbers of one table may be compared with each other, not with other papers' splits."
+    "Written by `python -m benchmarks.frontier docs/frontier.md` (part of `make evidence`). Every system is evaluated "
+    'on the same folds, on queries that it has not seen. "Trees" are LightGBM\'s LambdaMART, 150 trees of 7 leaves. '
+    '"Ours" are the penalties of `select` and splicing (best_k) on unchanged features, on logarithms, and on each '
+    "feature either unchanged or as its logarithm, whichever is better; l1, MCP and best_k are also fitted on curves. "
+    "Greedy RankRLS is forward selection by leave-query-out error (Pahikkala 2010) on unchanged features. Inside each "
+    "fold it uses the ridge parameter with the lowest leave-query-out error on all features. The CSV file next to this "
+    "page contains the differences from the trees on all features, with confidence intervals that are valid for all "
+    "sizes of a system simultaneously. Numbers within one table are comparable with each other, but not with results "
+    "on the splits of papers."
 )
 
 ABLATION = ["linear", "metric", "query-log", "margin 0.5%", "bound 2%"]  # variants of `benchmarks.nested`
@@ -58,7 +61,7 @@ def main() -> int:
 
 
 def _nested(work: Path) -> Any:
-    """What `select` is worth by default on queries that no part of it has seen, compared with three settings of
+    """The quality of `select` with its defaults on queries that it has not seen, compared with three settings of
     trees."""
     from benchmarks.nested import BASELINE, ORDINARY, RIVALS, SLOW, nested_table
     from sparserank.reporting.document import Section, Table
@@ -71,19 +74,20 @@ def _nested(work: Path) -> Any:
                 title, head, rows = nested_table(work, name, systems, seeds)
                 tables.append(Table(title, ["system", *head[1:]], rows))
     text = (
-        "`python -m benchmarks.nested`: inside each outer fold `select` runs with all its defaults but half-samples "
-        "(MQ2008 and OHSUMED: l1 and MCP with 25 strengths), and its model is judged on the fold's queries. "
-        "*lightgbm*: 150 trees of 7 leaves at rate 0.05; *slow*: 400 trees at 0.02, 70% of rows, 30% of features; "
-        "*grid*: the better of both with 7 and with 15 leaves, chosen by 3-fold cross-validation inside the outer "
-        "fold. Cells: ratio of means, and difference, each +- 1.96 standard errors, paired over queries, values "
-        "averaged over the repeats. *raw - test*, *corrected - test*: the mean that `select` printed, before and after "
-        "its correction for the choice, minus what the same models of the inner folds are worth on the outer fold."
+        "`python -m benchmarks.nested`: inside each outer fold, `select` runs with all its defaults except "
+        "half-samples (MQ2008 and OHSUMED: l1 and MCP with 25 strengths), and its model is evaluated on the queries of "
+        "the fold. *lightgbm*: 150 trees of 7 leaves at learning rate 0.05; *slow*: 400 trees at learning rate 0.02, "
+        "70% of rows, 30% of features; *grid*: the best of these two settings with 7 or 15 leaves, chosen by 3-fold "
+        "cross-validation inside the outer fold. Each cell shows the ratio of the means and their difference, both "
+        "+- 1.96 standard errors. Standard errors are paired over queries, with values averaged over the repeats. "
+        "*raw - test*, *corrected - test*: the mean that `select` printed, before and after its correction for the "
+        "choice, minus the mean on the outer fold of the same models of the inner folds."
     )
     return Section("Compared with trees, nested", text, tables, [])
 
 
 def _tried(work: Path) -> Any:
-    """What each part of the default is worth, and what else was tried, nested."""
+    """The gain from each part of the default and from other variants, nested."""
     from benchmarks.nested import BASELINE, nested_table
     from sparserank.reporting.document import Section, Table
 
@@ -96,12 +100,13 @@ def _tried(work: Path) -> Any:
                 tables.append(Table(title, ["system", *head[1:]], rows))
                 break
     text = (
-        "Variants of the default on the same outer folds. *linear*: features as they are, as logarithms, and each in "
-        "the better of the two, without curves; *metric*: linear, with refits for the metric; *query-log*: "
-        "query-normalised logarithms alone; *margin 0.5%*, *bound 2%*: the rule with another margin, and with a bound "
-        "of 2% instead of an estimate of 1%. Tried and left out: products of the twelve features of the largest "
-        "weights (LambdaRank +0.0083 +- 0.0092 over linear, one repeat), curves with 6 knots (0.7526 instead of "
-        "0.7536) and of up to 20 features (0.7493); see benchmarks/nested.md."
+        "Variants of the default on the same outer folds. *linear*: unchanged features, logarithms, and each feature "
+        "either unchanged or as its logarithm, whichever is better, without curves; *metric*: linear, with refits for "
+        "the metric; *query-log*: only query-normalised logarithms; *margin 0.5%*, *bound 2%*: the rule with another "
+        "margin, and with a bound of 2% instead of an estimate of 1%. The following were tried and are not part of the "
+        "default: products of the twelve features with the largest weights (LambdaRank +0.0083 +- 0.0092 compared with "
+        "linear, one repeat), curves with 6 knots (0.7526 instead of 0.7536) and curves of up to 20 features (0.7493); "
+        "see benchmarks/nested.md."
     )
     return Section("What was tried, nested", text, tables, [])
 
@@ -112,7 +117,7 @@ def _finished(folder: Path, systems: list[str], seed: int) -> bool:
 
 
 def _sets(folder: Path) -> dict[str, tuple[Any, int, str]]:
-    """{name: (data, repeats, what it is)}"""
+    """{name: (data, repeats, description)}"""
     import sparserank as sr
     from sparserank.data.synthetic import make_curved_ranking
 
@@ -131,17 +136,18 @@ def _sets(folder: Path) -> dict[str, tuple[Any, int, str]]:
         "MSLR sample": (
             sr.read_data([mslr / f"fold1.{part}.5k.txt.gz" for part in ("train", "test")]),
             2,
-            "MSLR-WEB10K, the first 5,000 documents of the training and of the test set of its fold 1, raw features.",
+            "The first 5,000 documents of the training set and of the test set of MSLR-WEB10K, fold 1, raw features.",
         ),
         "LightGBM example": (
             sr.read_data([folder / f"lightgbm-lambdarank/{part}.txt.gz" for part in ("train", "test")]),
             1,
-            "The data of LightGBM's own lambdarank example, 251 queries, 300 features.",
+            "The data of LightGBM's lambdarank example, 251 queries, 300 features.",
         ),
         "Curved truth": (
             make_curved_ranking(500, random_state=0).data,
             1,
-            "`make_curved_ranking`: 10 of 100 features count, half of them by a hump, heavy tails; 500 queries.",
+            "Data of `make_curved_ranking` with 500 queries: 10 of 100 features matter, half of them through a hump; "
+            "features have heavy tails.",
         ),
     }
 
@@ -190,8 +196,8 @@ def _greedy(data: Any, plan: Any) -> list[Any]:
 
 
 def _shown_better(result: Any) -> str:
-    """What is shown to rank better than our choice: systems whose interval of the difference to it lies above 0,
-    Bonferroni over all."""
+    """The systems shown to rank better than our choice: the interval of their difference from it lies above 0, with
+    Bonferroni correction over all systems."""
     from sparserank.evaluation.statistics import mean_interval
 
     n = len(result.systems)

@@ -1,9 +1,9 @@
-"""Learning from clicks: a click at a place that few look at counts for more.
+"""Learning from clicks: a click at a rank that few people look at counts for more.
 
-A poor ranker has shown its lists; people look at place r with probability 1 / r and click what they look at and find
-relevant. Trained on clicks as they are, the model learns the poor ranker's habits; with doc_weight = 1 / propensity,
-the weight of every pair in which the clicked document is the preferred one, it learns what is relevant (Joachims,
-Swaminathan and Schnabel 2017).
+A poor ranker has shown its lists. People look at rank r with probability 1 / r, and click what they look at and find
+relevant. A model trained on raw clicks learns the habits of the poor ranker. With doc_weight = 1 / propensity, every
+pair in which the clicked document is the preferred one has this weight. The model then learns what is relevant
+(Joachims, Swaminathan and Schnabel 2017).
 """
 
 import numpy as np

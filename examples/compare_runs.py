@@ -1,7 +1,7 @@
 """Is the new system better than what runs now? Two TREC runs and the judgments, no features.
 
-Both runs are read from files as trec_eval reads them: a query that a run misses counts 0. The difference comes with its
-95% interval and the p value of the paired t test, corrected for the number of systems (Holm).
+Both runs are read from files as trec_eval reads them: a query that is missing from a run counts 0. The difference has
+a 95% interval and the p value of the paired t test, corrected for the number of systems (Holm).
 """
 
 from pathlib import Path

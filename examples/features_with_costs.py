@@ -1,8 +1,8 @@
-"""Features that cost: the best model that a budget buys, where features that are computed together are paid for once.
+"""Features with costs: the best model within a budget, where features that are computed together are paid for once.
 
-Forty features come in ten groups of four, as the fields and models of a search engine do: group_1 costs 1, group_10
-costs 10. A group enters whole and its cost is paid once. The paths are fitted once: in the same `out`, another budget
-chooses among what is there.
+Forty features come in ten groups of four, like the fields and models of a search engine: group_1 costs 1, group_10
+costs 10. A group enters as a whole and its cost is paid once. The paths are fitted once: with the same `out`, another
+budget chooses among the existing models.
 """
 
 from tempfile import TemporaryDirectory

@@ -1,7 +1,7 @@
 """A grid search over a scikit-learn pipeline: query ids reach every fit, every score and the folds by metadata routing.
 
-Features here are heavy-tailed, as counts and link scores are. The grid asks whether to take logarithms of them, and how
-sparse the ranker should be; folds hold whole queries, and each fold is scored by the mean NDCG@10 of its queries.
+The features are heavy-tailed, like counts and link scores. The grid varies whether their logarithms are taken, and how
+sparse the ranker is. Folds contain whole queries, and each fold is scored by the mean NDCG@10 of its queries.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
-"""Which features should my LightGBM ranker keep? Lists of every size are judged by trees trained on them.
+"""Which features should my LightGBM ranker keep? Lists of every size are evaluated by trees trained on them.
 
-Ten of forty features matter here, each by a curve of its own. Lists come from the trees' own gain, from SHAP values and
-from our sparse path, always without the queries that judge them; what is printed at the end is judged on queries that
-no list has seen.
+Ten of forty features matter here, each through a different curve. Lists come from the trees' gain, from SHAP values
+and from our sparse path, always without the queries that evaluate them. The result printed at the end is measured on
+queries that no list has seen.
 """
 
 import numpy as np

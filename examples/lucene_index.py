@@ -1,8 +1,8 @@
 """A model inside Lucene: the exported expression ranks the documents of an index as `predict` does.
 
 The Java program of integrations/lucene indexes documents with one doc-values field per feature and ranks them by the
-expression. Lucene raises negative scores to 0, where all order is lost; an offset keeps every score above it. Needs a
-JDK and Debian's liblucene8-java, libantlr4-runtime-java and libasm-java.
+expression. Lucene raises negative scores to 0, so their order would be lost. An offset keeps all scores positive.
+The script needs a JDK and Debian's liblucene8-java, libantlr4-runtime-java and libasm-java.
 """
 
 import shutil

@@ -1,7 +1,8 @@
-"""A model as an ONNX file: what ONNX Runtime says of a document is what `predict` says.
+"""A model as an ONNX file: ONNX Runtime gives every document the score that `predict` gives.
 
-The model draws a curve for each of its five features; the file holds these curves and nothing of the other 25 features.
-ONNX Runtime computes in double precision as we do, so scores differ in rounding only and every list keeps its order.
+The model has a curve for each of its five features. The file contains these curves and nothing about the other 25
+features. ONNX Runtime computes in double precision as we do, so scores differ only in rounding and every list keeps
+its order.
 """
 
 from pathlib import Path

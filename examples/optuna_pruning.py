@@ -1,8 +1,8 @@
 """An Optuna study that stops hopeless trials after a few folds.
 
-Each trial is a way to make a model of at most eight features: a penalty, the shape in which features enter, a size. It
-reports the mean NDCG@10 after every fold of queries; the median pruner ends it where earlier trials stood better at the
-same fold. Folds are made once, by query.
+Each trial is a way to make a model of at most eight features: a penalty, a transform of the features, a size. It
+reports the mean NDCG@10 after every fold of queries. The median pruner stops a trial if earlier trials were better at
+the same fold. Folds are made once, by query.
 """
 
 import numpy as np

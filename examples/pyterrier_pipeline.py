@@ -1,8 +1,8 @@
 """A sparse ranker at the end of a PyTerrier pipeline: retrieve, compute features, rank.
 
-The retriever and its features are made up here, so that no index and no Java is needed; with an index the first step
-would be pt.terrier.Retriever and the features (bm25 ** pl2 ** ...). Query ids stay the text that PyTerrier has them in,
-and what was not judged has relevance 0.
+The retriever and its features are synthetic, so the script needs no index and no Java. With an index, the first step
+would be pt.terrier.Retriever and the features (bm25 ** pl2 ** ...). Query ids stay text as in PyTerrier, and documents
+that were not judged have relevance 0.
 """
 
 import numpy as np

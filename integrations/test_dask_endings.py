@@ -153,7 +153,7 @@ def test_a_scheduler_that_ends_in_the_middle(comes_back: bool, store: Path, tmp_
         wait_for_workers(address)
         again = subprocess.run([*command, "--scheduler", address], capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
-    assert "found from an earlier run" in again.stderr
+    assert "reused from an earlier run" in again.stderr
     here = sr.select(
         sr.open_store(store), penalties=["l1", "mcp"], n_alphas=30, cv=3, half_samples=0, feature_transform="none"
     )

@@ -198,7 +198,7 @@ def test_a_folder_that_workers_do_not_see(client: Client, tmp_path: Path) -> Non
     sr.convert([tmp_path / "a.txt"], tmp_path / "store")
     data = sr.open_store(tmp_path / "store")
     (tmp_path / "store").rename(tmp_path / "elsewhere")
-    with pytest.raises(DataError, match=r"does not see .*set TMPDIR to a folder"):
+    with pytest.raises(DataError, match=r"cannot access .*set TMPDIR to a folder"):
         sr.fit_path(data, client=client)
 
 

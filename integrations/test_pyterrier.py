@@ -74,7 +74,7 @@ def test_pyterriers_own_learned_model_takes_our_rankers_unchanged(problem: Parts
 
 def test_as_a_regression_it_tells_the_ranker_no_query_and_is_warned(problem: Parts) -> None:
     learned = pt.ltr.apply_learned_model(sr.SparseRanker(), form="regression")
-    with pytest.warns(DataWarning, match="no qid given, so all .* rows are ranked as one query"):
+    with pytest.warns(DataWarning, match="qid is missing, so all .* rows are ranked as one query"):
         learned.fit(pd.concat([problem["train"], problem["valid"]]), problem["qrels"])
     assert learned.learner.n_queries_in_ == 1
     ours = SparseLTR(sr.SparseRanker()).fit(pd.concat([problem["train"], problem["valid"]]), problem["qrels"])
@@ -187,7 +187,7 @@ def test_a_saved_model_ranks_only(problem: Parts, tmp_path: Path) -> None:
     turned = problem["test"].assign(features=[np.append(f[order], 9.0) for f in problem["test"]["features"]])
     by_name = SparseLTR(sr.load_model(tmp_path / "model.json"), feature_names=[*np.array(names)[order], "another"])
     np.testing.assert_allclose(by_name(turned)["score"], expected, rtol=1e-12)
-    with pytest.raises(DataError, match="features hold 13 values; RankingModel was fitted on 12"):
+    with pytest.raises(DataError, match="features have 13 values; RankingModel was fitted on 12"):
         saved(turned)
     with pytest.raises(DataError, match="a RankingModel only ranks; to fit, wrap a ranker such as SparseRankerCV"):
         saved.fit(problem["train"], problem["qrels"])
@@ -245,28 +245,28 @@ BAD_TRAINING = {
     "ragged": (
         lambda p: (changed(p["train"], 3, np.zeros(11)), p["qrels"]),
         (
-            r"rows of numbers, all of one length; document 'd\d+' of query 'topic-\d+' has shape \(11,\), document .* "
-            r"\(12,\)"
+            r"rows of numbers, all of the same length; document 'd\d+' of query 'topic-\d+' has shape \(11,\), "
+            r"document .* \(12,\)"
         ),
     ),
     "text": (
         lambda p: (changed(p["train"], 2, ["a"] * 12), p["qrels"]),
-        r"rows of numbers, all of one length; document 'd\d+' of query 'topic-\d+' has \['a',",
+        r"rows of numbers, all of the same length; document 'd\d+' of query 'topic-\d+' has \['a',",
     ),
     "matrices": (
         lambda p: (p["train"].assign(features=[np.ones((2, 2))] * len(p["train"])), p["qrels"]),
         r"has shape \(2, 2\)",
     ),
     "no values": (lambda p: (p["train"].assign(features=[[]] * len(p["train"])), p["qrels"]), r"has shape \(0,\)"),
-    "no rows": (lambda p: (p["train"].iloc[:0], p["qrels"]), "res_tr holds no documents"),
+    "no rows": (lambda p: (p["train"].iloc[:0], p["qrels"]), "res_tr contains no documents"),
     "a query missing": (
         lambda p: (p["train"].assign(qid=[None, *p["train"]["qid"][1:]]), p["qrels"]),
-        "must name the query of every row",
+        "must have a query id in every row",
     ),
     "no labels": (lambda p: (p["train"], p["qrels"][["qid", "docno"]]), "qrels_tr must be a frame .* has no label"),
     "ids of another type": (
         lambda p: (p["train"], p["qrels"].assign(qid=[int(q[6:]) for q in p["qrels"]["qid"]])),
-        "qrels_tr judges none of the .* documents of res_tr, e.g. document 'd.*' of query 'topic-.*text in PyTerrier",
+        "qrels_tr judges none of the .* documents of res_tr, e.g. document 'd.*' of query 'topic-.*PyTerrier uses text",
     ),
     "judged twice": (
         lambda p: (p["train"], pd.concat([p["qrels"], p["qrels"].iloc[:1].assign(label=9)])),
@@ -298,7 +298,7 @@ def test_exact_repetitions_of_a_judgment_say_nothing_new(problem: Parts) -> None
 def test_other_features_than_fitted_are_refused(problem: Parts) -> None:
     ours = SparseLTR(sr.SparseRanker()).fit(problem["train"], problem["qrels"])
     fewer = problem["test"].assign(features=[f[:5] for f in problem["test"]["features"]])
-    with pytest.raises(DataError, match="features hold 5 values; SparseRanker was fitted on 12"):
+    with pytest.raises(DataError, match="features have 5 values; SparseRanker was fitted on 12"):
         ours(fewer)
     with pytest.raises(DataError, match="features; it has no features"):
         ours(problem["test"].drop(columns="features"))
@@ -309,7 +309,7 @@ def test_other_features_than_fitted_are_refused(problem: Parts) -> None:
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["a", "b"], "feature_names must hold 12 names; got 2"),
+        (["a", "b"], "feature_names must contain 12 names; got 2"),
         (["a"] * 12, "feature_names must be unique; 'a' appears twice"),
         ("abcdefghijkl", "feature_names must be a list of 12 names"),
         (["qid", *map(str, range(11))], "no feature can be called 'qid'"),

@@ -388,7 +388,7 @@ def test_a_full_disk_keeps_finished_work(
     assert kept == min(max(after - 1, 0) // 2, 11)
     again = cli(*args)
     assert_finished(again, run)
-    assert (f"paths: {min(kept, 9)} of 10 pieces found from an earlier run" in again.err) == (kept > 0)
+    assert (f"paths: {min(kept, 9)} of 10 pieces reused from an earlier run" in again.err) == (kept > 0)
 
 
 def test_a_file_size_limit_is_one_sentence(cli: Cli, lines: list[str], tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_the_main_job_the_estimator_and_paths_take_it(tmp_path):
     assert ranker.support_.tolist() == made.support.tolist()
     with pytest.raises(DataError, match="set k"):
         sr.SparseRanker(penalty="best_k").fit(made.data.X, made.data.relevance, qid=qid)
-    with pytest.raises(DataError, match="goes through sizes"):
+    with pytest.raises(DataError, match="searches over the number of features"):
         sr.SparseRankerCV(penalty="best_k").fit(made.data.X, made.data.relevance, qid=qid)
     assert np.isnan(ranker.alpha_)
     assert (

@@ -146,5 +146,5 @@ def test_bounds_of_groups_are_below_every_set_of_groups():
 def test_another_objective_is_refused():
     data = small_problem(0, n_queries=10, d=5)
     path = fit_path_on(PairwiseObjective(data), BestK(k_max=2), tol=1e-9)
-    with pytest.raises(DataError, match="needs the objective that the path was fitted on"):
+    with pytest.raises(DataError, match="needs the objective on which the path was fitted"):
         best_k_bounds(PairwiseObjective(data.X * 10.0, data.relevance, data.query_ptr), path)

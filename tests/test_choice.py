@@ -89,8 +89,8 @@ def test_what_the_queries_cannot_tell_is_said_first() -> None:
     choice = choose(few)
     first, kept, loses, *_ = choice_sentences(choice, "ndcg@10", 9)
     assert choice.resolution > 0.05
-    assert first.startswith("These 40 queries cannot say how small a model is enough: they rule out no loss below ")
-    assert "; to rule out one of 2% you would need roughly " in first
+    assert first.startswith("These 40 queries cannot show how small a model is enough: they cannot rule out a loss ")
+    assert ". To rule out a loss of 2%, you would need roughly " in first
     assert kept.startswith(f"Best guess: keep {choice.chosen.n_features} of 9 features (l1)")
     assert "with 95% confidence such models lose at most" in loses
     limited = choice_sentences(choose(few, rule=Rule(k=2)), "ndcg@10", 9)
@@ -133,8 +133,8 @@ def test_what_is_said_is_what_was_found() -> None:
     assert loses.startswith(
         f"Its ndcg@10 is an estimated {estimate:.1f}% below the best of the 2 models tried; with 95%"
     )
-    assert shows.startswith("These 400 queries, 30 of them zero for every model, rule out no loss below ")
-    assert again.startswith("On resampled queries the same rule keeps ")
+    assert shows.startswith("These 400 queries, 30 of them zero for every model, cannot rule out a loss below ")
+    assert again.startswith("On resampled queries the same rule selects ")
 
 
 def test_one_query_gives_no_bound() -> None:
@@ -142,7 +142,7 @@ def test_one_query_gives_no_bound() -> None:
     choice = choose([a, b])
     assert choice.chosen is b
     few, kept = choice_sentences(choice, "map", 5)
-    assert few == "1 query is too few to bound what a model loses; 10 are needed at least."
+    assert few == "1 query is too few to bound the loss of a model; at least 10 are needed."
     assert kept.startswith("Best guess: keep 2 of 5 features")
     assert not choice.is_corrected
     assert quality_sentence(choice, b, "map").startswith("Out of sample, map is 0.7000 with 2 features")

@@ -55,7 +55,7 @@ def test_a_result_notes_how_many_of_which_solves() -> None:
     with pytest.warns(ConvergenceWarning):
         found = quick(tol=IMPOSSIBLE, half_samples=0)
     short = [p.statuses.count("stalled") + p.statuses.count("iteration limit") for p in found.paths.values()]
-    (note,) = [n for n in found.to_json()["notes"] if "ended short of their tolerance" in n]
+    (note,) = [n for n in found.to_json()["notes"] if "did not reach their tolerance" in n]
     n_final = int(note.split("(")[1].split(" ")[0])
     assert n_final >= sum(short) > 0  # refits come on top
     assert "without a fold" in note
@@ -70,8 +70,7 @@ def test_folds_are_looked_at_too() -> None:
     said = unsolved_paths({**fine, ("l1", 1): arrays("optimal", "iteration limit")}, 1e-6)
     assert said is not None
     assert said.startswith(
-        "1 of 5 solves (0 of 2 on all queries, 1 of 3 without a fold) ended short of their tolerance (1 iteration "
-        "limit)"
+        "1 of 5 solves (0 of 2 on all queries, 1 of 3 without a fold) did not reach their tolerance (1 iteration limit)"
     )
     assert "raise tol, or max_iter" in said
     assert unsolved(["stalled"], "on half-samples", "0.0001").startswith("1 of 1 solves on half-samples")  # type: ignore[union-attr]

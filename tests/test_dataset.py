@@ -42,12 +42,12 @@ def test_grouped_rows_are_not_copied_and_nothing_can_be_written() -> None:
     [
         ({"X": np.eye(3), "relevance": [1, 2]}, "one value per row"),
         ({"X": np.eye(3), "relevance": [1, np.nan, 0]}, "relevance must be finite; row 1"),
-        ({"X": [[1.0], [np.inf]], "relevance": [0, 1]}, "row 1, feature f1 holds inf"),
+        ({"X": [[1.0], [np.inf]], "relevance": [0, 1]}, "row 1, feature f1 is inf"),
         ({"X": [["a"], ["b"]], "relevance": [0, 1]}, "numeric"),
         ({"X": np.ones(3), "relevance": [0, 1, 1]}, "two-dimensional"),
         ({"X": np.eye(2), "relevance": [0, 1], "qid": [1]}, "qid must have one value"),
         ({"X": np.eye(2), "relevance": [0, 1], "feature_names": ["a", "a"]}, "'a' appears twice"),
-        ({"X": np.eye(2), "relevance": [0, 1], "feature_names": ["a"]}, "must hold 2 names"),
+        ({"X": np.eye(2), "relevance": [0, 1], "feature_names": ["a"]}, "must contain 2 names"),
         ({"X": sp.csr_matrix([[np.nan, 1.0]]), "relevance": [0]}, "finite"),
     ],
 )

@@ -118,9 +118,9 @@ def test_leading_zeros_of_a_csv_stay(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"docid": "nope"}, r"has no column 'nope'; .*Name it with docid"),
-        ({"docid": "query"}, "'query' is to be the query and the document id"),
-        ({"docid": "grade"}, "to be the label and"),
-        ({"docid": "a", "feature_columns": ["a", "b"]}, "'a' is to be a feature and the document id"),
+        ({"docid": "query"}, "'query' cannot be both the query and the document id"),
+        ({"docid": "grade"}, "cannot be the label and also"),
+        ({"docid": "a", "feature_columns": ["a", "b"]}, "'a' cannot be both a feature and the document id"),
     ],
 )
 def test_a_column_that_cannot_be_the_id_is_refused(options: dict[str, Any], message: str) -> None:
@@ -130,7 +130,7 @@ def test_a_column_that_cannot_be_the_id_is_refused(options: dict[str, Any], mess
 
 def test_lists_are_no_ids() -> None:
     table = pa.Table.from_pandas(FRAME).drop_columns(["item"]).append_column("item", pa.array([[1]] * N))
-    with pytest.raises((DataError, DataFormatError), match="document or weight is of a kind that cannot be read"):
+    with pytest.raises((DataError, DataFormatError), match="the column of query ids, document ids or weights has a type that cannot be read"):
         sr.read_data(table, **COLUMNS)
 
 
@@ -192,9 +192,7 @@ def test_a_run_without_ids_is_told(cli: Cli, tmp_path: Path, monkeypatch: pytest
     outcome = cli("predict", "m.json", "t.parquet", "--qid-column", "query", "--run", "no.run")
     (warning,) = outcome.sentences
     assert outcome.code == 0
-    assert warning.startswith(
-        f"warning: {N} of {N} documents have no id, so --run calls them d1, d2, ... by their row; "
-    )
+    assert warning.startswith(f"warning: {N} of {N} documents have no id, so --run names them d1, d2, ... by row; ")
     assert "--docid-column" in warning
     assert Path("no.run").read_text().split()[2].startswith("d")
     assert cli("predict", "m.json", "t.parquet", "--qid-column", "query").sentences == []  # scores need no ids
@@ -203,8 +201,7 @@ def test_a_run_without_ids_is_told(cli: Cli, tmp_path: Path, monkeypatch: pytest
         "predict", "m.json", "t.parquet", "--qid-column", "query", "--docid-column", "item", "--run", "no.run"
     ).sentences
     assert (
-        warning
-        == f"warning: 1 of {N} documents have no id, so --run calls them d1, d2, ... by their row; give each its id."
+        warning == f"warning: 1 of {N} documents have no id, so --run names them d1, d2, ... by row; give each an id."
     )
     FRAME.assign(item="same").to_parquet("t.parquet")
     refused = cli(
@@ -222,5 +219,5 @@ def test_a_conversion_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
     known = convert([path], tmp_path / "store", first)
     assert "docid" not in known["plan"]["reading"]
     assert convert([path], tmp_path / "store", first) == known
-    with pytest.raises(RunDirectoryError, match="holds a store of other files or options"):
+    with pytest.raises(RunDirectoryError, match="contains a store of other files, of other options, or"):
         convert([path], tmp_path / "store", Reading(label="grade", qid="query", feature_columns=NAMES, docid="item"))

@@ -61,7 +61,7 @@ def test_contributions_add_up(kind: str) -> None:
 
 def test_what_is_not_there_is_named() -> None:
     model = model_of("linear")
-    with pytest.raises(DataError, match=r"there is no query '99'; the data hold '1' \.\.\. '20'"):
+    with pytest.raises(DataError, match=r"there is no query '99'; the data contain '1' \.\.\. '20'"):
         sr.explain_query(model, DATA, 99)
     with pytest.raises(DataError, match="query '1' has no document 'x'"):
         sr.explain_query(model, DATA, 1).pair("x", "y")

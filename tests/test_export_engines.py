@@ -271,15 +271,18 @@ def test_what_solr_is_not_told_is_refused():
     model = made([1.0, 2.0], ("log", "none"))
     other = {"class": "c", "params": {}}
     for given, message in (
-        (None, "Solr has to be told what 'f0' is before it can say log"),
+        (None, "Solr needs the definition of 'f0' to express log"),
         ({"f1": other}, "the definition of 'f0' is missing"),
         (
             {"f0": {"class": "org.apache.solr.ltr.feature.OriginalScoreFeature"}, "f1": other},
             "'f0' is a 'OriginalScore",
         ),
-        ({"f0": {"class": FIELD}, "f1": other}, "the params of 'f0' need 'field' as text"),
-        ({"f0": {"class": FIELD, "params": {"field": "${x}"}}, "f1": other}, r"the field of 'f0' cannot hold '\$\{'"),
-        ({"f0": {"class": QUERY, "params": {"q": 3}}, "f1": other}, "the params of 'f0' need 'q' as text"),
+        ({"f0": {"class": FIELD}, "f1": other}, "the params of 'f0' need 'field' as a string"),
+        (
+            {"f0": {"class": FIELD, "params": {"field": "${x}"}}, "f1": other},
+            r"the field of 'f0' cannot contain '\$\{'",
+        ),
+        ({"f0": {"class": QUERY, "params": {"q": 3}}, "f1": other}, "the params of 'f0' need 'q' as a string"),
         (
             {"f0": {"class": FIELD, "params": {"field": "a", "defaultValue": "many"}}, "f1": other},
             "the defaultValue of 'f0' must be a number; got 'many'",
@@ -293,7 +296,7 @@ def test_what_solr_is_not_told_is_refused():
             model.export("solr", features=given)
     curves = {0: Curve(np.array([0.1, 1.0]), np.array([0.3, 0.5]))}
     bent = made([1.0], ("none",), curves=curves)
-    with pytest.raises(DataError, match="enters as a curve and has fq"):
+    with pytest.raises(DataError, match="is transformed by a curve, and its definition has fq"):
         bent.export("solr", features={"f0": {"class": QUERY, "params": {"q": "x", "fq": ["y"]}}})
     kept = made([1.0], ("log",)).export("solr", features={"f0": {"class": QUERY, "params": {"q": "x", "fq": ["y"]}}})
     assert json.loads(kept["features.json"])[0]["params"]["fq"] == ["y"]
@@ -305,12 +308,12 @@ def test_engines_that_take_0_for_a_missing_value_are_told_of_another(to):
     kinds = ("none",) if to == "ranklib" else ("log",)
     model = made([1.0], kinds, fill_values=np.array([0.75]))
     given = {"solr": fields(model)}.get(to)
-    with pytest.raises(DataError, match=r"takes 0.75 for a missing 'f0', and .* takes 0; .*filled=True"):
+    with pytest.raises(DataError, match=r"replaces a missing 'f0' by 0.75, but .* replaces it by 0\. .*filled=True"):
         model.export(to, features=given)
     assert model.export(to, features=given, filled=True)
     medians = made([1.0], kinds, medians=np.array([0.5]))
     assert medians.export(to, features=given)
-    with pytest.raises(DataError, match=r"takes 0.5 for a missing 'f0'"):
+    with pytest.raises(DataError, match=r"replaces a missing 'f0' by 0.5"):
         medians.export(to, features=given, missing="model")
 
 
@@ -328,8 +331,8 @@ def test_every_engine_refuses_what_it_declares_not_to_run():
             if runs:
                 assert model.export(name, features=given)
             else:
-                why = "scores one document at a time" if kind in OF_LISTS else "takes weights of features as they are"
-                with pytest.raises(DataError, match=f"{why}, and cannot say"):
+                why = "scores one document at a time" if kind in OF_LISTS else "takes weights of raw features only"
+                with pytest.raises(DataError, match=f"{why}, and cannot express"):
                     model.export(name, features=given)
         assert engine.lacks(lists=True)
     assert not ENGINES["ranklib"].curves
@@ -339,8 +342,10 @@ def test_a_transform_of_whole_lists_is_refused_where_one_document_is_seen():
     for name, engine in ENGINES.items():
         if engine.sees_lists:
             continue
-        assert engine.lacks(["query-log"]).startswith("scores one document at a time, and cannot run what depends on")
-        with pytest.raises(DataError, match="which depends on the others of its query"):
+        assert engine.lacks(["query-log"]).startswith(
+            "scores one document at a time, and cannot run features that depend on"
+        )
+        with pytest.raises(DataError, match="which depends on the other documents of the query"):
             made([1.0], ("query-log",)).export(name)
     assert sum(engine.sees_lists for engine in ENGINES.values()) == 3
 
@@ -355,14 +360,14 @@ def test_the_offset_is_found_from_what_the_model_knows():
     assert offset_of(above, "auto") == 0.0
     for lowest in (None, "x", float("nan"), True and float("inf")):
         unknown = made([1.0], ("none",), metadata={"lowest_score": lowest})
-        with pytest.raises(DataError, match="does not know the lowest score of its training documents"):
+        with pytest.raises(DataError, match="does not contain the lowest score of its training documents"):
             unknown.export("lucene", offset="auto")
     for bad in ("Auto", "", "8", float("nan"), True):
         with pytest.raises(DataError, match="offset must be a finite number or auto; got"):
             known.export("lucene", offset=bad)
     with pytest.raises(DataError, match="exclude each other"):
         known.export("lucene", offset="auto", sigmoid=True)
-    with pytest.raises(DataError, match="takes negative scores: offset cannot be written"):
+    with pytest.raises(DataError, match="accepts negative scores: offset cannot be written"):
         known.export("solr", offset="auto")
 
 
@@ -398,7 +403,7 @@ def test_the_command_says_what_the_files_do_not(models, export: Cli, tmp_path: P
         (("old.json", "--to", "elasticsearch", "--features", "t.json"), "--offset auto keeps scores positive."),
         (
             ("m.json", "--to", "elasticsearch", "--features", "t.json", "--offset", "auto"),
-            "every score is raised by 8, which changes no ranking; the lowest of the training documents becomes 1.6",
+            "every score is raised by 8, which does not change the ranking; the lowest training score becomes 1.6",
         ),
         (("m.json", "--to", "solr", "--features", "q.json"), "put a \\ before each"),
     ):
@@ -406,11 +411,11 @@ def test_the_command_says_what_the_files_do_not(models, export: Cli, tmp_path: P
         assert done.code == 0, done.err
         assert message in " ".join(done.err.split())
     for arguments, status, message in (
-        (("old.json", "--to", "lucene", "--offset", "auto"), 1, "does not know the lowest score"),
+        (("old.json", "--to", "lucene", "--offset", "auto"), 1, "does not contain the lowest score"),
         (("m.json", "--to", "lucene", "--offset", "many"), 2, "must be a number or auto; got 'many'"),
         (("m.json", "--to", "lucene", "--offset", "inf"), 1, "offset must be a finite number or auto"),
-        (("m.json", "--to", "solr"), 1, "give the definition of every selected feature as --features"),
-        (("m.json", "--to", "ranklib"), 1, "cannot say log("),
+        (("m.json", "--to", "solr"), 1, "Define every selected feature in --features"),
+        (("m.json", "--to", "ranklib"), 1, "cannot express log("),
         (("m.json", "--to", "elasticsearch", "--sigmoid"), 1, "sigmoid cannot be written"),
     ):
         refused = export(*arguments)

@@ -161,7 +161,7 @@ def test_missing_values_without_another_have_no_score_and_move_nothing() -> None
     assert np.array_equal(np.isnan(found), ~known)
     several = np.array([known[qid == q].sum() > 1 for q in qid])
     close(found[several], expected[several])
-    with pytest.raises(ValueError, match="a missing value, for which the model knows no other"):
+    with pytest.raises(ValueError, match="a missing value, and the model has no fill value for it"):
         in_python(str(single.export("python")["model.py"]), NAMES, X, qid)
 
 
@@ -174,11 +174,11 @@ def test_the_column_of_queries_is_a_name_like_others() -> None:
         text = str(named.export("sql", qid=query)["score.sql"])
         for run in (in_sqlite, in_duckdb):
             close(run(text, names, X, qid, query), named.predict(X, qid))
-    with pytest.raises(DataError, match="a column of queries is that of sql; leave qid out for python"):
+    with pytest.raises(DataError, match="qid applies only to sql; leave it out for python"):
         model.export("python", qid="session")
-    with pytest.raises(DataError, match="depend on the candidate list, so none is the lowest"):
+    with pytest.raises(DataError, match="depend on the candidate list, so there is no lowest score"):
         model.export("sql", offset="auto")
-    with pytest.raises(DataError, match="qid must be a text"):
+    with pytest.raises(DataError, match="qid must be a non-empty string"):
         model.export("sql", qid="")
 
 
@@ -207,15 +207,15 @@ def test_vespa_reranks_as_many_hits_as_training_had() -> None:
     assert "rerank-count: 100\n" in str(
         replace(model, list_lengths=None).export("vespa", features=HALF)["sparserank.profile"]
     )
-    with pytest.raises(DataError, match="must not move the minimum and maximum of its query"):
+    with pytest.raises(DataError, match="excludes it from the minimum and maximum of its query"):
         made("plain", fill=True).export("vespa", features=HALF)
 
 
 @pytest.mark.parametrize("to", ONE_DOCUMENT)
 def test_what_scores_one_document_at_a_time_refuses(to: str) -> None:
-    with pytest.raises(DataError, match=r"one document at a time, and cannot say query-log\(title\)") as refused:
+    with pytest.raises(DataError, match=r"one document at a time, and cannot express query-log\(title\)") as refused:
         made("plain").export(to)
-    assert "export to sql, vespa or python, or train with transform='log'" in str(refused.value)
+    assert "Export to sql, vespa or python, or train with transform='log'" in str(refused.value)
     assert f"engine='{to}'" in str(refused.value)
 
 

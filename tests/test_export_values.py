@@ -115,7 +115,7 @@ def test_every_export_knows_what_is_missing(kind: str, fill: float | None):
     for a in (3.25, -2.0, *NOT_THERE):
         want = expected(kind, fill, a)
         if want is None:
-            with pytest.raises(ValueError, match=r"'a' is .*: a missing value, for which the model knows no other"):
+            with pytest.raises(ValueError, match=r"'a' is .*: a missing value, and the model has no fill value for it"):
                 space["score"]({"a": a, "b": 5.0})
         else:
             assert space["score"]({"a": a, "b": 5.0}) == pytest.approx(want, rel=1e-12)

@@ -149,10 +149,10 @@ def test_a_solver_of_ones_own_ends_where_ours_does(penalty: Penalty) -> None:
 
 
 def test_a_solver_that_lacks_a_capability_says_so() -> None:
-    with pytest.raises(DataError, match="Reweighted needs a penalty that is a sum over features; pair_lasso is none"):
+    with pytest.raises(DataError, match="Reweighted needs a penalty that is a sum over features; pair_lasso is not"):
         solve(Reweighted(), shaped(), PairLasso(0.1))
     concave = type("Concave", (PairLasso,), {"is_convex": False})(0.1)
-    with pytest.raises(DataError, match="ProxNewton solves penalties that are convex or a sum over features"):
+    with pytest.raises(DataError, match="ProxNewton needs a penalty that is convex or a sum over features"):
         solve(ProxNewton(), shaped(), concave)
 
 
@@ -220,11 +220,11 @@ def test_a_path_maker_of_ones_own_goes_through_select_its_folds_its_rules_and_a_
     for a, b in zip(found.choice.candidates, again.choice.candidates, strict=True):
         np.testing.assert_array_equal(a.values, b.values)
     for rule, value in {"keep": [names[1]], "monotone": {names[1]: "+"}}.items():
-        with pytest.raises(ParameterError, match=f"{rule}.* is no rule that models of gradient_sizes keep"):
+        with pytest.raises(ParameterError, match=f"{rule}.* is not supported by gradient_sizes"):
             sr.select(DATA, penalties=[GradientSizes()], **{rule: value})
     curved = sr.select(DATA, penalties=[GradientSizes()], feature_transform="curves", n_alphas=3, cv=2, half_samples=0)
     assert {c.penalty.split(" on ")[0] for c in curved.choice.candidates} == {"gradient_sizes", "l1", "mcp", "ridge"}
-    with pytest.raises(DataError, match="`select` and `fit_path` take gradient_sizes"):
+    with pytest.raises(DataError, match="gradient_sizes works only with `select` and `fit_path`"):
         sr.SparseRanker(penalty=GradientSizes(), k=2).fit_dataset(DATA)
 
 

@@ -270,14 +270,14 @@ def test_what_does_not_vary_is_no_part_of_a_group(data):
 def test_a_penalty_with_groups_is_a_value_and_is_never_solved_without_them(data):
     penalty = grouped(MCP)
     assert parse_penalty(repr(penalty)) == penalty
-    with pytest.raises(DataError, match="a penalty with groups is solved as"):
+    with pytest.raises(DataError, match="a penalty with groups cannot be solved directly; use"):
         solve(ProxNewton(), PairwiseObjective(data), penalty)
-    with pytest.raises(DataError, match="groups and curves know the penalties l1, mcp, scad, log; got lp"):
+    with pytest.raises(DataError, match="groups and curves support the penalties l1, mcp, scad, log; got lp"):
         sr.fit_path(data, sr.penalties.Lp(feature_groups=GROUPS))
-    with pytest.raises(DataError, match="feature_groups must hold 6 values; got 2"):
+    with pytest.raises(DataError, match="feature_groups must contain 6 values; got 2"):
         sr.fit_path(data, L1(feature_groups=(0, 0)))
     with pytest.raises(
-        DataError, match="a group is paid for once, so its features need the same weight; feature f1 has 1"
+        DataError, match="a group is penalised once, so its features must have the same weight; feature f1 has 1"
     ):
         sr.fit_path(data, L1(feature_groups=(0, 0, 1, 1, 2, 2), weights=(1.0, 2.0, 1.0, 1.0, 1.0, 1.0)))
     with pytest.raises(DataError, match="Reweighted needs a penalty that is a sum over features"):
@@ -472,8 +472,8 @@ def test_the_command_reads_groups_and_says_what_they_are_worth(made, cli_here, t
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,g,1\nx,g\n", ":2: names 'x', which is no feature; there are a ... d"),
-        ("a,g\na,h\n", ":2: feature 'a' has a group already"),
+        ("a,g,1\nx,g\n", ":2: names 'x', which is not a feature; the features are a ... d"),
+        ("a,g\na,h\n", ":2: feature 'a' already has a group"),
         ("a,g,0\n", ":1: a cost must be a number > 0; got '0'"),
         ("a,g,nan\n", ":1: a cost must be a number > 0"),
         ("a,g,2\nb,g,3\n", ":2: group 'g' costs 3 here and 2 on line 1"),
@@ -483,8 +483,8 @@ def test_the_command_reads_groups_and_says_what_they_are_worth(made, cli_here, t
         ('a,"g,2\n', ":1: expected feature,group"),
         ('a,g,"2\n', ":1: expected feature,group"),
         ("a," + "g" * 200_000 + "\n", ":1: expected feature,group"),
-        ("Feature,Group,Cost\n", ": holds no group"),
-        ("", ": holds no group"),
+        ("Feature,Group,Cost\n", ": contains no group"),
+        ("", ": contains no group"),
         ("a,g\n\nb,g\n", ":2: blank line"),
     ],
 )
@@ -514,14 +514,14 @@ def test_files_of_groups(tmp_path):
     ("feature_groups", "costs", "message"),
     [
         (["g", "g"], None, "must be a file, or a mapping"),
-        ({"x": "g"}, None, "names 'x', which is no feature"),
+        ({"x": "g"}, None, "names 'x', which is not a feature"),
         ({"a": "g"}, [1.0], "must be a mapping of groups to costs"),
-        ({"a": "g"}, {"h": 1.0}, "names 'h', which is no group"),
+        ({"a": "g"}, {"h": 1.0}, "names 'h', which is not a group"),
         ({"a": "g"}, {"g": 0}, "must be numbers > 0"),
         ({"a": "g"}, {"g": "2"}, "must be numbers > 0"),
         ({"a": "g"}, {"g": 10**400}, "must be numbers > 0"),
-        ({"a": 3}, None, "must give the name of a group"),
-        ({}, None, "must give the name of a group"),
+        ({"a": 3}, None, "must map at least one feature to a group name"),
+        ({}, None, "must map at least one feature to a group name"),
     ],
 )
 def test_bad_groups_are_refused(feature_groups, costs, message):
@@ -531,9 +531,9 @@ def test_bad_groups_are_refused(feature_groups, costs, message):
 
 def test_penalties_that_know_no_groups_are_refused(made):
     data, of = made
-    with pytest.raises(ParameterError, match="know the penalties l1, mcp, scad, log and best_k; got lp"):
+    with pytest.raises(ParameterError, match="are supported by the penalties l1, mcp, scad, log and best_k; got lp"):
         sr.select(data, feature_groups=of, penalties=["l1", "l0.5"])
-    with pytest.raises(ParameterError, match="cannot be combined with the groups of a penalty; mcp has its own"):
+    with pytest.raises(ParameterError, match="cannot be combined with the groups of a penalty; mcp has some"):
         sr.select(data, feature_groups=of, penalties=MCP(feature_groups=(0,) * 12))
     with pytest.raises(ParameterError, match="must be numbers > 0, one per feature"):
         sr.select(data, costs=[10**400] * 12)

@@ -121,7 +121,7 @@ def test_inputs_are_known_under_every_name(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(source)
     os.link(source, tmp_path / "hard")
     for name in ("train.txt", "link", "hard", "../" + tmp_path.name + "/train.txt"):
-        with pytest.raises(RunDirectoryError, match="is also read"):
+        with pytest.raises(RunDirectoryError, match="is also an input"):
             refuse_inputs(tmp_path / name, [tmp_path / "other", source])
     refuse_inputs(tmp_path / "new", [source])
     refuse_inputs("/dev/null", ["/dev/null"])
@@ -146,7 +146,7 @@ def test_no_command_writes_over_what_it_reads(
     before = (tmp_path / written).read_bytes()
     done = cli_here(*args)
     assert done.code == 1
-    assert "is also read" in done.err
+    assert "is also an input" in done.err
     assert done.err.count("\n") == 1
     assert (tmp_path / written).read_bytes() == before
     assert not list(tmp_path.rglob(PART))

@@ -114,7 +114,7 @@ def test_rules_hold_for_every_list(data):
     kept = select_for_trees(train, keep=two, margin=0.9, **RULED)
     assert set(kept.features) >= set(two)
     assert min(c.k for c in kept.choice.candidates) == 2
-    with pytest.raises(ParameterError, match="k is 1, but 2 features are to be kept"):
+    with pytest.raises(ParameterError, match="k is 1, but keep names 2 features"):
         select_for_trees(train, keep=two, k=1, **RULED)
     assert ruled.all_features.n_features == 11
     cheap = select_for_trees(train, costs=[1.0] * 11 + [5.0], budget=2.0, **RULED)
@@ -204,7 +204,7 @@ def test_trees_of_a_file_are_trained_with_its_settings_on_the_features_that_they
         select_for_trees(train, for_model=tmp_path / "today.txt", **QUICK)
     with pytest.raises(ParameterError, match=r"keep names 'noise_.*', which the trees of for_model do not know"):
         select_for_trees(train, for_model=tmp_path / "today.txt", keep=[train.feature_names[11]], **given)
-    with pytest.raises(ParameterError, match="for_model must be lightgbm, or a file"):
+    with pytest.raises(ParameterError, match="for_model must be lightgbm, or an existing LightGBM file"):
         select_for_trees(train, for_model="xgboost", **QUICK)
 
 
@@ -262,7 +262,7 @@ def test_what_cannot_be_judged_is_refused(data):
             select_for_trees(train, **{**QUICK, name: bad})
     with pytest.raises(DataError, match="one feature varies and may be used"):
         select_for_trees(train, drop=list(train.feature_names[1:]), **QUICK)
-    with pytest.raises(ParameterError, match="hold no length from 1 to 11"):
+    with pytest.raises(ParameterError, match="contain no length from 1 to 11"):
         select_for_trees(train, **{**QUICK, "sizes": (20,)})
     with pytest.raises(ParameterError, match="penalty must be a name"):
         select_for_trees(train, penalty=["l1", "mcp"], **QUICK)
@@ -326,7 +326,7 @@ def test_the_command_says_the_same_and_goes_on(data, cli_here: Cli, tmp_path: Pa
     assert again.out == first.out
     alone = cli_here("select", "train.txt", "--n-trees", "7", "--out", "x")
     assert alone.code == 2
-    assert "is of trees; give" in alone.err
+    assert "applies only to trees; add" in alone.err
     for more in (["--current", "f1"], ["--n-knots", "4"], ["--protocol", "holdout"]):
         refused = cli_here(*call, *more)
         assert refused.code == 2

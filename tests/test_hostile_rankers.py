@@ -259,7 +259,7 @@ def test_the_feature_at_fault_is_named() -> None:
             sentence = _fit(model, data)
             assert sentence is not None
             assert name in sentence
-            assert "multiply" in sentence
+            assert "Multiply" in sentence
         sentence = _fit(model, X, Y * 1e120)
         assert sentence is not None
         assert "relevance" in sentence

@@ -93,12 +93,13 @@ def test_a_model_that_nothing_beats_is_shown_better_and_moves_no_bound(data):
 
 def test_a_difference_is_shown_or_it_is_not():
     clear = Change("model in use", 3, 0.5, True, 0.14, 0.12004, 0.15, 50, 1, 0, (), (), ())
-    assert "+0.1400 (before that between +0.1200 and +0.1500 with 95% confidence, which shows it better)" in (
-        clear.sentence("ndcg@10", "95%")
+    assert (
+        "+0.1400, corrected for the choice (uncorrected: +0.1200 to +0.1500, 95% confidence, which shows it better)"
+        in (clear.sentence("ndcg@10", "95%"))
     )
     assert "which shows no difference" in replace(clear, low=-0.01).sentence("ndcg@10", "95%")
     just = replace(clear, low=-0.1, high=-0.00002)
-    assert "and -0.000020 with 95% confidence, which shows it worse" in just.sentence("ndcg@10", "95%")
+    assert "to -0.000020, 95% confidence, which shows it worse" in just.sentence("ndcg@10", "95%")
     assert "corrected" not in replace(clear, corrected=False, low=-np.inf, high=np.inf).sentence("ndcg@10", "95%")
     assert "between" not in replace(clear, low=-np.inf, high=np.inf).sentence("ndcg@10", "95%")
 
@@ -203,7 +204,7 @@ def test_named_features_are_kept_and_dropped(data):
             assert not used[:, names.index(signal[0])].any()
         assert noise[0] in np.array(names)[result.model.support]
     for options, message in (
-        ({"keep": ["no"]}, "is no feature"),
+        ({"keep": ["no"]}, "is not a feature"),
         ({"drop": "f1"}, "must be a list"),
         ({"keep": names[:1], "drop": names[:1]}, "which is to be kept"),
     ):

@@ -303,7 +303,7 @@ def check(outcome: Outcome, code: int) -> None:
     if code == FAILED:
         said = outcome.err.splitlines()
         errors = [i for i, line in enumerate(said) if line.startswith("error: ")]
-        with_command = len(said) > 1 and said[-1].startswith("  sparserank ") and said[-2].endswith("goes through:")
+        with_command = len(said) > 1 and said[-1].startswith("  sparserank ") and said[-2].endswith("command works:")
         assert errors == [len(said) - 1 - with_command]
 
 

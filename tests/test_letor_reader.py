@@ -295,7 +295,7 @@ BAD_FILES = {
     "damaged gzip": (b"\x1f\x8b damaged", "gzip"),
     "damaged checksum": (gzip.compress(b"1 qid:1 1:1\n" * 999)[:-8] + b"\0" * 8, "gzip"),
     "binary": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "binary"),
-    "all unjudged": (b"-1 qid:1 1:1\n", "nothing is left"),
+    "all unjudged": (b"-1 qid:1 1:1\n", "no row is left"),
 }
 
 
@@ -437,7 +437,7 @@ def test_ids_that_text_cannot_hold_are_refused(text: str, column: str, tmp_path:
         assert list(read_letor(tmp_path / "a.txt").docid) == ["d", "a#b"]  # type: ignore[arg-type]
         return
     with pytest.raises(
-        DataError, match=rf"{'query' if column == 'qid' else 'document'} id .* which ranking text cannot"
+        DataError, match=rf"{'query' if column == 'qid' else 'document'} id .* which ranking text does not allow"
     ):
         write_letor(data, tmp_path / "a.txt")
     assert list(tmp_path.iterdir()) == []
@@ -448,7 +448,7 @@ def test_ids_that_text_cannot_hold_are_refused(text: str, column: str, tmp_path:
     pq.write_table(table, tmp_path / "t.parquet")
     convert([tmp_path / "t.parquet"], convert_to)
     for source in (tmp_path / "t.parquet", convert_to):
-        with pytest.raises(DataError, match=r"id .* which ranking text cannot"):
+        with pytest.raises(DataError, match=r"id .* which ranking text does not allow"):
             rewrite([source], tmp_path / "back.txt")
         assert not (tmp_path / "back.txt").exists()
         rewrite([source], tmp_path / f"{source.stem}-back.parquet")
@@ -459,7 +459,7 @@ def test_ids_that_text_cannot_hold_are_refused(text: str, column: str, tmp_path:
 @pytest.mark.parametrize("comment", ["a\n0 qid:9 1:1", "a\rb", "a\x00b"])
 def test_comments_of_several_lines_are_refused(comment: str, tmp_path: Path) -> None:
     data = RankingDataset(np.eye(2), [1.0, 0.0], [1, 2], comment=[comment, ""])
-    with pytest.raises(DataError, match=r"comment .* holds line breaks"):
+    with pytest.raises(DataError, match=r"comment .* contains line breaks"):
         write_letor(data, tmp_path / "a.txt")
 
 

@@ -330,7 +330,7 @@ def test_document_weights_are_refused_or_taken_by_name() -> None:
     data = INTEGERS
     for bad in (np.ones(3), np.full(data.n_docs, -1.0), np.full(data.n_docs, np.nan), np.full(data.n_docs, np.inf)):
         with pytest.raises(
-            DataError, match=rf"doc_weight must hold {data.n_docs} finite weights >= 0, one per document"
+            DataError, match=rf"doc_weight must contain {data.n_docs} finite weights >= 0, one per document"
         ):
             PairwiseObjective(data.X, data.relevance, data.query_ptr, doc_weight=bad)
     with pytest.raises(DataError, match="no preferred pair"):

@@ -355,10 +355,10 @@ def test_the_saved_model_says_that_it_has_no_certificate() -> None:
 
 def test_a_metric_without_support_and_few_queries_are_said() -> None:
     few = sr.select(DATA, **OPTIONS)
-    assert any("60 training queries are fewer than the 100" in note for note in few.notes)
+    assert any("100 training queries; there are 60" in note for note in few.notes)
     assert not any(c.for_metric for c in few.choice.candidates)
     unknown = sr.select(DATA, **(OPTIONS | {"metric": "map"}))
-    assert any("known for ndcg alone" in note for note in unknown.notes)
+    assert any("only ndcg is supported" in note for note in unknown.notes)
     off = sr.select(DATA, **(OPTIONS | {"metric_refits": False}))
     assert not any("refitted for" in note for note in off.notes)
 

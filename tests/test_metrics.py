@@ -127,7 +127,7 @@ def test_the_minus_is_xgboosts() -> None:
     assert parse_metric(repr(metric)) == metric
     assert parse_metric("map@5-", "xgboost") == parse_metric("xgboost:map@5-")
     assert metric != parse_metric("xgboost:ndcg@10")
-    with pytest.raises(DataError, match="the minus is XGBoost's"):
+    with pytest.raises(DataError, match="the trailing minus is XGBoost's"):
         parse_metric("ndcg@10-")
 
 

@@ -255,7 +255,7 @@ def test_arrays_give_the_same_data_set(kind: str) -> None:
         assert data is not None
         np.testing.assert_array_equal(dense(data), whole)
         np.testing.assert_array_equal(dense(sr.RankingDataset(X, LABELS, QIDS, fill_values=values)), whole)
-    with pytest.raises(SparserankError, match=r"X must be|missing|X holds masked values"):
+    with pytest.raises(SparserankError, match=r"X must be|missing|X contains masked values"):
         sr.RankingDataset(X, LABELS, QIDS)
 
 
@@ -375,5 +375,5 @@ def test_what_means_a_missing_value_is_no_replacement() -> None:
     for value in (MARK, "1.797e308", {"a": -MARK}):
         with pytest.raises(SparserankError, match="missing policy must be"):
             sr.read_data(frame_of(ROWS), missing=value)
-    with pytest.raises(SparserankError, match="fill_values must hold one finite number"):
+    with pytest.raises(SparserankError, match="fill_values must contain one finite number"):
         sr.RankingDataset(np.array(ROWS), LABELS, QIDS, fill_values=[0.0, MARK, 0.0])

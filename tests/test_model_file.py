@@ -108,12 +108,12 @@ def test_prediction_equals_scaling_then_weights(method: str) -> None:
         ({"features": [entry(coef=10**400)]}, "301 digits or more"),
         ({"features": [3]}, "must be an object; got 3"),
         ({"features": {"index": 0}}, "features must be a list"),
-        ({"n_features_in": 300_000_000}, "n_features_in is 300000000, but 5 names are given"),
+        ({"n_features_in": 300_000_000}, "n_features_in is 300000000, but there are 5 names"),
         ({"n_features_in": 5.0}, r"n_features_in must be an integer; got 5\.0"),
-        ({"n_features_in": -1}, "n_features_in is -1, but 5 names are given"),
+        ({"n_features_in": -1}, "n_features_in is -1, but there are 5 names"),
         ({"feature_names_in": "abcde"}, "feature_names_in must be a list"),
         ({"feature_names_in": ["a", "b", "c", "d", 5]}, "names must be text; got 5"),
-        ({"feature_names_in": ["a", "b", "c", "d", "a"]}, "name 'a' is given to two features"),
+        ({"feature_names_in": ["a", "b", "c", "d", "a"]}, "two features have the name 'a'"),
         ({"feature_names_in": ["a", "b", "c", "d", "\ud800"]}, "lone surrogate"),
         ({"metadata": {"x": "\udcff"}}, "lone surrogate"),
         ({"parameters": []}, r"parameters must be an object; got \[\]"),
@@ -149,10 +149,10 @@ def test_a_file_that_lacks_a_part_is_refused_by_its_name(model: RankingModel, tm
     ("old", "new", "words"),
     [
         ('"coef": 0.3', '"coef": 1e400, "x": 0.3', "1e400 is too large"),
-        ('"version": 1', '"version": 1, "version": 1', "'version' stands twice"),
+        ('"version": 1', '"version": 1, "version": 1', "'version' appears twice"),
         ('"note": "x"', f'"note": {"[" * 100_000}{"]" * 100_000}', "nested deeper"),
         ('"note": "x"', f'"note": {"7" * 5000}', "301 digits or more"),
-        ('"note": "x"', '"note": Infinity', "Infinity is no number"),
+        ('"note": "x"', '"note": Infinity', "Infinity is not a number"),
     ],
 )
 def test_numbers_keys_and_depths_beyond_reason_are_refused(
@@ -208,7 +208,7 @@ def test_numbers_that_are_not_finite_are_never_written(
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        (("a", "b", "c", "d", "a"), "name 'a' is given to two features"),
+        (("a", "b", "c", "d", "a"), "two features have the name 'a'"),
         (("a", "b", "c", "d", "\ud800"), "lone surrogate"),
         (("a", "b", "c", "d", 5), "names must be text; got 5"),
     ],
@@ -275,9 +275,9 @@ def test_every_kind_of_parameter_and_metadata_is_written_and_read_again(model: R
 def test_a_score_that_is_not_finite_is_refused_by_row_and_feature(model: RankingModel) -> None:
     X = np.zeros((4, 5))
     X[2, 4] = np.nan
-    with pytest.raises(DataError, match="row 2: feature 'e' holds nan"):
+    with pytest.raises(DataError, match="row 2: feature 'e' is nan"):
         model.predict(X)
-    with pytest.raises(DataError, match="row 2: feature 'e' holds nan"):
+    with pytest.raises(DataError, match="row 2: feature 'e' is nan"):
         model.predict(sp.csr_matrix(X))
     X[2, 4] = 0.0
     X[3, [1, 3]] = np.nan  # not selected: never read
@@ -287,10 +287,10 @@ def test_a_score_that_is_not_finite_is_refused_by_row_and_feature(model: Ranking
     with pytest.raises(DataError, match=r"row 1: the score is not finite because feature 'e' is 1e\+308"):
         plain.predict(X)
     two = RankingModel(np.array([1.0, 0, 0, 0, 1.0]), model.feature_names, plain.scaling)
-    with pytest.raises(DataError, match="row 0: the score is not finite; the values are too large"):
+    with pytest.raises(DataError, match="row 0: the score is not finite because the values are too large"):
         two.predict(np.full((1, 5), 1.7e308))
     each = RankingModel(model.coef, model.feature_names, FeatureScaling("query-min-max", np.zeros(5), np.ones(5)))
-    with pytest.raises(DataError, match="row 2: feature 'a' holds inf"):
+    with pytest.raises(DataError, match="row 2: feature 'a' is inf"):
         each.predict(np.array([[1.0] * 5, [2.0] * 5, [np.inf] * 5]), np.array([1, 2, 1]))
 
 
@@ -329,7 +329,7 @@ def test_scaling_within_queries_needs_one_query_per_row(model: RankingModel) -> 
     for qid in (np.array([1, 2]), 1, np.ones((3, 1))):
         with pytest.raises(DataError, match="one value per row of X"):
             each.predict(np.ones((3, 5)), qid)
-    with pytest.raises(DataError, match="row 1 holds"):
+    with pytest.raises(DataError, match="row 1 has"):
         each.predict(np.ones((3, 5)), np.array([1.0, np.nan, np.nan]))
     assert each.predict(np.ones((0, 5)), np.zeros(0)).shape == (0,)
 

@@ -131,7 +131,7 @@ def test_a_missing_value_is_refused_by_default_and_filled_on_request(model: Rank
     for asked in (None, "error"):
         with pytest.raises(
             DataError,
-            match=rf"feature '{name}' holds nan; take its training median .* with missing='model'",
+            match=rf"feature '{name}' is nan; use its training median .* with missing='model'",
         ):
             model.predict(one, missing=asked)
     expected = model.predict(whole)
@@ -161,7 +161,7 @@ def test_what_training_said_wins() -> None:
     filled = X[:1].copy()
     filled[0, :2] = MEDIANS[0], 40.0
     np.testing.assert_array_equal(model.predict(row, missing="model"), model.predict(filled))
-    with pytest.raises(DataError, match="'c0' holds nan"):
+    with pytest.raises(DataError, match="'c0' is nan"):
         model.predict(row)
     with pytest.raises(DataError, match=r"to_model\(\).predict\(X, missing='model'\)"):
         ranker.predict(pd.DataFrame(row, columns=list(NAMES)))
@@ -228,7 +228,7 @@ def test_the_file_holds_them_and_older_versions_refuse_it(model: RankingModel, t
         with pytest.raises(ModelFormatError, match="median must be a number"):
             sr.load_model(tmp_path / "b.json")
     (tmp_path / "b.json").write_text(json.dumps(content | {"version": 4}))
-    with pytest.raises(ModelFormatError, match="has 'median', which version 4 does not know"):
+    with pytest.raises(ModelFormatError, match="has 'median', which version 4 does not support"):
         sr.load_model(tmp_path / "b.json")
     older = [{k: v for k, v in f.items() if k != "median"} for f in content["features"]]
     (tmp_path / "old.json").write_text(json.dumps(content | {"version": 2, "features": older}))
@@ -236,7 +236,7 @@ def test_the_file_holds_them_and_older_versions_refuse_it(model: RankingModel, t
     assert old.medians is None
     np.testing.assert_array_equal(old.predict(X), model.predict(X))
     for call in (lambda: old.predict(X, missing="model"), lambda: old.export("sql", missing="model")):
-        with pytest.raises(DataError, match=r"holds no training median of 'c\d'.*; train it again"):
+        with pytest.raises(DataError, match=r"contains no training median of 'c\d'.*\. Train it again"):
             call()
     old.save(tmp_path / "again.json")
     assert json.loads((tmp_path / "again.json").read_text())["version"] == 2

@@ -165,5 +165,5 @@ def test_a_size_that_the_grid_jumps_over_is_looked_for() -> None:
 
 @pytest.mark.parametrize("given", [{"alphas": np.array([0.1])}, {"early_stop": 0.5}])
 def test_strengths_mean_nothing_to_best_k(given: dict[str, Any]) -> None:
-    with pytest.raises(DataError, match=f"{next(iter(given))} means nothing under best_k"):
+    with pytest.raises(DataError, match=f"{next(iter(given))} has no meaning with best_k"):
         sr.fit_path(DATA, "best_k(k_max=2)", **given)

@@ -166,9 +166,9 @@ def test_python_and_the_command_line_take_the_same_options() -> None:
 
 
 def test_an_option_that_there_is_not_is_named_with_the_one_that_may_be_meant() -> None:
-    with pytest.raises(ParameterError, match=r"relax is no option of select; did you mean relaxed\?"):
+    with pytest.raises(ParameterError, match=r"relax is not an option of select; did you mean relaxed\?"):
         sr.select(DATA, relax=3)  # type: ignore[call-arg]
-    with pytest.raises(ParameterError, match=r"is no option of fit_path; it takes n_alphas, "):
+    with pytest.raises(ParameterError, match=r"is not an option of fit_path; it takes n_alphas, "):
         sr.fit_path(DATA, wholly_unknown=3)  # type: ignore[call-arg]
 
 
@@ -238,7 +238,7 @@ def test_a_wrong_value_of_an_array_does_not_escape_as_something_else() -> None:
     ("former", "now"), [("folds", "cv"), ("also", "report_metrics"), ("shapes", "feature_transform")]
 )
 def test_what_an_option_was_called_leads_to_its_name(former: str, now: str) -> None:
-    with pytest.raises(ParameterError, match=f"{former} is called {now} now"):
+    with pytest.raises(ParameterError, match=f"{former} is now called {now}"):
         sr.select(DATA, **{former: 3})
 
 

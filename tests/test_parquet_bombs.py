@@ -212,7 +212,7 @@ def test_a_file_that_lies_about_its_rows_is_refused(off: int, tmp_path: Path, mo
     found = open_table(tmp_path / "a.parquet", "parquet")
     found.n_rows = 400 + off
     monkeypatch.setattr("sparserank.data.read.open_table", lambda *_: found)
-    with pytest.raises(SparserankError, match=f"holds 400 rows, and says of itself that it holds {400 + off}"):
+    with pytest.raises(SparserankError, match=f"contains 400 rows, but its metadata state {400 + off}"):
         read_files(tmp_path / "a.parquet")
 
 

@@ -217,7 +217,7 @@ def test_the_prox_of_each_coordinate_obeys_its_rules() -> None:
     assert kept.prox(np.full(5, 3.0), 1.0).tolist() == [2.5, 2.5, 3.0, 2.5, 0.0]
     signed = L1(0.5, monotone=(1, -1, 0), keep=(1,))
     assert signed.prox(np.full(3, -3.0), 1.0).tolist() == [0.0, -3.0, -2.5]
-    with pytest.raises(DataError, match="monotone must hold 4 values"):
+    with pytest.raises(DataError, match="monotone must contain 4 values"):
         signed.prox(np.ones(4), 1.0)
 
 

@@ -106,7 +106,7 @@ def test_what_cannot_be_folded_is_refused_with_the_remedy(problem):
         (ColumnTransformer([("a", StandardScaler(), NAMES[:3])]), "ColumnTransformer"),
         (SimpleImputer(add_indicator=True), "SimpleImputer"),
     ):
-        with pytest.raises(DataError, match=rf"\({name}\) cannot be folded into a model; .*scaling="):
+        with pytest.raises(DataError, match=rf"\({name}\) cannot be folded into a model\. .*scaling="):
             RankingModel.from_pipeline(fitted(make_pipeline(step, sr.SparseRanker()), X, y, qid))
     with pytest.raises(DataError, match="SimpleImputer replaces -1"):
         RankingModel.from_pipeline(
@@ -122,7 +122,7 @@ def test_what_cannot_be_folded_is_refused_with_the_remedy(problem):
         RankingModel.from_pipeline(half)
     with_ids = make_pipeline(StandardScaler(), sr.SparseRanker()).fit(X.assign(qid=qid), y)
     with pytest.raises(
-        DataError, match="column 'qid', of which its steps make a feature; drop the column and route the ids"
+        DataError, match="column 'qid', which its steps treat as a feature. Drop the column and route the ids"
     ):
         RankingModel.from_pipeline(with_ids)
     with pytest.raises(DataError, match="is not fitted"):

@@ -141,10 +141,10 @@ def test_a_store_gives_the_same_bits_and_does_not_guess_what_was_missing() -> No
     holes = np.where(np.arange(152)[:, None] % 9 == 0, np.nan, X)
     filled = in_temporary_store(HeldRows(RankingDataset(holes, y, qid, fill_values=FILL)))
     object.__setattr__(filled, "fill_values", np.array(FILL))  # as a store of files keeps them
-    with pytest.raises(DataError, match="in a store, which holds them filled in"):
+    with pytest.raises(DataError, match="this store contains only the values that replaced them"):
         transformed(filled, [t])
     sparse = RankingDataset(sp.csr_matrix(np.abs(X)), y, qid, fill_values=FILL)
-    with pytest.raises(DataError, match="in a sparse matrix, which holds them filled in"):
+    with pytest.raises(DataError, match="this sparse matrix contains only the values that replaced them"):
         transformed(sparse, [t])
 
 
@@ -248,7 +248,7 @@ def test_missing_values_are_the_same_in_training_and_prediction(raw: RankingData
     X[np.random.default_rng(3).random(X.shape) < 0.2] = np.nan
     found = sr.select((X, raw.relevance, qid), feature_transform="query-log", missing=missing, relaxed=False, **QUICK)
     if missing == "query-min":
-        with pytest.raises(DataError, match="holds nan"):
+        with pytest.raises(DataError, match="is nan"):
             found.model.predict(X, qid)
         return
     close(found.model.predict(X, qid), scores_by_loops(found.model, X, qid))
@@ -327,7 +327,8 @@ def test_lists_of_another_length_are_warned_of_beyond_fivefold(selected: Ranking
     assert len(caught) == warned
     if warned:
         assert caught[0].category is DataWarning
-        assert f"median length of the candidate lists is {n}, that of training 12.5 (6 to 20)" in str(caught[0].message)
+        expected = f"median length of the candidate lists is {n}, compared with 12.5 in training (6 to 20)"
+        assert expected in str(caught[0].message)
 
 
 def test_lengths_are_those_of_lists_alone(raw: RankingDataset) -> None:
@@ -340,9 +341,9 @@ def test_lengths_are_those_of_lists_alone(raw: RankingDataset) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 5}, "has the transform query-log, which version 5 does not know"),
+        ({"version": 5}, "has the transform query-log, which version 5 does not support"),
         ({"list_length": {"median": 3, "shortest": 4, "longest": 5}}, "1 <= shortest <= median <= longest"),
-        ({"list_length": {"median": 1e400, "shortest": 4, "longest": 5}}, "not a readable|must hold"),
+        ({"list_length": {"median": 1e400, "shortest": 4, "longest": 5}}, "not a readable|must satisfy"),
         ({"list_length": {"median": 4.0, "shortest": 4.0, "longest": 5}}, "shortest must be an integer"),
         ({"list_length": {"median": 4.0}}, "shortest is missing"),
         ({"list_length": [4]}, "list_length must be an object"),

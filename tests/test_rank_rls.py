@@ -137,7 +137,7 @@ def test_what_cannot_be_learnt_from_is_refused(ranker: sr.papers.RankRLS) -> Non
     with pytest.raises(DataError, match="no preferred pair"):
         ranker.fit(data.X, data.relevance, qid=data.qid, query_weight=np.zeros(5))
     for weight in ([1, 1], [1, 1, 1, 1, -1], [1, 1, 1, 1, np.nan]):
-        with pytest.raises(DataError, match="query_weight must hold"):
+        with pytest.raises(DataError, match="query_weight must contain"):
             ranker.fit(data.X, data.relevance, qid=data.qid, query_weight=weight)
 
 

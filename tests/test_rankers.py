@@ -48,7 +48,7 @@ def test_query_ids_of_any_kind_and_order_give_one_model() -> None:
     np.testing.assert_array_equal(base.coef_, grouped.coef_)
     with pytest.raises(DataError, match="not both"):
         sr.SparseRanker().fit(X, Y, qid=QID, group=[len(Y)])
-    with pytest.raises(DataError, match="block sizes"):
+    with pytest.raises(DataError, match="query sizes"):
         sr.SparseRanker().fit(X, Y, group=[3, 4])
 
 
@@ -134,7 +134,7 @@ def test_ranksvm_is_the_ridge_optimum() -> None:
 
 def test_missing_qid_is_warned_of_in_fit_and_refused_in_score() -> None:
     many = np.random.default_rng(0).standard_normal((1001, 2))
-    with pytest.warns(DataWarning, match="no qid given"):
+    with pytest.warns(DataWarning, match="qid is missing"):
         m = sr.SparseRanker().fit(many, np.arange(1001) % 3)
     with pytest.raises(DataError, match="fitted on many rows without query ids"):
         m.score(many, np.arange(1001) % 3)

@@ -354,7 +354,7 @@ def test_a_mistyped_index_is_named_by_file_and_line(base: int, tmp_path: Path) -
 def test_more_features_than_names_are_named_by_file_and_line(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "1 qid:1 1:1\n0 qid:1 3:1\n1 qid:1 2:1\n")
     message = refusal(read_letor, path, feature_names=["a", "b"], error=DataError)
-    assert message.startswith(f"{path}:2: has feature 3, but feature_names holds 2 names")
+    assert message.startswith(f"{path}:2: has feature 3, but feature_names contains 2 names")
 
 
 def test_an_index_with_leading_zeros_counts_as_its_number(tmp_path: Path) -> None:
@@ -470,11 +470,11 @@ def test_a_sparse_matrix_with_an_index_outside_is_refused(make: Any, index: int)
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (([[1.0, 2.0], [3.0]], [0, 1]), "row 0 holds 2 values, row 1 holds 1 values"),
+        (([[1.0, 2.0], [3.0]], [0, 1]), "row 0 has 2 values, row 1 has 1 values"),
         (([[1.0, 2.0], 3.0], [0, 1]), "row 1"),
         (([[[1.0], [2.0, 3.0]]], [0]), "X must be"),
         ((None, [0, 1]), "X must be"),
-        (([[1.0], [2.0]], [0, [1]]), "relevance must be"),
+        (([[1.0], [2.0]], [0, [1]]), "relevance must have"),
         (([[1.0], [2.0]], [0, None]), "relevance must be numeric"),
         (([[1.0], [2.0]], None), "relevance must"),
         (([[1.0], [2.0]], [0, 1], [1, [2]]), "qid must"),
@@ -525,9 +525,9 @@ def test_query_ids_that_numpy_cannot_keep_apart_are_refused(qid: Any) -> None:
 def test_what_is_masked_complex_or_a_date_is_no_feature() -> None:
     X, y = np.ones((4, 1)), [0, 1, 0, 1]
     for bad in (np.ma.masked_array(X, mask=[[0], [1], [0], [0]]), X * 1j, X.astype("datetime64[s]")):
-        with pytest.raises(DataError, match=r"X (holds masked|must be numeric)"):
+        with pytest.raises(DataError, match=r"X (contains masked|must be numeric)"):
             RankingDataset(bad, y)
-    with pytest.raises(DataError, match="relevance holds masked"):
+    with pytest.raises(DataError, match="relevance contains masked"):
         RankingDataset(X, np.ma.masked_array(y, mask=[1, 0, 0, 0]))
     assert RankingDataset(np.ma.masked_array(X), y).n_docs == 4  # nothing is masked
 

@@ -140,7 +140,7 @@ def test_sparse_data_cannot_be_written_either() -> None:
 
 def test_one_query_that_was_named_is_warned_of() -> None:
     a = small_problem(1)
-    with pytest.warns(UserWarning, match="one query cannot be validated"):
+    with pytest.warns(UserWarning, match="a single query cannot be cross-validated"):
         sr.SparseRankerCV(n_alphas=5).fit(a.X[:8], a.relevance[:8], qid=np.ones(8, dtype=int))
 
 

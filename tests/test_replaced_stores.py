@@ -78,7 +78,7 @@ def test_between_its_manifest_and_its_files(
 ) -> None:
     a, b = folders
     monkeypatch.setattr(stores, "map_shard", once(replacing, a, b, stores.map_shard))
-    with pytest.raises(DataFormatError, match="a: was written anew while it was being opened; open it again"):
+    with pytest.raises(DataFormatError, match="a: was rewritten while it was being opened; open it again"):
         sr.open_store(a)
 
 
@@ -103,11 +103,11 @@ def test_what_is_written_into_while_it_is_used_is_refused(
     data = sr.open_store(a)
     monkeypatch.setattr(FittedPaths, "_in_lockstep", once(in_place, a, b, FittedPaths._in_lockstep))
     monkeypatch.setattr(FittedPaths, "_use_processes", lambda *_: False)
-    with pytest.raises(DataFormatError, match=r"00000-X\.npy: was written into while it was in use"):
+    with pytest.raises(DataFormatError, match=r"00000-X\.npy: was modified while it was in use"):
         sr.select(data, out=tmp_path / "run", **SELECT)
     assert not list((tmp_path / "run").glob("arrays/*"))
     assert not (tmp_path / "run/model.json").exists()
-    with pytest.raises(DataFormatError, match="was written into while it was in use"):
+    with pytest.raises(DataFormatError, match="was modified while it was in use"):
         sr.SparseRanker().fit_dataset(data)
     with pytest.raises(DataFormatError, match="was changed after it was written"):
         sr.open_store(a)

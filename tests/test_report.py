@@ -131,7 +131,7 @@ def test_the_headline_says_what_is_kept_and_never_less_than_is_lost(result: Sele
 
 def test_few_queries_bound_nothing_and_the_headline_says_so() -> None:
     few = sr.select(TRAIN.take_queries(np.arange(4)), cv=2, penalties=["l1"], n_alphas=5, half_samples=0)
-    assert "too few queries to bound what is lost" in few.headline
+    assert "too few queries to bound the loss" in few.headline
     assert "inf" not in few.headline
 
 

@@ -181,7 +181,7 @@ def test_kills_in_the_middle_of_paths_change_nothing(
     assert len(set(points)) >= 4, f"the kills came at {points} points: not in the middle of paths"
     code, err = select(run)
     assert code == 0, err
-    assert f"{seen[-1]} of {N_PIECES} pieces found from an earlier run" in err
+    assert f"{seen[-1]} of {N_PIECES} pieces reused from an earlier run" in err
     assert differences(run, undisturbed) == []
     assert list(run.rglob("*.part")) == []
     events = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
@@ -239,7 +239,7 @@ def test_ctrl_c_says_so_and_keeps_finished_work(train: Path, undisturbed: Path, 
     assert 1 <= kept < N_PIECES
     code, err = select(run)
     assert code == 0
-    assert f"{kept} of {N_PIECES} pieces found from an earlier run" in err
+    assert f"{kept} of {N_PIECES} pieces reused from an earlier run" in err
     assert differences(run, undisturbed) == []
 
 
@@ -276,7 +276,7 @@ def test_a_damaged_piece_is_computed_again(undisturbed: Path, tmp_path: Path, se
     assert err.count("a damaged piece") == 3
     for piece in (first, second, third):
         assert f"{piece.stem}.json: a damaged piece" in err
-    assert f"{N_PIECES - 1 - 3} of {N_PIECES} pieces found" in err
+    assert f"{N_PIECES - 1 - 3} of {N_PIECES} pieces reused" in err
     assert differences(run, undisturbed) == []
     assert list(run.rglob("*.part")) == [foreign]
     assert foreign.read_bytes() == b"film"
@@ -344,13 +344,13 @@ def test_another_plan_is_refused_and_restart_accepts_it(
     before = {p: p.read_bytes() for p in run.rglob("*") if p.is_file()}
     code, err = select(run, *options, file=file)
     assert code == 1
-    assert err.startswith(f"error: {run}: holds a run with other data or options; ")
+    assert err.startswith(f"error: {run}: contains a run with other data or options; ")
     assert "--restart" in err
     assert err.count("\n") == 1
     assert {p: p.read_bytes() for p in run.rglob("*") if p.is_file()} == before
     code, err = select(run, "--restart", *options, file=file)
     assert code == 0
-    assert "found from an earlier run" not in err
+    assert "reused from an earlier run" not in err
     assert differences(run, undisturbed) != []
 
 
@@ -375,6 +375,6 @@ def test_another_choice_on_the_same_pieces_computes_nothing(undisturbed: Path, t
     shutil.copytree(undisturbed, run)
     code, err = select(run, "--k", "2")
     assert code == 0
-    assert f"{N_PIECES - 1} of {N_PIECES} pieces found" in err  # half-samples belong to the choice
+    assert f"{N_PIECES - 1} of {N_PIECES} pieces reused" in err  # half-samples belong to the choice
     assert len(json.loads((run / "model.json").read_text())["features"]) <= 2
     assert differences(run, undisturbed) == ["model.json"]

@@ -105,7 +105,7 @@ def test_a_folder_with_other_files_is_refused_untouched(tmp_path: Path, name: st
 
 def test_kinds_do_not_mix(tmp_path: Path) -> None:
     RunDirectory(tmp_path, "select").close()
-    with pytest.raises(RunDirectoryError, match="holds a 'select' run, not a 'experiment' run"):
+    with pytest.raises(RunDirectoryError, match="contains a 'select' run, not a 'experiment' run"):
         RunDirectory(tmp_path, "experiment")
     (tmp_path / MARK).write_text("")  # killed between making the mark and writing it
     RunDirectory(tmp_path, "experiment").close()
@@ -204,7 +204,7 @@ def test_a_record_of_another_piece_is_damage(tmp_path: Path) -> None:
             store.save(name, {"x": np.arange(3.0)})
         first, second = sorted((tmp_path / "run" / "pieces").glob("*.json"))
         second.write_bytes(first.read_bytes())
-        with pytest.warns(DataWarning, match="not of its files"):
+        with pytest.warns(DataWarning, match="does not match its files"):
             assert store.load("fold1-l1") is None
         assert store.load("fold0-l1") is not None
 

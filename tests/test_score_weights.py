@@ -74,15 +74,15 @@ def test_weights_that_cannot_be_of_queries_are_refused() -> None:
     row = int(np.flatnonzero(QID == 7)[3])
     weight[row] = 4.0
     expected = (
-        r"SparseRanker\.score: sample_weight must be the same for all rows of a query.*query 7 has 5 and, in row "
-        rf"{row}, 4"
+        r"SparseRanker\.score: sample_weight is the weight of the query, so it must be the same for all rows of a query; "
+        rf"the first row of query 7 has 5, row {row} has 4"
     )
     with pytest.raises(DataError, match=expected):
         RANKER.score(X, Y, weight, qid=QID)
     with pytest.raises(DataError, match="must be the same for all rows"):
         sr.SparseRanker().fit(X, Y).score(X, Y, WEIGHT[QID])  # one query
     for bad in (np.ones(71), -np.ones(72), np.full(72, np.nan), np.full(72, np.inf), ["a"] * 72, 1.0, np.ones((72, 1))):
-        with pytest.raises(DataError, match="sample_weight must hold one finite weight >= 0 per row"):
+        with pytest.raises(DataError, match="sample_weight must contain one finite weight >= 0 per row"):
             RANKER.score(X, Y, bad, qid=QID)
     with pytest.raises(DataError, match="sample_weight must be positive"):
         RANKER.score(X, Y, np.zeros(72), qid=QID)

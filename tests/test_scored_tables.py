@@ -87,7 +87,7 @@ USED = {
 def test_a_used_column_must_hold_numbers(form: str, kind: str) -> None:
     table = table_of()
     table = table.set_column(table.schema.get_field_index("bm25"), "bm25", pa.array(USED[kind]))
-    with pytest.raises(DataError, match=r"column 'bm25' holds no real numbers but .*; turn it into numbers"):
+    with pytest.raises(DataError, match=r"column 'bm25' contains .*, not real numbers; convert it to numbers"):
         model_of().predict(FORMS[form](table))
 
 

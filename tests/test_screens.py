@@ -91,7 +91,7 @@ def test_a_run_stands_for_its_model(cli_here: Cli, files: Path, tmp_path: Path) 
     assert cli_here("inspect", "run").out.startswith("run: 5 of 30 features")
     assert "run" in cli_here("evaluate", str(files / "train.txt"), "--system", "run").out
     refused = cli_here("export", "run", "--k", "3", "--to", "sql")
-    assert "run the selection again to have its other sizes, or leave --k out" in " ".join(refused.err.split())
+    assert "run the selection again to get models of other sizes, or omit --k" in " ".join(refused.err.split())
 
 
 def test_fit_replaces_models_alone(cli_here: Cli, files: Path, tmp_path: Path) -> None:
@@ -99,9 +99,28 @@ def test_fit_replaces_models_alone(cli_here: Cli, files: Path, tmp_path: Path) -
     call = ["fit", str(files / "train.txt"), "--k", "3"]
     refused = cli_here(*call, "--out", "notes.txt")
     assert refused.code == 1
-    assert "is there already and is no model of sparserank" in refused.err
+    assert "already exists and is not a sparserank model" in refused.err
     assert (tmp_path / "notes.txt").read_text() == "mine"
     assert cli_here(*call, "--out", "m.json").code == cli_here(*call, "--out", "m.json").code == 0
+
+
+def test_predict_replaces_only_what_it_could_have_written(cli_here: Cli, files: Path) -> None:
+    train = str(files / "train.txt")
+    assert cli_here("fit", train, "--out", "m.json").code == 0
+    for option, layout in (
+        ("--out", "score"),
+        ("--run", "qid Q0 docno rank score tag"),
+        ("--qrels", "qid 0 docno rel"),
+    ):
+        place = Path("mine.txt")
+        place.write_text("notes of mine\n1.0\n")
+        refused = cli_here("predict", "m.json", train, option, "mine.txt")
+        assert refused.code == 1
+        assert f"mine.txt: already exists and does not contain lines '{layout}'" in refused.err
+        assert place.read_text() == "notes of mine\n1.0\n"
+        place.write_text("")  # an empty file is nobody's
+        for _ in range(2):
+            assert cli_here("predict", "m.json", train, option, "mine.txt").code == 0
 
 
 def test_percents_are_rounded_outwards_and_no_zero_has_a_minus() -> None:
@@ -118,7 +137,7 @@ def test_lists_for_trees_fit_a_screen(cli_here: Cli, files: Path) -> None:
     done = cli_here(*call, "--out", "run")
     assert done.code == 0, done.err
     lines = short(done.out)
-    assert re.match(r"Keep \d+ of 30 features: .*; every query scored by trees not trained on it\.", lines[0])
+    assert re.match(r"Keep \d+ of 30 features: .*, each scored by trees not trained on it\.", lines[0])
     assert any(line.startswith("trees, all features") for line in lines)
     assert any(line.startswith("trees against all features") for line in lines)
     assert any("with 95% confidence at most" in line for line in lines)

@@ -124,8 +124,11 @@ def test_a_notebook_shows_the_choice() -> None:
     assert shown.startswith("<div>")
     assert "<strong>Keep" in shown
     assert "<svg" in shown
-    assert "Selected features" in shown
     assert "<script" not in shown
+    top, *folded = shown.split("<details>")
+    assert "<svg" in top
+    assert "<table" not in top
+    assert [part[9 : part.index("</summary>")].split(" ")[0] for part in folded] == ["In", "Selected", "Best"]
 
 
 @pytest.mark.usefixtures("pictures")
@@ -323,7 +326,7 @@ def test_unjudged_rows_of_a_frame_are_refused() -> None:
 def test_a_run_in_use_by_select_is_not_saved_over(expected: sr.SelectionResult, tmp_path: Path) -> None:
     sr.select(TRAIN, out=tmp_path / "run", **QUICK)
     before = (tmp_path / "run/model.json").read_bytes()
-    with pytest.raises(RunDirectoryError, match="holds a 'select' run"):
+    with pytest.raises(RunDirectoryError, match="contains a 'select' run"):
         expected.save(tmp_path / "run")
     assert (tmp_path / "run/model.json").read_bytes() == before
     expected.save(tmp_path / "saved")

@@ -48,8 +48,8 @@ def test_only_what_the_engine_can_run_is_tried(data):
     assert linear.engine.cost is None
     assert linear.to_json()["engine"] == {"name": "ranklib", "left_out": list(LEFT_OUT), "cost": None}
     (said,) = (note for note in linear.notes if note.startswith("for ranklib"))
-    assert "log and mixed not tried, because RankLib's text cannot run it" in said
-    assert "known after a run without engine into the same out" in said
+    assert "log and mixed not tried, because RankLib's text cannot run them" in said
+    assert "start a run without engine into the same out" in said
     assert linear.model.export("ranklib")
     alone = sr.select(data, feature_transform="none", **QUICK)
     assert linear.model.to_json()["features"] == alone.model.to_json()["features"]
@@ -89,7 +89,7 @@ def test_a_loss_below_0_is_no_loss():
     from sparserank.selection.for_engine import BestLeftOut, ForEngine
 
     nothing = ForEngine("ranklib", ("log",), BestLeftOut("l1 on log", 3, 0.4, -0.01))
-    assert "no more than the best of what was tried, so nothing is lost" in nothing.sentence("ndcg@10")
+    assert "no more than the best of the models tried: nothing is lost" in nothing.sentence("ndcg@10")
     assert "2.5% of it" in ForEngine("ranklib", ("log",), BestLeftOut("l1", 3, 0.4, 0.01)).sentence("ndcg@10")
 
 
@@ -108,10 +108,10 @@ def test_what_the_engine_cannot_run_is_refused_where_it_is_asked_for(data):
         (
             {"engine": "ranklib", "feature_transform": "curves"},
             "feature_transform",
-            "as they are, and cannot run curves",
+            "of raw features only, and cannot run curves",
         ),
         ({"engine": "ranklib", "scaling": "log-standard"}, "scaling", "cannot run log"),
-        ({"engine": "vespa", "scaling": "query-min-max"}, "scaling", "cannot run a scaling within each query"),
+        ({"engine": "vespa", "scaling": "query-min-max"}, "scaling", "cannot scale features within each query"),
     ):
         with pytest.raises(ParameterError, match=message) as refused:
             sr.select(data, **{**QUICK, **options})
@@ -125,7 +125,7 @@ def test_other_values_for_missing_ones_are_noted(data):
     X[::7] = np.nan
     holes = (X, data.relevance, data.qid)
     noted = sr.select(holes, engine="ranklib", missing=0.5, **QUICK)
-    assert any("takes 0 for a missing value, and the model another one of" in note for note in noted.notes)
+    assert any("takes 0 for a missing value, but the model takes another value of" in note for note in noted.notes)
     assert not any("takes 0" in note for note in sr.select(holes, engine="sql", missing=0.5, **QUICK).notes)
     assert not any("takes 0" in note for note in sr.select(holes, engine="ranklib", missing="zero", **QUICK).notes)
 

@@ -67,8 +67,8 @@ def test_what_is_no_file_of_models_is_refused(result: sr.SelectionResult, run: P
         text.replace("sparserank-models", "sparserank-model", 1): "not a sparserank-models file",
         text.replace('"version": 1', '"version": 9', 1): "version must be an integer from 1 to 1; got 9",
         json.dumps({**json.loads(text), "models": 3}): "models must be a list; got 3",
-        json.dumps({**json.loads(text), "models": [{}]}): "each model must be an object with its mean",
-        json.dumps({**json.loads(text), "models": []}): "it holds no model",
+        json.dumps({**json.loads(text), "models": [{}]}): "each model must be an object with a mean",
+        json.dumps({**json.loads(text), "models": []}): "it contains no model",
         text.replace('"version": ', '"version": 99, "v": ').replace(
             "99", "1", 1
         ): "version of a model must be an integer",

@@ -217,7 +217,7 @@ def test_an_objective_takes_a_data_set_and_checks_what_it_is_given() -> None:
     with pytest.raises(DataError, match="the loss at w is"):
         whole.value_and_gradient(1e200 + w)
     for wrong in (["a"] * len(w), w + 1j):
-        with pytest.raises(DataError, match="w must hold real numbers"):
+        with pytest.raises(DataError, match="w must contain real numbers"):
             whole.value_and_gradient(wrong)
     for columns in ([len(w)], [-1], [[0]], [0.5], ["a"]):
         with pytest.raises(DataError, match="columns must be whole numbers"):

@@ -278,7 +278,7 @@ def check(
     before = {p: p.read_bytes() for p in again.rglob("*") if p.is_file()}
     refused = run(other, again)
     if refused is not None:
-        assert refused.startswith(f"error: {again}: holds a"), refused
+        assert refused.startswith(f"error: {again}: contains a"), refused
         assert "choose another --out" in refused
         assert {p: p.read_bytes() for p in again.rglob("*") if p.is_file()} == before
         return False

@@ -206,7 +206,7 @@ def test_no_command_touches_a_folder_that_is_not_its_own(
         (
             "1 qid:1 1:1 2:0\n0 qid:1 1:0 2:0\n",
             ("--penalty", "l1(drop=(0,1))"),
-            "forbids every feature that varies",
+            "excludes every feature that varies",
         ),
     ],
 )

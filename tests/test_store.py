@@ -101,12 +101,12 @@ def test_back_to_text_and_parquet(sparse: bool, text: Path, tmp_path: Path) -> N
     again = sr.read_letor(tmp_path / "back.txt", 6, dtype=np.float32)
     assert_same(again, open_store(tmp_path / "s"))
     if sparse:
-        with pytest.raises(DataError, match="Parquet holds dense features"):
+        with pytest.raises(DataError, match="Parquet files can contain only dense features"):
             rewrite([tmp_path / "s"], tmp_path / "back.parquet")
         return
     rewrite([tmp_path / "s"], tmp_path / "back.parquet")
     assert_same(read_files(tmp_path / "back.parquet"), open_store(tmp_path / "s"))
-    with pytest.raises(RunDirectoryError, match="is also read"):
+    with pytest.raises(RunDirectoryError, match="is also an input"):
         rewrite([text], text)
 
 
@@ -130,7 +130,7 @@ def test_scattered_queries_are_gathered(sparse: bool, tmp_path: Path) -> None:
     assert len(manifest["shards"]) > 3
     named = {name for shard in manifest["shards"] for name in (f"{shard['number']:05d}-label.npy",)}
     assert {p.name for p in (tmp_path / "s").glob("*-label.npy")} == named  # nothing of the first writing is left
-    with pytest.raises(SparserankError, match=r"several places.*sort -s -k2,2"):
+    with pytest.raises(SparserankError, match=r"not contiguous.*sort -s -k2,2"):
         convert([tmp_path / "a.txt"], tmp_path / "t", Reading(missing="query-min"), shard_bytes=SHARD)
 
 
@@ -171,7 +171,7 @@ def flip(path: Path) -> None:
 DAMAGE: dict[str, tuple[Any, str]] = {
     "truncated": (
         lambda s: (s / "00001-X.npy").write_bytes((s / "00001-X.npy").read_bytes()[:-8]),
-        r"00001-X\.npy: is torn",
+        r"00001-X\.npy: has \d+ bytes, but the manifest states",
     ),
     "gone": (lambda s: (s / "00002-label.npy").unlink(), r"00002-label\.npy: is missing"),
     "flipped": (lambda s: flip(s / "00001-X.npy"), r"00001-X\.npy: was changed after"),
@@ -187,9 +187,9 @@ DAMAGE: dict[str, tuple[Any, str]] = {
         lambda s: (s / MANIFEST).write_text(
             (s / MANIFEST).read_text().replace('"version": 1,\n', '"version": 9,\n', 1)
         ),
-        "is of version 9",
+        "has version 9",
     ),
-    "no manifest": (lambda s: (s / MANIFEST).unlink(), "is no store"),
+    "no manifest": (lambda s: (s / MANIFEST).unlink(), "is not a store"),
 }
 
 
@@ -264,7 +264,7 @@ def test_a_killed_conversion_goes_on(after: int, large: Path, whole: Path, tmp_p
     process.send_signal(signal.SIGKILL)
     process.wait()
     if not (out / MANIFEST).exists():
-        with pytest.raises(SparserankError, match=r"is an unfinished store|is no store|neither a store"):
+        with pytest.raises(SparserankError, match=r"is an unfinished store|is not a store|neither a store"):
             read_files(out)
     assert converted(large, out) == 0
     expected, found = files_of(whole), files_of(out)
@@ -309,11 +309,11 @@ def test_an_input_that_changes_while_it_is_read(text: Path, tmp_path: Path, monk
 
 
 def test_other_peoples_folders_and_stores_are_left_alone(text: Path, store: Path, tmp_path: Path) -> None:
-    with pytest.raises(RunDirectoryError, match="holds a store of other files or options"):
+    with pytest.raises(RunDirectoryError, match="contains a store of other files, of other options, or"):
         convert([text], store, Reading(dtype="float32"), shard_bytes=SHARD)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/notes").write_text("x")
-    with pytest.raises(RunDirectoryError, match="holds files that no sparserank run has written"):
+    with pytest.raises(RunDirectoryError, match="contains files that no sparserank run has written"):
         convert([text], tmp_path / "mine")
     assert_same(open_store(store))
 
@@ -353,7 +353,7 @@ def test_feature_logs_of_search_engines(tmp_path: Path) -> None:
 
 
 BAD_LOGS = {
-    "no json": ('{"qid": 1,\n', "1: is no JSON object"),
+    "no json": ('{"qid": 1,\n', "1: is not a JSON object"),
     "no qid": ('{"label": 1, "[features]": "a=1"}\n', "1: has no 'qid'"),
     "no label": ('{"qid": 1, "[features]": "a=1"}\n', "1: has no 'label'"),
     "label of text": ('{"qid": 1, "label": "good", "[features]": "a=1"}\n', "1: label must be a number; got 'good'"),
@@ -401,7 +401,7 @@ def test_the_commands_take_stores(text: Path, tmp_path: Path) -> None:
     run("fit", text, "--out", tmp_path / "n.json")
     assert model.read_bytes() == (tmp_path / "n.json").read_bytes()
     assert "on disk" in run("inspect", store)
-    assert "every file is as it was written" in run("inspect", store, "--verify")
+    assert "every file is unchanged since it was written" in run("inspect", store, "--verify")
     for command in (("predict", model), ("evaluate", "--system", model, "--format", "csv")):
         first, rest = command[0], command[1:]
         by_store, by_text = (run(first, *rest, d).replace(str(d), "DATA") for d in (store, text))
@@ -457,6 +457,6 @@ def test_memory_and_store_are_cut_and_added_up_alike(
 
 def test_what_would_copy_a_store_is_refused(store: Path) -> None:
     data = open_store(store)
-    with pytest.raises(DataError, match="would copy all features; those in a store are read where they are"):
+    with pytest.raises(DataError, match="would copy all features, but features in a store are read in place"):
         sr.select(data, scaling="log-standard", n_alphas=4)
     assert isinstance(data.X, StoredFeatures)

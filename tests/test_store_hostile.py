@@ -45,7 +45,7 @@ def write(path: Path, content: str) -> Path:
 def test_a_query_that_goes_on_in_another_store_is_refused(tmp_path: Path) -> None:
     for name, (lo, hi) in {"a": (0, 5), "b": (4, 9)}.items():
         convert([write(tmp_path / f"{name}.txt", lines(lo, hi))], tmp_path / name)
-    with pytest.raises(SparserankError, match="rows of a query stand in several parts"):
+    with pytest.raises(SparserankError, match="rows of a query are spread over several stored parts"):
         read_files([tmp_path / "a", tmp_path / "b"])
     convert([tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "both")
     assert open_store(tmp_path / "both").n_queries == 9
@@ -58,9 +58,9 @@ def test_stores_of_other_features_are_not_put_below_each_other(tmp_path: Path) -
         )
         frame.to_parquet(tmp_path / f"{name}.parquet")
         convert([tmp_path / f"{name}.parquet"], tmp_path / name)
-    with pytest.raises(SparserankError, match=r"yx: has other features than .*xy, or in another order"):
+    with pytest.raises(SparserankError, match=r"yx: its features, their order or their storage .* differ from those of .*xy"):
         read_files([tmp_path / "xy", tmp_path / "yx"])
-    with pytest.raises(SparserankError, match="yx: has other features than"):
+    with pytest.raises(SparserankError, match=r"yx: its features, their order or their storage .* differ from those of .*xy"):
         convert([tmp_path / "xy", tmp_path / "yx"], tmp_path / "out")
 
 
@@ -132,19 +132,19 @@ def test_what_is_read_is_never_written_over(tmp_path: Path) -> None:
     convert([text], tmp_path / "s")
     (tmp_path / "s/00000-mine.npy").write_text("mine")
     for restart in (False, True):
-        with pytest.raises(SparserankError, match="is, holds or lies in what is read"):
+        with pytest.raises(SparserankError, match="is, contains or is inside an input"):
             convert([tmp_path / "s"], tmp_path / "s", restart=restart)
     convert([text], tmp_path / "s", restart=True)
     assert (tmp_path / "s/00000-mine.npy").exists()
     notes = write(tmp_path / "notes.txt", "mine")
-    with pytest.raises(SparserankError, match=r"notes\.txt: exists already"):
+    with pytest.raises(SparserankError, match=r"notes\.txt: already exists"):
         rewrite([text], notes)
-    with pytest.raises(SparserankError, match="lies in a store"):
+    with pytest.raises(SparserankError, match="is inside a store"):
         rewrite([text], tmp_path / "s/x.txt")
     folder = tmp_path / "folder/part=1"
     folder.mkdir(parents=True)
     pd.DataFrame({"qid": [1, 1], "label": [0, 1], "x": [1.0, 2.0]}).to_parquet(folder / "a.parquet")
-    with pytest.raises(SparserankError, match="is, holds or lies in what is read"):
+    with pytest.raises(SparserankError, match="is, contains or is inside an input"):
         convert([tmp_path / "folder"], tmp_path / "folder/store")
     assert notes.read_text() == "mine"
 
@@ -194,14 +194,14 @@ def test_a_file_is_written_without_missing_values(tmp_path: Path) -> None:
     (tmp_path / "m.csv").write_text("label,qid,f,g\n1,1,,2\n0,1,3,4\n")
     rewrite([tmp_path / "m.csv"], tmp_path / "m.txt", Reading(missing="zero"))
     assert (tmp_path / "m.txt").read_text().startswith("1 qid:1 1:0.0 2:2.0")
-    with pytest.raises(SparserankError, match="needs the rows of a query together"):
+    with pytest.raises(SparserankError, match="needs the rows of each query to be adjacent"):
         rewrite([tmp_path / "m.csv"], tmp_path / "n.txt", Reading(missing="query-min"))
     (tmp_path / "u.csv").write_text("label,qid,f\n-1,1,2\n")
-    with pytest.raises(SparserankError, match="nothing is left after dropping"):
+    with pytest.raises(SparserankError, match="no row is left after dropping"):
         rewrite([tmp_path / "u.csv"], tmp_path / "u.parquet", Reading(unjudged="drop"))
     assert not (tmp_path / "u.parquet").exists()
     write(tmp_path / "a.txt", lines(0, 3, features=2))
-    with pytest.raises(SparserankError, match="a feature is called 'qid'"):
+    with pytest.raises(SparserankError, match="a feature and another column are both called 'qid'"):
         rewrite([tmp_path / "a.txt"], tmp_path / "a.parquet", Reading(feature_names=["qid", "x"]))
 
 
@@ -231,9 +231,9 @@ def test_the_index_of_a_frame_is_no_feature() -> None:
 
 
 ODD: dict[str, tuple[dict[str, Any], str]] = {
-    "struct": ({"qid": [{"a": 1}, {"a": 2}]}, "query, document or weight is of a kind|expected"),
-    "list": ({"qid": [[1], [2]]}, "query, document or weight is of a kind|expected"),
-    "null among categories": ({"qid": pd.Categorical(["a", None])}, "the query of every row"),
+    "struct": ({"qid": [{"a": 1}, {"a": 2}]}, "the column of query ids, document ids or weights|expected"),
+    "list": ({"qid": [[1], [2]]}, "the column of query ids, document ids or weights|expected"),
+    "null among categories": ({"qid": pd.Categorical(["a", None])}, "a query id in every row"),
 }
 
 
@@ -255,7 +255,7 @@ BAD: dict[str, tuple[str, bytes, str]] = {
     "lone surrogate": (
         "a.jsonl",
         b'{"qid": "\\ud800", "label": 1, "[features]": "a=1"}\n',
-        "1: the query id is no text",
+        "1: the query id must be valid UTF-8 text",
     ),
     "name of a number": (
         "a.jsonl",
@@ -279,7 +279,7 @@ def test_bad_inputs_of_a_conversion(case: str, tmp_path: Path) -> None:
 def test_sizes_that_no_file_has(sizes: str, tmp_path: Path) -> None:
     write(tmp_path / "a.txt", "1 1:1\n")
     write(tmp_path / "a.txt.query", sizes)
-    with pytest.raises(SparserankError, match=r"a\.txt\.query: holds"):
+    with pytest.raises(SparserankError, match=r"a\.txt\.query: contains"):
         read_files(tmp_path / "a.txt")
 
 

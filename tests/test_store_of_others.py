@@ -37,8 +37,8 @@ SMALL = {  # refused when the store is opened
     "code in a header": (dense(X=header("(8, __import__('os').mkdir('pwned'))")), "X.npy: is damaged (its header"),
     "header of 65 kB": (dense(X=header("(8, 3)", length=65535)), "X.npy: is damaged (its header"),
     "deep header": (dense(X=header("(" * 400 + ")" * 400)), "X.npy: is damaged (its header"),
-    "fewer bytes than the header says": (dense(X=npy(X)[:-8]), "X.npy: is damaged (312 bytes are not those of"),
-    "more bytes than the header says": (dense(X=npy(X) + b"\0"), "X.npy: is damaged (321 bytes are not those of"),
+    "fewer bytes than the header says": (dense(X=npy(X)[:-8]), "X.npy: is damaged (its size of 312 bytes does not match"),
+    "more bytes than the header says": (dense(X=npy(X) + b"\0"), "X.npy: is damaged (its size of 321 bytes does not match"),
     "huge shape": (
         dense(X=header("(8, 4611686018427387904)")),
         "X.npy: is damaged (its shape is (8, 4611686018427387904)",
@@ -55,13 +55,13 @@ SMALL = {  # refused when the store is opened
     "labels of text": (dense(label=np.array([b"x"] * 8)), "label.npy: is damaged (its values"),
     "query_ptr beyond the rows": (
         dense(query_ptr=np.array([0, 4, 800_000])),
-        "query_ptr.npy: is damaged (it must rise from 0 to 8",
+        "query_ptr.npy: is damaged (it must increase from 0 to 8",
     ),
-    "query_ptr falls": (dense(query_ptr=np.array([0, 9, 8])), "query_ptr.npy: is damaged (it must rise"),
-    "query_ptr begins late": (dense(query_ptr=np.array([1, 4, 8])), "query_ptr.npy: is damaged (it must rise"),
-    "an empty query": (dense(query_ptr=np.array([0, 8, 8])), "query_ptr.npy: is damaged (it must rise"),
+    "query_ptr falls": (dense(query_ptr=np.array([0, 9, 8])), "query_ptr.npy: is damaged (it must increase"),
+    "query_ptr begins late": (dense(query_ptr=np.array([1, 4, 8])), "query_ptr.npy: is damaged (it must increase"),
+    "an empty query": (dense(query_ptr=np.array([0, 8, 8])), "query_ptr.npy: is damaged (it must increase"),
     "query_ptr of floats": (dense(query_ptr=np.array([0, 4.5, 8])), "query_ptr.npy: is damaged (its values"),
-    "query ids twice": (dense(qid=np.array([1, 1])), "manifest.json: is damaged (two queries have one id)"),
+    "query ids twice": (dense(qid=np.array([1, 1])), "manifest.json: is damaged (two queries have the same id)"),
     "query ids no UTF-8": (dense(qid=np.array([b"\xff", b"a"])), "qid.npy: is damaged (a query id is not UTF-8)"),
     "query ids of floats": (dense(qid=np.array([1.5, np.nan])), "qid.npy: is damaged (its values"),
     "weights below 0": (dense(weight=np.full(8, -1.0)), "weight.npy: is damaged (a weight is negative"),
@@ -69,20 +69,20 @@ SMALL = {  # refused when the store is opened
     "document ids of numbers": (dense(docid=np.arange(8)), "docid.npy: is damaged (its values"),
     "indptr beyond the data": (
         sparse(indptr=np.array([0, 1, 3, 4, 6, 7, 8, 8, 2**30], dtype=np.int32)),
-        "indptr.npy: is damaged (it must rise",
+        "indptr.npy: is damaged (it must increase",
     ),
     "indptr falls": (
         sparse(indptr=np.array([0, 1, -(2**30), 4, 6, 7, 8, 8, 10], dtype=np.int32)),
-        "indptr.npy: is damaged (it must rise",
+        "indptr.npy: is damaged (it must increase",
     ),
     "too few indices": (
         sparse(indices=np.array([0], dtype=np.int32)),
-        "indices.npy: is damaged (indices must be as many",
+        "indices.npy: is damaged (indices must have the same length as data",
     ),
-    "an array is missing": (sparse(indices=None), "manifest.json: is damaged (the arrays of a shard must be"),
+    "an array is missing": (sparse(indices=None), "manifest.json: is damaged (a shard must have the arrays"),
     "an array outside": (
         dense(**{"/../../outside/secret": X}),
-        "manifest.json: is damaged (the arrays of a shard must be",
+        "manifest.json: is damaged (a shard must have the arrays",
     ),
 }
 
@@ -102,11 +102,11 @@ LATE = {  # refused when the features are first used
     ),
     "index twice": (
         sparse(indices=np.array([0, 1, 1, 0, 1, 2, 0, 1, 0, 2], dtype=np.int32)),
-        "is damaged (the indices of a row do not rise)",
+        "is damaged (the indices of a row do not increase)",
     ),
     "indices fall": (
         sparse(indices=np.array([0, 1, 2, 0, 1, 2, 0, 1, 2, 0], dtype=np.int32)),
-        "is damaged (the indices of a row do not rise)",
+        "is damaged (the indices of a row do not increase)",
     ),
 }
 
@@ -121,19 +121,19 @@ MANIFESTS: dict[str, tuple[dict[str, Any], str]] = {
     "8.0 is no number of documents": ({"n_docs": 8.0}, "n_docs must be a whole number >= 1; got 8.0"),
     "another type": ({"dtype": "float16"}, "dtype must be float32 or float64; got 'float16'"),
     "sparse by number": ({"sparse": 1}, "sparse must be true or false; got 1"),
-    "too few names": ({"feature_names": ["a"]}, "feature_names must be 3 names"),
-    "names are numbers": ({"feature_names": [1, 2, 3]}, "feature_names must be 3 names"),
-    "a name twice": ({"feature_names": ["a", "a", "b"]}, "two features have one name"),
-    "names in an object": ({"feature_names": {"a": 1, "b": 2, "c": 3}}, "feature_names must be 3 names"),
-    "infinite filling": ({"fill_values": [1e308 * 10, 1, 2]}, "is damaged (Infinity is no number)"),
+    "too few names": ({"feature_names": ["a"]}, "feature_names must contain 3 names"),
+    "names are numbers": ({"feature_names": [1, 2, 3]}, "feature_names must contain 3 names"),
+    "a name twice": ({"feature_names": ["a", "a", "b"]}, "two features have the same name"),
+    "names in an object": ({"feature_names": {"a": 1, "b": 2, "c": 3}}, "feature_names must contain 3 names"),
+    "infinite filling": ({"fill_values": [1e308 * 10, 1, 2]}, "is damaged (Infinity is not a number)"),
     "filling by true": ({"fill_values": [True, 1, 2]}, "fill_values must be finite numbers or null; got True"),
-    "no shards": ({"shards": []}, "shards must be a list of one or more"),
-    "shards in an object": ({"shards": {"a": 1}}, "shards must be a list of one or more"),
+    "no shards": ({"shards": []}, "shards must be a non-empty list"),
+    "shards in an object": ({"shards": {"a": 1}}, "shards must be a non-empty list"),
 }
 SHARDS: dict[str, tuple[dict[str, Any], str]] = {
     "a number that leaves": ({"number": "../../../etc/passwd"}, "number of a shard must be a whole number >= 0"),
     "a number below 0": ({"number": -1}, "number of a shard must be a whole number >= 0; got -1"),
-    "files in a list": ({"files": ["label", "qid", "query_ptr"]}, "a shard must be an object with its files"),
+    "files in a list": ({"files": ["label", "qid", "query_ptr"]}, "a shard must be an object that lists its files"),
     "files of nothing": (
         {"files": dict.fromkeys(("X", "label", "qid", "query_ptr"))},
         "a file of a shard must have bytes and sha256",
@@ -206,7 +206,7 @@ def test_two_shards_have_two_numbers(tmp_path: Path) -> None:
     manifest = manifest_of([dense(), dense(qid=np.array([3, 4]))])
     manifest["shards"][1]["number"] = 0
     write_manifest(folder, manifest)
-    assert "two shards have one number" in refused(folder)
+    assert "two shards have the same number" in refused(folder)
 
 
 @pytest.mark.parametrize("name", [MANIFEST, "00000-X.npy", "00000-label.npy"])
@@ -214,7 +214,7 @@ def test_links_are_not_followed(name: str, tmp_path: Path) -> None:
     folder = made(tmp_path / "s", dense())
     (folder / name).rename(tmp_path / "elsewhere")
     (folder / name).symlink_to(tmp_path / "elsewhere")
-    assert f"{name}: is a link, and a store is read in its own folder only" in refused(folder)
+    assert f"{name}: is a link, but the files of a store must be in its folder" in refused(folder)
     (tmp_path / "link").symlink_to(made(tmp_path / "t", dense()))
     assert sr.open_store(tmp_path / "link").n_docs == 8  # the user's own
 
@@ -238,7 +238,7 @@ def test_a_pipe_or_a_folder_is_no_array(make: Callable[[Path], None], tmp_path: 
     folder = made(tmp_path / "s", dense())
     (folder / "00000-label.npy").unlink()
     make(folder / "00000-label.npy")
-    assert "00000-label.npy: is no regular file" in refused(folder)
+    assert "00000-label.npy: is not a regular file" in refused(folder)
 
 
 def test_document_ids_are_decoded_when_they_are_asked_for(tmp_path: Path) -> None:

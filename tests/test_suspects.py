@@ -43,15 +43,15 @@ def test_each_suspect_is_told_once_with_its_reason_and_remedy(sparse: bool) -> N
     found = said(with_columns(RELEVANCE, SHUFFLED, NEARLY, -NEARLY, sparse=sparse))
     assert list(found) == ["s0", "s1", "s2", "s3"]
     assert found["s0"] == (
-        f"feature 's0' equals the label in all {N} rows, so that nothing but the label would be learned; leave it "
-        "out (drop=['s0'])."
+        f"feature 's0' equals the label in all {N} rows, so a model would learn only to copy the label; "
+        "leave it out (drop=['s0'])."
     )
     assert found["s1"] == (
-        f"feature 's1' holds a different whole number in each of {N} rows, as ids do; leave it out if it is one "
+        f"feature 's1' has a different whole number in each of {N} rows, like an id; leave it out if it is an id "
         "(drop=['s1'])."
     )
     assert "alone orders 100% of " in found["s2"]
-    assert "in falling order" in found["s3"]
+    assert "in descending order" in found["s3"]
     assert all(s.endswith(".") and "\n" not in s for s in found.values())
     assert said(with_columns(RELEVANCE, NEARLY, sparse=sparse), dropped=["s0"]).keys() == {"s1"}
 

@@ -93,7 +93,7 @@ UNEVEN = {
     ),
     "text here, numbers there": (
         {"one": ONE, "two": {**TWO, "a": ["x", "y"]}},
-        r"two.parquet: a column is of another kind .*Field a has",
+        r"two.parquet: the type of a column differs .*Field a has",
     ),
 }
 
@@ -113,7 +113,7 @@ def test_a_folder_of_different_columns_is_refused(case: str, tmp_path: Path, cli
     assert done.code == 1
     assert len(done.sentences) == 1
     assert not (tmp_path / "m.json").exists()
-    if "kind" not in expected:
+    if "the type of" not in expected:
         with pytest.raises(SparserankError, match="has no column"):
             sr.read_data(ds.dataset(folder, partitioning="hive"))
 
@@ -152,8 +152,8 @@ def test_a_stray_file_in_a_folder_gets_a_sentence(name: str, tmp_path: Path, cli
     done = cli("inspect", str(folder))
     assert done.code == 1
     assert done.sentences == [
-        f"error: {folder / name}: is no Parquet file; a folder that is read as a table may hold no others, so move it "
-        "away."
+        f"error: {folder / name}: is not a Parquet file; a folder that is read as a table must contain only Parquet "
+        "files, so move this file elsewhere."
     ]
 
 
@@ -164,7 +164,7 @@ def test_a_feature_column_is_nothing_else(name: str, role: str, tmp_path: Path, 
     frame.to_csv(tmp_path / "t.csv", index=False)
     for source in (frame, tmp_path / "t.parquet", tmp_path / "t.csv"):
         for columns in ([name], ["a", name]):
-            with pytest.raises(DataError, match=rf"column '{name}' is the {role}, and cannot be a feature too"):
+            with pytest.raises(DataError, match=rf"column '{name}' is the {role}, so it cannot also be a feature"):
                 sr.read_data(source, feature_columns=columns)
     with pytest.raises(DataError, match="column 'grade' is the label"):
         sr.read_data(frame.rename(columns={"label": "grade"}), label="grade", feature_columns=["grade"])

@@ -197,7 +197,7 @@ def test_roles_features_and_what_is_left_out() -> None:
     assert set(told.left_out) == LEFT_OUT
     assert told.left_out["bm25_again"] == "equal to 'bm25'"
     assert told.left_out["version"] == "3 in every row"
-    assert "as ids have it" in told.left_out["row"]
+    assert "like an id" in told.left_out["row"]
     assert {name: policy for name, (policy, _) in told.missing.items()} == {"price": "median"}
     assert told.blocked == []
 
@@ -218,13 +218,13 @@ def test_names_win_over_values_and_values_decide_where_no_name_does() -> None:
     assert "clicks" in told.features
     told, _ = proposed(plain.assign(Query_ID=np.arange(len(plain)) // 7))
     assert told.qid == "Query_ID"
-    assert told.left_out == {"query": "text, no number"}
+    assert told.left_out == {"query": "text, not a number"}
 
 
 def test_what_is_said_stands() -> None:
     told, _ = proposed(FRAME, label="version", qid="category", ignore_columns=("bm25",), docid="url")
     assert (told.label, told.qid, told.docid) == ("version", "category", "url")
-    assert told.left_out["bm25"] == "as you say"
+    assert told.left_out["bm25"] == "as you requested"
     assert any("3 in every row" in reason for reason in told.blocked)  # such a label cannot be learned from
     told, _ = proposed(FRAME, feature_columns=["price", "version"])
     assert told.features == ("price", "version")
@@ -239,7 +239,7 @@ def test_the_label_among_the_features_and_other_policies() -> None:
         )
     )
     assert told.left_out["answer"] == told.left_out["early"] == "equal to 'relevance', the label"
-    assert told.left_out["none"] == "no value at all"
+    assert told.left_out["none"] == "no values"
     assert told.missing["flag"][0] == "zero"
     policy, why = told.missing["mostly"]
     assert policy == "median"
@@ -254,7 +254,7 @@ def test_the_label_among_the_features_and_other_policies() -> None:
 BLOCKED: dict[str, tuple[dict[str, Any], str]] = {
     "label with holes": ({"relevance": FRAME["relevance"].mask(FRAME.index == 3)}, "1 row has no label in 'relevance'"),
     "query with holes": ({"query": FRAME["query"].mask(FRAME.index < 3)}, "3 rows have no query in 'query'"),
-    "one label": ({"relevance": 1}, "no column looks like the label for sure"),
+    "one label": ({"relevance": 1}, "it is not clear which column is the label"),
 }
 
 
@@ -265,7 +265,7 @@ def test_what_no_option_mends_is_said(case: str, cli: Cli, tmp_path: Path) -> No
     assert message in "; ".join(proposed(frame)[0].blocked)
     outcome = cli("inspect", write(frame, tmp_path / "t.parquet"))
     assert outcome.code == 0
-    assert f"in the way: {message}" in outcome.out
+    assert f"problem: {message}" in outcome.out
     assert "sparserank select" not in outcome.out
 
 
@@ -488,15 +488,15 @@ def test_commands_of_trained_models_are_offered_nothing_that_is_learned(cli: Cli
     )
     outcome = cli("predict", tmp_path / "m.json", write(FRAME, tmp_path / "b.parquet"), *columns[2:])
     (sentence,) = outcome.sentences
-    assert "feature 'price' holds nan" in sentence
+    assert "feature 'price' is nan" in sentence
     assert "--missing model" in sentence  # the median of training, which the model holds; none of the new data
-    assert "goes through" not in outcome.err
+    assert "this command works" not in outcome.err
 
 
 def test_every_feature_that_a_policy_forgets_is_named() -> None:
     frame = FRAME[["query", "relevance", "bm25", "price"]].assign(size=FRAME["price"], age=FRAME["price"])
     with pytest.raises(
-        SparserankError, match=r"feature 'price' has a missing or infinite value, and so have 1 others: 'size'"
+        SparserankError, match=r"feature 'price' has a missing or infinite value, and so do 1 others: 'size'"
     ):
         sr.read_data(frame, label="relevance", qid="query", missing={"age": "median"})
 
@@ -517,7 +517,7 @@ def test_text_deep_in_a_column_of_numbers_is_shown_by_its_row(
     (tmp_path / "t.csv").write_text("qid,label,x,y\n" + "".join(rows) + "9,1,oops,3\n")
     outcome = cli("inspect", tmp_path / "t.csv")
     assert outcome.code == 0, outcome.err
-    assert "left out: x ('oops' in row 300 is no number)" in outcome.out
+    assert "left out: x ('oops' in row 300 is not a number)" in outcome.out
     assert "--ignore-columns x" in outcome.out
 
 

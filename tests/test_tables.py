@@ -147,7 +147,7 @@ def test_lists_of_features(kind: pa.DataType, tmp_path: Path) -> None:
     assert list(named.feature_names or ()) == NAMES
     ragged = table.set_column(2, "features", pa.array([[1.0]] * 4 + [[1.0, 2.0]] * (DATA.n_docs - 4)))
     pq.write_table(ragged, tmp_path / "b.parquet")
-    with pytest.raises(SparserankError, match=r"b\.parquet: row 4 holds 2 features in 'features', row 0 1"):
+    with pytest.raises(SparserankError, match=r"b\.parquet: row 4 has 2 features in 'features', but row 0 has 1"):
         read_files(tmp_path / "b.parquet")
 
 
@@ -187,20 +187,20 @@ MISSING = FRAME.assign(**{NAMES[1]: FRAME[NAMES[1]].mask(FRAME.index == 7)})
 BAD: dict[str, tuple[pd.DataFrame, dict[str, Any], str]] = {
     "no label": (FRAME.drop(columns="label"), {}, r"has no column 'label'; it has .*--label-column"),
     "no query": (FRAME.drop(columns="qid"), {}, r"has no column 'qid'; it has .*--qid-column"),
-    "unknown feature": (FRAME, {"feature_columns": ["bm25"]}, "has no column 'bm25', which is to be a feature"),
+    "unknown feature": (FRAME, {"feature_columns": ["bm25"]}, "has no column 'bm25', although you named it as a feature"),
     "text": (FRAME.assign(url="http"), {}, r"column 'url' is not numeric \(.*ignore_columns=\['url'\]"),
     "label of text": (FRAME.assign(label="good"), {}, "column 'label' is not numeric"),
     "no feature": (FRAME[["qid", "label"]], {}, "has no feature column"),
     "null label": (
         FRAME.assign(label=FRAME["label"].mask(FRAME.index == 3)),
         {},
-        "row 3, column 'label': expected a finite number as label",
+        "row 3, column 'label': expected a finite number as the label",
     ),
     "null query": (FRAME.assign(qid=FRAME["qid"].mask(FRAME.index == 4)), {}, "row 4, column 'qid'"),
     "query of fractions": (
         FRAME.assign(qid=0.5),
         {},
-        "row 0, column 'qid': expected a whole number or text as query id",
+        "row 0, column 'qid': expected a whole number or text as the query id",
     ),
     "null": (
         MISSING,
@@ -216,7 +216,7 @@ BAD: dict[str, tuple[pd.DataFrame, dict[str, Any], str]] = {
     "negative weight": (
         FRAME.assign(w=-1.0),
         {"doc_weight": "w"},
-        "row 0, column 'w': expected a number >= 0 as weight",
+        "row 0, column 'w': expected a number >= 0 as the weight",
     ),
     "no row": (FRAME.iloc[:0], {}, "no data rows"),
 }
@@ -329,16 +329,16 @@ def test_unjudged_rows_are_dropped_or_count_as_zero() -> None:
 def test_one_call_reads_files_and_frames(tmp_path: Path) -> None:
     assert_same(sr.read_data(write_parquet(tmp_path / "a")))
     assert_same(sr.read_data(FRAME.rename(columns={"label": "grade"}), label="grade"))
-    with pytest.raises(SparserankError, match="has no option 'labels'; it takes n_features"):
+    with pytest.raises(SparserankError, match="has no option 'labels'; the options are n_features"):
         sr.read_data(FRAME, labels="grade")
-    with pytest.raises(SparserankError, match="takes a path or paths, or a frame; got 'int'"):
+    with pytest.raises(SparserankError, match="takes a path, a list of paths or a frame; got 'int'"):
         sr.read_data(3)
 
 
 def test_kinds_are_not_mixed(tmp_path: Path) -> None:
     paths = [write_parquet(tmp_path / "a"), write_csv(tmp_path / "b.csv")]
     assert [kind_of(p) for p in paths] == ["parquet", "csv"]
-    with pytest.raises(SparserankError, match="must be of one kind"):
+    with pytest.raises(SparserankError, match="must be of the same kind"):
         read_files(paths)
 
 

@@ -237,7 +237,7 @@ def test_estimators_take_a_transform_and_say_where_the_weights_are() -> None:
     plain = sr.SparseRanker(alpha_ratio=0.1).fit(signed_log(X), y, qid=qid)
     np.testing.assert_allclose(ranker.predict(X), plain.predict(signed_log(X)), atol=1e-9)
     np.testing.assert_allclose(ranker.shaped_coef_, plain.coef_, atol=1e-9)
-    with pytest.raises(AttributeError, match="shaped_coef_ holds the weights"):
+    with pytest.raises(AttributeError, match="shaped_coef_ for the weights"):
         _ = ranker.coef_
     assert not hasattr(ranker, "coef_")
     np.testing.assert_allclose(ranker.to_model().predict(X), ranker.predict(X), atol=1e-9)
@@ -303,7 +303,7 @@ def test_fit_refuses_a_transform_before_a_scaling_with_a_shape_of_its_own(tmp_pa
 
 
 def test_misuse_is_refused_by_name() -> None:
-    with pytest.raises(ParameterError, match="transforms are auto"):
+    with pytest.raises(ParameterError, match="a transform must be one of auto"):
         sr.select(HEAVY, feature_transform="exp", **QUICK)
     with pytest.raises(ParameterError, match="cannot be combined with scaling='query-min-max'"):
         sr.select(HEAVY, feature_transform="log", scaling="query-min-max", **QUICK)

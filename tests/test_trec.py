@@ -108,11 +108,11 @@ def test_a_run_beside_a_model_on_judged_documents(tmp_path: Path) -> None:
 
 def test_what_cannot_be_evaluated_is_refused() -> None:
     judgments, own = ours(*judged(0))
-    with pytest.raises(DataError, match="judgments alone say nothing of features"):
+    with pytest.raises(DataError, match="judgments alone contain no features"):
         sr.compare_systems({"run": own, "model": sr.SparseRanker()}, judgments)
     with pytest.raises(DataError, match="the run ranks none of the"):
         sr.evaluate(Run({("q0", "nothing"): 1.0, ("z", "d"): 1.0}), Qrels({("q1", "d"): 1.0}))
-    with pytest.raises(DataError, match="there is no judgment"):
+    with pytest.raises(DataError, match="there are no judgments"):
         sr.evaluate(own, Qrels())
 
 
@@ -150,8 +150,8 @@ def test_the_command_knows_files_by_what_they_hold(cli_here: Cli, tmp_path: Path
     (tmp_path / "empty").write_text("\n")
     for arguments, status, message in (
         (("evaluate", "--qrels", "judgments", "--system", "a model"), 2, "must be TREC runs with --qrels"),
-        (("evaluate", "test.txt", "--qrels", "judgments", "--system", "scores"), 2, "one of them, is needed"),
-        (("evaluate", "--system", "scores"), 2, "one of them, is needed"),
+        (("evaluate", "test.txt", "--qrels", "judgments", "--system", "scores"), 2, "judged documents or --qrels"),
+        (("evaluate", "--system", "scores"), 2, "judged documents or --qrels"),
         (("evaluate", "test.txt", "--system", "odd"), 1, "odd: expected a model file"),
         (("evaluate", "test.txt", "--system", "empty"), 1, "empty: is empty"),
         (("evaluate", "test.txt", "--system", "missing"), 1, "missing: cannot be read"),
@@ -304,7 +304,7 @@ def test_a_model_and_its_scores_agree_on_scattered_rows(tmp_path: Path, cli: Cli
         means = {r["mean"] for r in json.loads(done.out)}
         assert means == {expected["ndcg@10"]}
     for bad in (scores[:-1], np.full(240, np.nan)):
-        with pytest.raises(DataError, match="scores must be one finite number per document"):
+        with pytest.raises(DataError, match="scores must contain one finite number per document"):
             sr.write_run(data, bad, tmp_path / "c.run")
     assert not (tmp_path / "c.run").exists()
 
@@ -312,11 +312,11 @@ def test_a_model_and_its_scores_agree_on_scattered_rows(tmp_path: Path, cli: Cli
 def test_a_run_of_part_of_the_documents_has_no_metric_of_whole_lists(tmp_path: Path) -> None:
     judgments, own = ours(*judged(0))
     for name in ("letor4:ndcg@10", "xgboost:p@3", "trec:mean_ndcg"):
-        with pytest.raises(DataError, match="goes by the length of whole lists"):
+        with pytest.raises(DataError, match="depends on the length of whole lists"):
             sr.evaluate(own, judgments, name)
     with pytest.raises(DataError, match="now: the run ranks none"):
         sr.compare_systems({"new": own, "now": Run({("z", "d"): 1.0})}, judgments)
-    with pytest.raises(DataError, match="judgments are the second argument"):
+    with pytest.raises(DataError, match="judgments must be the second argument"):
         sr.evaluate(judgments, own)
     with pytest.raises(DataError, match="got a run"):
         sr.evaluate(own, own)
@@ -324,7 +324,7 @@ def test_a_run_of_part_of_the_documents_has_no_metric_of_whole_lists(tmp_path: P
 
 def test_ids_that_no_file_can_hold_are_refused_before_writing(tmp_path: Path) -> None:
     X, y = np.zeros((2, 1)), np.array([0.0, 1.0])
-    for ids, message in ((["a", "a"], "has document 'a' twice"), (["a b", "c"], "holds blanks")):
+    for ids, message in ((["a", "a"], "has document 'a' twice"), (["a b", "c"], "contains blanks")):
         data = sr.RankingDataset(X, y, None, np.array(ids, dtype=object))
         for write in (lambda d: sr.write_run(d, y, tmp_path / "x"), lambda d: sr.write_qrels(d, tmp_path / "x")):
             with pytest.raises(DataError, match=message):
@@ -341,5 +341,5 @@ def test_packed_files_are_read(tmp_path: Path) -> None:
     with pytest.raises(DataFormatError, match="damaged gzip file"):
         sr.read_qrels(tmp_path / "cut.gz")
     (tmp_path / "empty").write_text("")
-    with pytest.raises(DataFormatError, match="empty: holds no judgment"):
+    with pytest.raises(DataFormatError, match="empty: contains no judgments"):
         sr.read_qrels(tmp_path / "empty")

@@ -388,7 +388,7 @@ def test_a_model_of_other_names_gets_all_features_and_says_so(data, model_file):
     other = data.rename_features([f"x{j}" for j in range(8)])
     found = tree_rivals.tree_rivals(model_file, other)
     assert found.trees[0].columns.tolist() == list(range(8))
-    assert any("of which the data have none: it gets all" in note for note in found.notes)
+    assert any("the data have none of these, so it uses all" in note for note in found.notes)
 
 
 def test_a_model_of_other_features_gets_those_that_there_are(data, model_file):
@@ -448,14 +448,14 @@ def test_settings_of_a_file_of_parameters(tmp_path, as_json, data):
         ("num_trees = many", "the number of trees must be an integer; got 'many'"),
         ("num_trees = 0\nnum_leaves = 3", "n_trees must be an integer >= 1; got 0"),
         ("num_leaves = 4\ncategorical_feature = 0,3", "must be given by name"),
-        ("objective = custom", "trees with an objective of their own cannot be trained"),
-        ("{", "is no JSON object of parameters"),
+        ("objective = custom", "trees with a custom objective cannot be trained"),
+        ("{", "is not a JSON object of parameters"),
         ("", "is neither a model"),
         ('{"objective": "lambdarank", "tree_info": []}', "is a model dumped as JSON"),
-        ("num_leaves = 30\nnum_leaf = 3", "num_leaves and num_leaf are names of one parameter; give it once."),
-        ("num_leaves = 30\nnum_leaves = 3", "train.conf:2: 'num_leaves' is given twice."),
+        ("num_leaves = 30\nnum_leaf = 3", "num_leaves and num_leaf are aliases of one parameter; give only one."),
+        ("num_leaves = 30\nnum_leaves = 3", "train.conf:2: 'num_leaves' appears twice."),
         ("num_trees = 4.5\nnum_leaves = 3", "the number of trees must be an integer; got '4.5'"),
-        ('{"num_leaves": 5, "categorical_feature": {"a": 1}}', "'categorical_feature' must be a number, a text or a"),
+        ('{"num_leaves": 5, "categorical_feature": {"a": 1}}', "'categorical_feature' must be a number, a string or a"),
         ("tree\nversion=v4\nfeature_names=a b\n", "is cut off"),
         (b"\xff\xfe\x00", "cannot be read (is not text)"),
     ],
@@ -505,7 +505,7 @@ def test_every_fold_has_its_share_of_the_time(data, monkeypatch):
 
 def test_what_is_neither_a_word_nor_a_file(data, tmp_path):
     for given in ("xgboost", tmp_path / "absent", 3, "x" * 5000, "", tmp_path):
-        with pytest.raises(ParameterError, match="must be auto, none, lightgbm, or a file"):
+        with pytest.raises(ParameterError, match="must be auto, none, lightgbm, or an existing LightGBM file"):
             sr.select(data, rival=given, **QUICK)
 
 
@@ -540,4 +540,6 @@ def test_on_the_command_line(data, tmp_path, cli_here: Cli):
     assert "LightGBM (slow)" in page
     refused = cli_here("select", "train.txt", *args, "--rival", "nobody")
     assert refused.code == 2
-    assert "must be auto, none, lightgbm, or a file" in " ".join(refused.err.replace("│", " ").split())
+    assert "must be auto, none, lightgbm, or an existing LightGBM file" in " ".join(
+        refused.err.replace("│", " ").split()
+    )

@@ -16,7 +16,7 @@ UNUSABLE = [[1.0, np.nan], [1.0, np.inf], [1.0, -1.0], [1.0], [[1.0, 1.0]], 1.0,
 def test_what_is_no_weight_is_refused(given: object) -> None:
     assert usable_weights(given, 2) is None
     X, y, query_ptr = np.eye(4), np.array([1.0, 0.0, 1.0, 0.0]), np.array([0, 2, 4])
-    with pytest.raises(DataError, match="query_weight must hold 2 finite weights >= 0, one per query"):
+    with pytest.raises(DataError, match="query_weight must contain 2 finite weights >= 0, one per query"):
         PairwiseObjective(X, y, query_ptr, query_weight=given)  # type: ignore[arg-type]
 
 

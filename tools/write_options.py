@@ -94,7 +94,8 @@ def constructors() -> str:
         blocks.append(
             f"class {ranker}Parameters(BaseEstimator):\n"
             f'    """The constructor of {ranker}."""\n\n'
-            f"    def __init__(\n        self,\n        *,\n{arguments}    ) -> None:\n{stored}"
+            f"    def __init__(\n        self,\n        *,\n{arguments}    ) -> None:\n{stored}\n"
+            f'    __init__.__qualname__ = "{ranker}.__init__"  # the name in the error for an unknown argument\n'
         )
     text = "\n\n".join(blocks)
     return _module(

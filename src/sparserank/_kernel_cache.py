@@ -1,8 +1,8 @@
-"""How kernels are compiled, and their disk cache, which is of one state of the sources.
+"""Compilation of kernels, and their disk cache, which belongs to one state of the sources.
 
 Numba compares a cache file with the source of the kernel itself, but not with the sources of what the kernel inlines:
-after an upgrade an unchanged kernel would run with an old copy of what it calls. Therefore the name of each cache file
-holds a hash of all kernel files (`_*.py`) of this package: another state of any of them has other cache files, in
+after an upgrade, an unchanged kernel would run with an old copy of what it calls. The name of each cache file therefore
+contains a hash of all kernel files (`_*.py`) of this package. A change to any of them leads to other cache files, in
 whatever folder Numba keeps them, and also while a process with the old sources is still running.
 """
 
@@ -35,7 +35,7 @@ def kernel(function: Callable | None = None, **options: Any) -> Any:
 
 @cache
 def sources_hash(root: Path = Path(__file__).parent) -> str:
-    """Hash of all kernel files below `root`: their paths and what they hold."""
+    """Hash of all kernel files below `root`: their paths and contents."""
     digest = hashlib.sha256()
     for file in sorted(root.rglob("_[!_]*.py")):
         digest.update(f"{file.relative_to(root)}\0".encode() + file.read_bytes() + b"\0")
@@ -52,7 +52,7 @@ def _remove_outdated(folder: str) -> None:
 
 
 def is_compiled(kernel: Any) -> bool:
-    """Whether the disk cache holds the kernel; True where nothing is compiled at all."""
+    """True if the disk cache contains the kernel, or if nothing is compiled at all."""
     if not hasattr(kernel, "stats"):  # NUMBA_DISABLE_JIT
         return True
     return any(Path(kernel.stats.cache_path).glob(f"*.{kernel.py_func.__qualname__}-*.nbi"))

@@ -1,4 +1,4 @@
-"""Reading a whole file that somebody else names: never more of it than a limit, whatever the file is."""
+"""Read a whole file that somebody else names, but never more of it than a limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def read_bounded(path: str | os.PathLike, max_bytes: int) -> bytes:
 
     Raises
         OSError      the file cannot be read
-        ValueError   it holds more than max_bytes
+        ValueError   it is larger than max_bytes
     """
     parts, n_read = [], 0
     with open(path, "rb") as file:

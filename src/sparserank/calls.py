@@ -1,4 +1,4 @@
-"""Parts with their parameters as text: 'mcp(gamma=2.0)'."""
+"""Objects with their parameters as text: 'mcp(gamma=2.0)'."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def parse_call(text: str) -> tuple[str, dict[str, Any]]:
-    """'mcp(gamma=2.0)' -> ('mcp', {'gamma': 2.0}); values are Python literals (and inf)."""
+    """Parse 'mcp(gamma=2.0)' into ('mcp', {'gamma': 2.0}); values are Python literals (and inf)."""
     call = ast.parse(text.strip(), mode="eval").body
     if isinstance(call, ast.Name):
         return call.id, {}
@@ -15,7 +15,7 @@ def parse_call(text: str) -> tuple[str, dict[str, Any]]:
         raise ValueError(text)
     names = [k.arg or "**" for k in call.keywords]
     if len(set(names)) < len(names):
-        raise ValueError("a parameter is given twice")
+        raise ValueError("a parameter appears twice")
     return call.func.id, {name: _literal(k.value) for name, k in zip(names, call.keywords, strict=True)}
 
 

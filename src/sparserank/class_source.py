@@ -1,4 +1,4 @@
-"""The source of a class: what results depend on besides the values of its parameters."""
+"""The source of a class: results depend on it, besides the values of its parameters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 
 
 def source_of(cls: type) -> str:
-    """Empty where it cannot be found: the class was made in a console."""
+    """The source, or an empty text if it cannot be found, as for a class defined in a console."""
     try:
         return inspect.getsource(cls)
     except (OSError, TypeError):

@@ -1,4 +1,4 @@
-"""Errors and warnings that users meet; every message says where, what was expected, what was found, what to do."""
+"""Errors and warnings for users; every message states the place, what was expected, what was read and the remedy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class SparserankError(Exception):
-    """Base of every error that the command line turns into one sentence."""
+    """Base class of errors that the command line reports in one sentence."""
 
 
 class DataFormatError(SparserankError, ValueError):
@@ -15,7 +15,7 @@ class DataFormatError(SparserankError, ValueError):
 
 
 class TooManyFeaturesError(DataFormatError):
-    """A file with more features than expected; `width` is the number that would accept it."""
+    """A file with more features than expected; `width` is the number of features that would accept it."""
 
     def __init__(self, message: str, width: int) -> None:
         super().__init__(message)
@@ -23,16 +23,16 @@ class TooManyFeaturesError(DataFormatError):
 
 
 class DataError(SparserankError, ValueError):
-    """Data that were read but cannot be used for what was asked."""
+    """Data that were read but cannot be used for the requested task."""
 
 
 class TableError(DataFormatError, DataError):
-    """Columns of a table that cannot be used as they are; the message names all that is in the way.
+    """Columns of a table that cannot be used as they are; the message names all problems.
 
-    problems   the message without what to do
+    problems   the message without the remedy
     options    fields of `Reading` that would read the table; None: no options would
-    call       the call that would go through, "" where there is none
-    first      the place of the first value that cannot be used, where it is known
+    call       the call that would succeed, "" if there is none
+    first      the place of the first value that cannot be used, if it is known
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class TableError(DataFormatError, DataError):
 class ParameterError(DataError):
     """A parameter of a call, or an option of a command, outside its range.
 
-    parameter   its name in Python; message: what is said of it; owner: the ranker that it is a parameter of, or ""
+    parameter   its name in Python; message: the text about it; owner: the ranker that it is a parameter of, or ""
     """
 
     def __init__(self, parameter: str, message: str, *, owner: str = "") -> None:
@@ -70,8 +70,8 @@ class RunDirectoryError(SparserankError, ValueError):
 
 
 class ConvergenceWarning(UserWarning):
-    """A solver stopped before its tolerance; the message gives the figures."""
+    """A solver stopped before it reached its tolerance; the message gives the numbers."""
 
 
 class DataWarning(UserWarning):
-    """Data that were accepted but deserve a look."""
+    """Data that were accepted but should be checked."""

@@ -1,4 +1,4 @@
-"""Writing one file: whole or not at all, through links, with the mode that the old file had, never over an input."""
+"""Write one file: completely or not at all, through links, with the mode of the old file, never over an input."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _unfinished: set[str] = set()
 
 @contextmanager
 def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
-    """A file handle whose content appears under `path` only when the block ends well.
+    """A file handle whose content appears under `path` only if the block succeeds.
 
-    A link is followed; an existing file keeps its mode (and its owner, where that is allowed); a new one gets the
-    user's umask. Devices, pipes, sockets and open descriptors (/dev/stdout) are written to, not replaced: there, what
-    was written before an error stays written.
+    Links are followed. An existing file keeps its mode (and its owner, if that is allowed); a new file follows the
+    user's umask. Devices, pipes, sockets and open descriptors (/dev/stdout) are written to, not replaced: data written
+    to them before an error stay written.
 
     Raises
-        RunDirectoryError   the place cannot be written or the disk is full
+        RunDirectoryError   the path cannot be written or the disk is full
     """
     options: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     part = None
@@ -56,7 +56,7 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
         os.replace(part, target)
     except OSError as error:
         raise RunDirectoryError(
-            f"{path}: cannot be written ({error.strerror or error}); choose another place."
+            f"{path}: cannot be written ({error.strerror or error}); choose another path."
         ) from error
     finally:
         if part is not None:
@@ -64,7 +64,7 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
 
 
 def refuse_inputs(out: str | os.PathLike, inputs: Iterable[str | os.PathLike]) -> None:
-    """Refuse to write over a file that is read.
+    """Refuse to overwrite a file that is read.
 
     Raises
         RunDirectoryError   `out` is one of `inputs`, under this or another name
@@ -72,17 +72,17 @@ def refuse_inputs(out: str | os.PathLike, inputs: Iterable[str | os.PathLike]) -
     for source in inputs:
         with suppress(OSError):  # what cannot be looked at is not there to be overwritten
             if stat.S_ISREG(os.stat(out).st_mode) and os.path.samefile(out, source):
-                raise RunDirectoryError(f"{out}: is also read ({source}); choose another file to write.")
+                raise RunDirectoryError(f"{out}: is also an input ({source}); choose another output file.")
 
 
 def discard_unfinished() -> None:
-    """Remove what this process was writing when it has to end at once."""
+    """Remove the unfinished files of this process when it has to end at once."""
     for part in list(_unfinished):
         _discard(part)
 
 
 def discard_parts(folder: Path) -> None:
-    """Remove what an earlier, killed process was writing in `folder`; only under its lock."""
+    """Remove the unfinished files of an earlier, killed process from `folder`; call only with its lock."""
     for part in folder.glob(PART):
         part.unlink(missing_ok=True)
 
@@ -94,7 +94,7 @@ def _discard(part: str) -> None:
 
 
 def _open_descriptor(path: str | os.PathLike) -> int | None:
-    """The number of this process's open file that `path` names, through however many links; None for other paths."""
+    """The number of this process's open file that `path` names, through up to MAX_LINKS links; None for other paths."""
     name = os.path.abspath(path)
     for _ in range(MAX_LINKS):
         found = _DESCRIPTOR.fullmatch(name)

@@ -1,4 +1,4 @@
-"""Weights of queries and documents, as given: what an array of them must be, wherever one enters."""
+"""Check weights of queries and documents from the user, in every place that accepts them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 
 def usable_weights(given: Any, n: int) -> np.ndarray | None:
-    """`given` as (n,) float64, finite and >= 0; None when it is anything else:
-    the caller's sentence names what it is of."""
+    """`given` as (n,) float64, finite and >= 0, or None if it is anything else:
+    the caller's message names the parameter."""
     try:
         weights = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):

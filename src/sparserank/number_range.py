@@ -1,4 +1,4 @@
-"""Sizes that floating point can work with: beyond, squares and products are no numbers,
+"""Magnitudes that floating point can handle: beyond them, squares and products are not finite or vanish,
 and no certificate would be true."""
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ LARGEST_OFFSET = 1e9  # a value this many times a feature's deviations leaves se
 
 
 def kept_in_vain(features: Sequence[str]) -> str:
-    """What is said of features that are to be kept although they vary in no preferred pair."""
+    """The message about features that are to be kept although they vary in no preferred pair."""
     one = len(features) == 1
     return (
         f"{', '.join(map(brief, features))} {'is' if one else 'are'} to be kept, but {'has' if one else 'have'} the "
-        "same value in both documents of every preferred pair: the loss knows no weight for "
+        "same value in both documents of every preferred pair. The loss therefore determines no weight for "
         f"{'it' if one else 'them'}, and no model uses {'it' if one else 'them'}."
     )
 
@@ -30,14 +30,14 @@ def kept_in_vain(features: Sequence[str]) -> str:
 def refuse_extreme(
     deviations: np.ndarray, offsets: np.ndarray, names: Sequence[str] | None, scale: np.ndarray | None = None
 ) -> None:
-    """Refuse features whose scores, or squares, floating point cannot hold.
+    """Refuse features whose scores or squares floating point cannot represent.
 
     Parameters
-        deviations, offsets   (n_features,) largest |deviation| within a query (0: constant), largest |value| around
-                              which, both divided by scale
+        deviations, offsets   (n_features,) largest |deviation| within a query (0: constant), and largest |value| from
+                              which features deviate, both divided by scale
         scale                 (n_features,) of the features, so that messages quote the user's numbers; None: 1
     Raises
-        DataError             names the first such feature
+        DataError             the message names the first such feature
     """
     varies = deviations > 0
     extreme = varies & ~((deviations >= SMALLEST) & (deviations <= LARGEST))
@@ -52,10 +52,10 @@ def refuse_extreme(
     if extreme[j]:
         divided = "" if scale is None else f", {deviations[j]:.3g} after its scaling"
         raise DataError(
-            f"feature {name} varies within queries by {varies_by:.3g}{divided}; between {SMALLEST:g} and {LARGEST:g} "
-            "is usable. Multiply it by a constant, or use a scaling such as within-query-std."
+            f"feature {name} varies within queries by {varies_by:.3g}{divided}; the variation must be between "
+            f"{SMALLEST:g} and {LARGEST:g}. Multiply it by a constant, or use a scaling such as within-query-std."
         )
     raise DataError(
-        f"feature {name} varies within queries by {varies_by:.3g} around {offset:.3g}: too little of it is left in "
-        "floating point. Subtract a constant from it, or leave it out."
+        f"feature {name} varies within queries by {varies_by:.3g} around {offset:.3g}, so floating point keeps too "
+        "few digits of the variation. Subtract a constant from it, or leave it out."
     )

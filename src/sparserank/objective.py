@@ -1,4 +1,4 @@
-"""The mean loss over preferred pairs as a function of the coefficients: ordered sums over shards, nothing else."""
+"""The mean loss over preferred pairs as a function of the coefficients: ordered sums over shards."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class PairwiseObjective:
     Parameters
     ----------
     X : RankingDataset, or float array or CSR matrix of shape (n_docs, n_features)
-        Of a RankingDataset, relevance, queries, document weights and names are taken too. Otherwise rows must be
-        grouped by query, and arrays C-ordered.
+        A RankingDataset also gives relevance, queries, document weights and names. Otherwise, rows must be grouped by
+        query, and arrays C-ordered.
     relevance : ndarray of shape (n_docs,), optional
-        Finite.
+        Grades, finite.
     query_ptr : ndarray of shape (n_queries + 1,), optional
         Offsets of the queries, int64.
     loss : str or PairwiseLoss, default 'squared_hinge'
@@ -40,18 +40,18 @@ class PairwiseObjective:
         Finite >= 0, such as 0/1 for a fold or counts for a bootstrap sample; default 1.
     doc_weight : ndarray of shape (n_docs,), optional
         Finite >= 0, weight of every pair in which the document is the preferred one, such as 1 over its propensity;
-        default 1. With 0 a document is never the preferred one, but can still be the other.
+        default 1. A document of weight 0 is never the preferred one, but can still be the other one.
     pair_weights : {'pair', 'query'}, default 'pair'
         v_p = 1/P, or the same total for every query with pairs of positive weight.
     scale : ndarray of shape (n_features,), optional
-        What features are divided by, finite > 0; default 1.
+        Divisors of the features, finite > 0; default 1.
     knots : Knots or Straight, optional
-        Knots of the features, instead of a scale: the coefficients, n_features of this object, are then those of the
-        linear part and the bends of each feature, `width` of them for each.
+        Knots of the features, instead of a scale. Each feature then has `width` coefficients, for its linear part and
+        its changes of slope; `n_features` counts these coefficients.
     n_threads : int, optional
         Threads. Default: all cores. Results do not depend on it.
     feature_names : sequence of str, optional
-        For messages, default f1, f2, ...
+        Names in messages, default f1, f2, ...
     client : dask.distributed.Client, optional
         Workers that read the shards of a store.
 
@@ -59,17 +59,16 @@ class PairwiseObjective:
     ------
     DataError
         No preferred pair has positive weight, or the sum of weights leaves the range of numbers. On first use: a
-        feature whose deviations within queries lie outside 1e-100 to 1e100, or are lost beside its offset.
+        feature whose deviations within queries lie outside 1e-100 to 1e100, or are lost to rounding by its offset.
 
     Notes
     -----
     Pairs are weighted by `query_weight`, by the `doc_weight` of their preferred document and by the grade-pair weights
-    of the loss, then normalised. Coefficients belong to features divided by `scale`; X itself is never copied. Features
-    that are constant within every query have gradient exactly 0. Solvers see this object only, never X. `n_pairs`
-    counts the pairs whose query and preferred document have positive weight; `total_weight` is the reference of
-    sum-scaled strengths (C_sum, gamma_scale="sum"), the same number unless queries, documents or grade pairs are
-    weighted. Every result is a function of the arguments alone, to the last bit; one objective may serve several
-    threads.
+    of the loss, then normalised. Coefficients refer to features divided by `scale`; X itself is never copied. Features
+    that are constant within every query have gradient exactly 0. Solvers access this object only, never X. `n_pairs`
+    counts the pairs whose query and preferred document have positive weight. `total_weight` is the reference of
+    sum-scaled strengths (C_sum, gamma_scale="sum"); it equals `n_pairs` unless queries, documents or grade pairs are
+    weighted. Every result depends only on the arguments, to the last bit. Several threads may use one objective.
 
     Examples
     --------
@@ -151,7 +150,7 @@ class PairwiseObjective:
 
     def value_and_gradient(self, w: np.ndarray, query_weight: np.ndarray | None = None) -> tuple[float, np.ndarray]:
         """f(w) and its gradient (n_features,), in one pass over X;
-        with other weights (n_queries,) of the queries when given."""
+        with other query weights (n_queries,) if given."""
         if query_weight is not None:
             given = _weights("query_weight", query_weight, self.shards.n_queries, "query")
             return self._reweighted(given).value_and_gradient(w)
@@ -171,33 +170,34 @@ class PairwiseObjective:
         return objectives_of(weighting)[0]
 
     def evaluate(self, w: np.ndarray) -> Evaluation:
-        """f(w), its gradient, and what the dual needs, in one pass over X."""
+        """f(w), its gradient, and the sum for the dual, in one pass over X."""
         w = self._finite(w)
         (result,) = self.weighting.evaluate([self.k], w[None, :])
         if not np.isfinite(result.value):
             raise DataError(
-                f"the loss at w is {result.value}: X holds NaN or infinity, or w and X are too large for their squares."
+                f"the loss at w is {result.value}: X contains NaN or infinity, or w and X are so large "
+                "that their squares overflow."
             )
         return self.remember(w, result)
 
     def checked(self, w: Any) -> np.ndarray:
-        """w as a float64 array of its own."""
+        """w as a new float64 array."""
         try:
             own = np.array(w).astype(np.float64, casting="same_kind")
         except (TypeError, ValueError):
-            raise DataError(f"w must hold real numbers, one coefficient per feature ({self.n_features}).") from None
+            raise DataError(f"w must contain real numbers, one coefficient per feature ({self.n_features}).") from None
         if own.shape != (self.n_features,):
-            raise DataError(f"w must hold one coefficient per feature ({self.n_features}); got shape {own.shape}.")
+            raise DataError(f"w must contain one coefficient per feature ({self.n_features}); got shape {own.shape}.")
         return own
 
     def _finite(self, w: Any) -> np.ndarray:
         own = self.checked(w)
         if not np.isfinite(own).all():
-            raise DataError("w must be finite; it holds NaN or infinity.")
+            raise DataError("w must be finite; it contains NaN or infinity.")
         return own
 
     def remember(self, w: np.ndarray, result: Evaluation) -> Evaluation:
-        """Keep the evaluation at w, whoever made it."""
+        """Keep an evaluation at w, wherever it was computed."""
         self._last = w, result
         self.n_evaluations += 1
         return result
@@ -207,8 +207,8 @@ class PairwiseObjective:
         return last[1] if last is not None and np.array_equal(w, last[0]) else self.evaluate(w)
 
     def hessian(self, w: np.ndarray, columns: np.ndarray, n_docs: int | None = None) -> np.ndarray:
-        """Generalised Hessian at w on the given columns (k, k); of a sample of queries of about n_docs documents, if
-        given.
+        """Generalised Hessian (k, k) at w on the given columns. If n_docs is given, on a sample of queries with about
+        that many documents.
 
         The sample is spread evenly, the same every time, and scaled up by its share of the total pair weight.
         """
@@ -228,7 +228,7 @@ class PairwiseObjective:
         return np.where(self.varying, sum(parts[1:], start=parts[0]), 0.0)
 
     def along(self, w: np.ndarray, v: np.ndarray) -> Callable[[float], tuple[float, float, float]]:
-        """mu -> (f, df/dmu, d2f/dmu2) at w + mu v, each for one sweep of the scores; X is read once."""
+        """mu -> (f, df/dmu, d2f/dmu2) at w + mu v, each for one sweep of the scores; X is read only once."""
         w, v = self._finite(w), self._finite(v)
 
         def at(mu: float) -> tuple[float, float, float]:
@@ -239,9 +239,9 @@ class PairwiseObjective:
         return at
 
     def dual(self, w: np.ndarray, here: Evaluation) -> Dual:
-        """The loss's half of the dual at w, evaluated there: what certificates are made of.
+        """The loss's part of the dual at w, from which certificates are computed.
 
-        Costs nothing for losses whose dual follows from the evaluation, otherwise at most what `dual_sums` does.
+        Costs nothing for losses whose dual follows from the evaluation, otherwise at most as much as `dual_sums`.
         """
         with np.errstate(
             over="ignore", invalid="ignore"
@@ -250,10 +250,10 @@ class PairwiseObjective:
         return self.loss.dual(here.value, slope, lambda: here.square, lambda s: self._swept_dual(w, s))
 
     def dual_sums(self, w: np.ndarray, s: float) -> float:
-        """sum_p v_p phi*(s phi'_p) at w, phi* the conjugate of the loss, for 0 <= s <= 1 (any s >= 0 if phi* is finite
-        there).
+        """sum_p v_p phi*(s phi'_p) at w, where phi* is the conjugate of the loss, for 0 <= s <= 1 (any s >= 0 if phi*
+        is finite there).
 
-        At most one sweep of the scores, and no pass over X where w is the last point.
+        Takes at most one sweep of the scores, and no pass over X if w is the last point.
         """
         return self.dual(w, self._evaluated(w)).value(s)
 
@@ -281,27 +281,27 @@ class PairwiseObjective:
 
     @cached_property
     def curvature(self) -> np.ndarray:
-        """(n_features,) bound on the curvature of f along each coordinate, anywhere;
-        reached at 0 by the squared hinge."""
+        """(n_features,) bound on the curvature of f along each coordinate, at any w;
+        the squared hinge attains it at 0."""
         return self.loss.smoothness * self.pair_norms
 
     @property
     def varying(self) -> np.ndarray:
-        """(n_features,) bool: features that differ within some preferred pair; the others cannot be used."""
+        """(n_features,) bool: features that differ within some preferred pair; other features cannot be used."""
         return self.weighting.varying[self.k]
 
     @property
     def knots(self) -> Knots | Straight:
-        """Where the curves of the features may bend, or that features are columns."""
+        """Knots of the curves of the features, or STRAIGHT if features are columns."""
         return self.weighting.knots
 
     @property
     def width(self) -> int:
-        """Coefficients that each feature has."""
+        """Number of coefficients of each feature."""
         return self.knots.width(self.n_features)
 
     def curve_blocks(self) -> np.ndarray | None:
-        """(n_features, segments, width) what each coefficient adds to the rise of the curve in each segment; None
+        """(n_features, segments, width) contribution of each coefficient to the rise of the curve in each segment; None
         without curves."""
         return None if self.weighting.blocks is None else self.weighting.blocks[self.k]
 
@@ -316,7 +316,7 @@ class PairwiseObjective:
 
 
 def _checked_lists(X: Any, relevance: Any, query_ptr: Any) -> tuple[np.ndarray, np.ndarray]:
-    """relevance (n_docs,) and query_ptr (n_queries + 1,), which must describe the rows of X."""
+    """relevance (n_docs,) and query_ptr (n_queries + 1,), checked against the rows of X."""
     if hasattr(X, "dtype"):  # else rows of a kind of their own
         if X.dtype not in (np.float32, np.float64) or X.ndim != 2:
             raise DataError(f"X must be a float32 or float64 matrix; got {X.ndim} dimensions of {X.dtype}.")
@@ -325,11 +325,11 @@ def _checked_lists(X: Any, relevance: Any, query_ptr: Any) -> tuple[np.ndarray, 
         n_docs = X.n_docs
     relevance, query_ptr = np.asarray(relevance), np.asarray(query_ptr)
     if relevance.shape != (n_docs,) or relevance.dtype.kind not in "biuf":
-        raise DataError(f"relevance must hold one number per row of X ({n_docs}).")
+        raise DataError(f"relevance must contain one number per row of X ({n_docs}).")
     if not np.isfinite(relevance).all():
-        raise DataError("relevance must be finite; it holds NaN or infinity.")
+        raise DataError("relevance must be finite; it contains NaN or infinity.")
     if query_ptr.ndim != 1 or query_ptr.dtype.kind not in "iu" or len(query_ptr) == 0:
-        raise DataError("query_ptr must hold the offsets of the queries, whole numbers from 0 to the number of rows.")
+        raise DataError("query_ptr must contain the query offsets, whole numbers from 0 to the number of rows.")
     if query_ptr[0] != 0 or query_ptr[-1] != n_docs or (np.diff(query_ptr.astype(np.int64)) < 0).any():
         raise DataError(f"query_ptr must rise from 0 to the {n_docs} rows of X; got {brief(query_ptr.tolist())}.")
     return relevance, query_ptr.astype(np.int64, copy=False)
@@ -338,17 +338,17 @@ def _checked_lists(X: Any, relevance: Any, query_ptr: Any) -> tuple[np.ndarray, 
 def _weights(name: str, given: Any, n: int, what: str) -> np.ndarray:
     weights = usable_weights(given, n)
     if weights is None:
-        raise DataError(f"{name} must hold {n} finite weights >= 0, one per {what}.")
+        raise DataError(f"{name} must contain {n} finite weights >= 0, one per {what}.")
     return weights
 
 
 def _scales(given: Any, n: int) -> np.ndarray:
     scales = usable_weights(given, n)
     if scales is None or not scales.all():
-        raise DataError(f"scale must hold {n} finite numbers > 0, one per feature.")
+        raise DataError(f"scale must contain {n} finite numbers > 0, one per feature.")
     return scales[None, :]
 
 
 def objectives_of(weighting: Weighting) -> list[PairwiseObjective]:
-    """The functions of its K weightings, which share every read of X that they can."""
+    """The objectives of the K weightings, which share reads of X where they can."""
     return [PairwiseObjective._of(weighting, k) for k in range(len(weighting.query_scale))]

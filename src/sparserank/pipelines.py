@@ -1,5 +1,5 @@
-"""A fitted scikit-learn pipeline of a ranker behind imputers, scalers and selectors,
-as one model of the pipeline's own input."""
+"""Convert a fitted scikit-learn pipeline of imputers, scalers, selectors and a ranker
+to one model of the pipeline's input."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KNOWN = (
 
 @dataclass(frozen=True)
 class _Affine:
-    """x -> (x of source - center) / scale of each column that has come so far; fill (n_features_in,) of missing x."""
+    """x -> (x of source - center) / scale for each column so far; fill (n_features_in,) replaces a missing x."""
 
     source: np.ndarray
     center: np.ndarray
@@ -42,12 +42,12 @@ class _Affine:
 
 
 def model_of_pipeline(pipeline: Any) -> RankingModel:
-    """The model whose `predict` of the pipeline's input is the pipeline's, scaling folded in.
+    """The model whose `predict` equals that of the pipeline on the same input, with scaling folded in.
 
     Parameters
         pipeline   a fitted sklearn.pipeline.Pipeline: any of KNOWN (or 'passthrough'), then a ranker of this package
     Raises
-        DataError   a step that is no fixed factor and shift per feature, with the remedy; a pipeline that is not fitted
+        DataError   a step that is not a fixed factor and shift per feature; a pipeline that is not fitted
     """
     from sklearn.exceptions import NotFittedError
     from sklearn.pipeline import Pipeline
@@ -57,7 +57,7 @@ def model_of_pipeline(pipeline: Any) -> RankingModel:
     from sparserank.rankers.inputs import feature_names
 
     if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], LinearRanker):
-        hint = "; of a search give best_estimator_" if hasattr(pipeline, "best_estimator_") else ""
+        hint = "; for a search, pass best_estimator_" if hasattr(pipeline, "best_estimator_") else ""
         raise DataError(
             f"from_pipeline takes a fitted scikit-learn Pipeline whose last step is a ranker of sparserank{hint}."
         )
@@ -67,14 +67,14 @@ def model_of_pipeline(pipeline: Any) -> RankingModel:
         for step in [*(step for _, step in steps), ranker]:
             check_is_fitted(step)
     except NotFittedError as error:
-        raise DataError("the pipeline is not fitted; call its fit first.") from error
+        raise DataError("the pipeline is not fitted; call its fit method first.") from error
     first = steps[0][1] if steps else ranker
     d = int(first.n_features_in_)
     so_far = _Affine(np.arange(d), np.zeros(d), np.ones(d), np.full(d, np.nan))
     names = tuple(feature_names(first, d))
     if QID in names:
         raise DataError(
-            "the pipeline was fitted on a frame with a column 'qid', of which its steps make a feature; drop the "
+            "the pipeline was fitted on a frame with a column 'qid', which its steps treat as a feature. Drop the "
             "column and route the ids instead (sklearn.config_context(enable_metadata_routing=True), fit(X, y, "
             "qid=qid))."
         )
@@ -105,7 +105,7 @@ def _after(so_far: _Affine, name: str, step: Any) -> _Affine:
         statistics = np.asarray(step.statistics_, dtype=np.float64)
         if not (isinstance(step.missing_values, float) and np.isnan(step.missing_values)):
             raise DataError(
-                f"step {brief(name)}: SimpleImputer replaces {brief(step.missing_values)}; a model knows NaN alone as "
+                f"step {brief(name)}: SimpleImputer replaces {brief(step.missing_values)}; a model treats only NaN as "
                 "missing."
             )
         kept = np.arange(len(statistics)) if step.keep_empty_features else np.flatnonzero(~np.isnan(statistics))
@@ -113,18 +113,18 @@ def _after(so_far: _Affine, name: str, step: Any) -> _Affine:
         fill[so_far.source] = statistics
         return replace(so_far, fill=fill).take(kept)
     raise DataError(
-        f"step {brief(name)} ({kind.__name__}) cannot be folded into a model; it knows {KNOWN}, an imputer first of "
-        "them. Or train on features that are prepared so, or use the ranker's own scaling=, feature_transform= and "
-        "missing=."
+        f"step {brief(name)} ({kind.__name__}) cannot be folded into a model. Use {KNOWN}, with any imputer as the "
+        "first step; or train on features that are already prepared; or use scaling=, feature_transform= and "
+        "missing= of the ranker."
     )
 
 
 def _on_input(model: RankingModel, so_far: _Affine, names: Sequence[str]) -> RankingModel:
-    """The model of the last step, on what the first step takes."""
+    """The model of the last step, expressed on the input of the first step."""
     if not so_far.is_identity and (model.transform is not None or model.curves):
         raise DataError(
-            "the ranker takes logarithms or draws curves of features that the pipeline has scaled, which a model "
-            "cannot say; leave the scaler out (rankers scale by themselves)."
+            "the ranker applies logarithms or curves to features that the pipeline has scaled, which a model cannot "
+            "represent; leave the scaler out (rankers scale features themselves)."
         )
     d = len(names)
     source = so_far.source

@@ -1,4 +1,4 @@
-"""PyTerrier: our rankers as a step of its pipelines, with its query ids as they are."""
+"""PyTerrier: a ranker as a step of its pipelines, with PyTerrier's query ids."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class SparseLTR(pt.Estimator):
     """A ranker as a step of a PyTerrier pipeline: `features >> SparseLTR(SparseRankerCV())`.
 
     Conventions
-        Results are frames with `qid`, `docno` and `features`, one array of numbers per row and all of one length; qrels
-        are frames with `qid`, `docno` and `label`. Ids are any text. A document that was not judged has relevance 0.
+        Results are frames with `qid`, `docno` and `features`: one array of numbers per row, all of the same length.
+        Qrels are frames with `qid`, `docno` and `label`. Ids may be any text. Unjudged documents have relevance 0.
 
     Parameters
-        ranker          a ranker of this package, which `fit` fits where it is; or a RankingModel, or the path of its
-                        file: to rank only
-        feature_names   names of the values in `features`, in their order; the fitted ranker and its model keep them,
-                        and a model finds its features by them. None: they have numbers only
+        ranker          a ranker of this package, which `fit` fits in place; or, to rank only, a RankingModel or the
+                        path of its file
+        feature_names   names of the values in `features`, in their order; the fitted ranker and its model keep the
+                        names, and a model finds its features by name. None: features have only numbers
     Notes
-        pt.ltr.apply_learned_model(ranker, form="ltr") takes our rankers too; it needs validation results and knows no
-        names. Its default form, "regression", tells a ranker of no queries: all rows are ranked as one.
+        pt.ltr.apply_learned_model(ranker, form="ltr") also accepts these rankers; it needs validation results and
+        passes no names. Its default form, "regression", passes no queries: all rows are ranked as one query.
     Raises
         DataError       ranker is none of these
     """
@@ -55,19 +55,19 @@ class SparseLTR(pt.Estimator):
         if not isinstance(ranker, LinearRanker | RankingModel):
             raise DataError(
                 "SparseLTR: ranker must be a ranker of sparserank, a RankingModel or the path of a model file; got "
-                f"{brief(ranker)}. pt.ltr.apply_learned_model takes learners of other packages."
+                f"{brief(ranker)}. pt.ltr.apply_learned_model accepts learners of other packages."
             )
         self.ranker: Any = ranker
         self.feature_names = feature_names
 
     def fit(self, res_tr: Any, qrels_tr: Any, res_va: Any = None, qrels_va: Any = None) -> Self:
-        """Fit the ranker on the results of training topics; validation results, if any, are its eval_set, by which
-        SparseRankerCV chooses.
+        """Fit the ranker on the results of training topics; validation results, if any, become its eval_set, which
+        SparseRankerCV uses to choose.
 
         Raises
-            DataError   frames without their columns or rows, features not of one length, qrels that judge no result or
-                        one twice, one of res_va and qrels_va alone; a RankingModel, which is fitted already; what the
-                        ranker refuses
+            DataError   frames without the required columns or without rows; features of different lengths; qrels that
+                        judge no result, or one result twice; only one of res_va and qrels_va; a RankingModel, which is
+                        already fitted; input that the ranker refuses
         """
         if isinstance(self.ranker, RankingModel):
             raise DataError("SparseLTR: a RankingModel only ranks; to fit, wrap a ranker such as SparseRankerCV().")
@@ -85,11 +85,11 @@ class SparseLTR(pt.Estimator):
         return self
 
     def transform(self, res: Any) -> Any:
-        """A copy of the results with `score`, larger is better, and `rank`, from 0 within a query and in row order for
-        equal scores.
+        """A copy of the results with `score` (larger is better) and `rank` (from 0 within a query, in row order for
+        equal scores).
 
         Raises
-            DataError        another number of features than the ranker was fitted on, frames as in `fit`
+            DataError        the number of features differs from that of the fit; frames as in `fit`
             NotFittedError   the ranker has not been fitted
         """
         X = self._features(res, "the results")
@@ -98,7 +98,7 @@ class SparseLTR(pt.Estimator):
         return pt.model.add_ranks(res)
 
     def transform_inputs(self) -> list[list[str]]:
-        """The columns that `transform` needs: what PyTerrier checks and draws pipelines by."""
+        """The columns that `transform` needs; PyTerrier uses them to check and draw pipelines."""
         return [list(RESULTS)]
 
     def transform_outputs(self, inp_cols: list[str]) -> list[str]:
@@ -118,18 +118,18 @@ class SparseLTR(pt.Estimator):
         return np.asarray(self.ranker.predict(X, qid))
 
     def _require_count(self, X: Any, expected: int) -> None:
-        """Raise DataError for another number of features."""
+        """Raise DataError if the number of features is not the expected one."""
         if X.shape[1] != expected:
             raise DataError(
-                f"SparseLTR: features hold {X.shape[1]} values; {type(self.ranker).__name__} was fitted on {expected}. "
-                "Rank with the pipeline that it was fitted in."
+                f"SparseLTR: features have {X.shape[1]} values; {type(self.ranker).__name__} was fitted on {expected}. "
+                "Rank with the pipeline that was used for fitting."
             )
 
     def _examples(self, res: Any, qrels: Any, results: str, judgments: str) -> tuple[Any, np.ndarray]:
         """Features (n_docs, n_features) and relevance (n_docs,) of the results."""
         X = self._features(res, results)
         if len(res) == 0:
-            raise DataError(f"SparseLTR.fit: {results} holds no documents.")
+            raise DataError(f"SparseLTR.fit: {results} contains no documents.")
         _require_columns(qrels, QRELS, judgments)
         judged = qrels[list(QRELS)].drop_duplicates()
         twice = judged.duplicated(["qid", "docno"])
@@ -140,7 +140,7 @@ class SparseLTR(pt.Estimator):
         if relevance.isna().all():
             raise DataError(
                 f"SparseLTR.fit: {judgments} judges none of the {len(res)} documents of {results}, e.g. "
-                f"{_place(res, 0)}; ids of both must be of one type, text in PyTerrier."
+                f"{_place(res, 0)}; the ids in both frames must have the same type (PyTerrier uses text)."
             )
         return X, relevance.fillna(0).to_numpy()
 
@@ -148,7 +148,7 @@ class SparseLTR(pt.Estimator):
         """(n_docs, n_features) float64, a frame where features have names."""
         _require_columns(res, RESULTS, results)
         if res["qid"].isna().any():
-            raise DataError(f"SparseLTR: {results} must name the query of every row; one qid is missing.")
+            raise DataError(f"SparseLTR: {results} must have a query id in every row; one qid is missing.")
         if len(res) == 0:
             return np.zeros((0, 0))
         try:
@@ -158,13 +158,13 @@ class SparseLTR(pt.Estimator):
         if X.shape == (len(res),):  # a single feature
             X = X[:, None]
         if X.ndim != 2 or len(X) != len(res) or X.shape[1] == 0:
-            raise DataError(f"SparseLTR: features must be rows of numbers, all of one length; {_odd_row(res)}.")
+            raise DataError(f"SparseLTR: features must be rows of numbers, all of the same length; {_odd_row(res)}.")
         if self.feature_names is None:
             return X
         names = checked_names(self.feature_names, X.shape[1])
         if "qid" in names:
             raise DataError(
-                "SparseLTR: no feature can be called 'qid', the query's column; rename it in feature_names."
+                "SparseLTR: no feature can be called 'qid', the name of the query column; rename it in feature_names."
             )
         return pd.DataFrame(X, columns=list(names))
 
@@ -175,7 +175,7 @@ def _require_columns(frame: Any, columns: Sequence[str], role: str) -> None:
     missing = next((c for c in columns if c not in held), None)
     if missing is None:
         return
-    remedy = " Put what makes it before this step, such as (bm25 ** pl2)." if missing == "features" else ""
+    remedy = " Put a step that computes them before this one, such as (bm25 ** pl2)." if missing == "features" else ""
     raise DataError(
         f"SparseLTR: {role} must be a frame with the columns {', '.join(columns)}; it has no {missing}.{remedy}"
     )
@@ -192,7 +192,7 @@ def _odd_row(res: Any) -> str:
         first = shape if first is None else first
         if shape != first or len(shape) > 1 or shape == (0,):
             return f"{_place(res, row)} has shape {shape}, {_place(res, 0)} {first}"
-    raise AssertionError("every row is as the first")
+    raise AssertionError("every row has the shape of the first")
 
 
 def _place(frame: Any, row: int) -> str:

@@ -1,4 +1,4 @@
-"""The query-normalised logarithm: t = (log x - min) / (max - min), minimum and maximum those of the query."""
+"""The query-normalised logarithm: t = (log x - min) / (max - min), with the minimum and maximum of the query."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ ROWS_AT_ONCE = 1 << 14  # of whole queries, about
 
 
 def query_log(X: np.ndarray, query_ptr: np.ndarray, missing: np.ndarray | None = None) -> np.ndarray:
-    """Signed log1p of X, each column from 0 to 1 within each query; 0 where a query has one value, or one document.
+    """Signed log1p of X, each column scaled from 0 to 1 within each query; 0 if a query has one value or one document.
 
     Parameters
         X          (n_docs, n_features) finite, of some whole queries
         query_ptr  (n_queries + 1,) strictly increasing from 0 to n_docs
-        missing    (n_docs, n_features) bool, values that were filled in: these move neither minimum nor maximum, and
-                   become 0 or 1 where they are outside; None: none were
+        missing    (n_docs, n_features) bool, values that were filled in: they affect neither minimum nor maximum, and
+                   are clipped to 0 or 1 if they are outside; None: no values were filled in
     Returns
-        (n_docs, n_features) in [0, 1], of the dtype of X, computed in float64: logs far from 0 and close to each other
-        lose their digits in float32
+        (n_docs, n_features) in [0, 1], of the dtype of X, computed in float64, because logs far from 0 and close to
+        each other lose digits in float32
     """
     out = np.empty_like(X)
     for lo, hi, ptr in query_blocks(query_ptr):
@@ -36,7 +36,7 @@ def query_log(X: np.ndarray, query_ptr: np.ndarray, missing: np.ndarray | None =
 
 
 def query_log_of_rows(X: sp.csr_matrix, query_ptr: np.ndarray, which: np.ndarray) -> sp.csr_matrix:
-    """The same for some columns, which (n_features,) bool, of sparse rows without missing values; they stay sparse.
+    """The same for some columns, which (n_features,) bool, of sparse rows without missing values; the result is sparse.
 
     Raises
         DataError   a feature is below 0 in a query that also has documents without it, whose 0 would become more than 0
@@ -71,7 +71,7 @@ def signed_log(x: np.ndarray) -> np.ndarray:
 
 
 def query_blocks(query_ptr: np.ndarray, n_rows: int = ROWS_AT_ONCE) -> Iterator[tuple[int, int, np.ndarray]]:
-    """(first row, row behind the last, query_ptr from 0) of blocks of whole queries of about that many rows."""
+    """(first row, row after the last, query_ptr from 0) of blocks of whole queries of about n_rows rows."""
     ends = np.append(np.arange(n_rows, query_ptr[-1], n_rows), query_ptr[-1])
     cuts = np.unique(np.append(0, np.searchsorted(query_ptr, ends)))
     for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):

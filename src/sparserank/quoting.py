@@ -1,4 +1,4 @@
-"""Values of other people's, quoted in messages: never long, never able to fail."""
+"""Quote values from users in messages: never long, and without errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_BITS = 1000  # of an integer that is written out
 
 
 def brief(value: Any) -> str:
-    """repr(value), cut to LONGEST characters; of whatever size, depth and kind `value` is."""
+    """repr(value), cut to LONGEST characters, whatever the size, depth and type of `value`."""
     text = _SHORT.repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 

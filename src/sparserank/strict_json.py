@@ -1,4 +1,4 @@
-"""JSON that others may have edited: read strictly, and written so that it can be read again."""
+"""Strict reading of JSON that others may have edited, and conversion of values to JSON that can be read again."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_json(path: str | os.PathLike) -> Any:
-    """The content of a JSON file: finite numbers, no key twice in an object, at most MAX_DEPTH levels, text that is
-    UTF-8.
+    """The content of a JSON file: finite numbers, no repeated key in an object, at most MAX_DEPTH levels, UTF-8
+    text.
 
     Raises
         OSError      the file cannot be read
-        ValueError   it holds something else; the message says what, without the name of the file
+        ValueError   the content is anything else; the message describes it, without the name of the file
     """
     text = read_bounded(path, MAX_BYTES).decode("utf-8")
     try:
@@ -49,12 +49,14 @@ def check_text(text: str) -> None:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise ValueError(f"a text holds the lone surrogate {text[error.start]!a}, which is no character") from None
+        raise ValueError(
+            f"a text contains the lone surrogate {text[error.start]!a}, which is not a valid character"
+        ) from None
 
 
 def plain(value: Any, levels: int = MAX_DEPTH) -> Any:
-    """`value` in terms of JSON, such that `read_json` accepts it: numbers that are not finite become null, NumPy's
-    numbers and arrays plain ones, everything else text; so does what lies more than `levels` deep."""
+    """`value` as JSON that `read_json` accepts: numbers that are not finite become null, NumPy's numbers and arrays
+    become plain ones, and everything else becomes text, as does anything more than `levels` deep."""
     if value is None or isinstance(value, bool | np.bool_):
         return None if value is None else bool(value)
     if isinstance(value, numbers.Integral):
@@ -88,7 +90,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key, value in pairs:
         if key in out:
-            raise ValueError(f"the key {brief(key)} stands twice in an object")
+            raise ValueError(f"the key {brief(key)} appears twice in an object")
         out[key] = value
     return out
 
@@ -107,4 +109,4 @@ def _float(text: str) -> float:
 
 
 def _constant(text: str) -> float:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")

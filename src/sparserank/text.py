@@ -1,4 +1,4 @@
-"""Names of features, documents and files are other people's text: how it is shown."""
+"""Show names of features, documents and files, which are untrusted text."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # t
 
 
 def visible(text: object) -> str:
-    """The text on one line, with characters that would act instead of being seen written as escapes (\\x1b, \\n,
-    \\u202e)."""
+    """The text on one line; characters that act instead of being shown become escapes (\\x1b, \\n, \\u202e)."""
     shown = str(text)
     if shown.isprintable():
         return shown

@@ -1,5 +1,5 @@
-"""How a feature enters: as it is, its signed logarithm, that logarithm within its query, asinh(x / c), or a curve of
-one of these."""
+"""Transforms of a feature: none, signed logarithm, query-normalised logarithm, asinh(x / c), or a curve of one of
+these."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ OF_LISTS = frozenset({QUERY_LOG})  # a value depends on the other documents of i
 
 
 def parse_transform(name: Any) -> str:
-    """A name that `select` takes: 'auto', 'none', 'log', 'asinh', 'query-log', 'mixed', 'curves', 'curves(log)', ...
+    """Check a name for `select`: 'auto', 'none', 'log', 'asinh', 'query-log', 'mixed', 'curves', 'curves(log)', ...
 
     Raises
         DataError   there is no such name
     """
     known = (AUTO, *KINDS, MIXED, *CURVES)
     if not isinstance(name, str) or name not in known:
-        raise DataError(f"transforms are {', '.join(known)}; got {brief(name)}.")
+        raise DataError(f"a transform must be one of {', '.join(known)}; got {brief(name)}.")
     return name
 
 
 @dataclass(frozen=True, eq=False)
 class Transform:
     """x -> t(x) for each feature: 'none' x, 'log' sign(x) log(1 + |x|), 'asinh' asinh(x / constant), 'query-log' the
-    log, from 0 to 1 within each query. 0 stays 0 (query-log: or is refused), so sparse stays sparse.
+    log, scaled from 0 to 1 within each query. 0 stays 0 (query-log may refuse it), so sparse data stay sparse.
 
-    kinds (n_features,) of KINDS; constants (n_features,) > 0, 1 where nothing needs one
+    kinds (n_features,) of KINDS; constants (n_features,) > 0, 1 where none is needed
     """
 
     kinds: tuple[str, ...]
@@ -60,15 +60,16 @@ class Transform:
         return not OF_LISTS.isdisjoint(self.kinds)
 
     def take(self, columns: np.ndarray) -> Transform:
-        """That of some features."""
+        """The transform of some features."""
         return Transform(tuple(self.kinds[j] for j in columns), self.constants[columns])
 
     def __call__(self, X: Any, query_ptr: np.ndarray | None = None, missing: np.ndarray | None = None) -> Any:
-        """X (n_docs, n_features), dense or CSR, transformed; of the same dtype, X itself when nothing changes.
+        """Transform X (n_docs, n_features), dense or CSR; the dtype stays the same, and X itself if nothing changes.
 
         Parameters
-            query_ptr   of whole queries, which query-log needs
-            missing     (n_docs, n_features) bool of dense X: filled in, left out of a query's minimum and maximum
+            query_ptr   of whole queries; needed for query-log
+            missing     (n_docs, n_features) bool of dense X: values that were filled in, which do not count for a
+                        query's minimum and maximum
         """
         if self.is_identity:
             return X
@@ -87,7 +88,7 @@ class Transform:
         return out
 
     def _write(self, X: np.ndarray, out: np.ndarray, query_ptr: np.ndarray | None, missing: np.ndarray | None) -> None:
-        """X transformed, into an array of its shape."""
+        """Write X, transformed, into an array of its shape."""
         if self.is_identity:
             out[...] = X
             return
@@ -114,7 +115,7 @@ class Transform:
 
 
 def _blocks(n_rows: int) -> Iterator[tuple[int, int, np.ndarray]]:
-    """As `query_blocks`, where queries do not matter."""
+    """Like `query_blocks`, for transforms that do not depend on queries."""
     for lo in range(0, n_rows, ROWS_AT_ONCE):
         yield lo, min(lo + ROWS_AT_ONCE, n_rows), np.zeros(0)
 
@@ -136,7 +137,7 @@ def _values(x: np.ndarray, kind: str, constants: np.ndarray) -> np.ndarray:
 def in_transforms(
     X: Any, transforms: Sequence[Transform], query_ptr: np.ndarray | None = None, missing: np.ndarray | None = None
 ) -> Any:
-    """The columns of X under each of the transforms, side by side; query_ptr and missing as of Transform."""
+    """The columns of X under each of the transforms, side by side; query_ptr and missing as for Transform."""
     if len(transforms) == 1:
         return transforms[0](X, query_ptr, missing)
     if sp.issparse(X):

@@ -26,7 +26,7 @@ def _tiny_objective(knots: Knots | Straight = STRAIGHT) -> PairwiseObjective:
 
 
 def load_pass_kernels() -> None:
-    """The pass over X and the Hessian."""
+    """Load the kernels of the pass over X and of the Hessian."""
     objective, w = _tiny_objective(), np.zeros(2)
     key = objective.weighting.key
     objective.shards.call("value_and_gradient", w[None, :], key, [0])
@@ -34,7 +34,7 @@ def load_pass_kernels() -> None:
 
 
 def load_other_kernels() -> None:
-    """The pair norms, coordinate descent and the proximal operators."""
+    """Load the kernels of the pair norms, coordinate descent and the proximal operators."""
     _ = _tiny_objective().pair_norms
     penalty = L1(0.01)
     penalty.prox(np.ones(2), 1.0)
@@ -42,12 +42,12 @@ def load_other_kernels() -> None:
 
 
 def load_kernels() -> None:
-    """Solve a problem of six documents, so that no measured step pays for loading or compiling."""
+    """Solve a problem of six documents, so that no measured step includes loading or compiling."""
     solve(ProxNewton(), _tiny_objective(), L1(0.01), stop=Stop(max_iter=5), warn=False)
 
 
 def load_curve_kernels() -> None:
-    """The same of curves: compiled once here, not by every worker."""
+    """Load the kernels of curves, so that they are compiled once here and not by every worker."""
     knots = Knots(np.array([[0.0, 0.5, 2.0], [0.0, 1.0, 2.0]]), np.array([2, 2]), np.zeros(2))
     objective = _tiny_objective(knots)
     penalty = Nested(0.01, width=objective.width, kappa=(1.0, 1.0))
@@ -55,10 +55,10 @@ def load_curve_kernels() -> None:
 
 
 def start_compiling() -> subprocess.Popen | None:
-    """After an installation, compile half of the kernels in a second process, while this one reads (and compiles its
-    reader).
+    """After an installation, compile half of the kernels in a second process. Meanwhile this process reads the files,
+    and compiles its reader.
 
-    Numba compiles one function at a time per process; its disk cache hands the result over.
+    Numba compiles one function at a time per process; the disk cache passes the result on.
     """
     if is_compiled(descend):
         return None
@@ -71,7 +71,7 @@ def start_compiling() -> subprocess.Popen | None:
 
 
 def finish_compiling(process: subprocess.Popen | None) -> None:
-    """Compile the other half here, wait for the second process and load its half; if it failed, compile that too."""
+    """Compile the other half here, wait for the second process and load its half, or compile that too if it failed."""
     load_other_kernels()
     if process is not None:
         process.wait()
@@ -80,7 +80,7 @@ def finish_compiling(process: subprocess.Popen | None) -> None:
 
 @contextmanager
 def warming_up() -> Iterator[None]:
-    """Compiles, after an installation, while the caller reads its files inside."""
+    """After an installation, compile kernels while the caller reads its files inside the context."""
     process = start_compiling()
     try:
         yield

@@ -29,18 +29,18 @@ class Evaluation(NamedTuple):
 
 
 class Weighting:
-    """K ways to weigh the pairs of the same shards (folds, bootstraps, half-samples), with K scalings; the shards know
-    them under one key.
+    """K ways to weight the pairs of the same shards (folds, bootstraps, half-samples), with K scalings. The shards
+    store them under one key.
 
     Parameters
         query_weight  (K, n_queries) finite >= 0
-        scale         (K, n_features) > 0 that features are divided by, or None
-        knots         of shaped rows, whose coefficients are those of `curve_blocks`: a linear part and bends; or
-                      STRAIGHT
-        blocks        (K, n_features, m, width) what these coefficients mean, where it is not learned from these weights
+        scale         (K, n_features) > 0 divisors of the features, or None
+        knots         of shaped rows, whose coefficients are those of `curve_blocks` (a linear part and changes of
+                      slope), or STRAIGHT
+        blocks        (K, n_features, m, width) the `curve_blocks`, if they are not learned from these weights
         pair_weights, feature_names   as in PairwiseObjective
     Raises
-        DataError     as PairwiseObjective, for any of the K
+        DataError     as in PairwiseObjective, for any of the K
     """
 
     def __init__(
@@ -95,25 +95,25 @@ class Weighting:
         if total <= 0:
             raise DataError(
                 f"no preferred pair (n_samples={self.shards.n_docs}): within every query all documents have the same "
-                "relevance (or the query, or every preferred document, has weight 0, or the query is in another fold); "
-                "learning to rank needs at least one query with two different grades."
+                "relevance (or the query, or every preferred document, has weight 0, or the query is in another fold). "
+                "Learning to rank needs at least one query with two different grades."
             )
         if not SMALLEST < total < LARGEST:
             raise DataError(
                 f"query_weight{', doc_weight' if doc_weighted else ''}: the weights of all pairs sum to {total:.3g}, "
-                f"outside {SMALLEST:g} ... {LARGEST:g}; multiply the weights by a constant."
+                f"outside the range {SMALLEST:g} to {LARGEST:g}; multiply the weights by a constant."
             )
 
     def scale_of(self, k: int) -> np.ndarray | None:
-        """(1, n_features) the scale of weighting k, or None."""
+        """(1, n_features) scale of weighting k, or None."""
         return None if self._scale is None else self._scale[k : k + 1]
 
     def blocks_of(self, k: int) -> np.ndarray | None:
-        """(1, n_features, m, width) what the coefficients of curves mean under weighting k, or None."""
+        """(1, n_features, m, width) blocks of the curve coefficients under weighting k, or None."""
         return None if self.blocks is None else self.blocks[k : k + 1]
 
     def evaluate(self, ks: Sequence[int], W: np.ndarray) -> list[Evaluation]:
-        """Row i of W (m, n_features) under weighting ks[i], all in one read of X; each what it would get alone."""
+        """Evaluate row i of W (m, n_features) under weighting ks[i] in one read of X, with the same result as alone."""
         parts = self.shards.call("value_and_gradient", W, self.key, ks)
         values, squares, gradients = (sum(p[1:], start=p[0]) for p in zip(*parts, strict=True))  # in shard order
         out = []

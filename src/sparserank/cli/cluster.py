@@ -1,4 +1,4 @@
-"""A cluster that --scheduler names."""
+"""Connection to the cluster that --scheduler names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def client_of(scheduler: str | None) -> Any:
 
 
 def _quieten(package: str) -> None:
-    """Say nothing of what its loggers say, each of which may have a level of its own."""
+    """Silence every logger of a package, because each may have a separate level."""
     import logging
 
     for name in [package, *logging.root.manager.loggerDict]:

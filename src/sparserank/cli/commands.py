@@ -38,7 +38,9 @@ Train = Annotated[
 Out = Annotated[
     Path,
     typer.Option(
-        "--out", help="Directory for results; the same command goes on there after a kill.", show_default=False
+        "--out",
+        help="Directory for results. If the command is killed, run it again to resume from this directory.",
+        show_default=False,
     ),
 ]
 Valid = Annotated[
@@ -46,7 +48,7 @@ Valid = Annotated[
 ]
 Test = Annotated[
     list[Path] | None,
-    typer.Option("--test", help="Test file; may be repeated. Used for the comparison only.", show_default=False),
+    typer.Option("--test", help="Test file, used only for the comparison; may be repeated.", show_default=False),
 ]
 Penalties = Annotated[
     list[str] | None,
@@ -62,22 +64,29 @@ Scaling = Annotated[
     str,
     typer.Option(
         "--scaling",
-        help="What features are divided by: within-query-std (their standard deviation within queries), "
-        "none, min-max, standard, log-standard (signed log1p first), query-min-max; learned on "
-        "training queries.",
+        help="Scaling of the features, learned on training queries: within-query-std (by the standard "
+        "deviation within queries), none, min-max, standard, log-standard (signed log1p first) or "
+        "query-min-max.",
         rich_help_panel="Models",
     ),
 ]
-NAlphas = Annotated[int, typer.Option("--n-alphas", help="Points on each path.", rich_help_panel="Models")]
+NAlphas = Annotated[
+    int, typer.Option("--n-alphas", help="Number of regularisation strengths on each path.", rich_help_panel="Models")
+]
 AlphaMinRatio = Annotated[
     float,
-    typer.Option("--alpha-min-ratio", help="Last strength of a path relative to the first.", rich_help_panel="Models"),
+    typer.Option(
+        "--alpha-min-ratio",
+        help="Last regularisation strength of a path, as a fraction of the first.",
+        rich_help_panel="Models",
+    ),
 ]
 Tol = Annotated[
     float,
     typer.Option(
         "--tol",
-        help="KKT violation to reach, relative to alpha_max (of a selection, in its final paths; folds stop at 1e-4).",
+        help="KKT violation at which the solver stops, relative to alpha_max. In a selection, this "
+        "applies to the final paths; folds stop at 1e-4.",
         rich_help_panel="Models",
     ),
 ]
@@ -85,20 +94,21 @@ PairWeights = Annotated[
     str,
     typer.Option(
         "--pair-weights",
-        help="pair (every pair counts the same) or query (every query does).",
+        help="Weighting of the loss: pair (all pairs count equally) or query (all queries count equally).",
         rich_help_panel="Models",
     ),
 ]
-Loss = Annotated[str, typer.Option("--loss", help="squared_hinge or modified_huber.", rich_help_panel="Models")]
+Loss = Annotated[str, typer.Option("--loss", help="Loss: squared_hinge or modified_huber.", rich_help_panel="Models")]
 FeatureTransform = Annotated[
     list[str] | None,
     typer.Option(
         "--transform",
-        help="How features may enter, the best out of fold: none, log (signed log1p), asinh (of x over "
-        "its median size), query-log (the log, from 0 to 1 within each query), mixed (each as it is"
-        " or as its log), curves or curves(log) (piecewise linear curves, flat outside their knots;"
-        " their straight models are tried too), or auto: none, log, and curves of training data in "
-        "memory of at most 4 million values, else mixed; may be repeated. \\[default: auto]",
+        help="Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); "
+        "asinh (of x divided by the median of |x|); query-log (the log, scaled to 0..1 within each "
+        "query); mixed (each feature unchanged or as its log); curves or curves(log) (piecewise "
+        "linear, flat outside the knots; models without bends are tried too). auto tries none, log "
+        "and curves if the training data are in memory and have at most 4 million values, otherwise"
+        " mixed; may be repeated. \\[default: auto]",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -106,15 +116,17 @@ FeatureTransform = Annotated[
 NKnots = Annotated[
     int,
     typer.Option(
-        "--n-knots", help="Knots of each curve, at quantiles of the training values.", rich_help_panel="Models"
+        "--n-knots",
+        help="Number of knots of each curve, placed at quantiles of the training values.",
+        rich_help_panel="Models",
     ),
 ]
 Engine = Annotated[
     str | None,
     typer.Option(
         "--engine",
-        help="Engine that is to run the model: solr, elasticsearch, opensearch, vespa, lucene, ranklib, "
-        "onnx, python, sql. Only what it can run is tried.",
+        help="Engine that will run the model: solr, elasticsearch, opensearch, vespa, lucene, ranklib, "
+        "onnx, python, sql. Only models that it can run are tried.",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -133,7 +145,8 @@ Keep = Annotated[
     list[str] | None,
     typer.Option(
         "--keep",
-        help="Feature that every sparse model uses, whatever it costs (--budget counts it); may be repeated.",
+        help="Feature that every sparse model uses, regardless of its cost, which counts towards "
+        "--budget; may be repeated.",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -148,9 +161,9 @@ FeatureGroups = Annotated[
     Path | None,
     typer.Option(
         "--feature-groups",
-        help="File of lines feature,group,cost: features that are computed together. A group enters "
-        "whole and is paid for once; others are groups of their own, and a cost that is not given "
-        "is 1.",
+        help="File of lines feature,group,cost: features that are computed together. A group is selected"
+        " as a whole, and its cost is counted once. Every other feature is a group by itself; a "
+        "missing cost counts as 1.",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -159,8 +172,8 @@ Relaxed = Annotated[
     bool,
     typer.Option(
         "--relaxed/--no-relaxed",
-        help="Try the models of each size also relaxed: refitted without the sparsity penalty, half-way "
-        "(0.5) and fully (1).",
+        help="Also try relaxed models of each size. They are refitted without the sparsity penalty, "
+        "either half-way (0.5) or fully (1).",
         rich_help_panel="Models",
     ),
 ]
@@ -168,9 +181,9 @@ MetricRefits = Annotated[
     bool,
     typer.Option(
         "--metric-refits/--no-metric-refits",
-        help="Try models of a few sizes also refitted for the metric (ndcg, from 100 training queries "
-        "on): pairs weighted by what they change in it, and small steps that raise it on both "
-        "halves of the training queries.",
+        help="Also try models of a few sizes that are refitted for the metric (only ndcg, with at least "
+        "100 training queries). Each pair is weighted by its effect on the metric; small steps then"
+        " raise the metric on both halves of the training queries.",
         rich_help_panel="Models",
     ),
 ]
@@ -178,8 +191,9 @@ QueryWeight = Annotated[
     Path | None,
     typer.Option(
         "--query-weight",
-        help="File of lines 'query-id weight' (>= 0) for train and validation: weights of queries in the"
-        " loss. Queries of weight 0 are left out; metrics count the others alike.",
+        help="File of lines 'query-id weight', with the weights (>= 0) in the loss of the queries of "
+        "train and validation. Queries with weight 0 are left out. Metrics weight all other queries"
+        " equally.",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -188,13 +202,14 @@ DocWeight = Annotated[
     str | None,
     typer.Option(
         "--doc-weight",
-        help="File with one weight (>= 0) per line of the training files, or column of a table: of every"
-        " pair in which the document is the preferred one, e.g. 1 / propensity of its click.",
+        help="File with one weight (>= 0) per line of the training files, or column of a table. The "
+        "weight (for example 1 / the propensity of the click) applies to every pair in which the "
+        "document is the preferred one.",
         rich_help_panel="Models",
         show_default=False,
     ),
 ]
-Metric = Annotated[str, typer.Option("--metric", help="Metric of choice.", rich_help_panel="Choice")]
+Metric = Annotated[str, typer.Option("--metric", help="Metric for choosing models.", rich_help_panel="Choice")]
 ReportMetrics = Annotated[
     list[str] | None,
     typer.Option(
@@ -212,14 +227,16 @@ Convention = Annotated[
         rich_help_panel="Choice",
     ),
 ]
-Cv = Annotated[int, typer.Option("--folds", help="Folds of the cv protocol.", rich_help_panel="Choice")]
-RandomState = Annotated[int, typer.Option("--seed", help="Seed of the folds.", rich_help_panel="Choice")]
+Cv = Annotated[int, typer.Option("--folds", help="Number of folds of the cv protocol.", rich_help_panel="Choice")]
+RandomState = Annotated[
+    int, typer.Option("--seed", help="Seed with which the folds are drawn.", rich_help_panel="Choice")
+]
 Margin = Annotated[
     float,
     typer.Option(
         "--margin",
-        help="Take the smallest model whose estimated loss against the best of all models tried is at "
-        "most this share of it (0.01 is 1%); the bound on the loss is reported beside it.",
+        help="Take the smallest model whose estimated loss is at most this share of the metric of the "
+        "best model tried (0.01 is 1%). The bound on the loss is also reported.",
         rich_help_panel="Choice",
     ),
 ]
@@ -227,8 +244,8 @@ Guarantee = Annotated[
     float | None,
     typer.Option(
         "--guarantee",
-        help="Instead of --margin: take the smallest model that is shown, with --confidence, to lose at "
-        "most this share of the best.",
+        help="Used instead of --margin: take the smallest model that is shown, with --confidence, to "
+        "lose at most this share of the metric of the best model tried.",
         rich_help_panel="Choice",
         show_default=False,
     ),
@@ -236,19 +253,24 @@ Guarantee = Annotated[
 Confidence = Annotated[
     float,
     typer.Option(
-        "--confidence", help="Of every bound and interval: above 0.5, at most 0.99.", rich_help_panel="Choice"
+        "--confidence",
+        help="Confidence level of every bound and interval, above 0.5 and at most 0.99.",
+        rich_help_panel="Choice",
     ),
 ]
 K = Annotated[
     int | None,
     typer.Option(
-        "--k", help="Take the best model of at most K features.", rich_help_panel="Choice", show_default=False
+        "--k", help="Take the best model with at most K features.", rich_help_panel="Choice", show_default=False
     ),
 ]
 Budget = Annotated[
     float | None,
     typer.Option(
-        "--budget", help="Take the best model of at most this total cost.", rich_help_panel="Choice", show_default=False
+        "--budget",
+        help="Take the best model with at most this total cost.",
+        rich_help_panel="Choice",
+        show_default=False,
     ),
 ]
 Costs = Annotated[
@@ -264,7 +286,8 @@ Protocol = Annotated[
     str,
     typer.Option(
         "--protocol",
-        help="cv (out of fold over the queries of train and validation) or holdout (choice on validation alone).",
+        help="cv (out of fold on the queries of train and validation) or holdout (choice on the "
+        "validation queries only).",
         rich_help_panel="Choice",
     ),
 ]
@@ -272,8 +295,8 @@ HalfSamples = Annotated[
     int,
     typer.Option(
         "--half-samples",
-        help="Halves of the queries on which the choice of features is repeated, to say how stable it "
-        "is; even, 0: none.",
+        help="Number of half-samples of the queries on which the selection is repeated to measure its "
+        "stability. The number is even; 0 means none.",
         rich_help_panel="Choice",
     ),
 ]
@@ -281,9 +304,9 @@ Current = Annotated[
     str | None,
     typer.Option(
         "--current",
-        help="What ranks today: a model (file), or the feature that holds its score, which is then left "
-        "out of the features unless --keep names it. It moves nothing in the choice; the result "
-        "says what a change gains and loses, with an interval.",
+        help="The ranker in use: a model (file), or the feature that contains its score. That feature is"
+        " then left out unless --keep names it. The choice is not affected; the result reports "
+        "gains and losses of a change, with an interval.",
         rich_help_panel="Choice",
         show_default=False,
     ),
@@ -292,9 +315,9 @@ Rival = Annotated[
     str,
     typer.Option(
         "--rival",
-        help="Trees that are trained on the same folds and compared, and move nothing in the choice: "
-        "auto (LightGBM in two settings, where it is installed), none, lightgbm, or a file: a model"
-        " that LightGBM saved or a file of its parameters, whose settings are used.",
+        help="Trees that are trained and compared on the same folds, without affecting the choice: auto "
+        "(LightGBM in two settings, if it is installed), none, lightgbm, or the path of a saved "
+        "LightGBM model or of a parameter file. The settings in the file are used.",
         rich_help_panel="Choice",
     ),
 ]
@@ -302,7 +325,8 @@ RivalTime = Annotated[
     float,
     typer.Option(
         "--rival-time",
-        help="Seconds that each of the trees of --rival has for all folds; what is not finished by then is left out.",
+        help="Time limit, in seconds, for training each ensemble of --rival on all folds. Ensembles that"
+        " exceed the limit are left out.",
         rich_help_panel="Choice",
     ),
 ]
@@ -310,7 +334,7 @@ NFeatures = Annotated[
     int | None,
     typer.Option(
         "--n-features",
-        help="Number of features of text, when the files need not show the last one.",
+        help="Number of features in text files; needed only if the files may lack the last feature.",
         rich_help_panel="Reading files",
         show_default=False,
     ),
@@ -319,9 +343,9 @@ Missing = Annotated[
     str | None,
     typer.Option(
         "--missing",
-        help="What NULL, nan, inf and 1.797e308 become: error, zero, min or median (of the training "
-        "values; the model remembers), query-min, a number, or per feature: "
-        "'11,12=zero;bm25=min;*=median'. \\[default: error]",
+        help="Replacement for missing values (NULL, nan, inf and 1.797e308). error; zero; min or median "
+        "(of the training values, stored in the model); query-min; a number; or one per feature, "
+        "such as '11,12=zero;bm25=min;*=median'. \\[default: error]",
         rich_help_panel="Reading files",
         show_default=False,
     ),
@@ -329,11 +353,16 @@ Missing = Annotated[
 IndexBase = Annotated[
     int,
     typer.Option(
-        "--index-base", help="Number of the first feature in files of text, 0 or 1.", rich_help_panel="Reading files"
+        "--index-base", help="Number of the first feature in text files, 0 or 1.", rich_help_panel="Reading files"
     ),
 ]
 Unjudged = Annotated[
-    str, typer.Option("--unjudged", help="Rows with label -1: error, drop or zero.", rich_help_panel="Reading files")
+    str,
+    typer.Option(
+        "--unjudged",
+        help="Treatment of rows with label -1 (unjudged): error, drop or zero.",
+        rich_help_panel="Reading files",
+    ),
 ]
 FeatureNames = Annotated[
     Path | None,
@@ -348,7 +377,7 @@ Label = Annotated[
     str | None,
     typer.Option(
         "--label-column",
-        help="Column of a table with the labels. \\[default: label]",
+        help="Table column that contains the labels. \\[default: label]",
         rich_help_panel="Reading files",
         show_default=False,
     ),
@@ -357,7 +386,7 @@ Qid = Annotated[
     str | None,
     typer.Option(
         "--qid-column",
-        help="Column of a table with the query ids. \\[default: qid]",
+        help="Table column that contains the query ids. \\[default: qid]",
         rich_help_panel="Reading files",
         show_default=False,
     ),
@@ -366,7 +395,7 @@ Docid = Annotated[
     str | None,
     typer.Option(
         "--docid-column",
-        help="Column of a table with the document ids. \\[default: a text column docno, docid or doc_id]",
+        help="Table column that contains the document ids. \\[default: a text column docno, docid or doc_id]",
         rich_help_panel="Reading files",
         show_default=False,
     ),
@@ -375,9 +404,9 @@ FeatureColumns = Annotated[
     list[str] | None,
     typer.Option(
         "--feature-columns",
-        help="Columns of a table that are features: names with commas between them (in double quotes "
-        "where a name holds one), or a file with one per line; may be repeated. \\[default: every "
-        "other column]",
+        help="Table columns used as features: comma-separated names (in double quotes if a name contains"
+        " a comma), or a file with one name per line; may be repeated. \\[default: every other "
+        "column]",
         rich_help_panel="Reading files",
         show_default=False,
     ),
@@ -386,8 +415,8 @@ IgnoreColumns = Annotated[
     list[str] | None,
     typer.Option(
         "--ignore-columns",
-        help="Columns of a table that are left out: names with commas between them (in double quotes "
-        "where a name holds one); may be repeated. \\[default: none]",
+        help="Table columns to ignore: comma-separated names (in double quotes if a name contains a "
+        "comma); may be repeated. \\[default: none]",
         rich_help_panel="Reading files",
         show_default=False,
     ),
@@ -396,14 +425,16 @@ AllowOverlap = Annotated[
     bool,
     typer.Option(
         "--allow-overlap",
-        help="Accept a query id in two of train, validation and test.",
+        help="Accept query ids that occur in more than one of train, validation and test.",
         rich_help_panel="Reading files",
     ),
 ]
-Restart = Annotated[bool, typer.Option("--restart", help="Discard what --out already holds of other data or options.")]
+Restart = Annotated[bool, typer.Option("--restart", help="Discard earlier work in --out from other data or options.")]
 NThreads = Annotated[
     int | None,
-    typer.Option("--threads", help="Threads; results do not depend on it. \\[default: all cores]", show_default=False),
+    typer.Option(
+        "--threads", help="Number of threads; results do not depend on it. \\[default: all cores]", show_default=False
+    ),
 ]
 Client = Annotated[
     str | None,
@@ -417,10 +448,10 @@ ForModel = Annotated[
     str | None,
     typer.Option(
         "--for-model",
-        help="Choose features for this ranker: lightgbm, or a file: a model that LightGBM saved or a "
-        "file of its parameters, whose settings are used. The result is the shortest list of "
-        "features on which it ranks as well as on the best that was tried, among lists of ours, of "
-        "its own gain and of SHAP values; needs sparserank\\[trees].",
+        help="Choose features for this ranker: lightgbm, or the path of a saved LightGBM model or of a "
+        "parameter file, whose settings are used. The result is the shortest list of features on "
+        "which the ranker ranks as well as on the best list tried. Lists are made by our path, by "
+        "the gain of the trees and by SHAP values. This needs sparserank\\[trees].",
         rich_help_panel="Trees",
         show_default=False,
     ),
@@ -432,25 +463,30 @@ Sizes = Annotated[
     list[int] | None,
     typer.Option(
         "--size",
-        help="Numbers of features; may be repeated. \\[default: 1 to 20]",
+        help="Numbers of features to compare; may be repeated. \\[default: 1 to 20]",
         rich_help_panel="Trees",
         show_default=False,
     ),
 ]
 Repeats = Annotated[
-    int, typer.Option("--repeats", help="Times that all folds are drawn anew.", rich_help_panel="Choice")
+    int, typer.Option("--repeats", help="Number of times that all folds are drawn.", rich_help_panel="Choice")
 ]
 NSeeds = Annotated[
     int,
-    typer.Option("--seeds", help="Seeds of the trees on all features, whose mean is shown.", rich_help_panel="Trees"),
+    typer.Option(
+        "--seeds",
+        help="Number of seeds of the trees on all features; values are averages over the seeds.",
+        rich_help_panel="Trees",
+    ),
 ]
 Out2 = Annotated[Path, typer.Option("--out", help="Model file to write (JSON).", show_default=False)]
 Penalty = Annotated[
     str | None,
     typer.Option(
         "--penalty",
-        help="l1, l0.5, log, mcp, scad, elastic_net, ridge, best_k (splicing, size by size), or with "
-        "parameters: 'mcp(gamma=2.0)'. \\[default: l1, with --k mcp]",
+        help="Penalty: l1, l0.5, log, mcp, scad, elastic_net, ridge or best_k (splicing, one size after "
+        "another). Parameters are given in parentheses, as in 'mcp(gamma=2.0)'. \\[default: l1; mcp "
+        "if --k is set]",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -459,8 +495,8 @@ Alpha = Annotated[
     float | None,
     typer.Option(
         "--alpha",
-        help="Strength on the mean-loss scale, for scaled features. \\[default: --alpha-ratio times where"
-        " the path starts]",
+        help="Regularisation strength. Alpha times the penalty of the scaled features is added to the "
+        "mean loss. \\[default: --alpha-ratio times the first strength of the path]",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -468,14 +504,16 @@ Alpha = Annotated[
 AlphaRatio = Annotated[
     float,
     typer.Option(
-        "--alpha-ratio", help="Strength relative to where the penalty's path starts.", rich_help_panel="Models"
+        "--alpha-ratio",
+        help="Regularisation strength, as a multiple of the first strength of the penalty's path.",
+        rich_help_panel="Models",
     ),
 ]
 K2 = Annotated[
     int | None,
     typer.Option(
         "--k",
-        help="Take the densest point of the path with at most K features.",
+        help="Take the densest model of the path with at most K features.",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -484,20 +522,22 @@ FeatureTransform2 = Annotated[
     str,
     typer.Option(
         "--transform",
-        help="How features enter: none, log (signed log1p), asinh (of x over its median size), query-log"
-        " (the log, from 0 to 1 within each query), or curves, curves(log), ...: each feature, or "
-        "its log, straight or as a piecewise linear curve, flat outside its knots.",
+        help="Transform of the features. none; log (signed log1p); asinh (of x divided by its median "
+        "absolute value); query-log (the log, scaled to 0..1 within each query); or curves, "
+        "curves(log), ... (each feature, or its log, either linear or piecewise linear, flat "
+        "outside the knots).",
         rich_help_panel="Models",
     ),
 ]
 Files = Annotated[
-    list[Path], typer.Argument(help="Files of one kind, then the store (or file) to write.", show_default=False)
+    list[Path],
+    typer.Argument(help="Input files, all of one kind, followed by the store (or file) to write.", show_default=False),
 ]
 Dtype = Annotated[
     str | None,
     typer.Option(
         "--dtype",
-        help="What features are kept in: float32 or float64. \\[default: float32; that of a store that is read]",
+        help="Data type of the features: float32 or float64. \\[default: float32; for a store, its dtype]",
         rich_help_panel="Reading files",
         show_default=False,
     ),
@@ -506,7 +546,7 @@ Sparse = Annotated[
     bool | None,
     typer.Option(
         "--sparse/--dense",
-        help="Keep features of text sparse, or dense. \\[default: whichever is smaller]",
+        help="Store the features of text files as a sparse or as a dense matrix. \\[default: whichever is smaller]",
         rich_help_panel="Reading files",
         show_default=False,
     ),
@@ -516,7 +556,7 @@ DocWeight2 = Annotated[
     str | None,
     typer.Option(
         "--doc-weight",
-        help="Column of a table with the weights of documents.",
+        help="Table column with the document weights.",
         rich_help_panel="Reading files",
         show_default=False,
     ),
@@ -525,33 +565,31 @@ Like = Annotated[
     Path | None,
     typer.Option(
         "--like",
-        help="Store of the training data: its features in their order, and its values for missing ones.",
+        help="Store of the training data; its feature order and missing-value replacements are used.",
         show_default=False,
     ),
 ]
-Restart2 = Annotated[bool, typer.Option("--restart", help="Discard what OUT already holds.")]
+Restart2 = Annotated[bool, typer.Option("--restart", help="Discard the existing contents of OUT.")]
 Model = Annotated[Path, typer.Argument(help="Model file of select or fit.", show_default=False)]
 Data = Annotated[list[Path], typer.Argument(help="Files to score: LETOR text or tables.", show_default=False)]
 Out3 = Annotated[
-    Path | None, typer.Option("--out", help="File for the scores; default standard output.", show_default=False)
+    Path | None, typer.Option("--out", help="File for the scores; standard output by default.", show_default=False)
 ]
 Run = Annotated[
     Path | None,
-    typer.Option("--run", help="Write a TREC run (qid Q0 docno rank score tag) instead.", show_default=False),
+    typer.Option("--run", help="Write a TREC run (qid Q0 docno rank score tag) instead of scores.", show_default=False),
 ]
 Qrels = Annotated[
     Path | None,
-    typer.Option(
-        "--qrels", help="Write the judgments of the documents as TREC qrels (qid 0 docno rel) too.", show_default=False
-    ),
+    typer.Option("--qrels", help="Also write the judgments as TREC qrels (qid 0 docno rel).", show_default=False),
 ]
 Missing2 = Annotated[
     str | None,
     typer.Option(
         "--missing",
-        help="What NULL, nan, inf and 1.797e308 become: what training said, else error; model (the "
-        "training median that the model holds), zero, query-min, a number, or per feature: "
-        "'11,12=zero;bm25=3'. \\[default: what training said, else error]",
+        help="Replacement for NULL, nan, inf and 1.797e308: model (the training median stored in the "
+        "model), zero, query-min, a number, or one replacement per feature ('11,12=zero;bm25=3'). "
+        "\\[default: as in training, otherwise an error]",
         rich_help_panel="Reading files",
         show_default=False,
     ),
@@ -560,7 +598,14 @@ Data2 = Annotated[list[Path] | None, typer.Argument(help="LETOR files or tables 
 System = Annotated[
     list[Path], typer.Option("--system", help="Model, TREC run or score file; may be repeated.", show_default=False)
 ]
-Qrels2 = Annotated[Path | None, typer.Option("--qrels", help="TREC judgments instead, for runs.", show_default=False)]
+Qrels2 = Annotated[
+    Path | None,
+    typer.Option(
+        "--qrels",
+        help="TREC judgments, used instead of judged documents; every system must then be a TREC run.",
+        show_default=False,
+    ),
+]
 Metric2 = Annotated[
     list[str] | None,
     typer.Option("--metric", help="Metric; may be repeated. \\[default: ndcg@10, map]", show_default=False),
@@ -577,18 +622,19 @@ Convention2 = Annotated[
 Files2 = Annotated[
     list[Path], typer.Argument(help="Data files (read as one set), a store, or one model file.", show_default=False)
 ]
-Verify = Annotated[bool, typer.Option("--verify", help="Read a store whole and compare every checksum.")]
-Data3 = Annotated[list[Path], typer.Argument(help="Files with the query.", show_default=False)]
+Verify = Annotated[bool, typer.Option("--verify", help="Read the whole store and compare every checksum.")]
+Data3 = Annotated[list[Path], typer.Argument(help="Files that contain the query.", show_default=False)]
 Query = Annotated[str, typer.Option("--query", help="Id of the query.", show_default=False)]
 Pair = Annotated[
     list[str] | None,
     typer.Option(
         "--pair",
-        help="A document of it, by its id; given twice: why the first is above the second.",
+        help="Document id. Use the option twice to see why the first document is ranked above the "
+        "second; may be repeated.",
         show_default=False,
     ),
 ]
-Most = Annotated[int, typer.Option("--most", help="Documents that are shown, best first.")]
+Most = Annotated[int, typer.Option("--most", help="Number of documents to show, best first.")]
 
 
 def select(

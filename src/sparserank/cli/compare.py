@@ -1,4 +1,4 @@
-"""`sparserank compare`: our models beside tree ensembles, size by size."""
+"""`sparserank compare`: sparse models compared with tree ensembles, size by size."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.screen import announce_compiling, gap, progress_bar, say, show, show_all
 from sparserank.options import Choice
 
-HELP = """Compare our models of every size with LightGBM, on the same folds: trees on all features, and on k features \
-of their own choice or of ours.
+HELP = """Compare sparse models of every size with LightGBM on the same folds.
+
+The trees use all features, or k features chosen by LightGBM or by sparserank.
 
 [bold]Examples[/bold]
 

@@ -12,13 +12,12 @@ from sparserank.cli.reading import reading_of
 from sparserank.cli.screen import announce_compiling, counting, say
 from sparserank.options import Count
 
-HELP = """Write an on-disk store: every command takes it wherever it takes files, and reads features when they are used.
+HELP = """Write an on-disk store. Every command accepts a store in place of files, and reads features when needed.
 
-Reads LETOR text, gzip, Parquet, CSV, Arrow, folders of Parquet files, Solr and Elasticsearch feature logs (one JSON \
-object per line) and other
-stores, in bounded memory. Queries whose rows stand in several places are gathered. Killed and started again it goes \
-on. With an OUT
-that ends in .txt or .parquet it writes that file instead.
+The input is LETOR text, gzip, Parquet, CSV, Arrow, folders of Parquet files, Solr and Elasticsearch feature logs (one \
+JSON object per line) or other stores. It is read in bounded memory, and the rows of each query are brought together. \
+If the command is killed, run it again to resume. If OUT ends in .txt or .parquet, the command writes that \
+file instead.
 
 [bold]Examples[/bold]
 
@@ -42,7 +41,7 @@ def run(
     *, files: list[Path], shard_mb: int = 128, like: Path | None = None, restart: bool = False, **options: Any
 ) -> None:
     """Options are those of `Reading`."""
-    require(len(files) >= 2, "FILES", "name what to read and then what to write.")
+    require(len(files) >= 2, "FILES", "needs the files to read, then the store or file to write.")
     check("--shard-mb", SHARD_MB, shard_mb)
     reading = reading_of(options)
 
@@ -53,10 +52,12 @@ def run(
 
     *sources, out = files
     if reading.doc_weight is not None:
-        require(kind_of(sources[0]) in TABLES, "--doc-weight", f"names a column of a table; {sources[0]} is none.")
+        require(
+            kind_of(sources[0]) in TABLES, "--doc-weight", f"names a column of a table; {sources[0]} is not a table."
+        )
     announce_compiling(parse_lines)
     if is_file_name(out):
-        require(like is None, "--like", "is for stores.")
+        require(like is None, "--like", "applies only to stores.")
         with counting("documents") as progress:
             n = rewrite(sources, out, reading, progress=progress)
         give({"wrote": str(out), "n_docs": n}, [{"wrote": str(out), "n_docs": n}])

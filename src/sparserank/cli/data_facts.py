@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def facts_of(
     files: Sequence[Any], data: RankingDataset, *, features: bool = True, remedy: str = "--drop {}"
 ) -> tuple[dict[str, Any], list[list[str]]]:
-    """({fact: value}, rows of a table) of data whose missing values may be kept; features=False: of queries and labels
-    alone; remedy: as of `suspects`, which are told."""
+    """({fact: value}, rows of a table) of data whose missing values may be kept. With features=False, they are about
+    queries and labels only. remedy: as in `suspects`, whose sentences are shown as warnings."""
     import numpy as np
 
     from sparserank.data.matrices import with_zeros
@@ -83,7 +83,7 @@ def facts_of(
 
 
 def _missing(data: RankingDataset) -> np.ndarray:
-    """(n_features,) share of the documents in which a value is missing."""
+    """(n_features,) share of documents in which the value is missing."""
     import numpy as np
 
     from sparserank.data.matrices import missing_counts

@@ -1,4 +1,4 @@
-"""The commands, as `make options` writes them into `commands.py`: their arguments, their options, what runs them."""
+"""Declarations of the commands, from which `make options` writes `commands.py`: arguments, options, what runs them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MODEL = "Model file of select or fit."
 
 @dataclass(frozen=True)
 class Argument:
-    """What stands in a command without a flag; command: the type that it reads."""
+    """A positional argument of a command; command: the type that it reads."""
 
     name: str
     command: str
@@ -29,9 +29,9 @@ class Argument:
 
 @dataclass(frozen=True)
 class Command:
-    """One command: `run` of the module `cli.NAME` is called with what was given, by the names of options.
+    """One command: it calls `run` of the module `cli.NAME` with the values from the command line, by option name.
 
-    required   options that must be given
+    required   options that the user must set
     """
 
     name: str
@@ -41,7 +41,7 @@ class Command:
 
 
 def own(name: str, command: str, help: str, *, flag: str | None = None, shown: str = "", panel: str = "") -> Option:
-    """An option that the command line alone has."""
+    """An option that only the command line has."""
     return Option(name=name, kind=Given("", command), help=help, flag=flag, shown=shown, panel=panel)
 
 
@@ -49,12 +49,14 @@ def without(options: Sequence[Option], *names: str) -> tuple[Option, ...]:
     return tuple(o for o in options if o.name not in names)
 
 
-OUT = replace(of_jobs.OUT, help="Directory for results; the same command goes on there after a kill.")
+OUT = replace(
+    of_jobs.OUT, help="Directory for results. If the command is killed, run it again to resume from this directory."
+)
 OF_MODEL = replace(
     of_data.MISSING,
-    help="What NULL, nan, inf and 1.797e308 become: what training said, else error; model (the training median that "
-    "the model holds), zero, query-min, a number, or per feature: '11,12=zero;bm25=3'.",
-    shown="what training said, else error",
+    help="Replacement for NULL, nan, inf and 1.797e308: model (the training median stored in the model), zero, "
+    "query-min, a number, or one replacement per feature ('11,12=zero;bm25=3').",
+    shown="as in training, otherwise an error",
 )
 COLUMNS = of_data.COLUMNS
 WITH_MODELS = (OF_MODEL, of_data.INDEX_BASE, replace(of_data.UNJUDGED, default="zero"), *COLUMNS)
@@ -64,7 +66,7 @@ SELECT = Command(
     [
         OUT,
         own("valid", "list[Path] | None", "Validation file; may be repeated."),
-        own("test", "list[Path] | None", "Test file; may be repeated. Used for the comparison only."),
+        own("test", "list[Path] | None", "Test file, used only for the comparison; may be repeated."),
         *without(of_jobs.SELECT, "out", "sparse", "dtype"),
         replace(FOR_MODEL, default=None),
         *(o for o in TREES if o is not LEARNING_RATE),
@@ -96,18 +98,18 @@ FIT = Command(
 )
 CONVERT = Command(
     "convert",
-    [Argument("files", "list[Path]", "Files of one kind, then the store (or file) to write.")],
+    [Argument("files", "list[Path]", "Input files, all of one kind, followed by the store (or file) to write.")],
     [
         replace(
             of_data.DTYPE,
-            shown="float32; that of a store that is read",
+            shown="float32; for a store, its dtype",
         ),
         of_data.SPARSE,
         replace(own("shard_mb", "int", "Megabytes of features per shard."), kind=SHARD_MB, default=128),
         own(
             "doc_weight",
             "str | None",
-            "Column of a table with the weights of documents.",
+            "Table column with the document weights.",
             panel=of_data.PANEL,
         ),
         *of_data.ROWS,
@@ -115,9 +117,9 @@ CONVERT = Command(
         own(
             "like",
             "Path | None",
-            "Store of the training data: its features in their order, and its values for missing ones.",
+            "Store of the training data; its feature order and missing-value replacements are used.",
         ),
-        replace(of_jobs.RESTART, help="Discard what OUT already holds."),
+        replace(of_jobs.RESTART, help="Discard the existing contents of OUT."),
         of_data.N_THREADS,
     ],
 )
@@ -128,9 +130,9 @@ PREDICT = Command(
         Argument("data", "list[Path]", "Files to score: LETOR text or tables."),
     ],
     [
-        own("out", "Path | None", "File for the scores; default standard output."),
-        own("run", "Path | None", "Write a TREC run (qid Q0 docno rank score tag) instead."),
-        own("qrels", "Path | None", "Write the judgments of the documents as TREC qrels (qid 0 docno rel) too."),
+        own("out", "Path | None", "File for the scores; standard output by default."),
+        own("run", "Path | None", "Write a TREC run (qid Q0 docno rank score tag) instead of scores."),
+        own("qrels", "Path | None", "Also write the judgments as TREC qrels (qid 0 docno rel)."),
         *WITH_MODELS,
     ],
 )
@@ -139,7 +141,11 @@ EVALUATE = Command(
     [Argument("data", "list[Path] | None", "LETOR files or tables with judgments.")],
     [
         own("system", "list[Path]", "Model, TREC run or score file; may be repeated."),
-        own("qrels", "Path | None", "TREC judgments instead, for runs."),
+        own(
+            "qrels",
+            "Path | None",
+            "TREC judgments, used instead of judged documents; every system must then be a TREC run.",
+        ),
         own("metric", "list[str] | None", "Metric; may be repeated.", shown="ndcg@10, map"),
         replace(
             of_selection.CONVENTION,
@@ -162,16 +168,20 @@ INSPECT = Command(
     [
         *of_data.ROWS,
         *COLUMNS,
-        replace(own("verify", "bool", "Read a store whole and compare every checksum."), kind=Flag(), default=False),
+        replace(own("verify", "bool", "Read the whole store and compare every checksum."), kind=Flag(), default=False),
     ],
 )
 EXPLAIN = Command(
     "explain",
-    [Argument("model", "Path", MODEL), Argument("data", "list[Path]", "Files with the query.")],
+    [Argument("model", "Path", MODEL), Argument("data", "list[Path]", "Files that contain the query.")],
     [
         own("query", "str", "Id of the query."),
-        own("pair", "list[str] | None", "A document of it, by its id; given twice: why the first is above the second."),
-        replace(own("most", "int", "Documents that are shown, best first."), kind=MOST, default=10),
+        own(
+            "pair",
+            "list[str] | None",
+            "Document id. Use the option twice to see why the first document is ranked above the second.",
+        ),
+        replace(own("most", "int", "Number of documents to show, best first."), kind=MOST, default=10),
         *WITH_MODELS,
     ],
     required=["query"],

@@ -12,8 +12,8 @@ from sparserank.cli.given import check_threads
 
 LINES = 20  # that end the demo
 
-HELP = """Make a synthetic ranking problem with known true features, run 'select' on it, and say whether they were \
-found.
+HELP = """Make a synthetic ranking problem whose true features are known, run 'select' on it, and report whether it \
+found them.
 
 [bold]Example[/bold]
 
@@ -51,8 +51,9 @@ def demo(
         with atomic_write(names) as lines:
             lines.writelines(f"{n}\n" for n in data.feature_names or ())
         note(
-            f"{data.n_queries} queries, {data.n_docs} documents, {data.n_features} features. The grades were made from "
-            f"{len(problem.support)} of them; {len(problem.redundant)} are noisy copies of those, the others are noise."
+            f"{data.n_queries} queries, {data.n_docs} documents, {data.n_features} features. The labels were "
+            f"generated from {len(problem.support)} of the features; {len(problem.redundant)} are noisy copies of "
+            "these, and the others are noise."
         )
         with progress_bar("paths") as progress:
             result = sr.select(
@@ -69,10 +70,11 @@ def demo(
     assert data.feature_names is not None
     if found == true:
         names_of = ", ".join(data.feature_names[j] for j in sorted(true))
-        say(f"Found: exactly the {len(true)} features that made the grades ({names_of}).")
+        say(f"sparserank found exactly the {len(true)} features from which the labels were generated ({names_of}).")
         return
     missed = ", ".join(data.feature_names[j] for j in sorted(true - found)) or "none"
     extra = ", ".join(data.feature_names[j] for j in sorted(found - true)) or "none"
     raise SparserankError(
-        f"the features that made the grades were not found exactly: missed {missed}; kept besides {extra}."
+        f"the selected features are not exactly those from which the labels were generated: missed {missed}; also "
+        f"kept {extra}."
     )

@@ -17,12 +17,11 @@ from sparserank.reporting.percents import relative
 if TYPE_CHECKING:
     from sparserank.metrics import Metric
 
-HELP = """Evaluate one or several systems on judged documents: means, intervals, paired tests, Holm correction.
+HELP = """Evaluate one or several systems on judged documents, with intervals, paired tests and Holm correction.
 
-A system is a model file, a TREC run or a file with one score per line in file order, whatever it is called. The \
-first is the one that
-the others are tested against. With --qrels, TREC judgments take the place of judged documents: all of their queries \
-count, those that a run misses with 0.
+A system is a model file, a TREC run or a file with one score per line in file order; the file name does not \
+matter. All other systems are tested against the first. With --qrels, TREC judgments replace judged documents. All \
+judged queries count; a query that is missing from a run counts as 0.
 
 [bold]Examples[/bold]
 
@@ -55,21 +54,21 @@ def run(
     from sparserank.metrics import parse_convention, parse_metric
 
     reading = reading_of(options, n_features=n_features, missing=of_reading(missing))
-    require(bool(data) != (qrels is not None), "DATA", "judged documents or --qrels, one of them, is needed.")
+    require(bool(data) != (qrels is not None), "DATA", "needs either judged documents or --qrels.")
     rules = parsed("--convention", parse_convention, convention or ("default" if qrels is None else "trec"))
     metrics = [parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
     require(len(set(system)) == len(system), "--system", "names the same file twice.")
     kinds = {path: _kind_of(path) for path in system}
     if qrels is not None:
         other = next((path for path in system if kinds[path] != "run"), None)
-        require(other is None, "--system", f"must be TREC runs with --qrels; {other} is none.")
+        require(other is None, "--system", f"must be TREC runs with --qrels; {other} is not a run.")
         judgments, runs = read_qrels(qrels), {str(path): read_run(path) for path in system}
         for name, found in runs.items():
             absent = sorted({q for q, _ in judgments} - {q for q, _ in found})
             if absent:
                 note(
-                    f"note: {name} has nothing for {len(absent)} of the judged queries, e.g. {brief(absent[0])}; they "
-                    "count 0 (trec_eval -c)."
+                    f"note: {name} has no documents for {len(absent)} of the judged queries, e.g. {brief(absent[0])}; "
+                    "these queries count as 0 (as in trec_eval -c)."
                 )
         _show(compare(runs, judgments, metrics).rows(), judgments.documents(list(runs.values())), metrics)
         return
@@ -90,7 +89,7 @@ def run(
 
 
 def _kind_of(path: Path) -> str:
-    """'model', 'run' or 'scores', by the first line that holds something."""
+    """'model', 'run' or 'scores', by the first line that is not empty."""
     from sparserank.data.text_lines import text_lines
     from sparserank.data.trec import RUN
 
@@ -160,7 +159,7 @@ def _show(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]) -> None:
             ],
         )
         if len(rows) > len(shown):
-            say(f"{len(rows) - len(shown)} more rows: --verbose.")
+            say(f"{len(rows) - len(shown)} more rows are shown with --verbose.")
     for r in rows:
         if everything and r["metric"] == rows[0]["metric"] and "difference" in r:
             gain = signs[r["metric"]] * r["difference"]

@@ -21,18 +21,18 @@ app = typer.Typer(no_args_is_help=True, help="Run experiments on LETOR data sets
 
 RUN_HELP = """Run an experiment plan: data sets x folds x systems, each with its grid.
 
-A plan is a TOML file. Models are chosen on validation, tested on test queries, and compared. Finished pieces are \
-kept: the
-same command goes on after a kill, and a changed plan recomputes only what it changes.
+A plan is a TOML file. Models are chosen on validation queries, tested on test queries, and compared. Finished pieces \
+are kept. If the command is killed, run it again to resume. If you change the plan, only the affected pieces are \
+computed again.
 
 [bold]A plan[/bold]
 
   systems = \\["fenchel_rank", "greedy_rank_rls", "log"]
-  choose_by = \\["map", "ndcg@10"]   # each makes its own choice per fold
+  choose_by = \\["map", "ndcg@10"]   # one choice per metric and fold
   metrics = \\["map", "ndcg@5"]      # reported on the test queries
   watch = \\["mean_ndcg"]            # further metrics on validation
   convention = "letor4"
-  max_size = 15                     # the frontier's largest model
+  max_size = 15                     # largest model of the frontier
   folds = \\[1, 2, 3, 4, 5]
   seed = 0
 
@@ -40,10 +40,10 @@ same command goes on after a kill, and a changed plan recomputes only what it ch
   name = "MQ2008"
   path = "$SPARSERANK_DATA/mq2008"  # also: missing = "zero", scaling = "min-max"
 
-  \\[grids.fenchel_rank]             # instead of the system's own grid
+  \\[grids.fenchel_rank]             # replaces the default grid of the system
   radius = \\[1, 2, 4, 8]
 
-All keys but the data sets have defaults: 'sparserank experiment systems' lists systems and grids.
+All keys except the data sets have defaults; 'sparserank experiment systems' lists systems and grids.
 
 [bold]Examples[/bold]
 
@@ -52,13 +52,12 @@ All keys but the data sets have defaults: 'sparserank experiment systems' lists 
   sparserank experiment run plan.toml --out results --threads 4
 """
 
-PUBLISHED_HELP = """Reproduce the papers' tables and figures on the data sets that are there.
+PUBLISHED_HELP = """Reproduce the papers' tables and figures on the available data sets.
 
-Runs every system of Pahikkala 2010, Lai 2012, Lai 2013 and Laporte 2014 on the LETOR data sets found below DATA \
-(folders named
-MQ2008, OHSUMED, HP2004, ... in any case; QueryLevelNorm inside them), and prints how many of their values \
-come out (--verbose: their tables with ours beside); published.csv and published.html, with pictures, hold all. A data \
-set that is absent is named and skipped.
+The command runs every system of Pahikkala 2010, Lai 2012, Lai 2013 and Laporte 2014 on the LETOR data sets in DATA \
+(folders named MQ2008, OHSUMED, HP2004, ... in any case; QueryLevelNorm inside them). It prints the number of \
+published values that are reproduced. With --verbose, it also prints the published tables and ours. published.csv and \
+published.html (with pictures) contain all results. Missing data sets are reported and skipped.
 
 [bold]Examples[/bold]
 
@@ -84,12 +83,12 @@ def run(
 @app.command("published", help=PUBLISHED_HELP)
 @answering
 def published(
-    data: Annotated[Path, typer.Argument(help="Folder that holds the LETOR data sets.", show_default=False)],
+    data: Annotated[Path, typer.Argument(help="Folder with the LETOR data sets.", show_default=False)],
     out: Out,
     system: Systems = None,
     markdown: Annotated[
         Path | None,
-        typer.Option("--markdown", help="Also write a Markdown document; pictures go to a folder beside it."),
+        typer.Option("--markdown", help="Also write a Markdown document; pictures go to a folder next to it."),
     ] = None,
     preface: Annotated[
         Path | None, typer.Option("--preface", help="Markdown file to put before the tables of --markdown.")
@@ -115,10 +114,10 @@ def published(
     except (OSError, ValueError) as error:
         raise DataError(f"{preface}: cannot be read ({error}).") from error
     if not data.is_dir():
-        raise DataError(f"{data}: no such folder; expected one that holds MQ2008, OHSUMED, ... in LETOR layout.")
+        raise DataError(f"{data}: no such folder; expected one that contains MQ2008, OHSUMED, ... in LETOR layout.")
     found, absent = find_published(data)
     if not found:
-        raise DataError(f"{data}: none of {', '.join(PUBLISHED_DATASETS)} found below it.")
+        raise DataError(f"{data}: contains none of {', '.join(PUBLISHED_DATASETS)}.")
     chosen = ExperimentPlan(
         tuple(DatasetPlan(n, str(p)) for n, p in found.items()), systems=tuple(system or SYSTEMS), name="published"
     )
@@ -147,6 +146,6 @@ def systems() -> None:
 
 
 def _values(values: Sequence[Any]) -> str:
-    """A grid for people: all of a short one, the ends of a long one."""
+    """The values of a grid for people: all values of a short one, the ends of a long one."""
     texts = [v if isinstance(v, str) else f"{v:.4g}" for v in values]
     return " ".join(texts) if len(texts) <= 5 else f"{texts[0]} {texts[1]} ... {texts[-1]} ({len(texts)})"

@@ -1,4 +1,4 @@
-"""What `sparserank experiment` and `sparserank letor` share: options, the run itself, its tables and files."""
+"""Code shared by `sparserank experiment` and `sparserank letor`: options, the run, its tables and files."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from sparserank.reporting.document import Section, Table
 
 Out = Annotated[
-    Path, typer.Option("--out", help="Directory for results; an earlier run in it is continued.", show_default=False)
+    Path, typer.Option("--out", help="Directory for results; an earlier run there is resumed.", show_default=False)
 ]
 Systems = Annotated[
     list[str] | None,
     typer.Option(
         "--system",
-        help="System, by its name in 'sparserank experiment systems'; may be repeated. \\[default: the 19 that are "
-        "compared]",
+        help="Name of a system in 'sparserank experiment systems'; may be repeated. \\[default: the 19 systems of the "
+        "comparison]",
         show_default=False,
     ),
 ]
@@ -55,10 +55,10 @@ def execute(
     markdown: Path | None = None,
     preface: str = "",
 ) -> None:
-    """Run what is missing, print the tables, write them as CSV and as one page.
+    """Run the missing pieces, print the tables, and write them as CSV and as one page.
 
-    more     sections and rows of files besides those of every experiment
-    screen   what is printed without --verbose; default: the summary
+    more     sections and rows of files in addition to those of every experiment
+    screen   lines printed without --verbose; default: the summary
     """
     import time
 
@@ -88,7 +88,7 @@ def execute(
     say(f"{len(experiment.tasks)} pieces, {ran:.0f} s of computing in this run; wrote " + ", ".join(map(str, written)))
     if experiment.failed:
         raise DataError(
-            f"{len(experiment.failed)} of {len(experiment.tasks)} pieces failed; the tables hold the others."
+            f"{len(experiment.failed)} of {len(experiment.tasks)} pieces failed; the tables contain the others."
         )
 
 
@@ -105,7 +105,7 @@ def _note_failures(experiment: Experiment) -> None:
     for why, pieces in reasons.items():
         note(f"failed: {pieces[0]}{f' and {len(pieces) - 1} more' if len(pieces) > 1 else ''}: {why}")
     if len(experiment.failed) == len(experiment.tasks):
-        raise DataError(f"no piece succeeded; the first: {next(iter(experiment.failed.values()))}")
+        raise DataError(f"no piece succeeded; the first error: {next(iter(experiment.failed.values()))}")
     for dataset, folds in experiment.partial.items():
         note(f"{dataset}: {len(folds)} of 5 folds ({', '.join(map(str, folds))})")
 
@@ -120,7 +120,7 @@ def _present(
     markdown: Path | None,
     preface: str,
 ) -> list[Path]:
-    """Tables on the screen and in files; returns the files."""
+    """Show the tables on the screen and write them to files; return the files."""
     import importlib.util
 
     from sparserank.papers.protocol.frontier_tables import frontier_rows, frontier_sections
@@ -144,7 +144,7 @@ def _present(
                     say(t.note)
                     say("")
     if not pictures:
-        note("pictures were left out; install them with: pip install 'sparserank[report]'")
+        note("pictures were left out; for pictures, run: pip install 'sparserank[report]'")
     title = "Published tables and ours" if more else f"Experiment {plan.name}"
     intro = (
         f"{len(results.datasets)} data sets ({', '.join(results.datasets)}), {len(plan.systems)} systems, "

@@ -1,4 +1,4 @@
-"""`sparserank explain`: why documents of a query stand where they stand."""
+"""`sparserank explain`: why the documents of a query rank where they do."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from sparserank.reporting.document import figure
 
 MOST = Count()
 
-HELP = """Say why documents of a query stand where they stand: what each feature adds, and why one document is above \
-another.
+HELP = """Explain the ranking of a query: the contribution of each feature, and why one document is above another.
 
-A score is a sum over features, so this is exact: contributions are what a feature adds above its mean over the query.
+A score is a sum over features, so the explanation is exact. The contribution of a feature is \
+the amount that it adds to the score, minus the mean of this amount over the query.
 
 [bold]Examples[/bold]
 
@@ -75,7 +75,7 @@ def run(
     give({"query": found.query, "documents": documents, "pair": compared}, each if compared is None else compared)
     if compared is None:
         table(
-            f"Query {found.query}: {len(found.documents)} documents, and what moves each most from their mean",
+            f"Query {found.query}: {len(found.documents)} documents; largest contributions, relative to their mean",
             ["document", "label", "score", "features"],
             [
                 [
@@ -90,7 +90,7 @@ def run(
         return
     assert pair is not None
     table(
-        f"Query {found.query}: {pair[0]} beside {pair[1]}",
+        f"Query {found.query}: {pair[0]} compared with {pair[1]}",
         ["feature", pair[0], pair[1], "adds"],
         [
             [r["feature"], f"{r['above']:.6g}", f"{r['below']:.6g}", figure(r["difference"], signed=True)]
@@ -99,7 +99,7 @@ def run(
     )
     total = sum(r["difference"] for r in compared)
     say(
-        f"together {figure(total, signed=True)}: {pair[0] if total > 0 else pair[1]} is above."
+        f"total {figure(total, signed=True)}: {pair[0] if total > 0 else pair[1]} is above."
         if total
-        else "together 0: a tie."
+        else "total 0: a tie."
     )

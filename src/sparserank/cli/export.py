@@ -1,4 +1,4 @@
-"""`sparserank export`: a model in the words of a search engine, a database or a runtime."""
+"""`sparserank export`: a model in the format of a search engine, a database or a runtime."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ HELP = """Write a model for a search engine, a database or a runtime.
 
 [bold]Formats[/bold]
 
-solr, elasticsearch, opensearch: a linear model, logarithms and curves as derived features. ranklib: weights of \
-features as they are. vespa, lucene, sql: an expression.
-onnx: a graph with an input for each selected feature. python: a module without dependencies.
+solr, elasticsearch, opensearch: a linear model, with logarithms and curves as derived features. ranklib: weights of \
+raw features. vespa, lucene, sql: an expression. onnx: a graph with one input per selected feature. python: a \
+module without dependencies.
 
 [bold]Examples[/bold]
 
@@ -39,7 +39,7 @@ onnx: a graph with an input for each selected feature. python: a module without 
 
   sparserank export run --to onnx --out model.onnx
 
-A file of features is a JSON object that says what each of our features is in the engine, e.g.
+A feature file is a JSON object that defines each feature of the model in the engine, e.g.
 {"bm25_title": {"class": "org.apache.solr.ltr.feature.SolrFeature", "params": {"q": "{!field f=title}${text}"}}} for \
 Solr,
 {"bm25_title": "bm25(title)"} for Vespa.
@@ -49,9 +49,7 @@ Solr,
 def export(
     model: Annotated[
         Path,
-        typer.Argument(
-            help="Model file, as select and fit write it, or the directory of a selection.", show_default=False
-        ),
+        typer.Argument(help="Model file of select or fit, or the directory of a selection.", show_default=False),
     ],
     to: Annotated[
         str,
@@ -65,8 +63,9 @@ def export(
         Path | None,
         typer.Option(
             "--out",
-            help="Folder, new or empty, or for a format of one file that file (model.onnx, score.sql, ...); no file is "
-            "replaced. \\[default: the screen, for one text]",
+            help="New or empty folder. For a format with a single file, the path of that file (model.onnx, score.sql, "
+            "...). Existing files are never replaced. \\[default: standard output, if the export is a single "
+            "text]",
             show_default=False,
         ),
     ] = None,
@@ -75,16 +74,18 @@ def export(
         typer.Option(
             "--k",
             min=1,
-            help="Of a selection: its model of K features; without one, the best of fewer.",
+            help="For a selection: export its model with K features, or the best smaller model if it has none.",
             show_default=False,
         ),
     ] = None,
     name: Annotated[
-        str, typer.Option("--name", help="Of the model in the engine, and of its feature store or set.")
+        str, typer.Option("--name", help="Name of the model in the engine, and of its feature store or set.")
     ] = "sparserank",
     features: Annotated[
         Path | None,
-        typer.Option("--features", help="JSON file: what each of our features is in the engine.", show_default=False),
+        typer.Option(
+            "--features", help="JSON file that defines each feature of the model in the engine.", show_default=False
+        ),
     ] = None,
     normalizers: Annotated[
         bool,
@@ -97,26 +98,31 @@ def export(
         str,
         typer.Option(
             "--offset",
-            help="Added to every score, where negative ones are refused or clamped to 0: a number, or auto, which "
-            "keeps every training document above 0. No ranking changes.",
+            help="Constant added to every score, for engines that refuse negative scores or clamp them to 0. It is a "
+            "number, or auto, which raises the scores of all training documents above 0. Rankings do not change.",
         ),
     ] = "0",
     sigmoid: Annotated[
         bool,
-        typer.Option("--sigmoid", help="Scores through 1 / (1 + e^-x): positive, but equal where they are far from 0."),
+        typer.Option(
+            "--sigmoid",
+            help="Pass scores through 1 / (1 + e^-x). The results are positive, but scores far from 0 become equal.",
+        ),
     ] = False,
     filled: Annotated[
         bool,
         typer.Option(
-            "--filled", help="The engine's features give the model's values where a document has none, instead of 0."
+            "--filled",
+            help="Use this if the features of the engine return the model's replacements for missing values instead "
+            "of 0.",
         ),
     ] = False,
     missing: Annotated[
         str | None,
         typer.Option(
             "--missing",
-            help="model: the training median that the model holds in the place of a missing value. \\[default: what "
-            "training said, else no score]",
+            help="model: replace missing values by the training medians stored in the model. \\[default: as in "
+            "training, otherwise no score]",
             show_default=False,
         ),
     ] = None,
@@ -124,14 +130,13 @@ def export(
         bool,
         typer.Option(
             "--wide",
-            help="onnx: one input X of all features of the training data, instead of one for each selected feature.",
+            help="onnx: a single input X with all features of the training data, instead of one input per selected "
+            "feature.",
         ),
     ] = False,
     qid: Annotated[
         str,
-        typer.Option(
-            "--qid", help="sql: the column of the query, where the model normalises features within each query."
-        ),
+        typer.Option("--qid", help="sql: the query column, if the model normalises features within each query."),
     ] = "qid",
 ) -> None:
     from sparserank.export import ENGINES, offset_of
@@ -158,7 +163,7 @@ def export(
     if out is None:
         texts = [content for content in files.values() if isinstance(content, str)]
         several = answer.format != TEXT and len(texts) == len(files)
-        require(several or len(texts) == len(files) == 1, "--out", f"is needed: {to} has {' and '.join(files)}.")
+        require(several or len(texts) == len(files) == 1, "--out", f"is required: {to} has {' and '.join(files)}.")
         if answer.format != TEXT:
             give({"files": files}, [{"file": name, "content": text} for name, text in files.items()], exact=True)
             return
@@ -172,7 +177,7 @@ def export(
 
 
 def _offset(text: str) -> float | str:
-    """A number, or the word itself."""
+    """A number, or the word auto."""
     if text == "auto":
         return text
     try:
@@ -185,29 +190,29 @@ def _offset(text: str) -> float | str:
 def _notes(
     engine: Engine, files: Mapping[str, str | bytes], model: RankingModel, offset: float, *, positive: bool
 ) -> None:
-    """What the files do not say of themselves."""
+    """Print what the files do not show."""
     from sparserank.model.lowest_score import lowest_score
 
     if "derived.json" in files:
         note(
-            "note: derived.json adds the derived features to a feature set that holds the selected features under "
-            "their names; with --features both are written as one set."
+            "note: derived.json adds the derived features to a feature set, which must contain the selected features "
+            "under their names. With --features, both are written as one set."
         )
     elif engine.name in ("solr", "elasticsearch", "opensearch") and len(files) == 1:
         note(
-            "note: the model alone was written; its features must be in the engine's store under these names, or are "
-            "written too with --features."
+            "note: only the model was written. The feature store of the engine must contain its features under these "
+            "names. With --features, the features are written too."
         )
     lowest = lowest_score(model)
     if offset:
-        known = "" if lowest is None else f"; the lowest of the training documents becomes {lowest + offset:.3g}"
-        note(f"note: every score is raised by {offset:g}, which changes no ranking{known}.")
+        known = "" if lowest is None else f"; the lowest training score becomes {lowest + offset:.3g}"
+        note(f"note: every score is raised by {offset:g}, which does not change the ranking{known}.")
     elif engine.negative and not positive:
         found = "" if lowest is None else f" (the lowest training document scores {lowest:.3g})"
         note(f"note: {engine.negative} --offset auto keeps scores positive{found}.")
     texts = "".join(content for content in files.values() if isinstance(content, str))
     if engine.name == "solr" and "{!func x=" in texts and "${" in texts:
-        note('note: Solr reads a " or \\ in the text of a parameter (efi) as its own; put a \\ before each.')
+        note('note: Solr interprets " and \\ in the text of a parameter (efi) as syntax; put a \\ before each of them.')
 
 
 def _is_file(out: Path, files: Mapping[str, str | bytes]) -> bool:
@@ -225,7 +230,7 @@ def _write_file(out: Path, files: Mapping[str, str | bytes]) -> list[str]:
 
     (content,) = files.values()
     if os.path.lexists(out):
-        raise RunDirectoryError(f"{out}: is there already; choose another --out.")
+        raise RunDirectoryError(f"{out}: already exists; choose another --out.")
     with atomic_write(out, "wb" if isinstance(content, bytes) else "w") as target:
         target.write(content)
     return [str(out)]
@@ -239,7 +244,7 @@ def _write_folder(out: Path, files: Mapping[str, str | bytes]) -> list[str]:
     with RunDirectory(out, "export") as run:
         there = next((run.path / file for file in files if (run.path / file).exists()), None)
         if there is not None:
-            raise RunDirectoryError(f"{there}: is there already; choose another --out.")
+            raise RunDirectoryError(f"{there}: already exists; choose another --out.")
         for file, content in files.items():
             with atomic_write(run.path / file, "wb" if isinstance(content, bytes) else "w") as target:
                 target.write(content)

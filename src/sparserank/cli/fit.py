@@ -50,12 +50,12 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
 
 
 def _refuse_foreign(out: Path) -> None:
-    """Raise RunDirectoryError for a file that is no model: it is somebody's."""
+    """Raise RunDirectoryError for an existing file that is not a model."""
     from sparserank.errors import RunDirectoryError
     from sparserank.model.content import FORMAT
 
     if out.is_file() and f'"{FORMAT}"'.encode() not in out.open("rb").read(200):
-        raise RunDirectoryError(f"{out}: is there already and is no model of sparserank; choose another --out.")
+        raise RunDirectoryError(f"{out}: already exists and is not a sparserank model; choose another --out.")
 
 
 def _show(fitted: FittedModel, out: Path) -> None:
@@ -83,17 +83,17 @@ def _show(fitted: FittedModel, out: Path) -> None:
         ],
     )
     if ranker.certificate_.gap_condition is not None:
-        say(f"The gap holds {ranker.certificate_.gap_condition}.")
+        say(f"The gap is valid {ranker.certificate_.gap_condition}.")
     if not fitted.by_size:
         say(
-            f"alpha {ranker.alpha_:.6g} (mean loss); the papers' scales of it: C_sum {ranker.C_sum_:.6g}, C_mean "
+            f"alpha {ranker.alpha_:.6g} (mean loss); on the papers' scales: C_sum {ranker.C_sum_:.6g}, C_mean "
             f"{ranker.C_mean_:.6g}, r = ||w||_1 {ranker.r_:.6g}"
         )
     say(f"wrote {out}")
 
 
 def _short(fitted: FittedModel, out: Path) -> list[str | Table]:
-    """What was fitted, the largest weights, what to do next."""
+    """The fitted model, its largest weights, and the next commands."""
     import numpy as np
 
     model, data = fitted.model, fitted.data
@@ -107,7 +107,7 @@ def _short(fitted: FittedModel, out: Path) -> list[str | Table]:
     file = shlex.quote(str(out))
     return [
         f"{len(order)} of {model.n_features} features by {fitted.label}.  {data.n_queries:,} queries, {data.n_docs:,} "
-        "documents; no query was left out to judge it.",
+        "documents; no queries were held out for evaluation.",
         "",
         weights,
         *([f"{more} more: sparserank inspect {file}"] if more else []),

@@ -1,4 +1,4 @@
-"""From what stands on a command line to what Python is called with."""
+"""Conversion of command-line values to arguments of Python calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def call(command: str, context: typer.Context, values: Mapping[str, Any]) -> None:
-    """Run a command with those of its arguments and options that were given."""
+    """Run a command with the arguments and options that the user set."""
     importlib.import_module(f"sparserank.cli.{command}").run(**_given(context, values))
 
 
@@ -34,26 +34,26 @@ def _given(context: typer.Context, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def require(condition: bool, flag: str, message: str) -> None:
-    """Misuse of the command line (exit 2), unless the condition holds."""
+    """Raise a usage error (exit 2) unless the condition is true."""
     if not condition:
         raise typer.BadParameter(message, param_hint=flag)
 
 
 def check(flag: str, kind: Kind, value: Any) -> None:
-    """Refuse a value that an option cannot have."""
+    """Refuse an invalid value of an option."""
     problem = kind.problem(value)
     require(not problem, flag, problem)
 
 
 def check_threads(value: int | None) -> None:
-    """The same of --threads, for commands that are not declared."""
+    """Check --threads, for commands that are not declared."""
     from sparserank.data.options import N_THREADS
 
     check(N_THREADS.spelled, N_THREADS.kind, value)
 
 
 def parsed(flag: str, parse: Callable[[S], T], value: S) -> T:
-    """What an option names; a bad name is misuse."""
+    """Parse the value of an option; a bad value is a usage error."""
     try:
         return parse(value)
     except DataError as error:
@@ -61,7 +61,7 @@ def parsed(flag: str, parse: Callable[[S], T], value: S) -> T:
 
 
 def _columns(given: list[str]) -> list[str]:
-    """Names of columns, from names with commas between them and files with one per line."""
+    """Names of columns, from comma-separated names and files with one name per line."""
     from sparserank.data.text_lines import read_names
 
     names = [n for text in given for n in (read_names(text) if Path(text).is_file() else split_names(text))]

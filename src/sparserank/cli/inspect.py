@@ -1,4 +1,4 @@
-"""`sparserank inspect`: what a data file or a model file holds."""
+"""`sparserank inspect`: the contents of a data file or a model file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from sparserank.cli.screen import announce_compiling, say, table
 if TYPE_CHECKING:
     from sparserank.model.ranking_model import RankingModel
 
-HELP = """Show what data files, a store or a model file hold.
+HELP = """Show the contents of data files, a store or a model file.
 
-Of a table (Parquet, CSV, Arrow) it needs no column named: it shows each column, guesses label, query, document and \
-features, and prints the command that
-would follow, ready to be pasted.
+For a table (Parquet, CSV, Arrow), you do not have to name any column. The command shows each column, guesses \
+which columns are the label, the query, the document and the features, and prints the next command, ready to paste.
 
 [bold]Examples[/bold]
 
@@ -48,9 +47,9 @@ def run(*, files: list[Path], verify: bool = False, **options: Any) -> None:
     from sparserank.data.store.opening import open_store
 
     for file in files if verify else []:
-        require(kind_of(file) == "store", "--verify", f"is for stores; {file} is none.")
+        require(kind_of(file) == "store", "--verify", f"applies only to stores; {file} is not a store.")
         open_store(file, verify=True)
-        say(f"{file}: every file is as it was written")
+        say(f"{file}: every file is unchanged since it was written")
     kind = kind_of(files[0])
     if kind in TABLES:
         show_tables(files, kind, reading)
@@ -76,11 +75,11 @@ def _model(path: Path) -> None:
         [
             "feature",
             "weight",
-            "enters as",
+            "transform",
             "center",
             "scale",
             "weight on raw values",
-            *(["a missing value is"] if knows else []),
+            *(["missing value"] if knows else []),
         ],
         [
             [
@@ -90,7 +89,7 @@ def _model(path: Path) -> None:
                 f"{model.scaling.center[j]:.6g}",
                 f"{model.scaling.scale[j]:.6g}",
                 "-"
-                if model.scaling.logarithmic or model.scaling.per_query or _transform(model, j) != "it is"
+                if model.scaling.logarithmic or model.scaling.per_query or _transform(model, j) != "none"
                 else f"{model.coef[j] / model.scaling.scale[j]:.6g}",
                 *([_fill(model, j)] if knows else []),
             ]
@@ -99,8 +98,8 @@ def _model(path: Path) -> None:
     )
     if model.curves:
         table(
-            "curves: what each adds to the score at its knots (of the transformed feature); straight between, flat "
-            "outside",
+            "curves: contribution to the score at each knot (of the transformed feature); linear between knots, "
+            "constant outside",
             ["feature", "lowest", "highest", "knot: adds"],
             [
                 [
@@ -119,19 +118,19 @@ def _model(path: Path) -> None:
     if model.list_lengths is not None:
         own = model.list_lengths
         say(
-            f"normalises features within each query; candidate lists of training: {own.median:g} documents in the "
-            f"median ({own.shortest} to {own.longest})"
+            f"features are normalised within each query; training lists have a median of {own.median:g} documents "
+            f"({own.shortest} to {own.longest})"
         )
     say(facts)
 
 
 def _fill(model: RankingModel, j: int) -> str:
-    """What a missing value of feature j becomes."""
+    """The replacement for a missing value of feature j."""
     value = math.nan if model.fill_values is None else float(model.fill_values[j])
     return "refused" if math.isnan(value) else f"{value:.6g}"
 
 
 def _transform(model: RankingModel, j: int) -> str:
-    """What becomes of a feature before it is weighed."""
+    """The transform of a feature before it is weighted."""
     transform = model.transform_of(j)
-    return "it is" if transform == "none" else transform
+    return "none" if transform == "none" else transform

@@ -1,4 +1,4 @@
-"""`sparserank inspect` of tables: every column, what it probably is, and the command that would follow."""
+"""`sparserank inspect` of tables: every column, its probable role, and the next command."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORDS = {"label": "label", "qid": "query", "docid": "document"}
 
 
 def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
-    """Files that are read as one, none of whose columns has to be named."""
+    """Show files that are read as one table; no column has to be named."""
     from sparserank.data.tables.batches import open_table
     from sparserank.data.tables.guess import propose, roles
     from sparserank.data.tables.survey import survey
@@ -63,18 +63,18 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
         say(f"missing: {name} becomes {'its ' if policy == 'median' else ''}{policy} ({why})")
     gap()
     if rows:
-        table("As ranking data, read so", ["", ""], rows)
+        table("As ranking data, with these guesses", ["", ""], rows)
     for reason in told.blocked:
-        say(f"in the way: {reason}.")
+        say(f"problem: {reason}.")
     if next_ is not None:
-        say("Check the guesses; then:")
+        say("Check the guesses, then run:")
         say(f"  {next_}")
 
 
 def _facts(
     files: Sequence[Path], reading: Reading, told: Proposal, found: Survey
 ) -> tuple[dict[str, Any], list[list[str]]]:
-    """Facts about the ranking data, and rows of a table; what is in the way is added to the proposal."""
+    """Facts about the ranking data, and rows of a table; problems are added to the proposal."""
     from sparserank.cli.data_facts import facts_of
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.missing import KEEP
@@ -102,8 +102,8 @@ def _facts(
             [
                 "features",
                 (
-                    f"{len(told.features)} (more than fits here: 'sparserank convert' makes a store, which is read "
-                    "where it is)"
+                    f"{len(told.features)} (too large to read here; 'sparserank convert' writes a store, which is "
+                    "read from disk)"
                 ),
             ]
         )
@@ -114,7 +114,7 @@ def _facts(
 
 
 def _next(files: Sequence[Path], reading: Reading, told: Proposal, facts: dict[str, Any]) -> str | None:
-    """The command that would follow."""
+    """The next command, ready to paste."""
     from sparserank.cli.remedy import flags, pasted
 
     if told.blocked:
@@ -132,7 +132,7 @@ def _next(files: Sequence[Path], reading: Reading, told: Proposal, facts: dict[s
 
 
 def _unused(stem: str, suffix: str) -> str:
-    """A name that nothing has."""
+    """A name that no file has."""
     number = 1
     while Path(name := f"{stem}{'' if number == 1 else number}{suffix}").exists():
         number += 1
@@ -140,7 +140,7 @@ def _unused(stem: str, suffix: str) -> str:
 
 
 def _told(c: Column, use: str) -> dict[str, Any]:
-    """A column for programs."""
+    """The facts about a column, for programs."""
     low, high = (None if v != v else v for v in (c.low, c.high))
     return {
         "column": c.name,

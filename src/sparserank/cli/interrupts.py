@@ -1,7 +1,7 @@
-"""Interrupts: an end at once, in one sentence, with nothing half-written and no worker left behind.
+"""Interrupts end the process at once, with one sentence, no half-written file and no worker left behind.
 
-What is finished is on disk already, so an interrupt needs no orderly way out; waiting for one (for threads inside
-compiled kernels, for an import) is what people see as a hang.
+Finished work is already on disk, so an interrupt needs no orderly shutdown. Waiting for one (for threads inside
+compiled kernels, for an import) looks like a hang.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _advice = ""
 
 
 def leave_on_signals() -> None:
-    """From here on SIGINT and SIGTERM end the process in one sentence; for the command line only."""
+    """Make SIGINT and SIGTERM end the process with one sentence; for the command line only."""
     for number, code in CODES.items():
         if (
             signal.getsignal(number) is signal.SIG_IGN
@@ -31,10 +31,10 @@ def leave_on_signals() -> None:
 
 @contextmanager
 def resumable(place: object, *, restart: bool = False) -> Iterator[None]:
-    """Inside, an interrupt says that finished work is kept in `place`; and, after --restart, how not to discard it."""
+    """Make an interrupt report that finished work is kept in `place` and, after --restart, how not to discard it."""
     global _advice
     again = "Run the same command again without --restart" if restart else "Run the same command again"
-    _advice = f"finished work is kept in {place}. {again} to go on."
+    _advice = f"finished work is kept in {place}. {again} to resume."
     try:
         yield
     except KeyboardInterrupt:

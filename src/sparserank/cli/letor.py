@@ -11,11 +11,11 @@ from sparserank.cli import commands
 from sparserank.cli.experiment_run import Out, Systems, check_systems, execute
 from sparserank.cli.given import check_threads, parsed, require
 
-HELP = """Compare all systems on LETOR folders: five folds, grids, choice on validation, tests.
+HELP = """Compare all systems on LETOR folders, with five folds, grids, choice on validation queries and tests.
 
 Any folder with Fold1..Fold5 (train.txt, vali.txt, test.txt or trainingset.txt, ...) or S1.txt..S5.txt works, plain \
-or gzip. All systems
-take about five minutes on two cores for a data set of 15,000 documents and 46 features; finished pieces are kept.
+or gzip. Running all systems takes about five minutes on two cores for a data set of 15,000 documents and 46 \
+features. Finished pieces are kept.
 
 [bold]Examples[/bold]
 
@@ -32,7 +32,9 @@ def letor(
     choose_by: Annotated[
         list[str] | None,
         typer.Option(
-            "--choose-by", help="Metric of choice; may be repeated. \\[default: map, ndcg@10]", show_default=False
+            "--choose-by",
+            help="Metric to choose models by; may be repeated. \\[default: map, ndcg@10]",
+            show_default=False,
         ),
     ] = None,
     convention: Annotated[
@@ -72,7 +74,7 @@ def letor(
 
 
 def _name_of(folder: Path) -> str:
-    """The data set's name: that of the folder above where the folder only names a normalisation."""
+    """The data set's name: that of the parent folder if the folder only names a normalisation."""
     return (
         folder.parent.name if folder.name.lower() in ("querylevelnorm", "feature-min", "feature-null") else folder.name
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 
 def split_names(given: str) -> list[str]:
-    """Names with commas between them; one that holds a comma stands in double quotes."""
+    """Split names at commas; a name that contains a comma is in double quotes."""
     try:
         rows = list(csv.reader([given], strict=True))
     except csv.Error:  # a quote that does not end, or that a name goes on behind, is one of the name
@@ -17,7 +17,7 @@ def split_names(given: str) -> list[str]:
 
 
 def joined_names(names: Sequence[str]) -> str:
-    """What `split_names` takes apart."""
+    """Join names into a text that `split_names` splits."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\r\n").writerow(names)  # what ends lines is quoted
     return "" if list(names) == [""] else out.getvalue().removesuffix("\r\n")

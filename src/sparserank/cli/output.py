@@ -1,5 +1,5 @@
-"""How a command answers: text for people, or one JSON document or one CSV table for programs;
-the same three options for every command."""
+"""Output of a command: text for people, or one JSON document or one CSV table for programs.
+Every command has the same three options."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ PANEL = "Output"
 
 Format = Annotated[
     str,
-    typer.Option("--format", help="text, or for programs json or csv, on standard output.", rich_help_panel=PANEL),
+    typer.Option(
+        "--format", help="Format of standard output: text or, for programs, json or csv.", rich_help_panel=PANEL
+    ),
 ]
 Quiet = Annotated[
     bool,
     typer.Option(
-        "--quiet", "-q", help="No progress and no notes: results, warnings and errors.", rich_help_panel=PANEL
+        "--quiet", "-q", help="Print only results, warnings and errors: no progress, no notes.", rich_help_panel=PANEL
     ),
 ]
 Verbose = Annotated[
@@ -38,7 +40,7 @@ Verbose = Annotated[
     typer.Option(
         "--verbose",
         "-v",
-        help="Every piece of work as it ends, versions, and where an error comes from.",
+        help="Print each finished piece of work, the versions, and tracebacks of errors.",
         rich_help_panel=PANEL,
     ),
 ]
@@ -46,8 +48,8 @@ Verbose = Annotated[
 
 @dataclass
 class Answer:
-    """What a command says, as it goes. sentences and tables stand in for a result of which the command makes no
-    document of its own."""
+    """Output of a command, collected while it runs. sentences and tables replace the document of a command that makes
+    none."""
 
     format: str = TEXT
     quiet: bool = False
@@ -59,7 +61,7 @@ class Answer:
     exact: bool = False  # whether texts of the rows are content that must stay what it is
 
     def print(self) -> None:
-        """The document, or the rows: nothing in text, which is printed as it comes."""
+        """Print the document or the rows; nothing in text format, which is printed while the command runs."""
         if self.format == JSON:
             found = self.document
             if found is None:
@@ -82,12 +84,12 @@ answer = Answer()
 
 
 def give(document: Any, rows: Sequence[Mapping[str, Any]], *, exact: bool = False) -> None:
-    """The result for programs: what json prints, and what csv does, texts as they are with `exact`."""
+    """Set the result for programs: the document for json, the rows for csv; `exact` leaves texts unescaped."""
     answer.document, answer.rows, answer.exact = document, rows, exact
 
 
 def answering(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with --format, --quiet and --verbose."""
+    """Add --format, --quiet and --verbose to a command."""
 
     @wraps(command)
     def run(*args: Any, format: str = TEXT, quiet: bool = False, verbose: bool = False, **options: Any) -> None:
@@ -119,7 +121,7 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _versions() -> str:
-    """What runs: for reports of errors."""
+    """The versions in use, for error reports."""
     from sparserank.execution import available_cores
     from sparserank.selection.origin import versions
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from sparserank.data.dataset import RankingDataset
 
-HELP = """Score documents with a saved model: one score per line in file order, or a TREC run.
+HELP = """Score documents with a saved model. The output is one score per line in file order, or a TREC run.
 
 [bold]Examples[/bold]
 
@@ -25,6 +26,9 @@ HELP = """Score documents with a saved model: one score per line in file order, 
 
   sparserank predict run/model.json test.txt --run test.run --qrels test.qrels
 """
+
+NUMBERS = {"score", "rank", "rel"}  # fields of a line that are numbers
+MAX_LINE_BYTES = 10_000
 
 
 def run(
@@ -41,7 +45,7 @@ def run(
     """Options are those of `Reading`."""
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.read import read_files
-    from sparserank.data.trec import write_qrels, write_run
+    from sparserank.data.trec import QRELS, RUN, write_qrels, write_run
     from sparserank.files import atomic_write, refuse_inputs
 
     require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
@@ -49,10 +53,11 @@ def run(
     reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged, labelled=qrels is not None)
     require(run is None or out is None, "--run", "cannot be combined with --out.")
     both = [os.path.realpath(path) for path in (run or out, qrels) if path is not None]
-    require(len(set(both)) == len(both), "--qrels", "names the file of the scores.")
-    for target in (run or out, qrels):
+    require(len(set(both)) == len(both), "--qrels", "names the same file as the scores.")
+    for target, layout in ((out, "score"), (run, RUN), (qrels, QRELS)):
         if target is not None:
             refuse_inputs(target, [model, *data])
+            _refuse_foreign(target, layout)
     loaded = model_of(model, missing)
     announce_compiling(parse_lines)
     grouped = run is not None or qrels is not None or loaded.per_query or by_query
@@ -80,23 +85,42 @@ def run(
             stream.write(lines)
 
 
+def _refuse_foreign(target: Path, layout: str) -> None:
+    """Raise RunDirectoryError for a file whose first line cannot have come from `predict`: it belongs to the user."""
+    from sparserank.errors import RunDirectoryError
+
+    if not target.is_file():
+        return
+    with target.open("rb") as old:
+        fields = old.readline(MAX_LINE_BYTES).split()
+    names = layout.split()
+    try:
+        ours = len(fields) == len(names) and all(
+            math.isfinite(float(field)) for field, name in zip(fields, names, strict=True) if name in NUMBERS
+        )
+    except ValueError:
+        ours = False
+    if fields and not ours:
+        raise RunDirectoryError(f"{target}: already exists and does not contain lines '{layout}'; choose another file.")
+
+
 def _tell_of_numbers(documents: RankingDataset, written: str) -> None:
-    """Warn where documents have no id, since their row numbers mean nothing to whoever reads the file."""
+    """Warn if documents have no id, because row numbers mean nothing to readers of the file."""
     held = documents.docid
     without = documents.n_docs if held is None else sum(not d for d in held)
     if without:
         warn(
-            f"{without} of {documents.n_docs} documents have no id, so {written} calls them d1, d2, ... by their row; "
+            f"{without} of {documents.n_docs} documents have no id, so {written} names them d1, d2, ... by row; "
             + (
-                "name the column of their ids with --docid-column (in ranking text: the comment 'docid = ID')."
+                "use --docid-column to name the column with their ids (in ranking text, use the comment 'docid = ID')."
                 if held is None
-                else "give each its id."
+                else "give each an id."
             )
         )
 
 
 def scored_rows(documents: RankingDataset, scores: np.ndarray) -> list[dict[str, Any]]:
-    """{qid, docno where there is one, score} of each document, in file order."""
+    """{qid, docno if there is one, score} of each document, in file order."""
     import numpy as np
 
     assert documents.qid is not None

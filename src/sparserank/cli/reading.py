@@ -1,4 +1,4 @@
-"""The options of reading files, and what models ask of them."""
+"""Options for reading files, and what models require of them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def reading_of(options: dict[str, Any], **fixed: Any) -> Reading:
-    """The options of reading among those that were given, which are taken out, and others that the command fixes.
+    """Make a Reading from the reading options, which are removed from `options`, and values that the command fixes.
 
     Raises
-        ParameterError   a value that no file could make right
+        ParameterError   a value that is wrong for every file
     """
     from sparserank.data.reading import Reading
 
@@ -29,16 +29,16 @@ def reading_of(options: dict[str, Any], **fixed: Any) -> Reading:
 
 
 def for_models(reading: Reading, models: Sequence[RankingModel], data: Sequence[Path]) -> Reading:
-    """The same, taking from a table the columns that the models use, where it has them and the user names none, and
-    leaving missing values to models that know what they become, where the user does not say."""
+    """Adapt a Reading to models. If the user names no columns, read those that the models use from a table that has
+    them. If the user sets no policy for missing values, leave them to models that can replace them."""
     from sparserank.data.missing import KEEP, MissingPolicy
 
     policy = MissingPolicy.parse(reading.missing)
     require(
         policy is None or not policy.learns,
         "--missing",
-        "min and median are learned in training, and the model remembers them: leave the option out, or say model, "
-        "zero, query-min or a number.",
+        "min and median are learned in training and stored in the model; omit the option, or use model, zero, "
+        "query-min or a number.",
     )
     reading = _with_columns_of(reading, models, data)
     knows = any(m.fill_values is not None or m.medians is not None for m in models)
@@ -46,12 +46,12 @@ def for_models(reading: Reading, models: Sequence[RankingModel], data: Sequence[
 
 
 def of_reading(missing: str | None) -> str | None:
-    """What --missing asks of the reader: nothing where the model is asked."""
+    """The value of --missing for the reader; None if the model replaces missing values."""
     return None if missing == "model" else missing
 
 
 def model_of(path: Path, missing: str | None, k: int | None = None) -> RankingModel:
-    """The model of a file or a run, there of k features, which takes its training medians where --missing asks
+    """Load the model of a file, or that of a run (with k features). It uses its training medians if --missing asks
     for them."""
     from sparserank.model.loading import load_model
 

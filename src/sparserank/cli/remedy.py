@@ -1,4 +1,4 @@
-"""The command that would go through, ready to be pasted."""
+"""The corrected command, ready to paste."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ TAUGHT = ("predict", "evaluate", "explain")  # commands of models that are train
 
 
 def remedied(error: TableError, arguments: Sequence[str]) -> tuple[str, str]:
-    """(the sentence, the command that goes through, "" where none does) for what a command line was refused."""
+    """(sentence, corrected command or "") for the error of a command line."""
     learns = error.options is not None and "missing" in error.options and arguments[:1] and arguments[0] in TAUGHT
     if error.options is None or learns or not arguments:
         from sparserank.data.faults import choices
 
         return f"{error.problems.rstrip('.')}; {choices()}." if learns else str(error), ""
-    return f"{error.problems}; this goes through:", command(arguments, error.options)
+    return f"{error.problems}; this command works:", command(arguments, error.options)
 
 
 def command(arguments: Sequence[str], options: Mapping[str, Any]) -> str:
-    """A command line with other options of reading in the place of its own."""
+    """The command line with its reading options replaced."""
     replaced = [FLAGS[name] for name in options] + [FLAGS[name] for name in COLUMNS if set(COLUMNS) & set(options)]
     kept: list[str] = []
     value_follows = False
@@ -42,18 +42,18 @@ def command(arguments: Sequence[str], options: Mapping[str, Any]) -> str:
 
 
 def pasted(words: Sequence[str]) -> str:
-    """A command line of these words, without a character that a screen would act on instead of showing it."""
+    """Join words into a command line, and escape characters that a terminal would interpret."""
     return " ".join(shlex.quote(w) if visible(w) == w else _escaped(w) for w in words)
 
 
 def _escaped(word: str) -> str:
-    """As bash, zsh and ksh take it: $'...'."""
+    """Quote for bash, zsh and ksh: $'...'."""
     held = (chr(b) if 32 <= b < 127 and chr(b) not in "'\\" else f"\\x{b:02x}" for b in os.fsencode(word))
     return f"$'{''.join(held)}'"
 
 
 def flags(options: Mapping[str, Any]) -> list[str]:
-    """Fields of `Reading` as a command takes them."""
+    """Fields of `Reading` as command-line flags."""
     return [text for name, value in options.items() for text in (FLAGS[name], _text(value))]
 
 

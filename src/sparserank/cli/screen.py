@@ -1,5 +1,5 @@
-"""What people see: results on standard output, progress and notes on standard error.
-Text is escaped here, and in `output` for programs."""
+"""Output for people: results on standard output, progress and notes on standard error.
+Text is escaped here; for programs, it is escaped in `output`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_UNBROKEN = 24  # characters of a cell beside the first that stays in one lin
 
 
 def prepare_streams() -> None:
-    """Output that cannot be encoded is escaped, and a closed stream swallows what is written to it."""
+    """Escape output that cannot be encoded, and ignore writes to a closed stream."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -38,7 +38,7 @@ def prepare_streams() -> None:
 
 
 def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """A table; the first column is text, the others are figures."""
+    """Print a table; the first column is text, the others are figures."""
     if answer.format != TEXT:
         answer.tables.append(
             {"title": title, "columns": columns, "rows": [dict(zip(columns, row, strict=True)) for row in rows]}
@@ -67,7 +67,7 @@ def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
 
 
 def _broken(heading: str, width: int) -> str:
-    """A heading in lines of about the width of its column."""
+    """Break a heading into lines of about the width of its column."""
     words = heading.split(" ")
     return "\n".join(
         textwrap.wrap(heading, max(width, *map(len, words), 1), break_long_words=False, break_on_hyphens=False)
@@ -75,14 +75,14 @@ def _broken(heading: str, width: int) -> str:
 
 
 def show(found: Table) -> None:
-    """A table of a report, as far as a terminal shows it."""
+    """Print the part of a report table that a terminal shows."""
     table(found.title, *found.on_screen())
     if found.note and answer.format == TEXT:
         print(f"{visible(found.note)}\n")
 
 
 def show_all(found: Sequence[str | Table]) -> None:
-    """Lines and tables below each other."""
+    """Print lines and tables one below the other."""
     for one in found:
         if isinstance(one, Table):
             show(one)
@@ -93,7 +93,7 @@ def show_all(found: Sequence[str | Table]) -> None:
 
 
 def say(text: str) -> None:
-    """One line of the result."""
+    """Print one line of the result."""
     if answer.format != TEXT:
         answer.sentences.append(text)
         return
@@ -101,34 +101,34 @@ def say(text: str) -> None:
 
 
 def width_of_screen() -> int:
-    """Columns of the terminal; elsewhere more than lines are long."""
+    """Width of the terminal in columns; elsewhere, more than the length of any line."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH_ELSEWHERE
 
 
 def gap() -> None:
-    """An empty line."""
+    """Print an empty line."""
     if answer.format == TEXT:
         print()
 
 
 def note(text: str) -> None:
-    """One line about the work."""
+    """Print one line about the work."""
     if not answer.quiet:
         _on_stderr(text)
 
 
 def warn(text: str) -> None:
-    """One line about what may be wrong."""
+    """Print one line about what may be wrong."""
     _on_stderr(f"warning: {text}")
 
 
 def error_line(text: str) -> None:
-    """What went wrong."""
+    """Print an error."""
     _on_stderr(f"error: {text}")
 
 
 def error_command(command: str) -> None:
-    """What to run instead, to be pasted: in a line of its own, so that nothing has to be cut off."""
+    """Print the command to run instead, on a separate line so that it can be copied whole."""
     _on_stderr(f"  {command}")
 
 
@@ -137,7 +137,7 @@ def _on_stderr(text: str) -> None:
 
 
 def announce_compiling(*kernels: Any) -> None:
-    """Say so before a first use after installation, which compiles these kernels; nothing on any other day."""
+    """Announce that these kernels will be compiled (first use after installation); otherwise print nothing."""
     if not all(is_compiled(kernel) for kernel in kernels):
         note("compiling numerical kernels (first use after installation only) ...")
 
@@ -151,8 +151,8 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None], None]]:
-    """A callback (done, total, what, seconds left): a bar on a terminal, a line now and then elsewhere; with --verbose
-    a line whenever a piece has ended, not for what is reported of pieces that go on."""
+    """Yield a callback (done, total, what, seconds left): a bar on a terminal, an occasional line elsewhere. With
+    --verbose, it prints a line whenever a piece ends, but none for reports of pieces that are still running."""
     if sys.stderr.isatty() and not answer.quiet and not answer.verbose:
         columns = [
             TextColumn("{task.description}"),
@@ -180,7 +180,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
     def report(done: int, total: int, what: str, left: float | None) -> None:
         nonlocal last, ended
         if what.startswith("resumed"):
-            note(f"{title}: {done} of {total} pieces found from an earlier run{what.removeprefix('resumed')}")
+            note(f"{title}: {done} of {total} pieces reused from an earlier run{what.removeprefix('resumed')}")
         now = time.monotonic()
         one_more, ended = done > ended, done
         if left is None or (now - last < QUIET_INTERVAL_S and not (answer.verbose and one_more)):
@@ -193,7 +193,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
 
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int, str], None]]:
-    """A callback (number so far, what is going on) for work of unknown length: a line now and then."""
+    """Yield a callback (number so far, current activity) for work of unknown length; it prints an occasional line."""
     began = last = time.monotonic()
     first = 0
 
@@ -202,7 +202,7 @@ def counting(what: str) -> Iterator[Callable[[int, str], None]]:
         now = time.monotonic()
         if doing == "resumed":
             first = n
-            note(f"{n} {what} found from an earlier run")
+            note(f"{n} {what} reused from an earlier run")
         elif now - last >= QUIET_INTERVAL_S:
             last = now
             note(f"{n} {what} {doing}, {(n - first) / (now - began):.0f} per second")

@@ -17,8 +17,8 @@ from sparserank.options.spelling import flag_of
 SHOWN = ("out", "valid", "test", "label", "qid", "metric", "k", "margin", "current", "engine", "verbose")  # by --help
 HELP = """Find the smallest ranking model that ranks as well as the best.
 
-Reads LETOR text or tables, judges every model out of fold, keeps the smallest one whose estimated loss is at most 1%,
-and says what each feature is worth. The same command goes on after a kill.
+The command reads LETOR text or tables, evaluates every model out of fold, keeps the smallest one with an estimated \
+loss of at most 1%, and shows the value of each feature. If it is killed, run it again to resume.
 
 [bold]Examples[/bold]
 
@@ -37,14 +37,14 @@ and says what each feature is worth. The same command goes on after a kill.
 def run(
     *, train: list[Path], out: Path, for_model: str | None = None, client: str | None = None, **options: Any
 ) -> None:
-    """Options are those of `select`, or for a model of another kind those of `select_for_trees`."""
+    """Options are those of `select` or, with `for_model`, those of `select_for_trees`."""
     if for_model is not None:
         select_for_trees.run(
             train, out, {"for_model": for_model, **options, **({} if client is None else {"client": client})}
         )
         return
     for name in ("n_trees", "n_leaves"):
-        require(name not in options, flag_of(name, FLAGS), "is of trees; give --for-model lightgbm.")
+        require(name not in options, flag_of(name, FLAGS), "applies only to trees; add --for-model lightgbm.")
 
     from sparserank.cli.selection_tables import show_selection
     from sparserank.data.letor._line_kernels import parse_lines

@@ -1,4 +1,4 @@
-"""`sparserank select --for-model`: the list that a tree ranker should keep."""
+"""`sparserank select --for-model`: the list of features that a tree ranker should keep."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparserank.options.spelling import flag_of
 
 
 def run(train: list[Path], out: Path, given: Mapping[str, Any]) -> None:
-    """Run, show, write; what is given are options of `select`, of which `select_for_trees` takes some."""
+    """Run, show and write; `given` has options of `select`, some of which `select_for_trees` takes."""
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.jobs.trees.options import SELECT_FOR_TREES
     from sparserank.jobs.trees.select_for_trees import select_for_trees
@@ -28,7 +28,7 @@ def run(train: list[Path], out: Path, given: Mapping[str, Any]) -> None:
     options = dict(given)
     for flag, several, one in (("--penalty", "penalties", "penalty"), ("--transform", *2 * ("feature_transform",))):
         asked = options.pop(several, [])
-        require(len(asked) < 2, flag, "may be given once with --for-model.")
+        require(len(asked) < 2, flag, "can be used only once with --for-model.")
         options |= {one: asked[0]} if asked else {}
     known = {"valid", "test", *(o.name for o in SELECT_FOR_TREES)}
     for name in options:
@@ -51,7 +51,7 @@ def run(train: list[Path], out: Path, given: Mapping[str, Any]) -> None:
         if result.test is not None:
             show(comparison_rows(result.test, result.plan.confidence))
         say(
-            "trees.txt takes these features in the order of the data, and missing values as they are (`trees.columns` "
+            "trees.txt expects these features in the order of the data, and missing values unchanged (`trees.columns` "
             "and `trees.missing` in result.json)."
         )
     say("wrote " + ", ".join(str(out / name) for name in LIST_FILES if (out / name).exists()))

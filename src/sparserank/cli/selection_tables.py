@@ -23,8 +23,8 @@ MAX_SIZES = 20  # features of the largest model in the table of sizes, or rows o
 
 
 def show_selection(result: SelectionResult, folder: str, most: int = MAX_LINES, *, k: bool = True) -> None:
-    """What a reader in a hurry asks; with --verbose everything: sizes, penalties with certificates, selected features
-    with costs, comparison on test."""
+    """Print a summary of the result; with --verbose, print everything: sizes, penalties with certificates, selected
+    features with costs, comparison on test."""
     give(result.to_json(), [_flat(row) for row in result.worth.features])
     if answer.format == TEXT and not answer.verbose:
         for line in screen_lines(result, folder, most=most, width=width_of_screen(), k=k):
@@ -46,11 +46,11 @@ def show_selection(result: SelectionResult, folder: str, most: int = MAX_LINES, 
     if result.test is not None:
         show(test_table(result))
     if result.constant_features:
-        say(f"constant within every query, never used: {', '.join(result.constant_features)}")
+        say(f"constant within every query, so never used: {', '.join(result.constant_features)}")
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A selected feature as one row: what leaving it out costs, metric by metric."""
+    """A selected feature as one row, with the cost of leaving it out for each metric."""
     out = {name: row[name] for name in ("feature", "transform", "share")} | {"weight": row["coef"]}
     for metric, cost in row["zeroed"].items():
         known = dict.fromkeys(cost) if row["cost"] is None else row["cost"][metric]

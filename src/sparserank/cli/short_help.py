@@ -1,4 +1,4 @@
-"""A command with many options: --help shows the few that people need, --help-all all of them."""
+"""Help of a command with many options: --help shows the most useful ones, --help-all shows all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HelpAll = Annotated[
 
 
 def with_help_all(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with --help-all."""
+    """Add --help-all to a command."""
 
     @wraps(command)
     def run(*args: Any, help_all: bool = False, **options: Any) -> Any:
@@ -42,7 +42,7 @@ def with_help_all(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def short_help(*shown: str) -> type[TyperCommand]:
-    """The class of a command whose --help shows the arguments and these options, by the names of its parameters."""
+    """Class of a command whose --help shows the arguments and only these options (by parameter name)."""
 
     class ShortHelp(TyperCommand):
         def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -54,7 +54,7 @@ def short_help(*shown: str) -> type[TyperCommand]:
 
 @contextmanager
 def _hidden(parameters: list[Any], shown: set[str]) -> Iterator[None]:
-    """Options that are not to be shown are hidden for a while."""
+    """Hide the options that are not shown, temporarily."""
     others = [p for p in parameters if p.param_type_name == "option" and not p.hidden and p.name not in shown]
     try:
         for option in others:

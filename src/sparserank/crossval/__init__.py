@@ -1,1 +1,1 @@
-"""The engine of the product: data, folds, path makers in; candidates with out-of-fold values and their choice out."""
+"""The cross-validation engine: from data, folds and path makers to candidates, their values and their choice."""

@@ -1,5 +1,5 @@
-"""Candidates made from fitted paths: what every maker gives at each size, matched by size in every fold, and the models
-behind each."""
+"""Candidates made from fitted paths: the models of every maker at each size, matched by size in every fold, and the
+underlying models."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class CandidateSet:
     """The candidates of a cross-validation.
 
     Parameters
-        trials   what was tried
+        trials   trials of the selection
         paths    finished paths, by label and fold
-        fold     (n_queries,) the fold of each query; None: quality is that of the final path on queries of its own
+        fold     (n_queries,) the fold of each query; None: quality is that of the final path on separate queries
                  (`valid`)
-        feature_groups   of the features, each paid for once; columns beyond are the same features under other
+        feature_groups   groups of the features, each paid for once; further columns are the same features under other
                          transforms
-        by_cost  models are matched by what they cost, not by their number of features
-        for_metric   {label: the family of its refits for the metric}, where there are some
+        by_cost  models are matched by cost, not by number of features
+        for_metric   {label: the family of its refits for the metric}, if there are any
     """
 
     def __init__(
@@ -59,17 +59,17 @@ class CandidateSet:
 
     @cached_property
     def sparse(self) -> list[Candidate]:
-        """Those that may be chosen: of makers that select, trial by trial."""
+        """Candidates that may be chosen: of makers that select, trial by trial."""
         return [c for label, t in self.trials.items() if t.maker.selects for c in self.of_sizes(label)]
 
     @cached_property
     def dense(self) -> list[Candidate]:
-        """Those of makers that select nothing, point by point."""
+        """Candidates of makers that select nothing, point by point."""
         return [c for label, t in self.trials.items() if not t.maker.selects for c in self.of_points(label)]
 
     def of_sizes(self, label: str) -> list[Candidate]:
-        """The candidates of a sparse maker: one for each size that its final path and the path of every fold have, and
-        its refits where they were made."""
+        """The candidates of a sparse maker: one for each size that its final path and the path of every fold contain,
+        and its refits if they were made."""
         final, out = self.paths[label, FINAL], []
         for k, index in points_by_size(self._sizes(final), final.path.losses).items():
             points = {FINAL: index}
@@ -88,7 +88,7 @@ class CandidateSet:
         return out + self._refitted_for_metric(label)
 
     def _refitted_for_metric(self, label: str) -> list[Candidate]:
-        """For each size of the refits for the metric, once, those that the final path and every fold have."""
+        """For each size of the refits for the metric, once: the refits that the final path and every fold contain."""
         family = self._for_metric.get(label)
         out: list[Candidate] = []
         seen: set[float | None] = set()
@@ -109,7 +109,7 @@ class CandidateSet:
         return out
 
     def _alpha_within(self, label: str, fold: int, k: float) -> float | None:
-        """The strength of the point that stands for a size on a path; None where it has none."""
+        """The strength of the point that represents a size on a path; None if there is no such point."""
         fitted = self.paths[label, fold]
         at = point_within(self._sizes(fitted), fitted.path.losses, k)
         return None if at is None else float(fitted.path.alphas[at])
@@ -126,11 +126,11 @@ class CandidateSet:
     # -- what is behind a candidate ----------------------------------------------------------------------------------
 
     def values(self, c: Candidate, metric: int) -> np.ndarray:
-        """(n_queries,) of one of the metrics."""
+        """(n_queries,) values of one of the metrics."""
         return self._values(self._where[c], metric)
 
     def transform(self, c: Candidate) -> FeatureTransform:
-        """In which its features enter."""
+        """The transform under which its features enter."""
         return self.trials[c.penalty].transform
 
     def path(self, label: str) -> PathResult:
@@ -138,27 +138,27 @@ class CandidateSet:
         return self.paths[label, FINAL].path
 
     def coefficients(self, c: Candidate, fold: int = FINAL) -> sp.csr_array:
-        """(1, n_coefficients) of the model of a fold, of the scaled columns."""
+        """(1, n_coefficients) coefficients of the model of a fold, for the scaled columns."""
         fitted, index = self._point(c, fold)
         return fitted.coefs[[index]]
 
     def in_units(self, c: Candidate, fold: int) -> sp.csr_array:
-        """(1, n_columns) the model of a fold, in units of the columns."""
+        """(1, n_columns) coefficients of the model of a fold, in units of the columns."""
         return self._point(c, fold)[0].in_units(self.coefficients(c, fold))
 
     def model(self, c: Candidate, names: tuple[str, ...], fold: int = FINAL, **more: Any) -> RankingModel:
-        """The model of a fold, or the final one, on features of these names; `more` is what is known of it."""
+        """The model of a fold, or the final one, on features with these names; `more` contains facts on the model."""
         fitted, _ = self._point(c, fold)
         coef = self.coefficients(c, fold).toarray()[0]
         return self.transform(c).model(coef, names, fitted.scaling, fitted.blocks, **more)
 
     def features(self, c: Candidate, fold: int) -> np.ndarray:
-        """The features that the model of a fold uses, under whatever transform."""
+        """The features that the model of a fold uses, under any transform."""
         fitted, index = self._point(c, fold)
         return np.unique(fitted.columns(index) % self._n_features)
 
     def width(self, c: Candidate) -> int:
-        """Coefficients of a column."""
+        """Number of coefficients of a column."""
         return self.path(c.penalty).width
 
     def transform_numbers(self, c: Candidate) -> dict[int, int]:
@@ -167,12 +167,12 @@ class CandidateSet:
         return {int(j) % self._n_features: int(j) // self._n_features for j in fitted.columns(index)}
 
     def alpha(self, c: Candidate) -> float:
-        """Strength of the final path's point that the candidate is, or comes from."""
+        """Strength of the point on the final path that is the candidate, or that it comes from."""
         fitted, index = self._point(c, FINAL)
         return float(fitted.path.alphas[index])
 
     def certificate(self, c: Candidate) -> Certificate:
-        """Of the final model: of its problem, or of the ridge problem on its features that it solves instead."""
+        """Certificate of the final model: for its problem, or for the ridge problem that it solves instead."""
         fitted, index = self._point(c, FINAL)
         path = fitted.path
         return certificate_of(
@@ -226,7 +226,7 @@ def _scored(fitted: FittedPath) -> np.ndarray:
 
 
 def best_of_sizes(candidates: Sequence[Candidate], by_cost: bool = False) -> list[Candidate]:
-    """The best candidate of each number of features, or of each cost, smallest first."""
+    """The best candidate for each number of features, or for each cost, smallest first."""
     best: dict[float, Candidate] = {}
     for c in candidates:
         size = c.cost if by_cost else c.n_features

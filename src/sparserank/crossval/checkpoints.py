@@ -1,4 +1,4 @@
-"""Paths that are not finished yet: their points in the run directory, from which a later run goes on."""
+"""Checkpoints of unfinished paths: their points in the run directory, from which a later run continues."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from sparserank.runs.work_store import WorkStore
 
 
 def save_points(store: WorkStore, label: str, points: Mapping[int, Sequence[Point]], turn: int) -> None:
-    """{fold: points} of a family. Even and odd turns have a place each,
-    so that a kill while one is written leaves the other."""
+    """Save {fold: points} of a family. Even and odd turns have separate places,
+    so that a kill during a write leaves the other one intact."""
     name = _name(label, turn)
     store.drop(name)
     store.save(name, _arrays(points))
 
 
 def drop_points(store: WorkStore, label: str) -> None:
-    """The family is finished."""
+    """Drop the checkpoints of a finished family."""
     for turn in (0, 1):
         store.drop(_name(label, turn))
 
 
 def stored_points(store: WorkStore | None, label: str, folds: Sequence[int]) -> dict[int, list[Point]]:
-    """{fold: points} that an earlier run knew of these folds."""
+    """{fold: points} of these folds from an earlier run."""
     known: dict[int, list[Point]] = {fold: [] for fold in folds}
     for turn in (0, 1) if store is not None else ():
         assert store is not None

@@ -1,5 +1,5 @@
-"""The rule that picks a model: the smallest one whose estimated loss against the best of all candidates is small
-enough. The bound on that loss is reported; it decides only where a guarantee is asked for."""
+"""The rule that chooses a model: the smallest one whose estimated loss against the best of all candidates is small
+enough. The bound on that loss is reported, but decides only if a guarantee is requested."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ ROUNDING = 1e-12  # of the best mean: less than differences of means are known t
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A way to make a model of at most k features, and how good the models are that it makes.
+    """A way to make a model of at most k features, with the quality of the models that it makes.
 
     penalty      label of the path maker
-    k            features at most, or cost where there are groups: in every fold and in the final path the point of
-                 lowest training loss within it
+    k            largest number of features, or cost if there are groups; in every fold and in the final path, the
+                 candidate is the point with the lowest training loss within it
     relax        share of the way from the point to its refit without the sparsity penalty: 0, 1/2 or 1
     index        point on the final path (of the label's own path, or of its refits when relax > 0)
-    n_features   of the final model; cost: their total cost
+    n_features   of the final model; cost: total cost of these features
     values       (n_queries,) metric on queries that the scored model has not seen
     for_metric   '', or how the full refit was changed for the metric: 'refitted', 'polished', 'half polished'
     """
@@ -49,7 +49,7 @@ class Candidate:
         return mean_of(self.values)
 
     def size(self, by_cost: bool) -> tuple[float, float]:
-        """What smaller means: fewer features, then a lower cost, or a lower cost, then fewer features."""
+        """Sort key for smaller: fewer features, then a lower cost, or a lower cost, then fewer features."""
         return (self.cost, self.n_features) if by_cost else (self.n_features, self.cost)
 
     @property
@@ -62,12 +62,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Rule:
-    """What is small enough.
+    """The criterion for a loss that is small enough.
 
     margin      largest estimated loss, relative to the best mean of all candidates
-    guarantee   instead: largest bound on the loss, relative to the same
+    guarantee   instead: largest bound on the loss, relative to the same mean
     k, budget   instead of either: the best of at most k features, or of at most this total cost
-    by_cost     the smallest candidate is the one of the lowest cost, not of the fewest features
+    by_cost     the smallest candidate is the one with the lowest cost, not with the fewest features
     """
 
     margin: float = MARGIN
@@ -85,21 +85,21 @@ class Rule:
 
     @property
     def largest_loss(self) -> float:
-        """Relative to the best mean: of the estimate, or of the bound where there is a guarantee."""
+        """Largest loss relative to the best mean: of the estimate, or of the bound if there is a guarantee."""
         return self.margin if self.guarantee is None else self.guarantee
 
     def small_enough(self, losses: Any, unit: float) -> Any:
-        """Whether losses, or bounds on them, are within what is allowed; unit: the size of the best mean."""
+        """True for losses, or bounds on them, within the limit; unit: the size of the best mean."""
         return losses <= (self.largest_loss + ROUNDING) * unit
 
     def sizes(self, candidates: Sequence[Candidate]) -> np.ndarray:
-        """(m,) ranks: the smaller the candidate, the lower."""
+        """(m,) ranks by size, the smallest candidate first."""
         sizes = [c.size(self.by_cost) for c in candidates]
         rank = {size: i for i, size in enumerate(sorted(set(sizes)))}
         return np.array([rank[size] for size in sizes], dtype=np.int64)
 
     def allows(self, candidates: Sequence[Candidate]) -> np.ndarray:
-        """(m,) whether each stays within k and the budget."""
+        """(m,) bool: candidates within k and the budget."""
         cost, n_features = np.array([c.cost for c in candidates]), np.array([c.n_features for c in candidates])
         within = np.ones(len(candidates), dtype=bool)
         if self.k is not None:
@@ -109,8 +109,9 @@ class Rule:
         return within
 
     def take(self, means: np.ndarray, bounds: LossBounds, allowed: np.ndarray, sizes: np.ndarray) -> int:
-        """The row of the candidate to take by these means (m,): of the allowed ones the smallest whose loss is small
-        enough, the best of these sizes; where none is, or a limit decides, the one of the highest mean."""
+        """The row of the candidate to choose by these means (m,). Of the allowed candidates whose loss is small enough,
+        it is the best of the smallest size. If there is none, or a limit decides, it is the one with the highest
+        mean."""
         rows = np.flatnonzero(allowed)
         if self.limit is None:
             losses = means.max() - means if self.guarantee is None else bounds.at(means)
@@ -123,12 +124,12 @@ class Rule:
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen among which candidates, and what the data can say of it.
+    """The chosen candidate, all candidates that it was chosen from, and the statistics on them.
 
-    candidates   all that were compared, those that may not be chosen (dense ones) included; means and bounds are
-                 theirs, row by row
-    n_sparse     how many of them, the first ones, may be chosen
-    rule         that decided; seed: of the resampling
+    candidates   all compared candidates, including dense ones, which may not be chosen; means and bounds have one row
+                 for each
+    n_sparse     number of candidates that may be chosen; they come first
+    rule         rule that decided; seed: of the resampling
     out_of_fold  whether the candidates of a fold learned from the other queries of the table
     """
 
@@ -144,22 +145,22 @@ class Choice:
 
     @property
     def by_cost(self) -> bool:
-        """The smallest candidate is the one of the lowest cost."""
+        """True if the smallest candidate is the one with the lowest cost."""
         return self.rule.by_cost
 
     @property
     def unit(self) -> float:
-        """The size of the best mean, which relative losses refer to."""
+        """The size of the best mean, the reference of relative losses."""
         return abs(float(self.means.max())) or 1.0
 
     @property
     def margin(self) -> float:
-        """The largest loss that is small enough, in units of the metric."""
+        """The largest accepted loss, in units of the metric."""
         return self.rule.largest_loss * self.unit
 
     @property
     def margin_kind(self) -> str:
-        """What decides: 'estimate' or 'bound' of the loss, or 'limit' of size or cost."""
+        """The criterion that decides: 'estimate' or 'bound' of the loss, or 'limit' of size or cost."""
         if self.rule.limit is not None:
             return "limit"
         return "estimate" if self.rule.guarantee is None else "bound"
@@ -171,7 +172,7 @@ class Choice:
 
     @property
     def sparse(self) -> tuple[Candidate, ...]:
-        """Those that may be chosen."""
+        """Candidates that may be chosen."""
         return self.candidates[: self.n_sparse]
 
     def bound(self, c: Candidate) -> float:
@@ -179,33 +180,33 @@ class Choice:
         return float(self.bounds.upper[self._row[c]])
 
     def loss(self, c: Candidate) -> float:
-        """Mean loss against the candidate of the highest mean: an estimate, not corrected for the choice of either."""
+        """Mean loss against the candidate with the highest mean: an estimate without correction for either choice."""
         return float(self.means[self._row[self.best]] - self.means[self._row[c]])
 
     def within_margin(self, c: Candidate) -> bool:
-        """Whether its loss is small enough: the estimate, or with a guarantee the bound."""
+        """True if the loss is small enough: the estimate, or with a guarantee the bound."""
         loss = self.loss(c) if self.rule.guarantee is None else self.bound(c)
         return bool(self.rule.small_enough(loss, self.unit))
 
     def smallest(self, among: Sequence[Candidate]) -> Candidate | None:
-        """The smallest of these within the margin: fewest features, then lowest cost (or the other way round),
-        then highest mean."""
+        """The smallest of these candidates within the margin: fewest features, then lowest cost (or the other way
+        round), then highest mean."""
         within = [c for c in among if self.within_margin(c)]
         return min(within, key=lambda c: (*c.size(self.by_cost), -c.mean), default=None)
 
     @property
     def is_corrected(self) -> bool:
-        """Whether there are resamples to correct means by: not for a single query."""
+        """True if there are resamples to correct means by; there are none for a single query."""
         return len(self.resamples.out) > 0
 
     @cached_property
     def corrected_chosen(self) -> float:
-        """The mean of the chosen candidate, less what it owes to having been chosen by the rule."""
+        """The mean of the chosen candidate, corrected for the optimistic bias of the choice."""
         return self.resamples.corrected(self._row[self.chosen], self._picks)
 
     def corrected(self, c: Candidate) -> float:
-        """The mean of the best candidate of a size, or of the best dense one, less what it owes to being the best of
-        these; NaN for one that is not."""
+        """The mean of the best candidate of a size, or of the best dense one, corrected for the optimistic bias of
+        being the best of these; NaN for a candidate that is not."""
         if self._row[c] < self.n_sparse:
             rows = np.array([i for i, other in enumerate(self.sparse) if self._length(other) == self._length(c)])
         else:
@@ -215,13 +216,13 @@ class Choice:
         return self.resamples.corrected(self._row[c], rows[np.argmax(self.resamples.means[:, rows], axis=1)])
 
     def size_range(self, share: float = 0.9) -> tuple[int, int]:
-        """The numbers of features between which this share of the choices on resampled queries lies."""
+        """The range of numbers of features that contains this share of the choices on resampled queries."""
         low, high = np.quantile(self.resampled_sizes, [(1 - share) / 2, (1 + share) / 2], method="closest_observation")
         return int(low), int(high)
 
     @cached_property
     def resampled_sizes(self) -> np.ndarray:
-        """(n_resamples,) numbers of features that the same rule keeps on resampled queries."""
+        """(n_resamples,) numbers of features that the same rule chooses on resampled queries."""
         return np.array([c.n_features for c in self.candidates])[self._picks]
 
     @cached_property
@@ -233,7 +234,7 @@ class Choice:
 
     @cached_property
     def _picks(self) -> np.ndarray:
-        """(n_resamples,) what the rule takes from each resample."""
+        """(n_resamples,) rows that the rule takes on each resample."""
         allowed = _allowed(self.sparse, len(self.candidates), self.rule)
         sizes = self.rule.sizes(self.candidates)
         return self.resamples.picks(lambda means: self.rule.take(means, self.bounds, allowed, sizes))
@@ -252,22 +253,22 @@ def choose(
     seed: int = 0,
     out_of_fold: bool = False,
 ) -> Choice:
-    """The smallest of the sparse candidates whose loss against the best of all is small enough; others are compared,
+    """Choose the smallest sparse candidate whose loss against the best of all is small enough. Others are compared, but
     never chosen.
 
     Parameters
-        rule         what is small enough; default an estimated loss of at most 1%
+        rule         criterion for a small enough loss; default an estimated loss of at most 1%
         confidence   of the bounds
         seed         of the draws behind the bounds, and of the resampling
         out_of_fold  whether the candidates of a fold learned from the other queries
     Raises
-        DataError   no candidate has a feature and a value; none is that small
+        DataError   no candidate has a feature and a value; no candidate is small enough
     """
     rule = rule or Rule()
     usable = [c for c in sparse if c.n_features > 0 and np.isfinite(c.mean)]
     if not usable:
         raise DataError(
-            "nothing can be chosen: no size has a model with features in every fold; take more strengths "
+            "no model can be chosen: no size has a model with features in every fold; use more strengths "
             f"({option('n_alphas')}) or fewer folds."
         )
     everyone = (*usable, *(c for c in others if np.isfinite(c.mean)))
@@ -281,10 +282,10 @@ def choose(
 
 
 def _allowed(usable: Sequence[Candidate], n: int, rule: Rule) -> np.ndarray:
-    """(n,) which candidates may be chosen: of the first ones, which are `usable`, those within the limits.
+    """(n,) bool: candidates that may be chosen. These are the `usable` ones, which come first, within the limits.
 
     Raises
-        DataError   none is that small
+        DataError   none is within the limits
     """
     allowed = np.zeros(n, dtype=bool)
     allowed[: len(usable)] = rule.allows(usable)

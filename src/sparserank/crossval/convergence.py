@@ -1,4 +1,4 @@
-"""What is said when solves of a selection end short of their tolerance, the folds' included."""
+"""Messages on solves of a selection that miss their tolerance, including those of folds."""
 
 from __future__ import annotations
 
@@ -15,31 +15,30 @@ MISSED = (Status.STALLED, Status.ITERATION_LIMIT)
 
 
 def missed(statuses: Iterable[str]) -> dict[Status, int]:
-    """How many solves ended in each way that is short of the tolerance; ways that did not occur are left out."""
+    """Number of solves that missed the tolerance, for each status that occurred."""
     counts = Counter(statuses)
     return {s: counts[s.value] for s in MISSED if counts[s.value]}
 
 
 def unsolved(statuses: Sequence[str], where: str, asked: str) -> str | None:
-    """A sentence for solves of which some ended short of their tolerance; None where all reached it.
+    """A sentence on solves that missed their tolerance; None if all reached it.
 
     Parameters
-        where   they were made, as 'on half-samples'
-        asked   the tolerance, as '1e-06'
+        where   part of the job, such as 'on half-samples'
+        asked   the tolerance, such as '1e-06'
     """
     short = missed(statuses)
     if not short:
         return None
     how = ", ".join(f"{n} {s.value}" for s, n in short.items())
     return (
-        f"{sum(short.values())} of {len(statuses)} solves {where} ended short of their tolerance ({how}): a KKT "
-        f"violation of {asked} times alpha_max was asked for; "
-        f"{' or '.join(dict.fromkeys(_REMEDIES[s] for s in short))}."
+        f"{sum(short.values())} of {len(statuses)} solves {where} did not reach their tolerance, a KKT violation of "
+        f"{asked} times alpha_max ({how}); {' or '.join(dict.fromkeys(_REMEDIES[s] for s in short))}."
     )
 
 
 def unsolved_paths(paths: Mapping[tuple[str, int], FittedPath], tol: float) -> str | None:
-    """The same for finished paths, by label and fold."""
+    """The same sentence for finished paths, by label and fold."""
     of_final: list[str] = []
     of_folds: list[str] = []
     for (_, fold), fitted in paths.items():
@@ -51,17 +50,17 @@ def unsolved_paths(paths: Mapping[tuple[str, int], FittedPath], tol: float) -> s
 
 
 def warn_unsolved(paths: Mapping[tuple[str, int], FittedPath], tol: float) -> None:
-    """ConvergenceWarning with that sentence, if there is one."""
+    """Issue a ConvergenceWarning with that sentence, if there is one."""
     sentence = unsolved_paths(paths, tol)
     if sentence is not None:
         warnings.warn(sentence, ConvergenceWarning, stacklevel=4)
 
 
 def _asked(tol: float) -> str:
-    return f"{tol:g}" if tol >= FOLD_TOL else f"{tol:g} (where only quality is estimated: {FOLD_TOL:g})"
+    return f"{tol:g}" if tol >= FOLD_TOL else f"{tol:g} ({FOLD_TOL:g} where only quality is estimated)"
 
 
 _REMEDIES = {
-    Status.STALLED: "floating point can do no better there, raise tol",
+    Status.STALLED: "floating-point precision allows no smaller violation, so raise tol",
     Status.ITERATION_LIMIT: "raise tol, or max_iter where it can be given",
 }

@@ -1,4 +1,4 @@
-"""The model in use as a rival, and what a change to the chosen model would bring."""
+"""The model in use as a rival, and the effect of a change to the chosen model."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ SAME = 1e-12  # a difference that is none
 
 @dataclass(frozen=True)
 class InUse:
-    """What ranks today: a model, or a feature that holds its score. features: those it reads."""
+    """The ranker in use: a model, or a feature that contains its score. features: those it reads."""
 
     name: str
     features: tuple[str, ...]
     model: RankingModel | None = None
 
     def scores(self, data: RankingDataset) -> np.ndarray:
-        """(n_docs,) in the order of the rows that the data set was made of.
+        """(n_docs,) scores in the order of the rows from which the data set was made.
 
         Raises
-            DataError   the data lack a feature of the model, or hold values that it cannot score
+            DataError   the data lack a feature of the model, or contain values that it cannot score
         """
         if self.model is not None:
             return self.model.score_dataset(data)
@@ -47,11 +47,11 @@ class InUse:
 
 
 def in_use(given: Any, names: Sequence[str]) -> InUse:
-    """From a RankingModel, a model file or the name of a feature.
+    """Make it from a RankingModel, a model file or the name of a feature.
 
     Raises
         ParameterError     it is none of these
-        ModelFormatError   the file is no model file
+        ModelFormatError   the file is not a model file
     """
     if isinstance(given, RankingModel):
         return InUse(LABEL, tuple(given.feature_names[j] for j in given.support), given)
@@ -62,13 +62,13 @@ def in_use(given: Any, names: Sequence[str]) -> InUse:
         return InUse(f"{LABEL} ({Path(given).name})", tuple(model.feature_names[j] for j in model.support), model)
     raise ParameterError(
         "current",
-        f"is neither a model file nor a feature; got {brief(str(given))}; there are {names[0]} ... {names[-1]}.",
+        f"is neither a model file nor a feature; got {brief(str(given))}; the features are {names[0]} ... {names[-1]}.",
     )
 
 
 def left_out(current: Any, names: Sequence[str], keep: Any, drop: Any, penalties: Sequence[FeatureRules]) -> str | None:
-    """The feature that holds today's score, unless it is kept or dropped by name: a model that reads today's score
-    takes no score's place.
+    """The feature that contains today's score, unless it is kept or dropped by name: a model that reads today's score
+    does not replace that score.
 
     Raises
         ParameterError   there is no other feature
@@ -85,21 +85,21 @@ def left_out(current: Any, names: Sequence[str], keep: Any, drop: Any, penalties
 
 
 def left_out_note(score: str) -> str:
-    return f"{brief(score)}, today's score, is left out of the features; named in keep, it would be in every model."
+    return f"{brief(score)}, today's score, is left out of the features; name it in keep to use it in every model."
 
 
 @dataclass(frozen=True)
 class Change:
-    """What the chosen model brings beside the one in use, on the queries that candidates are judged on.
+    """Effect of a change from the model in use to the chosen model, on the queries that candidates are judged on.
 
-    difference   mean metric of the chosen (on queries that its models have not seen; corrected for the choice, where
-                 there are queries to correct it by: `corrected`) minus that of the one in use (which may have been
-                 fitted to them)
-    low, high    of the difference before the correction, with the confidence of the choice, whatever was chosen;
-                 infinite: too few queries
-    wins, losses, ties   queries
+    difference   mean metric of the chosen model minus that of the model in use. The chosen model is judged on queries
+                 that its models have not seen, and `corrected` for the choice if there are queries to correct it by.
+                 The model in use may have been fitted to these queries.
+    low, high    interval of the difference before the correction, with the confidence of the choice, valid for any
+                 choice; infinite: too few queries
+    wins, losses, ties   numbers of queries
     worst        (query id, difference), the largest losses first
-    enter, leave   features
+    enter, leave   names of features
     """
 
     name: str
@@ -117,12 +117,12 @@ class Change:
     leave: tuple[str, ...]
 
     def sentence(self, metric: str, confidence: str) -> str:
-        """To be read aloud."""
+        """A sentence for the terminal."""
         between = ""
         if np.isfinite(self.low):
             shows = "it better" if self.low > 0 else "it worse" if self.high < 0 else "no difference"
             between = (
-                f" (before that between {_outwards(self.low, math.floor)} and {_outwards(self.high, math.ceil)} with "
+                f" (uncorrected: {_outwards(self.low, math.floor)} to {_outwards(self.high, math.ceil)}, "
                 f"{confidence} confidence, which shows {shows})"
             )
         moved = [
@@ -135,10 +135,9 @@ class Change:
         ]
         text = (
             f"The {self.name} ({self.n_features} feature{'s' if self.n_features != 1 else ''}) has {metric} "
-            f"{self.mean:.4f} here; the chosen model{', corrected for the choice,' if self.corrected else ''} "
-            f"{self.difference:+.4f}{between}. It is "
-            "better on "
-            f"{self.wins} queries, worse on {self.losses}"
+            f"{self.mean:.4f} here; the chosen model differs by "
+            f"{self.difference:+.4f}{', corrected for the choice' if self.corrected else ''}{between}. It is better "
+            f"on {self.wins} queries and worse on {self.losses}"
         )
         if self.worst:
             query, loss = self.worst[0]
@@ -147,13 +146,13 @@ class Change:
 
 
 def _outwards(value: float, rounded: Callable[[float], int]) -> str:
-    """To four digits or more, rounded outwards; a bound that is not 0 is not printed as 0."""
+    """Rounded outwards to four digits or more, so that a bound that is not 0 is not printed as 0."""
     digits = next((d for d in (4, 6, 8) if rounded(value * 10.0**d)), 10)
     return f"{rounded(value * 10.0**digits) / 10.0**digits:+.{digits}f}"
 
 
 def change(choice: Choice, rivals: Rivals, current: InUse, model: RankingModel, query_ids: Sequence[str]) -> Change:
-    """The chosen candidate, whose final model is `model`, beside the one in use, the first of the rivals."""
+    """Compare the chosen candidate, whose final model is `model`, with the model in use, the first of the rivals."""
     held = rivals.rivals[0]
     difference = choice.chosen.values - held.values
     beside = rivals.beside(held)

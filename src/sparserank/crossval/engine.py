@@ -1,5 +1,5 @@
-"""The cross-validation of everything that chooses: paths of makers under transforms of the features, on all queries and
-without each fold, and the candidates that they give."""
+"""The cross-validation behind every choice: paths of makers under transforms of the features, on all queries and
+without each fold, and the candidates from them."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from sparserank.runs.work_store import WorkStore
 
 
 class CrossValidation:
-    """Whoever chooses calls this: `select`, SparseRankerCV, the experiments' own system, the lists for trees.
+    """The cross-validation of `select`, SparseRankerCV, the experiments' own system and the lists for trees.
 
     Parameters
         data          training queries
-        fold          (n_queries,) fold numbers from 0; below 0: of queries that nothing is judged on
+        fold          (n_queries,) fold numbers from 0; below 0 for queries that nothing is judged on
         transforms    under which features may enter; all read the same data
-        settings      of all paths; metrics: those that candidates are judged by, the first by default
-        valid         queries that the final paths are judged on, where there are no folds
+        settings      of all paths; metrics: metrics that judge candidates, the first by default
+        valid         queries that the final paths are judged on, if there are no folds
         query_weight  (n_queries,) weights >= 0 of the training queries in the loss (0 leaves one out), or None
-        feature_groups  of the features, paid for once; default each alone, of cost 1
-        by_cost       models are matched by what they cost, not by their number of features
+        feature_groups  groups of features, each paid for once; default each feature alone, of cost 1
+        by_cost       models are matched by cost, not by number of features
         max_iter      of the solver, per strength
-        n_workers     processes, where they pay; n_threads: of a pass. No result depends on either
+        n_workers     number of processes, if they pay; n_threads: of a pass. No result depends on either
         client        a dask.distributed Client whose workers read the training queries
     """
 
@@ -66,7 +66,7 @@ class CrossValidation:
         self.data, self.fold, self.metrics = data, fold, list(metrics)
         self.folds: list[int] = sorted(set(fold[fold >= 0].tolist()))
         if not self.folds and valid is None:
-            raise ValueError("candidates need queries that judge them: folds, or valid.")
+            raise ValueError("candidates must be evaluated on queries; pass folds or valid.")
         self.feature_groups, self.by_cost = (
             feature_groups or each_alone(data.feature_names or range(data.n_features)),
             by_cost,
@@ -96,7 +96,7 @@ class CrossValidation:
 
     @property
     def tries_curves(self) -> bool:
-        """Whether features enter as curves under any transform."""
+        """True if features enter as curves under any transform."""
         return any(transform.knots.curved for transform in self.works)
 
     @property
@@ -113,14 +113,14 @@ class CrossValidation:
         store: WorkStore | None = None,
         progress: Progress | None = None,
     ) -> CandidateSet:
-        """The paths of all trials, those that are in `store` taken from there, and their candidates.
+        """Fit the paths of all trials, except those that are in `store`, and return their candidates.
 
         Parameters
-            trials   what is tried, labels different, under transforms of this
+            trials   trials with different labels, under transforms of this object
             relaxed  models of each size are also tried relaxed
             metric_refits   some are also tried refitted for the metric
         Warns
-            ConvergenceWarning   solves ended short of their tolerance
+            ConvergenceWarning   solves missed their tolerance
         """
         wanted = families(trials, relaxed=relaxed, metric_refits=metric_refits, size_of=self._size_of)
         fitted = FittedPaths(self.works, wanted, [FINAL, *self.folds], self._n_workers).all(store, progress)
@@ -130,16 +130,16 @@ class CrossValidation:
         )
 
     def kept(self, trials: Sequence[Trial], store: WorkStore, *, relaxed: bool = False) -> CandidateSet | None:
-        """The candidates of trials, under transforms of this, whose paths an earlier run left in `store`; None where
-        one is missing: nothing is computed."""
+        """The candidates of trials, under transforms of this object, whose paths an earlier run left in `store`. None
+        if a path is missing; nothing is computed."""
         wanted = families(trials, relaxed=relaxed, size_of=self._size_of)
         fitted = FittedPaths(self.works, wanted, [FINAL, *self.folds], 1).kept(store)
         fold = self.fold if self.folds else None
         return None if fitted is None else CandidateSet(trials, fitted, fold, self.feature_groups, self.by_cost)
 
     def without(self, candidate_set: CandidateSet, c: Candidate, sets: Sequence[np.ndarray]) -> np.ndarray:
-        """(n_metrics, n_sets, n_queries) what a candidate is worth with its weights of each set of features at 0, by
-        the models that have not seen the query."""
+        """(n_metrics, n_sets, n_queries) metric of a candidate with its weights of each set of features at 0, by the
+        models that have not seen the query."""
         transform, n = candidate_set.transform(c), len(c.values)
         values = np.full((len(self.metrics), len(sets), n), np.nan)
         models = {}
@@ -155,11 +155,11 @@ class CrossValidation:
     def refitted(
         self, transform: FeatureTransform, starts: Mapping[int, sp.csr_array], monotone: tuple[int, ...] | None
     ) -> np.ndarray:
-        """(n_metrics, n_sets, n_queries) what refits on given sets of coefficients are worth, by the models that have
-        not seen the query.
+        """(n_metrics, n_sets, n_queries) metric of refits on given sets of coefficients, by the models that have not
+        seen the query.
 
-        starts   {fold: (n_sets, n_coefficients) CSR, whose entries are the sets}, FINAL where there are no folds;
-                 monotone: of all coefficients, or None
+        starts   {fold: (n_sets, n_coefficients) CSR, whose entries are the sets}, FINAL if there are no folds;
+                 monotone: signs of all coefficients, or None
         """
         n = len(self.fold) if self.folds else self.first.n_judged
         values = np.full((len(self.metrics), next(iter(starts.values())).shape[0], n), np.nan)
@@ -171,8 +171,8 @@ class CrossValidation:
     def on_halves(
         self, candidate_set: CandidateSet, c: Candidate, usable: np.ndarray, n_pairs: int, seed: int
     ) -> dict[str, np.ndarray]:
-        """The maker and the size of a candidate on complementary halves of the usable queries (n_queries,) bool: which
-        features each keeps, `kept` (2 n_pairs, n_features) bool, and how the solves ended, `statuses`."""
+        """Run the maker and the size of a candidate on complementary halves of the usable queries (n_queries,) bool.
+        Returns `kept` (2 n_pairs, n_features) bool, the features in each half, and `statuses`, how the solves ended."""
         of_label = {f.label: f for f in families(list(candidate_set.trials.values()), size_of=self._size_of)}
         family = of_label[c.penalty]
         start = None if family.start is None else of_label[family.start].maker
@@ -183,7 +183,7 @@ class CrossValidation:
 
 
 def _without(model: sp.csr_array, features: np.ndarray, n_features: int, m: int) -> sp.csr_array:
-    """(1, n_columns) a model, its weights of some features set to 0, under whatever transform it has them;
-    m columns of each feature are side by side."""
+    """(1, n_columns) coefficients of a model, with the weights of some features set to 0 under every transform. The m
+    columns of each feature are adjacent."""
     kept = ~np.isin(model.indices // m % n_features, features)
     return sp.csr_array((model.data[kept], model.indices[kept], [0, int(kept.sum())]), shape=model.shape)

@@ -1,4 +1,4 @@
-"""What is fitted for what is tried: a family of paths for each maker, in an order in which they can be begun."""
+"""The families of paths that fit the trials: one for each maker, in an order in which they can be started."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparserank.penalties import FeatureRules, Ridge
 
 @dataclass(frozen=True)
 class Trial:
-    """A maker that is tried under a transform of the features, under a label of its own."""
+    """A maker that is tried under a transform of the features, with a label."""
 
     label: str
     maker: RuledMaker
@@ -26,10 +26,10 @@ class Trial:
 class Family:
     """The paths of one maker, without each fold and on all queries.
 
-    kind     class of what its paths call themselves: a penalty, or a maker by size
-    start    label of the family whose paths they are started from, or refit
-    scored   False: they are only started from
-    sizes    of refits for the metric: for which there is one
+    kind     class that its paths are named after: a penalty, or a maker by size
+    start    label of the family whose paths they start from, or refit
+    scored   False: its paths are only starts for others
+    sizes    of refits for the metric: sizes that have one
     """
 
     label: str
@@ -42,7 +42,7 @@ class Family:
 
 
 def refit_label(label: str) -> str:
-    """The family of the refits of a family."""
+    """The label of the family of refits of a family."""
     return f"{label} relaxed"
 
 
@@ -53,12 +53,12 @@ def families(
     metric_refits: MetricRefits | None = None,
     size_of: SizeOf = n_used,
 ) -> list[Family]:
-    """What has to be fitted for these trials, transform by transform: makers that start from other paths (concave
-    penalties, from the l1 path under the same rules) come after those, which are tried themselves or come along, so
-    that no path depends on what else is asked for.
+    """The families to fit for these trials, transform by transform. Concave penalties start from the l1 path under the
+    same rules, which is one of the trials or is added. They come after the paths that they start from, so no path
+    depends on which other trials there are.
 
-    metric_refits  what refits for the metric are made of, if they are; of one maker under each transform
-    size_of        what sizes are, of which one point each is refitted
+    metric_refits  settings of refits for the metric, if any; for one maker under each transform
+    size_of        function that gives sizes; one point of each size is refitted
     """
     if len({t.label for t in trials}) < len(trials):
         raise ValueError("labels of trials must differ.")
@@ -116,5 +116,5 @@ def _on_look(trials: Sequence[Trial], relaxed: bool, size_of: SizeOf) -> list[Fa
 
 
 def _of_any_strength(maker: RuledMaker) -> RuledMaker:
-    """A path goes through strengths of its own: that of its penalty does not matter."""
+    """The maker with a fixed strength, because a path uses its own strengths, not that of its penalty."""
     return replace(maker, penalty=maker.penalty.with_alpha(1.0)) if isinstance(maker, PenaltyPath) else maker

@@ -1,4 +1,4 @@
-"""Groups of features that are computed together: which feature belongs to which, and what each group costs, once."""
+"""Groups of features that are computed together: the group of each feature, and the cost of each group, paid once."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class FeatureGroups:
     of_feature: tuple[int, ...]
 
     def used(self, features: np.ndarray) -> list[int]:
-        """The groups of some features (numbers)."""
+        """The numbers of the groups of some features (numbers)."""
         return np.unique(self._group[features]).tolist()
 
     def cost(self, features: np.ndarray) -> float:
-        """What some features cost together: each group once."""
+        """Total cost of some features, with each group counted once."""
         return float(f"{sum(self.costs[g] for g in self.used(features)):.{DIGITS}g}")
 
     @cached_property
@@ -45,13 +45,13 @@ class FeatureGroups:
         return np.array(self.of_feature, dtype=np.int64)
 
     def costs_of(self, coefs: sp.csr_array, width: int) -> np.ndarray:
-        """(n_points,) the cost of each model (n_points, n_columns) CSR;
-        columns of a feature side by side, further transforms of all features behind them."""
+        """(n_points,) cost of each model (n_points, n_columns) CSR;
+        columns of a feature are adjacent, and further transforms of all features follow."""
         features = coefs.indices // width % len(self.of_feature)
         return np.array([self.cost(features[lo:hi]) for lo, hi in pairwise(coefs.indptr.tolist())])
 
     def beyond(self, k: int | None, budget: float | None) -> tuple[int, ...]:
-        """The features of groups that alone have more than k features, or cost more than the budget."""
+        """The features of groups that alone exceed k features or the budget."""
         sizes = np.bincount(self._group, minlength=len(self.names))
         too_large = sizes > k if k is not None else np.zeros(len(sizes), dtype=bool)
         too_dear = (
@@ -61,33 +61,33 @@ class FeatureGroups:
 
     @property
     def cost_of_feature(self) -> tuple[float, ...]:
-        """(n_features,) the cost of its group, whole."""
+        """(n_features,) total cost of the group of each feature."""
         return tuple(self.costs[g] for g in self.of_feature)
 
 
 def within_budget(costs: np.ndarray, budget: float) -> np.ndarray:
-    """(n,) bool, a rounding error of a sum apart."""
+    """(n,) bool: costs within the budget, up to the rounding error of a sum."""
     return np.asarray(costs <= budget * (1.0 + 10.0 ** (1 - DIGITS)))
 
 
 def each_alone(names: Sequence[Any], costs: Sequence[float] | None = None) -> FeatureGroups:
-    """Every feature a group of its own, of these costs or of 1."""
+    """Groups of one feature each, with these costs or of cost 1."""
     return FeatureGroups(
         tuple(map(str, names)), (1.0,) * len(names) if costs is None else tuple(costs), tuple(range(len(names)))
     )
 
 
 def groups_of(given: Any, costs: Any, names: Sequence[str]) -> FeatureGroups:
-    """From a file (`read_groups`), or from {feature: group} and, if they are not all 1, {group: cost}; features that
-    are not named are groups of their own, of cost 1.
+    """Make groups from a file (`read_groups`), or from {feature: group} and, if they are not all 1, {group: cost}.
+    Features without a group form groups of one, of cost 1.
 
     Raises
-        DataFormatError  as `read_groups`
-        ParameterError   a name that is no feature, a cost that is no number > 0 or of no group
+        DataFormatError  as in `read_groups`
+        ParameterError   a name is not a feature; a cost is not a number > 0, or belongs to no group
     """
     if isinstance(given, str | os.PathLike):
         if costs is not None:
-            raise ParameterError("costs", "cannot be combined with a file of groups; the costs stand there.")
+            raise ParameterError("costs", "cannot be combined with a file of groups; put the costs in that file.")
         return read_groups(given, names)
     if not isinstance(given, Mapping):
         raise ParameterError(
@@ -98,17 +98,15 @@ def groups_of(given: Any, costs: Any, names: Sequence[str]) -> FeatureGroups:
     if odd is not None or not given:
         raise ParameterError(
             "feature_groups",
-            f"must give the name of a group, a text, for some features; got {brief(odd if given else given)}.",
+            f"must map at least one feature to a group name, a string; got {brief(odd if given else given)}.",
         )
     of = {_known(name, known, names): group for name, group in given.items()}
     if costs is not None and not isinstance(costs, Mapping):
-        raise ParameterError(
-            "costs", f"must be a mapping of groups to costs where there are groups; got {brief(costs)}."
-        )
+        raise ParameterError("costs", f"must be a mapping of groups to costs if there are groups; got {brief(costs)}.")
     price: dict[str, float] = {}
     for group, cost in (costs or {}).items():
         if group not in of.values():
-            raise ParameterError("costs", f"names {brief(str(group))}, which is no group.")
+            raise ParameterError("costs", f"names {brief(str(group))}, which is not a group.")
         own = _cost(cost) if isinstance(cost, Real) and not isinstance(cost, bool) else None
         if own is None:
             raise ParameterError("costs", f"must be numbers > 0; got {brief(cost)} for {brief(str(group))}.")
@@ -117,11 +115,11 @@ def groups_of(given: Any, costs: Any, names: Sequence[str]) -> FeatureGroups:
 
 
 def read_groups(path: str | os.PathLike, names: Sequence[str]) -> FeatureGroups:
-    """The same from a file of lines feature,group or feature,group,cost (or with tabs; quoted as in CSV files), with or
-    without these words as its first line; the cost of a group may stand on any of its lines.
+    """Read groups from a file of lines feature,group or feature,group,cost (or with tabs; quoted as in CSV files). A
+    header line with these words is optional. The cost of a group may be on any of its lines.
 
     Raises
-        DataFormatError   names file and line
+        DataFormatError   a line is invalid; the message names file and line
     """
     of: dict[str, str] = {}
     known_names = set(names)
@@ -141,7 +139,7 @@ def read_groups(path: str | os.PathLike, names: Sequence[str]) -> FeatureGroups:
         except ParameterError as error:
             raise DataFormatError(f"{path}:{number}: {error.message}") from error
         if name in of:
-            raise DataFormatError(f"{path}:{number}: feature {brief(name)} has a group already.")
+            raise DataFormatError(f"{path}:{number}: feature {brief(name)} already has a group.")
         of[name] = group = fields[1]
         if len(fields) == 3 and fields[2]:
             cost = _cost(fields[2])
@@ -150,18 +148,19 @@ def read_groups(path: str | os.PathLike, names: Sequence[str]) -> FeatureGroups:
             known, line = costs.setdefault(group, (cost, number))
             if known != cost:
                 raise DataFormatError(
-                    f"{path}:{number}: group {brief(group)} costs {cost:g} here and {known:g} on line {line}; it is "
-                    "paid for once."
+                    f"{path}:{number}: group {brief(group)} costs {cost:g} here and {known:g} on line {line}; a "
+                    "group has only one cost."
                 )
     if not of:
-        raise DataFormatError(f"{path}: holds no group; expected {EXPECTED}.")
+        raise DataFormatError(f"{path}: contains no group; expected {EXPECTED}.")
     return _numbered(of, {group: cost for group, (cost, _) in costs.items()}, names)
 
 
 def _known(name: Any, known: Set[str], names: Sequence[str]) -> str:
     if not isinstance(name, str) or name not in known:
         raise ParameterError(
-            "feature_groups", f"names {brief(str(name))}, which is no feature; there are {names[0]} ... {names[-1]}."
+            "feature_groups",
+            f"names {brief(str(name))}, which is not a feature; the features are {names[0]} ... {names[-1]}.",
         )
     return str(name)
 
@@ -176,7 +175,7 @@ def _cost(given: Any) -> float | None:
 
 
 def _numbered(of: Mapping[str, str], costs: Mapping[str, float], names: Sequence[str]) -> FeatureGroups:
-    """Groups in the order of their first features."""
+    """Groups numbered in the order of their first features."""
     at: dict[tuple[str, bool], int] = {}  # a feature of its own may have the name of a group
     of_feature = tuple(at.setdefault((of.get(n, n), n in of), len(at)) for n in names)
     prices = tuple(costs.get(name, 1.0) if named else 1.0 for name, named in at)

@@ -1,5 +1,5 @@
-"""How features enter a selection: all as they are, all under one transform, each as it is or as its log, or as
-curves."""
+"""The transforms under which features enter a selection: unchanged, all under one transform, each unchanged or as its
+log, or as curves."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from sparserank.transforms import CURVES, LOG, MIXED, NONE, Transform
 
 @dataclass(frozen=True)
 class FeatureTransform:
-    """One way in which features enter. transforms: those of all features, column block by column block, of which each
-    feature enters under one; empty: as they are; knots: of curves of the features under their one transform."""
+    """One way in which features enter. transforms: of all features, one block of columns each; every feature enters
+    under one of them; empty: unchanged. knots: of curves of the features under their single transform."""
 
     name: str
     transforms: tuple[Transform, ...] = ()
     knots: Knots | Straight = STRAIGHT
 
     def label(self, penalty: str) -> str:
-        """What a penalty is called under it."""
+        """The label of a penalty under it."""
         return penalty if self == RAW else f"{penalty} on {self.name}"
 
     def on(self, maker: RuledMaker) -> PathMaker:
@@ -49,16 +49,16 @@ class FeatureTransform:
         return monotone * max(len(self.transforms), 1)
 
     def lacking(self, engine: Engine) -> str:
-        """What of it an engine cannot run; "" where it can run all."""
+        """The parts that an engine cannot run; "" if it can run all."""
         return engine.lacks({kind for t in self.transforms for kind in t.kinds}, curves=self.knots.curved)
 
     @property
     def columns_of_feature(self) -> int:
-        """Columns of a feature side by side: the ramps of its curve, or the one."""
+        """Number of adjacent columns of a feature: the ramps of its curve, or a single column."""
         return self.knots.m
 
     def names(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """What the columns are called."""
+        """The names of the columns."""
         if not self.transforms:
             return names
         return tuple(
@@ -73,7 +73,7 @@ class FeatureTransform:
         blocks: np.ndarray | None = None,
         **more: Any,
     ) -> RankingModel:
-        """The model of coefficients (n_coefficients,) of the scaled columns, or, with blocks, of curves."""
+        """The model with coefficients (n_coefficients,) of the scaled columns, or, with blocks, of curves."""
         if isinstance(self.knots, Knots):
             assert blocks is not None
             return curve_model(self.knots, blocks, coef, names, self.transforms[0] if self.transforms else None, **more)
@@ -94,9 +94,9 @@ RAW = FeatureTransform(NONE)
 def feature_transforms(
     data: RankingDataset, names: Sequence[str], n_knots: int = DEFAULT_KNOTS, directions: np.ndarray | None = None
 ) -> list[FeatureTransform]:
-    """Those of names ('none', 'log', 'mixed', 'curves(log)', ...), learned from training data.
+    """The transforms with these names ('none', 'log', 'mixed', 'curves(log)', ...), learned from training data.
 
-    directions   (n_features,) in which curves may go: 1, -1, or 0 for both
+    directions   (n_features,) allowed directions of curves: 1, -1, or 0 for both
     """
     found: dict[str, tuple[Transform, ...]] = {NONE: ()}
 
@@ -120,5 +120,5 @@ def feature_transforms(
 
 
 def logs_differ(data: RankingDataset) -> bool:
-    """Whether the logarithm of some feature is not nearly linear in the feature itself, labels unseen."""
+    """True if the logarithm of some feature is not nearly linear in the feature itself; labels are not used."""
     return changes_features(data, fit_transform(data, LOG))

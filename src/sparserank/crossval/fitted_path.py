@@ -1,4 +1,4 @@
-"""A path as the engine holds it: what its coefficients mean, and what its points are worth on queries unseen."""
+"""A fitted path in the engine: its coefficients with their meaning, and its metric on unseen queries."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sparserank.shards.scaling import FeatureScaling
 class FittedPath:
     """path     of the scaled columns of a transform
     scaling  of these columns
-    blocks   (n_features, m, width) what the coefficients of curves mean; None without curves
-    values   (n_metrics, n_points, n_queries) on queries that the path has not seen; None where it is only started from
+    blocks   (n_features, m, width) curve blocks that define the coefficients; None without curves
+    values   (n_metrics, n_points, n_queries) on queries that the path has not seen; None if it is only a start
     """
 
     path: PathResult
@@ -27,16 +27,16 @@ class FittedPath:
 
     @property
     def coefs(self) -> sp.csr_array:
-        """(n_points, n_coefficients) CSR, of the scaled columns."""
+        """(n_points, n_coefficients) CSR coefficients of the scaled columns."""
         return self.path.sparse_coefs
 
     @property
     def n_used(self) -> np.ndarray:
-        """(n_points,) columns in use: features, each under one transform at most."""
+        """(n_points,) number of columns in use; a feature is used under at most one transform."""
         return n_used(self.coefs, self.path.width)
 
     def columns(self, index: int) -> np.ndarray:
-        """The columns that a point uses, rising."""
+        """The columns that a point uses, in rising order."""
         return self.path.support(index)
 
     def in_units(self, coefs: sp.csr_array) -> sp.csr_array:

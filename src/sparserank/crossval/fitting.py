@@ -1,4 +1,4 @@
-"""All paths of a job: from the store or computed, by threads that share one read of X or by processes."""
+"""All paths of a job: read from the store or computed, by threads that share one read of X or by processes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Report = Callable[[str, float | None], None]  # what is done, seconds left
 
 @dataclass(frozen=True)
 class _OnePath:
-    """What a worker process gets."""
+    """The task of a worker process."""
 
     work: FoldedPaths
 
@@ -49,8 +49,8 @@ class _OnePath:
 
 
 class _Kept:
-    """Fitted paths in a store, as arrays; of: {name: family, what computes it}.
-    Checkpoints of a family go with its last path."""
+    """Fitted paths in a store, as arrays; of: {name: (family, the object that computes it)}.
+    Checkpoints of a family are removed with its last path."""
 
     def __init__(self, store: WorkStore, of: Mapping[str, tuple[Family, FoldedPaths]]) -> None:
         self._store, self._of = store, of
@@ -73,10 +73,10 @@ class _Kept:
 
 
 class FittedPaths:
-    """Every family on every fold, transform after transform (their features are different copies).
+    """The paths of every family on every fold, one transform after another (their features are different copies).
 
-    Small data go to processes, a path each, where Python itself would keep threads waiting; for large data all paths
-    that can be begun advance together, threads sharing each pass. Both give the same bits.
+    Small data are processed by one process per path, because threads would wait for Python itself. For large data, all
+    paths that can be started advance together, and threads share each pass. Both give the same bits.
     """
 
     def __init__(
@@ -89,8 +89,8 @@ class FittedPaths:
         self.works, self.families, self.folds, self.n_workers = works, families, folds, n_workers
 
     def all(self, store: WorkStore | None, progress: Progress | None) -> Paths:
-        """{(label, fold): path}; the order of finishing plays no part. Warns (ConvergenceWarning) of solves that ended
-        short of their tolerance."""
+        """{(label, fold): path}, whatever the order of finishing. Issues a ConvergenceWarning if solves missed their
+        tolerance."""
         names = {(f.label, fold): _name(f.label, fold) for f in self.families for fold in self.folds}
         kinds = {name: label for (label, _), name in names.items()}
         keeper = None if store is None else _Kept(store, self._computed_by(names))
@@ -114,7 +114,7 @@ class FittedPaths:
         return done
 
     def kept(self, store: WorkStore) -> Paths | None:
-        """The paths of an earlier run; None where one is missing."""
+        """The paths of an earlier run; None if one is missing."""
         names = {(f.label, fold): _name(f.label, fold) for f in self.families for fold in self.folds}
         keeper, found = _Kept(store, self._computed_by(names)), {}
         for key, name in names.items():
@@ -125,12 +125,12 @@ class FittedPaths:
         return found
 
     def _computed_by(self, names: Mapping[tuple[str, int], str]) -> dict[str, tuple[Family, FoldedPaths]]:
-        """{name of a piece: its family, what computes it}"""
+        """{name of a piece: (its family, the object that computes it)}"""
         of_label = {f.label: f for f in self.families}
         return {name: (of_label[label], self.works[of_label[label].transform]) for (label, _), name in names.items()}
 
     def _use_processes(self, n_paths: int) -> bool:
-        """Processes pay when there is enough work to start them for, and the data are small enough to hand over."""
+        """True if there is enough work to start processes for, and the data are small enough to send to them."""
         work = next(iter(self.works.values()))
         X = work.data.X
         size = X.data.nbytes if work.data.is_sparse and not work.data.is_stored else X.nbytes
@@ -140,8 +140,8 @@ class FittedPaths:
         return here and self.n_workers > 1 and n_paths > 1 and enough and size <= MAX_PROCESS_BYTES
 
     def _stages(self, waiting: Mapping[str, list[int]], most: float) -> list[list[tuple[Family, int]]]:
-        """(family, fold) of what is computed at the same time, whole families of at most so many paths: what others
-        start from comes first."""
+        """Lists of (family, fold) that are computed at the same time: whole families of at most so many paths, starts
+        before the paths that start from them."""
         stages: list[list[tuple[Family, int]]] = []
         depths = self._depths()
         for transform, depth in product(self.works, range(1 + max(depths.values()))):
@@ -155,7 +155,7 @@ class FittedPaths:
         return [stage for stage in stages if stage]
 
     def _depths(self) -> dict[str, int]:
-        """How many families have to be there before each."""
+        """For each family, the number of families that must be finished before it."""
         depths: dict[str, int] = {}
         for f in self.families:  # which are in such an order
             depths[f.label] = 0 if f.start is None else 1 + depths[f.start]
@@ -218,7 +218,7 @@ Points = dict[str, dict[int, list[Point]]]  # by label and fold
 
 
 class _Following:
-    """The points of paths that advance together, as they come: checkpoints and progress."""
+    """Follows the points of paths that advance together, for checkpoints and progress."""
 
     def __init__(self, points: Points, in_all: int, store: WorkStore | None, left: TimeLeft, report: Report) -> None:
         self.points, self._in_all, self._store, self._left, self._report = points, in_all, store, left, report
@@ -251,7 +251,7 @@ class _Following:
 
 
 def _known_points(store: WorkStore | None, stage: Sequence[tuple[Family, int]]) -> Points:
-    """What an earlier run knew of these paths."""
+    """The points of these paths from an earlier run."""
     folds: dict[str, list[int]] = {}
     for family, fold in stage:
         folds.setdefault(family.label, []).append(fold)

@@ -1,5 +1,5 @@
-"""Paths on all training queries and without each fold of them, from one copy of the features, and what their points are
-worth on queries that they have not seen."""
+"""Paths on all training queries and without each fold, from one copy of the features, and the metric of their points on
+queries that they have not seen."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ FOLD_TOL = 1e-4  # paths that only estimate quality: no ranking changes between 
 
 @dataclass(frozen=True)
 class PathRequest:
-    """One path: of a maker, without the queries of a fold.
+    """One path of a maker, without the queries of a fold.
 
-    start   an l1 path: where a concave penalty is started from besides its own last solution
-    done    points known from an earlier run, as `keep` gave them
+    start   an l1 path, from which a concave penalty starts besides its last solution
+    done    points of an earlier run, as passed to `keep`
     keep    called with each new point of the path and the number of points in all
-    scored  False: the path is only started from
+    scored  False: the path is only a start for others
     """
 
     maker: PathMaker
@@ -58,16 +58,16 @@ class PathRequest:
 
 
 class FoldedPaths:
-    """Computes paths of makers for folds, any number at once: each leaves out the queries of its fold, by weights of 0.
+    """Computes paths of makers for any number of folds at once. Each leaves out its fold by query weights of 0.
 
-    All paths read the same X; nothing is copied or scaled but what a scaling cannot do by a factor per feature (a
-    logarithm, min-max within queries), once. Picklable, so that workers can have one each.
+    All paths read the same X. Features are copied once, and only if a scaling is not a factor per feature (a logarithm,
+    min-max within queries). The object is picklable, so that each worker can have a copy.
 
     Parameters
         data          training queries
         fold          (n_queries,) fold numbers from 0; FINAL leaves nothing out
         settings, metrics
-        transform     under which features enter; default as they are
+        transform     under which features enter; default unchanged
         valid         queries that points of the FINAL path are scored on; points of fold f are scored on the queries of
                       f
         query_weight  (n_queries,) weights > 0 of the training queries in the loss, or None
@@ -101,7 +101,7 @@ class FoldedPaths:
         return {**kept, "_weighted": None, "client": None}
 
     def with_threads(self, n_threads: int) -> FoldedPaths:
-        """The same with other threads."""
+        """A copy with another number of threads."""
         return FoldedPaths(
             self.data,
             self.fold,
@@ -116,7 +116,7 @@ class FoldedPaths:
 
     @property
     def n_judged(self) -> int:
-        """Queries that points of the FINAL path are scored on."""
+        """Number of queries that points of the FINAL path are scored on."""
         return 0 if self.valid is None else self.valid.n_queries
 
     @cached_property
@@ -125,16 +125,15 @@ class FoldedPaths:
         return ready if self.client is None else placed(self.client, ready)
 
     def in_transforms(self, data: RankingDataset) -> RankingDataset:
-        """Queries with the columns of each transform side by side, before they are scaled by factors."""
+        """Queries with the columns of each transform side by side, before scaling by factors."""
         return transformed(prepared(data, self.settings.scaling), self.transform.transforms)
 
     def halves(
         self, wanted: PathMaker, samples: np.ndarray, k: float, start: PathMaker | None, size_of: SizeOf, most: int
     ) -> tuple[list[np.ndarray], list[str]]:
         """(the columns of the model of at most that size that a maker gives on each sample of the queries (n_samples,
-        n_queries) bool, how the solves ended); `start` makes the l1 paths that it is started from; paths end behind
-        MORE times `most` features, the l1 paths behind MORE_OF_STARTS times.
-        """
+        n_queries) bool, how the solves ended). `start` makes the l1 paths that the paths start from. Paths end after
+        MORE times `most` features, and the l1 paths after MORE_OF_STARTS times."""
         self.samples = samples
         folds = [FIRST_SAMPLE - b for b in range(len(samples))]
         plan, of_starts = (
@@ -159,7 +158,7 @@ class FoldedPaths:
         return supports, statuses
 
     def release(self) -> None:
-        """Forget what was made of the data; it is made again when needed."""
+        """Release the data derived from the features; they are computed again when needed."""
         self._weighted = None
         for made in MADE:
             self.__dict__.pop(made, None)
@@ -186,8 +185,8 @@ class FoldedPaths:
         return np.asarray(self.samples[FIRST_SAMPLE - fold] if fold <= FIRST_SAMPLE else self.fold != fold)
 
     def objectives(self, folds: Sequence[int]) -> tuple[list[PairwiseObjective], list[FeatureScaling]]:
-        """The loss without each of these folds, and its scaling, learned without it too;
-        a fold may come several times."""
+        """The loss without each of these folds, and its scaling, which is also learned without the fold;
+        a fold may appear several times."""
         if self._weighted is None or self._weighted[0] != tuple(folds):
             d, settings = self.prepared, self.settings
             own = list(dict.fromkeys(folds))
@@ -214,12 +213,12 @@ class FoldedPaths:
 
     @property
     def scaling_method(self) -> str:
-        """How columns are scaled; those of curves are not, for knots are where the values are."""
+        """The scaling of columns; columns of curves are not scaled, because knots refer to their values."""
         return self.transform.knots.scaling(self.settings.scaling)
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """(n_columns,) of the transform."""
+        """(n_columns,) names of the columns of the transform."""
         return self.transform.names(tuple(self.data.feature_names or ()))
 
     def pairs(self) -> np.ndarray:
@@ -227,17 +226,17 @@ class FoldedPaths:
         return np.concatenate([f.pair_weight for f in self._shards.call("facts")])
 
     def _refuse_empty(self, folds: Sequence[int], weight: np.ndarray) -> None:
-        """A fold that holds every pair is no fault of the data."""
+        """Refuse a fold that contains every pair, because no pair is left to learn from."""
         pairs = self.pairs()
         for f, row in zip(folds, weight, strict=True):
             if f != FINAL and pairs.any() and not (row * pairs).any():
                 raise DataError(
-                    f"without the queries of fold {f + 1} no preferred pair is left to learn from; take another seed, "
+                    f"without the queries of fold {f + 1}, no preferred pair is left to learn from; use another seed, "
                     "other folds, or the holdout protocol."
                 )
 
     def __call__(self, wanted: Sequence[PathRequest]) -> list[FittedPath]:
-        """Each path; all in lockstep: one read of X serves all."""
+        """Compute the paths together: one read of X serves all of them."""
         with one_blas_thread():
             objectives, scalings = self.objectives([want.fold for want in wanted])
             paths = run_all([w.maker.path(o, self._plan(w)) for w, o in zip(wanted, objectives, strict=True)])
@@ -276,7 +275,7 @@ class FoldedPaths:
         """{fold: (n_metrics, n_models, queries of the fold)} for models (n_models, n_features) CSR per fold, in units
         of `prepared`.
 
-        Those of FINAL are scored on `valid`, and left out without.
+        Models of FINAL are scored on `valid`, and left out without it.
         """
         out = {}
         if FINAL in models and self._unseen is not None:
@@ -291,8 +290,8 @@ class FoldedPaths:
         return out
 
     def single_features(self, columns: np.ndarray, metric: Metric) -> np.ndarray:
-        """(2, len(columns)) mean metric on the training queries of ranking by each feature,
-        descending and ascending."""
+        """(2, len(columns)) mean metric on the training queries of rankings by each single feature, descending and
+        ascending."""
         both = Columns(np.tile(columns, 2), np.repeat([1.0, -1.0], len(columns)))
         (values,) = _measured(self._shards, both, [metric])
         return np.array([mean_of(v) for v in values]).reshape(2, len(columns))

@@ -1,4 +1,4 @@
-"""Which models are refitted for the metric: a few sizes of one maker under each transform, fixed before anything is
+"""The models to refit for the metric: a few sizes of one maker under each transform, fixed before anything is
 judged."""
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ PREFERRED = ("mcp", "scad", "log", "best_k", "lp")  # the least shrunk supports 
 
 @dataclass(frozen=True)
 class MetricRefits:
-    """What refits for the metric are made of.
+    """Settings of refits for the metric.
 
     metric      NDCG; seed: of the halves of the training queries
-    sizes       rising; features at most, or costs
-    n_features  of the data, each of which may have several columns
+    sizes       rising; maximum numbers of features, or costs
+    n_features  of the data; a feature may have several columns
     """
 
     metric: Metric
@@ -30,39 +30,39 @@ class MetricRefits:
 
     @property
     def sizes_label(self) -> str:
-        """What stored pieces are called by besides, where sizes are not the usual ones."""
+        """An addition to the names of stored pieces if sizes are not the default ones."""
         return "" if self.sizes == SIZES else f" at {', '.join(f'{k:g}' for k in self.sizes)}"
 
 
 def sizes_within(limit: float | None, unit: float = 1) -> tuple[float, ...]:
-    """The sizes, in units of a feature's usual cost; those within a limit, and the limit itself."""
+    """The sizes, in units of a feature's usual cost; with a limit, the sizes below it and the limit itself."""
     sizes = tuple(unit * k for k in SIZES)
     return sizes if limit is None else (*(k for k in sizes if k < limit), limit)[-len(SIZES) :]
 
 
 def preferred(names: Sequence[str]) -> int:
-    """Which of several makers, by the names of their rules, has its models refitted. One is, by a rule made before any
-    data were seen: so no value of a query plays a part in it, in no fold."""
+    """The index of the maker whose models are refitted, by the names of the makers' rules. The rule was fixed before
+    any data were seen, so no value of a query in any fold influences it."""
     known = [name for name in PREFERRED if name in names]
     return names.index(known[0]) if known else 0
 
 
 def why_not(metric: Metric, n_queries: int) -> str | None:
-    """Why no model is refitted for this metric on so many training queries; None: they are."""
+    """The reason why no model is refitted for this metric on so many training queries; None if models are."""
     if not is_known(metric):
-        return f"no model was refitted for {metric!r}: that is known for ndcg alone."
+        return f"no model was refitted for {metric!r}: only ndcg is supported."
     if n_queries < MIN_QUERIES:
         return (
-            f"no model was refitted for {metric!r}: {n_queries} training queries are fewer than the {MIN_QUERIES} that "
-            "it takes."
+            f"no model was refitted for {metric!r}: this needs at least {MIN_QUERIES} training queries; there are "
+            f"{n_queries}."
         )
     return None
 
 
 def notes_of(metric: Metric) -> list[str]:
-    """What is said of refits for the metric that were tried."""
+    """Notes on refits for the metric that were tried."""
     return (
-        [f"refits for {metric!r}, which has no cutoff, look at the first {NO_CUTOFF} documents of each list."]
+        [f"refits for {metric!r}, which has no cutoff, use the first {NO_CUTOFF} documents of each list."]
         if metric.cutoff is None
         else []
     )

@@ -1,4 +1,4 @@
-"""The models that are nearly as good as the chosen one: which features they use, and what they use instead."""
+"""Models that are nearly as good as the chosen one: the features that they use, and their substitutes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MORE_FEATURES = 1.25  # times those of the chosen model: the largest models that
 
 @dataclass(frozen=True)
 class NearEqual:
-    """Different sets of features of models within the margin, or at least as good as the chosen one, of at most
-    `most` features; each counts once, which makes no probabilities of their shares.
+    """Different sets of features of models with at most `most` features that are within the margin, or at least as good
+    as the chosen one. Each set counts once, so their shares are not probabilities.
 
-    features     (n,) that some set holds, rising; used: (n_models, n) bool, the chosen set first
+    features     (n,) in any of the sets, rising; used: (n_models, n) bool, the chosen set first
     """
 
     most: int
@@ -30,7 +30,7 @@ class NearEqual:
 
     @classmethod
     def of(cls, most: int, sets: Sequence[tuple[int, ...]]) -> NearEqual:
-        """From sets of features, the chosen one first."""
+        """Make it from sets of features, the chosen one first."""
         features = np.unique(np.concatenate([np.array(s, dtype=np.int64) for s in sets]))
         return cls(most, features, np.array([np.isin(features, s) for s in sets]))
 
@@ -39,13 +39,13 @@ class NearEqual:
         return len(self.used)
 
     def share(self, feature: int) -> float:
-        """Of the models, those that use a feature."""
+        """The share of the models that use a feature."""
         return float(self.used[:, self.features == feature].any(axis=1).mean())
 
     @cached_property
     def substitutes(self) -> dict[int, int]:
-        """{feature of the chosen set: the one outside it that models use most more often without this one than with
-        it}; without features that all models use, or for which no other is used more often without."""
+        """{feature of the chosen set: its substitute}. The substitute is the feature outside the set whose share rises
+        most in models without the chosen feature. A feature in all models, or without a rising share, has none."""
         out = {}
         for at in np.flatnonzero(self.used[0]):
             with_it = self.used[:, at]
@@ -60,7 +60,7 @@ class NearEqual:
 
 
 def near_equal(choice: Choice, candidate_set: CandidateSet) -> NearEqual:
-    """Those of a choice."""
+    """The nearly equal models of a choice."""
     chosen = choice.chosen
     most = min(math.ceil(MORE_FEATURES * chosen.n_features - 1e-9), max(c.n_features for c in choice.candidates))
     if choice.rule.k is not None:

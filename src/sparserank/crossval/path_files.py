@@ -1,4 +1,4 @@
-"""Fitted paths as arrays, which lie in the run directory: only there."""
+"""Fitted paths as arrays, for the run directory only."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def packed(fitted: FittedPath) -> dict[str, np.ndarray]:
 def unpacked(
     arrays: Mapping[str, np.ndarray], scaling: str, names: tuple[str, ...], kind: type[FeatureRules]
 ) -> FittedPath:
-    """The path that `packed` gave, of a penalty of this class on columns of these names.
+    """The path that `packed` returned, for a penalty of this class on columns of these names.
 
     Raises
         DataError   it has another number of columns
@@ -72,7 +72,8 @@ def unpacked(
     )
     if path.sparse_coefs.shape[1] != path.width * len(names):
         raise DataError(
-            f"a stored path has another number of features than the data; start again with {option('restart', True)}."
+            "a stored path and the data have different numbers of features; start again with "
+            f"{option('restart', True)}."
         )
     own = FeatureScaling(scaling, arrays["center"], arrays["scale"])
     return FittedPath(path, own, arrays.get("blocks"), arrays.get("values"))
@@ -84,6 +85,6 @@ def csr_arrays(name: str, coefs: sp.csr_array) -> dict[str, np.ndarray]:
 
 
 def csr_from(name: str, arrays: Mapping[str, np.ndarray]) -> sp.csr_array:
-    """The sparse array that `csr_arrays` gave."""
+    """The sparse array that `csr_arrays` stored."""
     data, indices, indptr, shape = (arrays[f"{name} {part}"] for part in CSR)
     return sp.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))

@@ -1,4 +1,4 @@
-"""Redundant features: left out, and highly correlated, within queries, with a selected one."""
+"""Redundant features: left out, and highly correlated within queries with a selected feature."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_PRODUCTS = 1 << 24  # products of features summed up at once; of more the da
 
 @dataclass(frozen=True)
 class RedundantFeature:
-    """A feature that was left out, and the selected one that it correlates with most."""
+    """A feature that was left out, and the selected feature with which it correlates most."""
 
     feature: str
     selected: str
@@ -29,8 +29,8 @@ class RedundantFeature:
 
 @dataclass(frozen=True)
 class RedundantFeatures:
-    """What was left out: |correlation| with a selected feature of at least `least`, largest first, in n_queries of
-    the queries."""
+    """Features that were left out and have |correlation| with a selected feature of at least `least`, largest first, in
+    n_queries of the queries."""
 
     least: float
     n_queries: int
@@ -44,14 +44,14 @@ def redundant_features(
     shaped: Callable[[RankingDataset], RankingDataset],
     beside: Mapping[int, int],
 ) -> tuple[RedundantFeatures, dict[int, float]]:
-    """(features beside those of a model, {kept feature: its correlation with one other})
+    """(features redundant with those of a model, {kept feature: its correlation with one other})
 
     Parameters
         names      of the features
         kept       {feature: the number of the transform under which the model takes it}; each is compared with
                    others under it
         shaped     queries with the columns of each transform side by side
-        beside     {kept feature: another one}, whose correlations are asked for
+        beside     {kept feature: another one}, pairs whose correlation is returned
     """
     queries, d = _looked_at(data), len(names)
     features = np.array(sorted(kept), dtype=np.int64)
@@ -88,10 +88,8 @@ def within_query_correlations(
     number: np.ndarray,
     n_features: int,
 ) -> np.ndarray:
-    """(len(features), n_features) Pearson correlation of deviations from the mean of the query, over some queries, each
-    feature under its transform, as are the others; 0 where one of the two does not vary, or their squares are no
-    numbers.
-    """
+    """(len(features), n_features) Pearson correlation of deviations from the query mean, over some queries, with all
+    features under the transform of the row's feature. 0 if one of the two does not vary, or if squares overflow."""
     together = np.zeros((len(features), n_features))
     squares: Any = 0.0
     with np.errstate(all="ignore"):
@@ -109,20 +107,20 @@ def within_query_correlations(
 
 
 def _looked_at(data: RankingDataset) -> np.ndarray:
-    """The queries that hold documents, every so many-th where they are too many."""
+    """The queries that contain documents; every n-th one if there are too many."""
     sizes = np.diff(data.query_ptr)
     return np.flatnonzero(sizes > 0)[:: max(-(-data.n_docs // MAX_DOCUMENTS), 1)]
 
 
 def _blocks(data: RankingDataset, queries: np.ndarray) -> list[np.ndarray]:
-    """The queries in pieces of about BLOCK_VALUES values."""
+    """The queries in blocks of about BLOCK_VALUES values."""
     rows = max(BLOCK_VALUES // max(_values_of_row(data), 1), 1)
     before = np.cumsum(np.diff(data.query_ptr)[queries]) - 1
     return [own for own in np.split(queries, np.flatnonzero(np.diff(before // rows)) + 1) if len(own)]
 
 
 def _values_of_row(data: RankingDataset) -> int:
-    """Values that a document stores, about."""
+    """Approximate number of values that a document stores."""
     if data.is_stored:
         return 100 if data.is_sparse else data.n_features
     return n_stored(data.X) // max(data.n_docs, 1)

@@ -1,5 +1,5 @@
-"""Resampled queries: how far a choice flatters the mean of what it picks, and how stable it is; nothing is fitted
-anew."""
+"""Resampled queries: they estimate the optimistic bias of a choice, and its stability, without fitting anything
+again."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Resamples:
     Attributes
         means   (n_resamples, m) on the queries that were drawn
         out     (n_resamples, m) on those that were left out. Draws that leave none out are not kept, so fewer than
-                N_RESAMPLES may remain: none of a single query
+                N_RESAMPLES may remain; a single query leaves no draw
     Source
         Tsamardinos, Greasidou and Borboudakis (2018), Machine Learning 107, bootstrap bias corrected cross-validation.
-        Departs from it: what the choice adds is estimated by differences to the candidate that all queries choose,
-        whose mean on left-out queries is on average its mean; so one that every draw picks keeps its mean exactly.
+        Difference from it: the bias of the choice is estimated by differences to the candidate that all queries choose,
+        whose mean on left-out queries is on average its mean. A candidate that every draw picks keeps its mean exactly.
     """
 
     def __init__(self, values: np.ndarray, seed: int) -> None:
@@ -49,12 +49,12 @@ class Resamples:
         self._mean = V.mean(axis=1) if n else np.full(len(V), np.nan)
 
     def picks(self, rule: Callable[[np.ndarray], int]) -> np.ndarray:
-        """(n_resamples,) rows that a rule takes by means (m,)."""
+        """(n_resamples,) rows that a rule chooses from means (m,)."""
         return np.array([rule(means) for means in self.means], dtype=np.int64)
 
     def corrected(self, row: int, picks: np.ndarray) -> float:
-        """The mean of a candidate, less what it owes to having been picked: picks are the rows that the same rule takes
-        from each resample. It is the mean of what the rule gives, whose pick varies."""
+        """The mean of a candidate, corrected for the optimistic bias of being picked; picks: rows that the same rule
+        takes from each resample. It estimates the mean of the rule's result, whose pick varies."""
         if len(picks) == 0:
             return float(self._mean[row])
         draws = np.arange(len(picks))

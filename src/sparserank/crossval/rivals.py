@@ -1,4 +1,4 @@
-"""Rankers that were named before the data were seen, compared with every candidate, and never chosen."""
+"""Rivals: rankers named before the data were seen, compared with every candidate, and never chosen."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Rival:
 
 @dataclass(frozen=True)
 class Beside:
-    """A candidate beside a rival, candidate minus rival.
+    """The comparison of a candidate with a rival, candidate minus rival.
 
-    difference   of the means, less what that of the candidate owes to having been chosen, or to being the best of its
+    difference   of the means, with the candidate's corrected for the bias of being chosen, or of being the best of its
                  size; NaN: unknown
-    low, high    two-sided interval of the difference before that; those of all candidates and rivals hold together
+    low, high    two-sided interval of the difference before that; simultaneous over all candidates and rivals
     """
 
     difference: float
@@ -40,7 +40,7 @@ class Beside:
 
 
 class Rivals:
-    """The candidates of a choice beside some rivals, which move nothing in it."""
+    """The candidates of a choice compared with some rivals, which do not affect the choice."""
 
     def __init__(self, choice: Choice, rivals: Sequence[Rival]) -> None:
         self.rivals, self._choice = tuple(rivals), choice
@@ -53,14 +53,14 @@ class Rivals:
         )
 
     def beside(self, rival: Rival) -> Beside:
-        """The chosen candidate beside one of the rivals."""
+        """Compare the chosen candidate with one of the rivals."""
         chosen = self._choice.candidates.index(self._choice.chosen)
         return Beside(
             self._choice.corrected_chosen - rival.mean, *self.intervals.interval(chosen, self.rivals.index(rival))
         )
 
     def of_size(self, c: Candidate, rival: Rival) -> Beside:
-        """The best candidate of a size beside one of the rivals."""
+        """Compare the best candidate of a size with one of the rivals."""
         mean = self._choice.corrected(c) if self._choice.is_corrected else c.mean
         row = self._choice.candidates.index(c)
         return Beside(mean - rival.mean, *self.intervals.interval(row, self.rivals.index(rival)))

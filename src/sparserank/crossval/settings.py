@@ -1,4 +1,4 @@
-"""How paths are fitted throughout one job."""
+"""Settings of path fits, the same for all paths of a job."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sparserank.paths import options as of_paths
 
 @dataclass(frozen=True)
 class PathSettings:
-    """How paths are fitted throughout one job.
+    """Settings of path fits, the same for all paths of a job.
 
     Raises
-        ParameterError   names the field that is out of its range
+        ParameterError   a field is out of its range; the message names it
     """
 
     scaling: str = of_paths.SCALING.default

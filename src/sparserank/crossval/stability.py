@@ -1,4 +1,4 @@
-"""Stability of a selection: the same maker on half of the queries, again and again."""
+"""Stability of a selection: the same maker on half of the queries, repeatedly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Stability:
-    """What half-samples of the queries kept.
+    """Features that the half-samples of the queries kept.
 
     kept       (n_samples, n_features) bool; rows 2i and 2i + 1 are two halves of the same queries
     chosen     the selected features, 0-based
@@ -31,14 +31,14 @@ class Stability:
         return np.asarray(self.kept.mean(axis=0))
 
     def often(self) -> list[int]:
-        """The features that some half-sample kept, those kept most often first."""
+        """Features that at least one half-sample kept, the most frequent first."""
         share = self.frequency
         return [int(j) for j in np.argsort(-share, kind="stable") if share[j] > 0]
 
     @property
     def index(self) -> tuple[str, float]:
-        """('Kuncheva', mean over the complementary pairs) where all sets have one size, else ('Nogueira', over all
-        samples); 1: always the same set, 0: as by chance; NaN where every feature was kept, or none."""
+        """('Kuncheva', mean over the complementary pairs) if all sets have one size, else ('Nogueira', over all
+        samples). 1: always the same set; 0: as by chance; NaN if every feature was kept, or none."""
         sizes = set(self.kept.sum(axis=1).tolist())
         if len(sizes) == 1:
             return "Kuncheva", kuncheva(self.kept, self.n_varying)
@@ -46,7 +46,7 @@ class Stability:
 
 
 def kuncheva(kept: np.ndarray, n_features: int) -> float:
-    """Kuncheva (2007): (r d - k^2) / (k (d - k)), r what two sets share, mean over pairs of consecutive rows."""
+    """Kuncheva (2007): (r d - k^2) / (k (d - k)), with r shared features, mean over pairs of consecutive rows."""
     k = int(kept[0].sum())
     if not 0 < k < n_features:
         return float("nan")
@@ -55,7 +55,7 @@ def kuncheva(kept: np.ndarray, n_features: int) -> float:
 
 
 def nogueira(kept: np.ndarray, n_features: int) -> float:
-    """Nogueira, Sechidis and Brown (2018), JMLR 18(174), equation 4: for sets of different sizes."""
+    """Nogueira, Sechidis and Brown (2018), JMLR 18(174), equation 4, for sets of different sizes."""
     m, share = len(kept), kept.mean(axis=0)
     size = float(kept.sum(axis=1).mean())
     if not 0 < size < n_features or m < 2:
@@ -82,7 +82,7 @@ def complementary_halves(usable: np.ndarray, n_pairs: int, seed: int) -> np.ndar
 
 def sets_of(supports: Sequence[np.ndarray], n_features: int) -> np.ndarray:
     """(n_samples, n_features) bool from the columns of each model;
-    columns beyond are the same features under other transforms."""
+    further columns are the same features under other transforms."""
     kept = np.zeros((len(supports), n_features), dtype=bool)
     for row, columns in zip(kept, supports, strict=True):
         row[columns % n_features] = True

@@ -1,4 +1,4 @@
-"""Settings of somebody's own trees: from a model file of LightGBM, or a file of its parameters."""
+"""Settings of the user's trees, from a model file of LightGBM or a file of its parameters."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ REFUSED_OBJECTIVES = ("custom", "none", "null", "na")
 
 @dataclass(frozen=True)
 class TreeFile:
-    """features: names of those that the trees of a model file know, () where it holds parameters alone;
-    said: what of the file is not used."""
+    """features: names of the features in a model file, () if the file contains only parameters;
+    said: the parts of the file that are not used."""
 
     settings: TreeSettings
     features: tuple[str, ...] = ()
@@ -109,8 +109,8 @@ class TreeFile:
 
 
 def read_tree_file(path: str | os.PathLike) -> TreeFile:
-    """The settings in a model file of LightGBM (as it saves them), or in a file of its parameters: lines
-    `name = value`, or a JSON object.
+    """Read settings from a model file of LightGBM (as it saves them), or from a file of its parameters:
+    lines `name = value`, or a JSON object.
 
     Raises
         DataFormatError   it is neither; it is too large; trees of its objective cannot be trained
@@ -128,7 +128,7 @@ def read_tree_file(path: str | os.PathLike) -> TreeFile:
     found = _of_model(file, text) if text.startswith("tree\n") else _of_parameters(file, text)
     objective = dict(found.settings.others or ()).get("objective", "lambdarank")
     if objective in REFUSED_OBJECTIVES:
-        raise DataFormatError(f"{file}: trees with an objective of their own cannot be trained; name LightGBM's.")
+        raise DataFormatError(f"{file}: trees with a custom objective cannot be trained; use one of LightGBM's.")
     return found
 
 
@@ -170,7 +170,7 @@ def _of_parameters(file: Path, text: str) -> TreeFile:
     for name in own:
         spelled = [other for other in given if CANONICAL.get(other) == name]
         if len(spelled) > 1:
-            raise DataFormatError(f"{file}: {' and '.join(spelled)} are names of one parameter; give it once.")
+            raise DataFormatError(f"{file}: {' and '.join(spelled)} are aliases of one parameter; give only one.")
     known = {*CANONICAL, *ROUNDS, *CATEGORICAL, *(name for names in STOPPING.values() for name in names)}
     others = [name for name in given if name not in known and not CHOSEN_HERE.fullmatch(name)]
     if not own and len(others) == len(given):
@@ -185,12 +185,14 @@ def _listed(file: Path, text: str) -> dict[str, str]:
         try:
             held = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise DataFormatError(f"{file}: is no JSON object of parameters: {brief(str(error))}.") from error
+            raise DataFormatError(f"{file}: is not a JSON object of parameters: {brief(str(error))}.") from error
         if "tree_info" in held:
-            raise DataFormatError(f"{file}: is a model dumped as JSON; give one that LightGBM saved (save_model).")
+            raise DataFormatError(
+                f"{file}: is a model that was dumped as JSON; pass one that LightGBM saved (save_model)."
+            )
         odd = next((name for name, value in held.items() if isinstance(value, dict)), None)
         if odd is not None:
-            raise DataFormatError(f"{file}: {brief(odd)} must be a number, a text or a list of these.")
+            raise DataFormatError(f"{file}: {brief(odd)} must be a number, a string or a list of these.")
         return {str(name): _value(value) for name, value in held.items() if value is not None}
     out = {}
     for number, line in enumerate(text.splitlines(), start=1):
@@ -198,7 +200,7 @@ def _listed(file: Path, text: str) -> dict[str, str]:
         if name and not equals:
             raise DataFormatError(f"{file}:{number}: expected 'name = value'; got {brief(line.strip())}.")
         if name in out:
-            raise DataFormatError(f"{file}:{number}: {brief(name)} is given twice.")
+            raise DataFormatError(f"{file}:{number}: {brief(name)} appears twice.")
         if name:
             out[name] = value
     return out
@@ -222,7 +224,7 @@ def _settings(file: Path, own: Mapping[str, str], n_trees: int, categorical: Ite
 
 
 def _left_out(given: Mapping[str, str], others: Iterable[str]) -> tuple[str, ...]:
-    """Sentences on what is not used."""
+    """Sentences on the parts that are not used."""
     stopping = [what for what, names in STOPPING.items() if any(given.get(n) not in (None, "", "0") for n in names)]
     said = [f"{', '.join(stopping)}: the number of trees is fixed"] if stopping else []
     unused = sorted(others)

@@ -1,4 +1,4 @@
-"""Trees as rivals: which ones a job compares its models with."""
+"""Trees as rivals: the tree ensembles that a job compares its models with."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ NUMBERED = re.compile(r"Column_\d+")  # what LightGBM calls features without nam
 
 @dataclass(frozen=True, eq=False)
 class TreeRival:
-    """Trees that are trained on the folds of a job. columns: the features that they get; for_model: what features are
-    chosen for them by, 'lightgbm' or a file."""
+    """Trees that are trained on the folds of a job. columns: the features that they use; for_model: the value that
+    chooses features for them, 'lightgbm' or a file."""
 
     name: str
     settings: TreeSettings
@@ -38,7 +38,7 @@ class TreeRival:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A rival that was not compared, and why: a clause."""
+    """A rival that was not compared, and the reason, as a clause."""
 
     name: str
     reason: str
@@ -46,7 +46,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class TreeRivals:
-    """trees: to be compared; left_out: which cannot be; notes: what is said of a file's settings."""
+    """trees: rivals to compare; left_out: rivals that cannot be compared; notes: on a file's settings."""
 
     trees: tuple[TreeRival, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
@@ -54,17 +54,17 @@ class TreeRivals:
 
 
 def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *, here: bool = True) -> TreeRivals:
-    """The trees that are asked for.
+    """The requested tree rivals.
 
     Parameters
-        given   'auto' (LightGBM in two settings where it is installed), 'none' (or None), 'lightgbm', or a file: a
+        given   'auto' (LightGBM in two settings, if it is installed), 'none' (or None), 'lightgbm', or a file: a
                 model that LightGBM saved, or its parameters
         data    training queries; never: features that no model may use
-        here    the data are in the memory of this process; with 'auto' trees are left out where they are not
+        here    the data are in the memory of this process; if they are not, 'auto' leaves trees out
     Raises
         ParameterError     it is none of these
-        DataFormatError    the file holds no settings
-        DataError          'lightgbm' or a file was asked for, and LightGBM is not installed
+        DataFormatError    the file contains no settings
+        DataError          'lightgbm' or a file was requested, and LightGBM is not installed
     """
     if given is None or given == NO:
         return TreeRivals()
@@ -92,7 +92,7 @@ def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *
 
 
 def is_installed() -> bool:
-    """Whether there are trees to be compared without being asked for."""
+    """True if LightGBM is installed, so that trees are compared by default."""
     return importlib.util.find_spec("lightgbm") is not None
 
 
@@ -103,14 +103,14 @@ def _none(found: TreeRivals, reason: str) -> TreeRivals:
 def _of_file(given: Any, data: RankingDataset, columns: np.ndarray) -> TreeRivals:
     if not is_file(given):
         raise ParameterError(
-            "rival", f"must be {AUTO}, {NO}, {LIGHTGBM}, or a file of LightGBM's that exists; got {brief(given)}."
+            "rival", f"must be {AUTO}, {NO}, {LIGHTGBM}, or an existing LightGBM file; got {brief(given)}."
         )
     rival, notes = rival_of_file(given, data.feature_names or (), columns)
     return TreeRivals((rival,), (), notes)
 
 
 def is_file(given: Any) -> bool:
-    """Whether this names something that exists."""
+    """True if this is the path of an existing file."""
     try:
         return isinstance(given, str | os.PathLike) and Path(given).is_file()
     except (OSError, ValueError):  # a name that no file can have
@@ -120,10 +120,10 @@ def is_file(given: Any) -> bool:
 def rival_of_file(
     path: str | os.PathLike, names: Sequence[str], columns: np.ndarray
 ) -> tuple[TreeRival, tuple[str, ...]]:
-    """(trees with the settings in a file, on those of these columns that they know; what is said of them)
+    """(trees with the settings in a file, on those of these columns that they know; notes on them)
 
     Raises
-        DataFormatError   the file holds no settings
+        DataFormatError   the file contains no settings
     """
     file, name = read_tree_file(path), f"LightGBM as in {Path(path).name}"
     place = _places(file.features, names)
@@ -139,17 +139,18 @@ def rival_of_file(
     if unknown:
         said.append(f"categorical features that the data do not have ({brief(', '.join(unknown))})")
     if file.features and not found:
-        said.append("its list of features, of which the data have none: it gets all")
-    notes = [f"{name}: not used: {'; '.join(said)}."] if said else []
+        said.append("its feature list, because the data have none of these features, so it uses all features")
+    notes = [f"{name} does not use {'; '.join(said)}."] if said else []
     notes.append(
-        f"{name}: {file.settings.n_trees} trees. If its settings were tuned on these queries, its mean is optimistic."
+        f"{name} has {file.settings.n_trees} trees. If its settings were tuned on these queries, its mean is "
+        "optimistically biased."
     )
     return TreeRival(name, settings, own, os.fspath(path)), tuple(notes)
 
 
 def _places(known: Sequence[str], names: Sequence[str]) -> dict[str, int]:
-    """{what trees call a feature: its column}: by name, LightGBM having no blanks in names; by number where trees have
-    no names and as many features as the data."""
+    """{name of a feature in the trees: its column}: by name, where LightGBM replaces blanks; by number if the trees
+    have no names and as many features as the data."""
     if known and all(NUMBERED.fullmatch(name) for name in known):
         return {f"Column_{j}": j for j in range(len(names))} if len(known) == len(names) else {}
     return {**{re.sub(r"\s", "_", name): j for j, name in enumerate(names)}, **{n: j for j, n in enumerate(names)}}

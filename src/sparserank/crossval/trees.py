@@ -1,4 +1,4 @@
-"""A LambdaMART ensemble of LightGBM, and the features it would keep."""
+"""A LambdaMART ensemble of LightGBM, and the features that it would keep."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ SHAP_ROWS = 4000  # that contributions are averaged over, about
 
 @dataclass(frozen=True)
 class TreeSettings:
-    """How an ensemble of LightGBM is trained.
+    """Settings to train an ensemble of LightGBM.
 
-    row_share, feature_share   of the documents and of the features that are drawn for each tree
-    others        LightGBM's own parameters and their values, in place of all of these but n_trees
+    row_share, feature_share   shares of the documents and of the features that are drawn for each tree
+    others        LightGBM parameters and their values, in place of all of these except n_trees
     categorical   names of the features whose values are categories
     """
 
@@ -51,7 +51,7 @@ class TreeSettings:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """By LightGBM's names, but for the number of trees."""
+        """Parameters by LightGBM's names, except the number of trees."""
         if self.others is not None:
             return {"objective": "lambdarank", **dict(self.others)}
         return {
@@ -65,14 +65,14 @@ class TreeSettings:
 
 
 class TooSlow(Exception):
-    """Trees that were not finished in the time that they had."""
+    """Trees that did not finish within their time."""
 
 
 def lengths_of(sizes: Any) -> tuple[int, ...]:
-    """Numbers of features, rising and different.
+    """Different numbers of features, in rising order.
 
     Raises
-        ParameterError   they are none
+        ParameterError   they are not positive whole numbers
     """
     listed = list(sizes) if isinstance(sizes, Iterable) and not isinstance(sizes, str) else []
     if not listed or any(
@@ -83,7 +83,7 @@ def lengths_of(sizes: Any) -> tuple[int, ...]:
 
 
 def identity_of_trees() -> dict[str, str]:
-    """What pieces of work with trees depend on besides."""
+    """Additional inputs that pieces of work with trees depend on."""
     return {"lightgbm": version("lightgbm")}
 
 
@@ -96,10 +96,10 @@ class Trees:
     seconds: float
 
     def scores(self, X: Any) -> np.ndarray:
-        """(n_docs,)
+        """(n_docs,) scores.
 
         Raises
-            DataError   some are no numbers
+            DataError   some are infinite or NaN
         """
         scores = np.asarray(self.booster.predict(columns_dense(X, self.columns)))
         if not np.isfinite(scores).all():
@@ -107,45 +107,47 @@ class Trees:
         return scores
 
     def by_gain(self) -> np.ndarray:
-        """Its columns, those of the largest total gain first."""
+        """Its columns, by total gain, largest first."""
         gain = self.booster.feature_importance(importance_type="gain")
         return self.columns[np.argsort(-gain, kind="stable")]
 
     def by_shap(self, X: Any) -> np.ndarray:
-        """Its columns, those of the largest mean |SHAP value| first, over about SHAP_ROWS rows of X."""
+        """Its columns, by mean |SHAP value| over about SHAP_ROWS rows of X, largest first."""
         rows = X[:: max(X.shape[0] // SHAP_ROWS, 1)]
         parts = np.asarray(self.booster.predict(columns_dense(rows, self.columns), pred_contrib=True))[:, :-1]
         return self.columns[np.argsort(-np.abs(parts).mean(axis=0), kind="stable")]
 
     @property
     def n_bytes(self) -> int:
-        """Of the model file."""
+        """Size of the model file in bytes."""
         return len(self.booster.model_to_string().encode())
 
 
 def check_trees(data: RankingDataset) -> None:
-    """Raises DataError where LightGBM is missing, or the relevance is none that its objective takes."""
+    """Raise DataError if LightGBM is missing, or if its objective does not accept the relevance."""
     try:
         importlib.import_module("lightgbm")
     except ModuleNotFoundError as error:
         raise DataError(MISSING) from error
     except OSError as error:  # of its library, e.g. without OpenMP
-        raise DataError(f"LightGBM is installed, but cannot be loaded ({error}); install what it misses.") from error
+        raise DataError(
+            f"LightGBM is installed, but cannot be loaded ({error}); install its missing dependencies."
+        ) from error
     if data.n_queries < 2:
         raise DataError(
-            "one query cannot be split into folds; a comparison needs two at least, and says something from ten on."
+            "one query cannot be split into folds; a comparison needs at least two, and is informative from ten on."
         )
     y, sizes = data.relevance, np.diff(data.query_ptr)
     wrong = (y != np.floor(y)) | (y < 0) | (y > MAX_GRADE)
     if wrong.any():
         raise DataError(
-            f"LightGBM's lambdarank takes whole grades from 0 to {MAX_GRADE}; row "
+            f"LightGBM's lambdarank accepts only whole grades from 0 to {MAX_GRADE}; row "
             f"{data.row_index[int(np.argmax(wrong))]} has {y[wrong][0]:g}. Round or cap the grades."
         )
     if sizes.max() > MAX_DOCUMENTS:
         raise DataError(
-            f"query {data.query_ids[int(np.argmax(sizes))]} has {sizes.max()} documents; LightGBM's lambdarank takes "
-            f"at most {MAX_DOCUMENTS}. Sample its documents."
+            f"query {data.query_ids[int(np.argmax(sizes))]} has {sizes.max()} documents; LightGBM's lambdarank "
+            f"accepts at most {MAX_DOCUMENTS}. Sample the documents of this query."
         )
 
 
@@ -160,12 +162,12 @@ def fit_trees(
     n_threads: int = 1,
     in_time: Callable[[], bool] = lambda: True,
 ) -> Trees:
-    """Trees on some columns of the data, which they know by these names of all features where LightGBM takes such
-    names. The same trees whatever n_threads.
+    """Fit trees on some columns of the data; names: of all features, used if LightGBM accepts such names. The trees do
+    not depend on n_threads.
 
     query_weight   (n_queries,) weights of the queries in the loss, or None
     Raises
-        TooSlow     in_time, which is asked after every tree, said no
+        TooSlow     in_time, which is called after every tree, returned False
         DataError   LightGBM refuses the data or the settings
     """
     import lightgbm
@@ -198,20 +200,20 @@ def fit_trees(
 
 
 def usable_by_trees(data: RankingDataset, never: Collection[int] = ()) -> np.ndarray:
-    """The features that take two values, a missing one among them, without those of `never`. Trees, unlike linear
-    models, can use a feature that is constant within every query."""
+    """The features that take two values, counting missing as a value, without those of `never`. Unlike linear models,
+    trees can use a feature that is constant within every query."""
     return np.setdiff1d(np.flatnonzero(~data.single_valued_features()), list(never))
 
 
 class HeldOutTrees:
-    """Maker of scores that no training query has touched: trees on all queries but those of a fold, for the fold's.
+    """Out-of-fold scores of trees: trees on all queries except those of a fold score the queries of that fold.
 
     Parameters
-        data, fold   training queries and (n_queries,) their folds, as everything that chooses has them: queries of a
-                     number below 0 are learned from in every fold, and in none judged
+        data, fold   training queries and (n_queries,) their folds, as in CrossValidation: queries with a number below 0
+                     are used for training in every fold, and judged in none
         f            the fold
         settings     of the trees
-        seed         of the trees without fold 0; those without fold f have seed + f
+        seed         of the trees without fold 0; trees without fold f have seed + f
         more         of `fit_trees`
     Attributes
         where   (n,) the queries of the fold; unseen: they, train: all others
@@ -238,13 +240,13 @@ class HeldOutTrees:
         return usable_by_trees(self.train, never)
 
     def fit(self, columns: np.ndarray, draw: int = 0) -> Trees:
-        """Trees on some columns; every draw has a seed of its own."""
+        """Trees on some columns; every draw has a different seed."""
         return fit_trees(self.train, columns, self._settings, self.seed + 100_000 * draw, **self._more)
 
     def scores(self, trees: Trees) -> np.ndarray:
-        """(n_docs of the fold,)"""
+        """(n_docs of the fold,) scores."""
         return trees.scores(self.unseen.X)
 
     def values(self, trees: Sequence[Trees], metric: Metric) -> np.ndarray:
-        """(len(where),) means over some trees of what their scores are worth."""
+        """(len(where),) metric of the scores, averaged over some trees."""
         return np.mean([per_query_values(self.scores(t), self.unseen, [metric])[0] for t in trees], axis=0)

@@ -1,4 +1,4 @@
-"""Piecewise linear features: knots from the data, coordinates in which a curve is as dear as it is bent,
+"""Piecewise linear features: knots from the data, coordinates in which the penalty of a curve grows with its bending,
 and the fitted curves."""
 
 from sparserank.curves.basis import curvatures_of, curve_blocks

@@ -1,5 +1,5 @@
-"""Coordinates of a curve: its linear part first, then bends, the smoother the cheaper;
-of a monotone one its linear part and its rises."""
+"""Coordinates of a curve: its linear part first, then bends, with a lower penalty for smoother ones;
+for a monotone curve, its linear part and its rises."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def curve_blocks(knots: Knots, grams: np.ndarray) -> np.ndarray:
 
     Notes
         With M a feature's gram and delta its segments' lengths, column 0 is delta / sqrt(delta^T M delta): a linear
-        feature of curvature 1. The others are M-orthonormal, M-orthogonal to it, diagonalise the squared changes of
-        slope from segment to segment, d_k, and are divided by sqrt(1 + rho d_k), rho such that sum 1 / (1 + rho d_k) is
-        at most CURVE_FREEDOM. Directions in which M is 0 have no column. Of a monotone feature the other columns are
+        feature of curvature 1. The others are M-orthonormal, M-orthogonal to it, and diagonalise the squared changes of
+        slope between segments, d_k. They are divided by sqrt(1 + rho d_k), with rho such that sum 1 / (1 + rho d_k) is
+        at most CURVE_FREEDOM. Directions in which M is 0 have no column. For a monotone feature, the other columns are
         its increments in its direction times sqrt(delta^T M delta) / |delta|.
     """
     K, d, m, _ = grams.shape
@@ -45,7 +45,7 @@ def curvatures_of(blocks: np.ndarray, grams: np.ndarray) -> np.ndarray:
 
 
 def _linear(M: np.ndarray, delta: np.ndarray) -> float:
-    """sqrt(delta^T M delta), 0 where the feature does not vary within preferred pairs."""
+    """sqrt(delta^T M delta), 0 if the feature does not vary within preferred pairs."""
     size = float(delta @ M @ delta)
     return float(np.sqrt(size)) if size > FLAT**2 * float(np.trace(M)) * float(delta @ delta) else 0.0
 
@@ -83,7 +83,7 @@ def _bends(M: np.ndarray, delta: np.ndarray) -> np.ndarray:
 
 
 def _stiffness(bent: np.ndarray) -> float:
-    """rho with sum 1 / (1 + rho d_k) = CURVE_FREEDOM; 0 where there are no more bends than that."""
+    """rho with sum 1 / (1 + rho d_k) = CURVE_FREEDOM; 0 if there are no more bends than that."""
     if len(bent) <= CURVE_FREEDOM:
         return 0.0
     low, high = -60.0, 60.0  # of log10 of rho times the mean

@@ -1,4 +1,4 @@
-"""Where the curve of each feature may bend: quantiles of its values, learned without labels."""
+"""Knots of curves: quantiles of the values of each feature, learned without labels."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ MAX_SPARSE_BYTES = 2 << 30  # of the segments of sparse features, which are dens
 
 
 def not_in_memory() -> str:
-    """What is said of features that are not in memory."""
+    """Message about features that are not in memory."""
     return (
-        "curves need features in memory (5 bytes for each value), not in a store or on a cluster; leave "
-        f"{option('feature_transform', 'curves')} out."
+        "curves need features in memory (5 bytes per value), not in a store or on a cluster; omit "
+        f"{option('feature_transform', 'curves')}."
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Knots:
-    """at (n_features, n_knots) rising, the last repeated where a feature has fewer; n_segments (n_features,), 0 for a
-    constant one; directions (n_features,): 1 the curve may not fall, -1 not rise, 0 free.
+    """at (n_features, n_knots) rising, the last repeated if a feature has fewer; n_segments (n_features,), 0 for a
+    constant feature; directions (n_features,): 1 the curve may not fall, -1 may not rise, 0 free.
 
-    A curve is flat outside its knots. All features have the columns of n_knots - 1 segments; those that a feature does
-    not have are always 0.
+    A curve is flat outside its knots. All features have the columns of n_knots - 1 segments; columns of missing
+    segments are always 0.
     """
 
     at: np.ndarray
@@ -54,25 +54,25 @@ class Knots:
 
     @property
     def n_coordinates(self) -> int:
-        """Coefficients of each feature: a monotone one has a linear part besides its rises, which say the same."""
+        """Coefficients of each feature; a monotone one has a redundant linear part in addition to its rises."""
         return self.m + int(bool(self.directions.any()))
 
     def width(self, n_coefficients: int) -> int:
-        """Coefficients that each feature has, of so many in all."""
+        """Coefficients per feature, from the total number."""
         return n_coefficients // len(self.at)
 
     def monotone(self, given: tuple[int, ...] | None) -> tuple[int, ...] | None:
-        """1 for the features whose curve may not turn: all their coefficients are >= 0, whatever signs are given; None:
+        """1 for features with a monotone curve: all their coefficients are >= 0, regardless of sign constraints; None:
         there are none."""
         return tuple(np.abs(self.directions).tolist()) if self.directions.any() else None
 
     def scaling(self, method: str) -> str:
-        """How columns are scaled: not at all, for knots are where the values are."""
+        """Scaling of columns: none, because knots are at quantiles of the values."""
         return "none"
 
     def bends(self, curvature: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
-        """(coefficients of a feature, prices of its bends: as many coefficients as they have degrees of freedom, 1
-        where the curve may not turn), by the curvatures of the loss along the coefficients at 0."""
+        """(coefficients of a feature, penalties of its bends: as many coefficients as they have degrees of freedom, 1
+        for a monotone curve), from the curvatures of the loss along the coefficients at 0."""
         by_feature = curvature.reshape(len(self.at), -1)
         bends = by_feature[:, 1:].sum(axis=1)  # 1 / (1 + rho d_k) each
         freedom = np.where(self.directions == 0, bends, np.clip(self.n_segments - 1.0, 0.0, CURVE_FREEDOM))
@@ -80,20 +80,20 @@ class Knots:
 
     @property
     def widths(self) -> np.ndarray:
-        """(n_features, m) lengths of the segments, 0 where there is none."""
+        """(n_features, m) lengths of the segments, 0 if there is none."""
         return np.diff(self.at, axis=1)
 
     def rows(self, X: Any) -> ShapedRows:
         """Every value of X (n_docs, n_features), dense or CSR, as a segment and a fraction.
 
         Raises
-            DataError   sparse features that would take too much memory: their segments are dense
+            DataError   sparse features would need too much memory, because their segments are dense
         """
         n, d = X.shape
         if n_stored(X) < n * d and 5 * n * d > MAX_SPARSE_BYTES:
             raise DataError(
-                f"curves of {n} x {d} sparse values would take {5 * n * d / 2**30:.3g} GB, as if none were 0; keep the "
-                "features that matter with a linear selection first."
+                f"curves of {n} x {d} sparse values would take {5 * n * d / 2**30:.3g} GB, because zeros are stored "
+                "too. Reduce the features with a linear selection first."
             )
         segment, fraction = np.zeros((n, d), dtype=np.uint8), np.zeros((n, d), dtype=np.float32)
         for lo in range(0, n, ROWS_AT_ONCE):
@@ -109,15 +109,15 @@ class Knots:
 
 
 def fit_knots(data: RankingDataset, n_knots: int = DEFAULT_KNOTS, directions: np.ndarray | None = None) -> Knots:
-    """Knots at quantiles of the values of each feature, of about `transforms.SAMPLE_VALUES` values, labels unseen;
-    where quantiles coincide (many equal values), at quantiles of the different values, or at these themselves where
-    they are fewer than knots.
+    """Knots at quantiles of each feature, from about `transforms.SAMPLE_VALUES` values, without labels. If quantiles
+    coincide (many equal values), knots are at quantiles of the distinct values, or at all distinct values if these are
+    fewer than knots.
 
     Raises
-        DataError   a number of knots outside 3 .. 256, values too large to be told apart by their differences
+        DataError   the number of knots is outside 3 .. 256, or values are so large that their differences overflow
     """
     if not MIN_KNOTS <= n_knots <= MAX_KNOTS:
-        raise DataError(f"a curve has {MIN_KNOTS} to {MAX_KNOTS} knots; got {n_knots}.")
+        raise DataError(f"n_knots must be from {MIN_KNOTS} to {MAX_KNOTS}; got {n_knots}.")
     sample = by_columns(data.X[sample_rows(data)[0]])
     d = data.n_features
     at, n_segments = np.zeros((d, n_knots)), np.zeros(d, dtype=np.int64)
@@ -131,14 +131,14 @@ def fit_knots(data: RankingDataset, n_knots: int = DEFAULT_KNOTS, directions: np
     if too_wide.any():
         name = (data.feature_names or ())[int(np.argmax(too_wide))]
         raise DataError(
-            f"feature {name} spans more than the range of numbers, so no curve can be drawn through it; take its "
-            f"logarithm ({option('transform', 'log')})."
+            f"the range of feature {name} overflows float64, so no curve can be fitted. Take its logarithm "
+            f"({option('transform', 'log')})."
         )
     return Knots(at, n_segments, np.zeros(d, dtype=np.int64) if directions is None else directions)
 
 
 def _quantiles(values: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """At most len(levels) different numbers, rising."""
+    """At most len(levels) distinct numbers, rising."""
     with np.errstate(over="ignore", invalid="ignore"):
         found = np.unique(np.quantile(values, levels)) if len(values) else np.zeros(1)
         if len(found) < len(levels):

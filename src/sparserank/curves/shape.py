@@ -1,4 +1,4 @@
-"""Fitted curves, as a model keeps them: piecewise linear functions of a feature."""
+"""Fitted curves in a model: piecewise linear functions of a feature."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sparserank.curves.knots import Knots
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """x -> linear between `knots` (n,) rising, where it is `values` (n,); flat outside."""
+    """Piecewise linear function with `values` (n,) at rising `knots` (n,); flat outside."""
 
     knots: np.ndarray
     values: np.ndarray
@@ -22,7 +22,7 @@ class Curve:
 
     @property
     def is_linear(self) -> bool:
-        """Whether it bends nowhere but at its ends."""
+        """Whether it bends only at its ends."""
         return len(self.knots) == 2
 
 

@@ -1,4 +1,4 @@
-"""Features as they are: the kind of rows that `Knots` replaces where features are curves."""
+"""Features without curves: the counterpart of `Knots` for linear features."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sparserank.shards.rows import Rows
 
 @dataclass(frozen=True)
 class Straight:
-    """Each feature is one column and has one coefficient. What is asked of it is asked of `Knots` too."""
+    """Each feature is one column with one coefficient. It has the same interface as `Knots`."""
 
     curved = False
     m = n_coordinates = 1

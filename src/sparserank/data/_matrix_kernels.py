@@ -1,4 +1,4 @@
-"""Rows of CSR matrices as dense ones."""
+"""Copy rows of CSR matrices into dense arrays."""
 
 from __future__ import annotations
 

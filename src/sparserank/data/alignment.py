@@ -1,4 +1,4 @@
-"""Features of one data set as another has them: by name where both have names, else by position."""
+"""Align the features of one data set with another's: by name where both have names, otherwise by position."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sparserank.quoting import brief
 
 
 def aligned(data: RankingDataset, like: RankingDataset, place: str) -> RankingDataset:
-    """`data` with the features of `like`, in their order; features beside them are left out.
+    """Return `data` with the features of `like`, in the order of `like`; other features are left out.
 
     Raises
-        DataError   a feature is missing, by name; without names, another number of features; stored features in another
-                    order
+        DataError   a feature is missing by name; without names, the number of features differs; stored features are in
+                    a different order
     """
     held, wanted = tuple(data.feature_names or ()), tuple(like.feature_names or ())
     if held == wanted:
@@ -25,14 +25,14 @@ def aligned(data: RankingDataset, like: RankingDataset, place: str) -> RankingDa
         return data.rename_features(wanted)
     if data.is_stored:
         raise DataError(
-            f"{place} has the features of the training data in another order, or more; convert it with the same "
-            f"{option('feature_columns')}."
+            f"{place} has the features of the training data in a different order, or has additional features; convert "
+            f"it with the same {option('feature_columns')}."
         )
     return data.take_features(columns)
 
 
 def columns_by_name(held: Sequence[str], wanted: Sequence[str], place: str) -> list[int] | None:
-    """Where each wanted feature is; None: by position, since one side has no names but numbers, and as many features.
+    """Index of each wanted feature; None: match by position, as one side has only numbered names and counts agree.
 
     Raises
         DataError   as `aligned`

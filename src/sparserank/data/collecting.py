@@ -1,4 +1,4 @@
-"""A stream of rows as one data set in memory."""
+"""Collect a stream of rows into one data set in memory."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from sparserank.quoting import brief
 
 
 def collect(stream: Stream, policy: MissingPolicy | None) -> RankingDataset:
-    """All rows of a stream, which is read once; missing values are filled with what the rows teach.
+    """Collect all rows of a stream in one pass; replacements for missing values are learned from these rows.
 
     Raises
-        DataFormatError   as the stream does; no row is left
+        DataFormatError   as raised by the stream, or no row is left
         DataError         a missing value that the policy refuses
     Warns
-        DataWarning       a query's rows stand in several places of a text
+        DataWarning       the rows of a query are not contiguous in a text file
     """
     features, queries = _Features(stream.n_rows), _Queries()
     rest: list[RowBlock] = []
@@ -66,7 +66,7 @@ _COLUMNS = ("docid", "weight", "comment")
 
 
 def _column(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    """One below the other; None where a piece has none."""
+    """The parts concatenated; None if any piece has none."""
     held = [part for part in parts if part is not None]
     return np.concatenate(held) if len(held) == len(parts) else None
 
@@ -76,7 +76,7 @@ def _unless_empty(texts: np.ndarray | None) -> np.ndarray | None:
 
 
 class _Features:
-    """X of the pieces; where their rows are counted beforehand, dense ones go straight to their place in the whole."""
+    """X of the pieces; if the number of rows is known, dense pieces are written straight into the final array."""
 
     def __init__(self, n_rows: int | None) -> None:
         self._n_rows, self._at = n_rows, 0
@@ -101,7 +101,7 @@ class _Features:
 
 
 class _Queries:
-    """Query ids by runs of rows of one query: texts are compared, and turned into numbers, once for a run."""
+    """Query ids by runs of rows of one query: text is compared, and converted to numbers, once per run."""
 
     none = np.empty(0)
 
@@ -118,7 +118,7 @@ class _Queries:
             self._places.append((int(piece.where[0, 0]), piece.line[starts]))
 
     def of_rows(self, stream: Stream) -> np.ndarray:
-        """(n,) ids: numbers where all are whole numbers as they are usually written, text where some are not."""
+        """(n,) ids: integers if all are integers in plain decimal form, otherwise text."""
         parts = self._ids
         if len({ids.dtype.kind in "iu" for ids in parts}) > 1:
             parts = [ids.astype(str) for ids in parts]
@@ -128,7 +128,7 @@ class _Queries:
         return np.repeat(plain_ids(ids), np.concatenate(self._lengths))
 
     def _warn_of_scattered(self, ids: np.ndarray, stream: Stream) -> None:
-        """Say of the first query that goes on after others where it does."""
+        """Warn about the first query that continues after other queries."""
         runs = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))  # a query may go on in the next piece
         distinct, first, code = np.unique(ids[runs], return_index=True, return_inverse=True)
         if len(distinct) == len(runs):
@@ -139,7 +139,7 @@ class _Queries:
         here, before = (f"{stream.file(files[r])}:{lines[r]}" for r in (runs[k], runs[first[code.ravel()[k]]]))
         warnings.warn(
             f"{here}: query {brief(plain_ids(ids)[runs[k]].item())} continues here after other queries "
-            f"(first seen at {before}); its rows were gathered.",
+            f"(first seen at {before}); its rows were grouped together.",
             DataWarning,
             stacklevel=5,
         )

@@ -1,4 +1,4 @@
-"""The hash of a data set: what results depend on."""
+"""The hash of a data set: everything that results depend on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sparserank.data.store.features import identity_of
 
 
 def data_hash(data: RankingDataset) -> str:
-    """Hash of everything that a data set holds."""
+    """Hash of everything in a data set that results depend on."""
     digest = hashlib.sha256()
     digest.update(identity_of(data.X).encode())
     arrays = [data.relevance, data.query_ptr]

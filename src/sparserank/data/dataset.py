@@ -22,7 +22,7 @@ from sparserank.given_weights import usable_weights
 from sparserank.quoting import brief
 
 MISSING_REMEDY = (
-    "Say what it becomes: missing='median' (or 'zero', 'min', a number) where data are read and rankers are made."
+    "Choose a replacement: missing='median' (or 'zero', 'min', a number) when you read data or create a ranker."
 )
 Features = Any  # a float array (n_docs, n_features), a CSR matrix of that shape, or StoredFeatures
 
@@ -44,40 +44,40 @@ class RankingDataset:
     X : array_like or SciPy sparse matrix of shape (n_docs, n_features)
         Features, float32 or float64. A sparse matrix is kept as CSR.
     relevance : array_like of shape (n_docs,)
-        Integer grades or finite real numbers; the larger, the more relevant.
+        Integer grades or finite real numbers; larger means more relevant.
     qid : array_like of shape (n_docs,), optional
-        Query ids, integers or strings. Default: column `qid` of a frame, else all rows are one query.
+        Query ids, integers or strings. Default: column `qid` of a frame; without one, all rows are one query.
     docid : array_like of shape (n_docs,), optional
         Document ids, strings.
     feature_names : sequence of str, optional
-        Unique names. Default: those of a frame, else f1, f2, ...
+        Unique names. Default: the column names of a frame, otherwise f1, f2, ...
     comment : array_like of shape (n_docs,), optional
-        Comments of ranking text, kept for `write_letor`.
+        Comments from ranking text, kept for `write_letor`.
     doc_weight : array_like of shape (n_docs,), optional
         Weight >= 0 of every pair in which the document is the preferred one, for example 1 over the propensity of its
         click (Joachims et al. 2017). With weight 0 a document is never the preferred one.
     fill_values : array_like of shape (n_features,), optional
-        What a missing value of each feature (NaN, infinity, 1.797e308) becomes, here and in models trained on these
+        Replacement for a missing value (NaN, infinity, 1.797e308) of each feature, here and in models trained on these
         data. NaN: a missing value is refused. `read_data` and the rankers learn these values (`missing=`).
     keep_missing : bool, default False
-        Keep missing values as NaN. Only models that know what they become can use such data.
+        Keep missing values as NaN. Only models that contain replacements can use such data.
     filled : bool array of shape (n_docs, n_features), optional
-        Values of dense X that were missing and are filled in. Default: those that `fill_values` replaced.
+        True where a value of dense X was missing and has been filled in. Default: where `fill_values` was used.
 
     Raises
     ------
     DataError
         Shapes disagree; relevance is not finite; X is not numeric, not finite or not a valid sparse matrix; a query id
-        is missing; names are repeated or cannot be written as UTF-8. Rows are counted from 0.
+        is missing; names are repeated or cannot be written as UTF-8. Messages count rows from 0.
 
     Notes
     -----
-    Rows of query `q` are `query_ptr[q]:query_ptr[q + 1]`. X, relevance, qid, docid and the other arrays are in the
-    order of the data set, and so is what you compute from X. Scores that go with a data set are in the order of the
-    *input*: `evaluate` and `write_run` take them so, `RankingModel.score_dataset` returns them so. The two orders are
-    the same unless the rows of a query were scattered. `row_index` holds the input position of each row;
-    `to_input_order` and `from_input_order` translate. The input of a stored data set is the store itself. Arrays are
-    read-only views; nothing is copied when the rows are grouped already.
+    The rows of query `q` are `query_ptr[q]:query_ptr[q + 1]`. X, relevance, qid, docid and the other arrays are in the
+    order of the data set, and so is everything that you compute from X. Scores are in the order of the *input*:
+    `evaluate` and `write_run` expect this order, and `RankingModel.score_dataset` returns it. The two orders are the
+    same unless the rows of a query were scattered. `row_index` contains the input position of each row;
+    `to_input_order` and `from_input_order` convert between the orders. The input of a stored data set is the store
+    itself. Arrays are read-only views; nothing is copied if the rows are already grouped.
 
     Examples
     --------
@@ -127,8 +127,8 @@ class RankingDataset:
             cut = np.flatnonzero(~np.isin(X.starts, query_ptr))
             if order is not None or len(cut):
                 raise DataError(
-                    "the rows of a query stand in several parts of what is stored; convert these inputs together, into "
-                    "one store."
+                    "the rows of a query are spread over several stored parts; convert these inputs together, into one "
+                    "store."
                 )
         if order is not None:
             X, relevance, qid = X[order], relevance[order], qid[order]
@@ -160,7 +160,7 @@ class RankingDataset:
         doc_weight: np.ndarray | None,
         fill_values: np.ndarray | None = None,
     ) -> RankingDataset:
-        """From what is grouped and checked already, without looking at it again."""
+        """Create a data set from arrays that are already grouped and checked, without checking them again."""
         self = object.__new__(cls)
         ids = query_ids if query_ids.dtype.kind in "iu" else query_ids.astype(object)  # texts are shared, not repeated
         fields = {
@@ -211,31 +211,31 @@ class RankingDataset:
         )
 
     def to_input_order(self, values: np.ndarray) -> np.ndarray:
-        """Per-document `values` (n_docs,), which are in the row order of this data set,
-        in the row order that the constructor was given."""
+        """Reorder per-document `values` (n_docs,) from the order of this data set
+        to the order of the constructor's rows."""
         out = np.empty_like(values)
         out[self.row_index] = values
         return out
 
     def from_input_order(self, values: np.ndarray) -> np.ndarray:
-        """Per-document `values` (n_docs,) in the row order of this data set, from that of the constructor's rows."""
+        """Reorder per-document `values` (n_docs,) from the order of the constructor's rows to that of this data set."""
         return np.asarray(values[self.row_index])
 
     def replace_features(self, X: Features) -> RankingDataset:
-        """The same documents with other feature values; names are kept where there are as many features."""
+        """The same documents with new feature values; names are kept if the number of features is the same."""
         if X.shape[0] != self.n_docs:
             raise DataError(f"new features must have {self.n_docs} rows; got shape {X.shape}.")
         return self._with(X, self.feature_names if X.shape[1] == self.n_features else None, None)
 
     def take_features(self, columns: Sequence[int]) -> RankingDataset:
-        """The data set of the given features, in that order; values are copied."""
+        """The data set with only these features, in this order; values are copied."""
         at = np.asarray(columns, dtype=np.int64)
         names = [(self.feature_names or ())[j] for j in at]
         fill_values = None if self.fill_values is None else self.fill_values[at]
         return self._with(self.X[:, at], names, fill_values, None if self.filled is None else self.filled[:, at])
 
     def rename_features(self, names: Sequence[str]) -> RankingDataset:
-        """The same data set, its features called otherwise."""
+        """The same data set with new feature names."""
         return self._with(self.X, names, self.fill_values, self.filled)
 
     def _with(
@@ -245,8 +245,8 @@ class RankingDataset:
         fill_values: np.ndarray | None,
         filled: np.ndarray | None = None,
     ) -> RankingDataset:
-        """The same documents with other features; `row_index` goes on naming the rows that the constructor was
-        given."""
+        """The same documents with other features; `row_index` still refers to the rows of the original
+        constructor."""
         out = RankingDataset(
             X,
             self.relevance,
@@ -263,7 +263,7 @@ class RankingDataset:
         return out
 
     def take_queries(self, queries: np.ndarray) -> RankingDataset:
-        """The data set of the given query positions, in that order; rows are copied."""
+        """The data set with only the queries at these positions, in this order; rows are copied."""
         queries = np.asarray(queries)
         if queries.dtype == bool:
             queries = np.flatnonzero(queries)
@@ -286,8 +286,8 @@ class RankingDataset:
         )
 
     def unfilled(self) -> RankingDataset:
-        """The same with NaN in the place of values that were filled in, where it is known which: of dense data in
-        memory."""
+        """The same data with NaN in place of filled-in values, if it is known which these are (dense data in
+        memory)."""
         if self.filled is None or not self.filled.any():
             return self
         X = np.array(self.X)
@@ -306,7 +306,7 @@ class RankingDataset:
         return out
 
     def single_valued_features(self) -> np.ndarray:
-        """(n_features,) bool: features that take one value in all documents, or are missing in all."""
+        """(n_features,) bool: features that have a single value in all documents, or are missing in all."""
         low, high = np.full(self.n_features, np.inf), np.full(self.n_features, -np.inf)
         missing, known = np.zeros(self.n_features, dtype=bool), np.zeros(self.n_features, dtype=bool)
         for k in range(len(self.X.starts) - 1 if self.is_stored else 1):
@@ -316,7 +316,7 @@ class RankingDataset:
         return ~((high > low) | (missing & known))
 
     def constant_features(self) -> np.ndarray:
-        """(n_features,) bool: features that take one value within every query, to rounding:
+        """(n_features,) bool: features that are constant within every query, up to rounding;
         no linear ranker can use them."""
         varying = np.zeros(self.n_features, dtype=bool)
         starts = self.X.starts if self.is_stored else np.array([0, self.n_docs])
@@ -331,7 +331,7 @@ def _as_weights(given: Any, n_docs: int) -> np.ndarray:
     """(n_docs,) float64, finite and >= 0."""
     weights = usable_weights(given, n_docs)
     if weights is None:
-        raise DataError(f"doc_weight must hold one finite weight >= 0 per row of X ({n_docs}); got {brief(given)}.")
+        raise DataError(f"doc_weight must contain one finite weight >= 0 per row of X ({n_docs}); got {brief(given)}.")
     return weights
 
 
@@ -340,9 +340,9 @@ def _as_fill_values(given: Any) -> np.ndarray:
     try:
         values = np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"fill_values must hold one number per feature; got {brief(given)}.") from error
+        raise DataError(f"fill_values must contain one number per feature; got {brief(given)}.") from error
     if values.ndim != 1 or (is_missing(values) & ~np.isnan(values)).any():
-        raise DataError(f"fill_values must hold one finite number per feature, or NaN; got {brief(given)}.")
+        raise DataError(f"fill_values must contain one finite number per feature, or NaN; got {brief(given)}.")
     return values
 
 
@@ -362,7 +362,7 @@ def _as_features(X: Features, fill_values: np.ndarray | None = None, *, keep_mis
             csr = csr.copy()
             csr.sum_duplicates()
         if holds_missing(csr.data):
-            raise DataError(f"X must be finite; it holds NaN, infinity or 1.797e308. {MISSING_REMEDY}")
+            raise DataError(f"X must be finite; it contains NaN, infinity or 1.797e308. {MISSING_REMEDY}")
         frozen = sp.csr_matrix(
             (_frozen(csr.data), _frozen(csr.indices), _frozen(csr.indptr)), shape=csr.shape, copy=False
         )
@@ -384,15 +384,15 @@ def _as_features(X: Features, fill_values: np.ndarray | None = None, *, keep_mis
         row, column = (int(v) for v in np.argwhere(is_missing(dense))[0])
         mark = ", which means a missing value" if np.isfinite(dense[row, column]) else ""
         raise DataError(
-            f"X must be finite; row {row}, feature f{column + 1} holds {dense[row, column]}{mark}. {MISSING_REMEDY}"
+            f"X must be finite; row {row}, feature f{column + 1} is {dense[row, column]}{mark}. {MISSING_REMEDY}"
         )
     return dense
 
 
 def _unmasked(name: str, values: Any) -> Any:
-    """`values`, unless some of them are masked: what lies below a mask is no data."""
+    """Return `values` unless some are masked: values under a mask are not data."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
-        raise DataError(f"{name} holds masked values; fill or drop them.")
+        raise DataError(f"{name} contains masked values; fill or drop them.")
     return values
 
 
@@ -402,7 +402,7 @@ def _as_relevance(given: Any, n_docs: int) -> np.ndarray:
     try:
         relevance = np.asarray(given)
     except (TypeError, ValueError) as error:
-        raise DataError(f"relevance must be one number per row of X ({n_docs}); got {brief(given)}.") from error
+        raise DataError(f"relevance must have one number per row of X ({n_docs}); got {brief(given)}.") from error
     if relevance.shape != (n_docs,):
         raise DataError(f"relevance must have one value per row of X ({n_docs}); got shape {relevance.shape}.")
     if relevance.dtype.kind not in "biuf":
@@ -410,22 +410,22 @@ def _as_relevance(given: Any, n_docs: int) -> np.ndarray:
     relevance = relevance.astype(np.float64, copy=False)
     if not np.isfinite(relevance).all():
         row = int(np.flatnonzero(~np.isfinite(relevance))[0])
-        raise DataError(f"relevance must be finite; row {row} holds {relevance[row]}. Drop or correct that row.")
+        raise DataError(f"relevance must be finite; row {row} has {relevance[row]}. Drop or correct that row.")
     return relevance
 
 
 def _why_not_numeric(X: Any, error: Exception) -> str:
-    """One sentence on what no float array could be made of."""
+    """One sentence on why X cannot become a float array."""
     if isinstance(X, list | tuple):
         sizes = [f"{len(row)} values" if isinstance(row, list | tuple) else "one value" for row in X]
         for row, size in enumerate(sizes):
             if size != sizes[0]:
-                return f"X must have rows of one length; row 0 holds {sizes[0]}, row {row} holds {size}."
+                return f"X must have rows of equal length; row 0 has {sizes[0]}, row {row} has {size}."
     return f"X must be numeric: {brief(str(error))}."
 
 
 def numbered(names: Sequence[str]) -> bool:
-    """Whether features have no names but their numbers, f1, f2, ..."""
+    """Whether features have only numbered names, f1, f2, ..."""
     return tuple(names) == _numbers(len(names))
 
 
@@ -440,7 +440,7 @@ def checked_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ..
         raise DataError(f"feature_names must be a list of {n_features} names; got {brief(names)}.")
     names = tuple(str(n) for n in names)
     if len(names) != n_features:
-        raise DataError(f"feature_names must hold {n_features} names; got {len(names)}.")
+        raise DataError(f"feature_names must contain {n_features} names; got {len(names)}.")
     seen: set[str] = set()
     for number, name in enumerate(names, start=1):
         if name in seen:
@@ -449,7 +449,5 @@ def checked_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ..
         try:
             name.encode()
         except UnicodeEncodeError as error:
-            raise DataError(
-                f"feature_names must be text that UTF-8 can hold; name {number} is {brief(name)}."
-            ) from error
+            raise DataError(f"feature_names must be valid UTF-8 text; name {number} is {brief(name)}.") from error
     return names

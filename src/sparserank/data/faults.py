@@ -1,4 +1,4 @@
-"""What can be wrong with data of any kind, in one sentence each. `place`: what messages call a file, frame or row."""
+"""Messages about faults in data of any kind, one sentence each. `place`: the name of a file, frame or row in them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sparserank.quoting import brief
 
 
 def choices() -> str:
-    """What may be done about a missing value."""
-    return f"choose what it becomes: zero, min, median, query-min or a number ({option('missing', 'zero')})"
+    """The possible replacements for a missing value."""
+    return f"choose a replacement: zero, min, median, query-min or a number ({option('missing', 'zero')})"
 
 
 def no_such_file(path: str | os.PathLike) -> DataFormatError:
@@ -25,7 +25,7 @@ def no_rows(place: str, expected: str = "") -> str:
 
 
 def nothing_left(place: str) -> str:
-    return f"{place}: every label is -1 (unjudged); nothing is left after dropping them."
+    return f"{place}: every label is -1 (unjudged); no row is left after dropping them."
 
 
 def unjudged_label(place: str) -> str:

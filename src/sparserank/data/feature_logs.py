@@ -5,8 +5,8 @@ OpenSearch hits with _ltrlog.
     {"qid": 7, "label": 2, "_id": "D4", "fields": {"_ltrlog": [{"log_entry1": [{"name": "title_bm25", "value": 3.1},
     {"name": "body_bm25"}]}]}}
 
-qid and label stand beside what the engine logged (or inside _source); a feature without a value counts as 0, as both
-engines have it. Solr writes 'name=value,name=value' or, if so configured, 'name:value name:value'.
+qid and label are next to the features that the engine logged (or inside _source). A feature without a value counts as
+0, as in both engines. Solr writes 'name=value,name=value' or, if so configured, 'name:value name:value'.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ IDS = ("id", "_id", "docno", "docid")
 
 
 def log_names(paths: Sequence[str | os.PathLike], given: Sequence[str] | None = None) -> list[str]:
-    """The features that are given, else every feature in the logs, in order of first appearance:
-    all files are read for it."""
+    """The given features, or else every feature in the logs in order of first appearance,
+    which reads all files."""
     if given is not None:
         return list(given)
     names: dict[str, None] = {}
@@ -46,11 +46,11 @@ def log_names(paths: Sequence[str | os.PathLike], given: Sequence[str] | None = 
 
 
 def log_tables(paths: Sequence[str | os.PathLike], names: Sequence[str], *, others: bool = False) -> list[Table]:
-    """The logs as tables with the columns qid, label, docid and the named features; other features are left out, or
+    """The logs as tables with the columns qid, label, docid and the named features; other features are left out or
     refused.
 
     Raises
-        DataFormatError   while they are read: names file and line
+        DataFormatError   during reading; the message names file and line
     """
     return [_Log(str(path), list(names), others) for path in paths]
 
@@ -68,7 +68,7 @@ class _Log(Table):
         for number, entry in _entries(self.place):
             unknown = next((name for name in entry[3] if name not in at), None)
             if unknown is not None and not self._others:
-                raise DataFormatError(f"{self.place}:{number}: feature {brief(unknown)} is not among those expected.")
+                raise DataFormatError(f"{self.place}:{number}: feature {brief(unknown)} is not an expected feature.")
             rows.append(entry)
             if len(rows) == BATCH_ROWS:
                 yield self._batch(rows, at, roles)
@@ -112,17 +112,17 @@ def _entry(line: bytes, place: str) -> tuple[str, float, str, dict[str, float]]:
         entry = json.loads(line, object_pairs_hook=_object)
     except _Twice as error:
         raise DataFormatError(
-            f"{place}: the key {brief(str(error))} appears twice in an object; give each once."
+            f"{place}: the key {brief(str(error))} appears twice in an object; use each key once."
         ) from error
     except (ValueError, RecursionError) as error:
-        raise DataFormatError(f"{place}: is no JSON object; expected one document or hit per line.") from error
+        raise DataFormatError(f"{place}: is not a JSON object; expected one document or hit per line.") from error
     if not isinstance(entry, dict):
         raise DataFormatError(f"{place}: expected one document or hit per line; got {brief(entry)}.")
     source = entry.get("_source")
     held = {**source, **entry} if isinstance(source, dict) else entry
     for name in ("qid", "label"):
         if held.get(name) is None or isinstance(held[name], dict | list | bool):
-            raise DataFormatError(f"{place}: has no {name!r}; give every line its query and its label.")
+            raise DataFormatError(f"{place}: has no {name!r}; every line needs a query and a label.")
     try:
         label = float(held["label"])
     except (ValueError, OverflowError) as error:
@@ -130,9 +130,7 @@ def _entry(line: bytes, place: str) -> tuple[str, float, str, dict[str, float]]:
     try:
         str(held["qid"]).encode()
     except UnicodeEncodeError as error:
-        raise DataFormatError(
-            f"{place}: the query id is no text that UTF-8 can hold; got {brief(held['qid'])}."
-        ) from error
+        raise DataFormatError(f"{place}: the query id must be valid UTF-8 text; got {brief(held['qid'])}.") from error
     docid = next((str(held[name]) for name in IDS if held.get(name) is not None), "")
     return str(held["qid"]), label, docid, _features(entry, place)
 
@@ -153,13 +151,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _name(name: Any) -> str:
     if not isinstance(name, str):
-        raise ValueError("a name is no text")
+        raise ValueError("a name is not text")
     name.encode()  # lone surrogates are none either
     return name
 
 
 def _number(value: Any) -> float:
-    """NaN for null, which is missing; what was not logged at all is 0, as both engines have it."""
+    """NaN for null, which means missing; a value that was not logged is 0, as in both engines."""
     return math.nan if value is None or value == "null" else float(value)
 
 
@@ -176,7 +174,7 @@ def _features(entry: dict[str, Any], place: str) -> dict[str, float]:
         return _object([(_name(v["name"]), _number(v.get("value", 0.0))) for v in values])
     except _Twice as error:
         raise DataFormatError(
-            f"{place}: feature {brief(str(error))} is logged twice; log each once per document."
+            f"{place}: feature {brief(str(error))} is logged twice; log each feature once per document."
         ) from error
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if logged is None:

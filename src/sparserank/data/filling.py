@@ -1,4 +1,4 @@
-"""Missing values filled in, with what was learned from the training rows."""
+"""Fill in missing values with replacements that are learned from the training rows."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ SAMPLE_VALUES = 4_000_000  # that medians of what does not fit into memory are l
 
 @dataclass(frozen=True, eq=False)
 class Filling:
-    """What a missing value of each feature becomes.
+    """Replacement for a missing value of each feature.
 
-    values     (n_features,) float64, NaN where there is no one value: by query, or refused
+    values     (n_features,) float64, NaN where there is no single value: replaced by query, or refused
     by_query   (n_features,) bool: the smallest value of the feature within the query, 0 where the query has none
     names      of the features, for messages; None: their numbers
     """
@@ -45,19 +45,19 @@ class Filling:
         """Replace every NaN of X, in place.
 
         Parameters
-            X       (n_docs, n_features) float array, or CSR matrix that stores no entry twice; what it does not store
-                    is 0
+            X       (n_docs, n_features) float array, or CSR matrix without duplicate entries; entries that it does not
+                    store are 0
             query   (n_docs,) number of each row's query, from 0
-            strict  False: what nothing is known for stays missing
+            strict  False: values without a known replacement stay missing
         Raises
-            DataError   a value is missing where none may be
+            DataError   a value is missing where this is not allowed
         """
         sparse = sp.issparse(X)
         columns = np.unique(X.indices[np.isnan(X.data)]) if sparse else np.flatnonzero(np.isnan(X).any(axis=0))
         refused = np.isnan(self.values[columns]) & ~self.by_query[columns]
         if refused.any() and strict:
             named = [f"f{j + 1}" if self.names is None else self.names[j] for j in columns[refused].tolist()]
-            more = f", and so have {len(named) - 1} others: {brief(', '.join(named[1:]))}" if len(named) > 1 else ""
+            more = f", and so do {len(named) - 1} others: {brief(', '.join(named[1:]))}" if len(named) > 1 else ""
             raise DataError(f"feature {brief(named[0])} has a missing or infinite value{more}; {choices()}.")
         columns = columns[~refused]
         if sparse:
@@ -99,11 +99,11 @@ def learn_filling(
     index_base: int = 1,
     sample_values: float = np.inf,
 ) -> Filling:
-    """The filling that training rows teach, which come in blocks (dense or CSR, NaN where a value is missing) and are
-    left as they are.
+    """Learn the filling from training rows in blocks (dense or CSR, NaN where a value is missing), which are not
+    changed.
 
-    A median is that of the known values, those that a sparse matrix does not store included; beyond sample_values that
-    of evenly spread rows. A feature without a known value gets 0.
+    A median is taken over the known values, including zeros that a sparse matrix does not store; beyond sample_values,
+    over evenly spread rows. A feature without a known value gets 0.
     """
     rules = policy.rules(n_features, names, index_base)
     learned = np.zeros(n_features)
@@ -118,7 +118,7 @@ def learn_filling(
         rounded = values.astype(dtype).astype(np.float64)  # a model fills in what it was trained on
     if np.isinf(rounded).any():
         raise DataError(
-            f"missing={values[np.isinf(rounded)][0]:g} is too large for {dtype}, in which the features are; take a "
+            f"missing={values[np.isinf(rounded)][0]:g} is too large for {dtype}, the dtype of the features; use a "
             "smaller number."
         )
     return Filling(rounded, np.array([r == QUERY_MIN for r in rules], dtype=bool), names)
@@ -199,7 +199,7 @@ def _smallest(X: Any) -> np.ndarray:
 
 
 def _median(sample: Any, j: int) -> float:
-    """Of the known values of a column, 0 where there is none."""
+    """Median of the known values of a column, 0 if there are none."""
     if sp.issparse(sample):
         stored = sample.data[sample.indptr[j] : sample.indptr[j + 1]]
         column = np.concatenate([stored, np.zeros(sample.shape[0] - len(stored), dtype=sample.dtype)])
@@ -225,13 +225,13 @@ def fill_matrix(
     *,
     index_base: int = 1,
 ) -> tuple[Any, Filling]:
-    """(a filled copy of the training rows X (n_docs, n_features), the filling that they teach).
+    """(a filled copy of the training rows X (n_docs, n_features), the filling learned from them).
 
     Parameters
         query    (n_docs,) number of each row's query
-        taught   (n_docs,) bool: the rows that teach; None: all
+        taught   (n_docs,) bool: the rows to learn from; None: all
     Raises
-        DataError   X is no matrix of numbers, a value is missing where none may be
+        DataError   X is not a matrix of numbers, or a value is missing where this is not allowed
     """
     out = with_nan(X)
     if len(query) != out.shape[0]:
@@ -243,8 +243,8 @@ def fill_matrix(
 
 
 def missing_cells(X: Any) -> np.ndarray | None:
-    """(n_docs, n_features) bool of dense X: what is missing; None where nothing is, and of sparse or stored X, which do
-    not say."""
+    """(n_docs, n_features) bool: the missing values of dense X; None if there are none, and for sparse or stored X,
+    where they are unknown."""
     X = without_mask(X)
     if sp.issparse(X) or hasattr(X, "parts"):
         return None
@@ -254,11 +254,11 @@ def missing_cells(X: Any) -> np.ndarray | None:
 
 
 def fill_known(X: Any, values: np.ndarray) -> Any:
-    """X, or a copy where a value is missing (`is_missing`, None, NA, masked) and `values` (n_features,) holds what it
-    becomes; the others stay.
+    """X, or a copy in which missing values (`is_missing`, None, NA, masked) are replaced by `values` (n_features,);
+    where `values` has no number, they stay missing.
 
     Raises
-        DataError   X is no matrix of numbers, or there is not one value per feature
+        DataError   X is not a matrix of numbers, or there is not one value per feature
     """
     X = without_mask(X)
     plain = sp.issparse(X) or getattr(getattr(X, "dtype", None), "kind", "") == "f"
@@ -266,6 +266,6 @@ def fill_known(X: Any, values: np.ndarray) -> Any:
         return X
     out = with_nan(X)
     if out.shape[1:] != values.shape:
-        raise DataError(f"fill_values must hold one number per feature ({out.shape[1]}); got {brief(values)}.")
+        raise DataError(f"fill_values must contain one number per feature ({out.shape[1]}); got {brief(values)}.")
     Filling(values, np.zeros(len(values), dtype=bool)).fill(out, np.zeros(out.shape[0], dtype=np.int64), strict=False)
     return out

@@ -1,4 +1,4 @@
-"""From query ids in any order to contiguous blocks of rows."""
+"""Group rows with query ids in any order into contiguous blocks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def group_rows(qid: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, np.ndarr
         query_ptr   (n_queries + 1,) int64
         query_ids   (n_queries,) the ids
     Raises
-        DataError   a missing id, by its row; ids that cannot be told apart by order, such as numbers among strings
+        DataError   a missing id, with its row; ids that cannot be sorted, such as numbers among strings
     """
     _refuse_missing(qid)
     n_docs = len(qid)
@@ -37,7 +37,7 @@ def group_rows(qid: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, np.ndarr
     try:
         ids, first_run, run_code = np.unique(run_ids, return_index=True, return_inverse=True)
     except TypeError as error:
-        raise DataError(f"qid must hold numbers or strings, not both; got {brief(qid.tolist())}.") from error
+        raise DataError(f"qid must contain numbers or strings, not both; got {brief(qid.tolist())}.") from error
     if len(ids) == len(run_ids):
         return None, np.concatenate([starts, [n_docs]]).astype(np.int64), run_ids
     by_appearance = np.argsort(first_run)
@@ -63,7 +63,7 @@ def query_codes(qid: np.ndarray) -> np.ndarray:
 
 
 def plain_ids(ids: np.ndarray) -> np.ndarray:
-    """The ids as int64 where each is a whole number as it is usually written, else as they are."""
+    """The ids as int64 if all are integers in plain decimal form, otherwise unchanged."""
     if ids.dtype.kind != "U":
         return ids
     distinct, code = np.unique(ids, return_inverse=True)
@@ -73,10 +73,10 @@ def plain_ids(ids: np.ndarray) -> np.ndarray:
 
 
 def as_query_ids(qid: Any, n_docs: int) -> np.ndarray:
-    """(n_docs,) array of ids from whatever holds them: an array, a list, a column of a data frame.
+    """(n_docs,) array of ids from an array, a list or a column of a data frame.
 
     Raises
-        DataError   another shape; a missing id, or a number among strings, which NumPy would turn into text
+        DataError   wrong shape; a missing id, or a number among strings, which NumPy would convert to text
     """
     try:
         ids = np.asarray(qid)
@@ -92,17 +92,17 @@ def as_query_ids(qid: Any, n_docs: int) -> np.ndarray:
         _refuse_missing(given)
         for row, value in enumerate(given):
             if not isinstance(value, str):
-                raise DataError(f"qid must hold numbers or strings, not both; row {row} holds {brief(value)}.")
+                raise DataError(f"qid must contain numbers or strings, not both; row {row} has {brief(value)}.")
     _refuse_ambiguous(qid, ids)
     return ids
 
 
 def _refuse_ambiguous(qid: Any, ids: np.ndarray) -> None:
-    """Raise DataError for ids that NumPy cannot keep apart: large ones as floats, strings that end in NUL."""
+    """Raise DataError for ids that NumPy cannot distinguish: large numbers as floats, strings that end in NUL."""
     if ids.dtype.kind == "f" and (np.abs(ids) >= 2**53).any():
         row = int(np.argmax(np.abs(ids) >= 2**53))
         raise DataError(
-            f"qid of row {row} is too large to be told apart as a float; pass whole numbers of 64 bits, or strings."
+            f"qid of row {row} is too large to be represented exactly as a float; pass 64-bit integers or strings."
         )
     if ids.dtype.kind in "US" or ids.dtype == object:
         given = qid.tolist() if isinstance(qid, np.ndarray) else list(qid)
@@ -112,7 +112,7 @@ def _refuse_ambiguous(qid: Any, ids: np.ndarray) -> None:
 
 
 def _refuse_missing(qid: np.ndarray) -> None:
-    """Raise DataError for the first None, NaN, NaT or NA: it is no query, and all of them are not one."""
+    """Raise DataError for the first None, NaN, NaT or NA, which are not ids of a query."""
     if qid.dtype.kind in "biuSU":
         return
     if qid.dtype.kind in "fcmM":
@@ -125,7 +125,7 @@ def _refuse_missing(qid: np.ndarray) -> None:
 
 
 def _is_missing(value: Any) -> bool:
-    """None, or what differs from itself (NaN, NaT) or will not say whether it does (pandas.NA)."""
+    """None, a value that differs from itself (NaN, NaT), or one that cannot be compared (pandas.NA)."""
     if value is None:
         return True
     try:
@@ -135,7 +135,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _missing_id(row: int, found: str) -> DataError:
-    return DataError(f"qid must name the query of every row; row {row} holds {found}. Give the row its id, or drop it.")
+    return DataError(f"qid must contain a query id for every row; row {row} has {found}. Add the id, or drop the row.")
 
 
 def qid_from_sizes(group: np.ndarray, n_docs: int) -> np.ndarray:
@@ -146,15 +146,18 @@ def qid_from_sizes(group: np.ndarray, n_docs: int) -> np.ndarray:
     """
     sizes = np.asarray(group)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any() or sizes.sum() != n_docs:
-        raise DataError(f"group must be block sizes >= 1 that sum to the {n_docs} rows; got sum {np.sum(sizes)}.")
+        raise DataError(
+            f"group must contain query sizes >= 1 whose sum is the number of rows, {n_docs}; got a sum of "
+            f"{np.sum(sizes)}."
+        )
     return np.repeat(np.arange(len(sizes)), sizes)
 
 
 def ids_of_rows(qid: Any, group: Any, n_docs: int) -> Any:
-    """The query ids of rows, given as such or as sizes of consecutive queries; None: one query.
+    """The query ids of rows, from ids or from sizes of consecutive queries; None: one query.
 
     Raises
-        DataError   both are given, or another number of them
+        DataError   both are given, or the number of ids is wrong
     """
     if qid is not None and group is not None:
         raise DataError("pass qid or group, not both.")

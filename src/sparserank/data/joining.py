@@ -1,4 +1,4 @@
-"""Several data sets as one."""
+"""Concatenate data sets."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from sparserank.quoting import brief
 
 
 def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True) -> RankingDataset:
-    """Several data sets with the same features as one.
+    """Concatenate data sets that have the same features.
 
     Parameters
     ----------
     datasets : sequence of RankingDataset
-        At least one. Missing values must have become the same in all of them.
+        At least one. Missing values must have been replaced by the same numbers in all of them.
     join_queries : bool, default True
-        Whether a query id that occurs in two data sets is one query. If not, ids that occur twice are written like
-        '1:17': the number of the data set, then the id.
+        Whether a query id that occurs in two data sets is one query. If not, and some id occurs twice, all ids are
+        written like '1:17': the number of the data set, then the id.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
 
 
 def refuse_other_filling(datasets: Sequence[RankingDataset]) -> None:
-    """Raise DataError where missing values of a feature became different numbers in two of the data sets."""
+    """Raise DataError if missing values of a feature were replaced by different numbers in two of the data sets."""
     known = [(d.feature_names or (), d.fill_values) for d in datasets if d.fill_values is not None]
     for _, values in known[1:]:
         names, first = known[0]
@@ -90,21 +90,21 @@ def refuse_other_filling(datasets: Sequence[RankingDataset]) -> None:
         if differ.any():
             j = int(np.argmax(differ))
             raise DataError(
-                f"a missing {brief(names[j])} became {first[j]:g} in one of the data sets and {values[j]:g} in "
-                "another; read them with the same policy, or convert the later ones like the first store "
-                f"({option('like')})."
+                f"missing values of {brief(names[j])} were replaced by {first[j]:g} in one data set and by "
+                f"{values[j]:g} in another; read all data sets with the same policy, or convert the later ones like "
+                f"the first store ({option('like')})."
             )
 
 
 def _joined_cells(datasets: Sequence[RankingDataset]) -> np.ndarray | None:
-    """(n_docs, n_features) which values were filled in; None where no data set knows of any."""
+    """(n_docs, n_features) bool: values that were filled in; None if no data set records any."""
     if all(d.filled is None for d in datasets):
         return None
     return np.concatenate([np.zeros(d.X.shape, dtype=bool) if d.filled is None else d.filled for d in datasets])
 
 
 def _joined_weights(datasets: Sequence[RankingDataset]) -> np.ndarray | None:
-    """(n_docs,) weights of all documents, 1 in the data sets without; None when none has any."""
+    """(n_docs,) weights of all documents, 1 for data sets without weights; None if no data set has weights."""
     if all(d.doc_weight is None for d in datasets):
         return None
     return np.concatenate([np.ones(d.n_docs) if d.doc_weight is None else d.doc_weight for d in datasets])

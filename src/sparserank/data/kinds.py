@@ -1,4 +1,4 @@
-"""What kind of data a file holds: shown by its content."""
+"""Detect the kind of data in a file from its content."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def kind_of(path: str | os.PathLike) -> str:
         if any(f.suffix in (".parquet", ".pq") for f in place.rglob("*")):
             return "folder"
         raise DataFormatError(
-            f"{path}: is a directory, and neither a store nor a folder of Parquet files; name a file."
+            f"{path}: is a directory, but neither a store nor a folder of Parquet files; name a file."
         )
     if not place.is_file():
         return "letor"  # a pipe can be read once only
@@ -59,7 +59,7 @@ def kind_of(path: str | os.PathLike) -> str:
 
 
 def refuse_mixed(paths: Sequence[Any], kinds: Sequence[str]) -> str:
-    """The kind that all files are of.
+    """The kind that all files have in common.
 
     Raises
         DataError   names two of different kinds
@@ -67,7 +67,7 @@ def refuse_mixed(paths: Sequence[Any], kinds: Sequence[str]) -> str:
     other = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), None)
     if other is not None:
         raise DataError(
-            f"{paths[0]} is {kinds[0]}, {paths[other]} is {kinds[other]}; files that are read together must be of one "
-            "kind."
+            f"{paths[0]} is {kinds[0]}, {paths[other]} is {kinds[other]}; files that are read together must be of the "
+            "same kind."
         )
     return kinds[0]

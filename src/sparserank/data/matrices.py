@@ -1,4 +1,4 @@
-"""Matrices of features, dense or CSR: what users hold as one, what is done alike with both."""
+"""Feature matrices, dense or CSR: conversion of user input, and operations common to both."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ NO_MATRIX = "X must be a matrix of numbers (n_docs, n_features)."
 
 
 def as_csr(X: Any) -> sp.csr_matrix:
-    """X in CSR. Indices are checked first: SciPy's conversions write outside their arrays when these lie outside the
-    shape."""
+    """X in CSR. Indices are checked first, because SciPy's conversions write outside their arrays if an index is
+    outside the shape."""
     try:
         if X.format == "coo":
             X = sp.coo_matrix((X.data, (X.row, X.col)), shape=X.shape)
@@ -30,8 +30,8 @@ def as_csr(X: Any) -> sp.csr_matrix:
 
 
 def without_mask(X: Any) -> Any:
-    """A masked array as a float array with NaN where it is masked: what lies below a mask is no data.
-    Anything else as it is."""
+    """A masked array as a float array with NaN where it is masked: values under a mask are not data.
+    Anything else is returned unchanged."""
     if not isinstance(X, np.ma.MaskedArray) or X.dtype.kind not in "biuf":
         return X
     return np.ma.filled(X.astype(np.float32 if X.dtype == np.float32 else np.float64), np.nan)
@@ -42,7 +42,7 @@ def with_nan(X: Any) -> Any:
     (`is_missing`, None, NA, masked).
 
     Raises
-        DataError   X is no matrix of numbers
+        DataError   X is not a matrix of numbers
     """
     if sp.issparse(X):
         out: Any = as_csr(X).astype(np.float32 if X.dtype == np.float32 else np.float64, copy=True)
@@ -63,21 +63,21 @@ def with_nan(X: Any) -> Any:
 
 
 def _kind(X: Any) -> type:
-    """float32 for what is float32 throughout, else float64."""
+    """float32 if all of X is float32, otherwise float64."""
     kinds = {str(k).lower() for k in getattr(X, "dtypes", [getattr(X, "dtype", "float64")])}
     return np.float32 if kinds == {"float32"} else np.float64
 
 
 def with_holes(X: Any) -> Any:
-    """A pandas frame with NaN where it holds None or NA, which arrays of objects would keep, and `without_mask`;
-    anything else as it is."""
+    """A pandas frame with NaN in place of None or NA, which object arrays would keep; anything else after
+    `without_mask`."""
     if not hasattr(X, "loc"):
         return without_mask(X)
     return type(X)(with_nan(X), columns=X.columns, index=X.index)
 
 
 def sparse_as_csr(X: Any) -> Any:
-    """A sparse X by `as_csr`, anything else as it is."""
+    """A sparse X by `as_csr`, anything else unchanged."""
     return as_csr(X) if sp.issparse(X) else X
 
 
@@ -94,7 +94,7 @@ def as_array(values: Any, **options: Any) -> np.ndarray:
 
 
 def csr_or_array(X: Any) -> Any:
-    """X as CSR matrix, or as array `without_mask`; its values are not looked at."""
+    """X as CSR matrix, or as array `without_mask`; its values are not checked."""
     return as_csr(X) if sp.issparse(X) else as_array(without_mask(X))
 
 
@@ -108,7 +108,7 @@ def with_zeros(X: Any) -> Any:
 
 
 def float_type(dtype: Any) -> np.dtype:
-    """Raises DataError for what is neither float64 nor float32."""
+    """The dtype; raises DataError for any dtype other than float64 and float32."""
     try:
         found = np.dtype(dtype)
     except (TypeError, ValueError):
@@ -119,28 +119,28 @@ def float_type(dtype: Any) -> np.dtype:
 
 
 def columns_dense(X: Any, columns: np.ndarray) -> np.ndarray:
-    """(n_docs, len(columns)) some columns of features, contiguous; what sparse rows leave out is 0."""
+    """(n_docs, len(columns)) some columns of features, contiguous; entries that sparse rows do not store are 0."""
     part = X[:, columns]
     return part.toarray() if sp.issparse(part) else np.ascontiguousarray(part)
 
 
 def stored_values(X: Any) -> Any:
-    """The values that a CSR matrix stores; an array as it is."""
+    """The values that a CSR matrix stores; an array unchanged."""
     return X.data if sp.issparse(X) else X
 
 
 def as_dense(X: Any) -> Any:
-    """X as it is, unless it is sparse."""
+    """X as an array: unchanged unless it is sparse."""
     return X.toarray() if sp.issparse(X) else X
 
 
 def column(X: Any, j: int) -> np.ndarray:
-    """(n_docs,) a column of features; what sparse rows leave out is 0."""
+    """(n_docs,) a column of features; entries that sparse rows do not store are 0."""
     return np.asarray(as_dense(X[:, [j]])).ravel()
 
 
 def by_columns(X: Any) -> Any:
-    """X in a form of which `column` is quick."""
+    """X in a format from which `column` is fast."""
     return X.tocsc() if sp.issparse(X) else X
 
 
@@ -155,7 +155,7 @@ def arrays_of(X: Any) -> dict[str, np.ndarray]:
 
 
 def stored_bytes(X: Any) -> int:
-    """Bytes of the values that X stores, and of their places in a sparse one."""
+    """Bytes of the values that X stores, and of their indices if X is sparse."""
     return int(X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes)
 
 
@@ -174,19 +174,19 @@ def missing_counts(X: Any) -> np.ndarray:
 
 
 def below(parts: Sequence[Any]) -> Any:
-    """Matrices of one form and width, one below the other; (0, 0) where there is none."""
+    """Stack matrices of one format and width vertically; shape (0, 0) if there are none."""
     if not parts:
         return np.empty((0, 0))
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
 def widened(X: Any, n_features: int, *, sparse: bool) -> Any:
-    """X as CSR matrix or array of n_features columns. A dense X has them already, a sparse one no more than that."""
+    """X as CSR matrix or array of n_features columns. A dense X already has that many, a sparse X at most that many."""
     return X if not sp.issparse(X) or (sparse and X.shape[1] == n_features) else stacked([X], n_features, sparse=sparse)
 
 
 def stacked(parts: Sequence[sp.csr_matrix], n_features: int, *, sparse: bool) -> Any:
-    """(n_docs, n_features) CSR or dense: matrices of at most as many columns, one below the other."""
+    """(n_docs, n_features) CSR or dense: matrices of at most n_features columns, stacked vertically."""
     n_docs, n_values = sum(p.shape[0] for p in parts), sum(len(p.data) for p in parts)
     if sparse:
         row_ptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(p.indptr) for p in parts]), dtype=np.int64)])

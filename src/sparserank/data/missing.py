@@ -1,4 +1,4 @@
-"""Which feature values are missing (NULL, NaN, infinity, 1.797e308), and what users ask them to become:
+"""Which feature values are missing (NULL, NaN, infinity, 1.797e308), and how users replace them:
 one replacement per feature."""
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ EXPECTED = f"{', '.join(repr(w) for w in WORDS)} or a number"
 
 
 def is_missing(values: np.ndarray | float) -> np.ndarray:
-    """Which of the numbers mean "no value": NaN, infinite, or of magnitude HUGE and above, whatever the sign. Arrays of
-    bool, of the same shape.
+    """Which of the numbers mean "no value": NaN, infinite, or of magnitude HUGE and above, whatever the sign. A bool
+    array of the same shape.
 
-    Every reader and every model goes by this rule.
+    Every reader and every model follows this rule.
     """
     return np.asarray(~(np.abs(values) < np.float64(HUGE)))  # in float64, where HUGE is; NaN is smaller than nothing
 
 
 def holds_missing(values: np.ndarray) -> bool:
-    """Whether `is_missing` holds for any of the numbers; needs no temporary of their size."""
+    """Whether `is_missing` is true for any of the numbers; allocates no temporary array of their size."""
     low, high = (float(extreme(values, initial=0.0)) for extreme in (np.min, np.max))
     return not (low > -HUGE and high < HUGE)
 
 
 @dataclass(frozen=True)
 class MissingPolicy:
-    """Replacement of missing values: `default` for every feature but those in `by_feature` (keys: names, or numbers as
-    in the file).
+    """Replacement of missing values: `default` for every feature except those in `by_feature` (keys: names, or numbers
+    as in the file).
 
     A replacement is 'error' (refused), 'zero', 'min' or 'median' (of the feature's known training values), 'query-min'
     (smallest value of the feature within the query, 0 if the query has none) or a number.
@@ -53,9 +53,9 @@ class MissingPolicy:
 
     @classmethod
     def parse(cls, spec: str | float | Mapping | MissingPolicy | None) -> MissingPolicy | None:
-        """From None, 'median', a number, a mapping {11: 'zero', 'bm25': 'min', '*': 'median'}, or the same as text:
-        '11,12,bm25=zero;*=median'. Features that are not named are '*', 'error' where that is not given. None and
-        'error' alone: None.
+        """Parse None, 'median', a number, a mapping {11: 'zero', 'bm25': 'min', '*': 'median'}, or the same as text:
+        '11,12,bm25=zero;*=median'. '*' is for all features that are not named; its default is 'error'. None and
+        'error' alone give None.
 
         Raises
             DataError   an unknown policy
@@ -97,20 +97,20 @@ class MissingPolicy:
 
     @property
     def keeps(self) -> bool:
-        """Whether missing values stay, for models that know what they become."""
+        """Whether missing values are kept, for models that contain replacements."""
         return self.default == KEPT
 
     def rules(self, n_features: int, names: Sequence[str] | None = None, index_base: int = 1) -> list[str | float]:
-        """The replacement of each feature; index_base is the number of the first, names are f1, f2, ... where there are
-        none.
+        """The replacement of each feature; index_base is the number of the first, and names default to f1, f2, ...
 
         Raises
-            DataError   the policy names a feature that there is not
+            DataError   the policy names a feature that does not exist
         """
         if self.by_position is not None:
             if len(self.by_position) != n_features:
                 raise DataError(
-                    f"missing values are known of {len(self.by_position)} features; the data have {n_features}."
+                    f"replacements for missing values are known for {len(self.by_position)} features, but the data "
+                    f"have {n_features}."
                 )
             return list(self.by_position)
         known = [f"f{j + 1}" for j in range(n_features)] if names is None and self.by_feature else names
@@ -120,11 +120,14 @@ class MissingPolicy:
         for feature, rule in self.by_feature.items():
             j = at.get(str(feature), feature - index_base if isinstance(feature, int) else -1)
             if 0 <= j < n_features and j in named:
-                raise DataError(f"missing policy names feature {brief(feature)} twice, by its name and its number.")
+                raise DataError(
+                    f"the missing policy contains feature {brief(feature)} twice, by its name and by its number."
+                )
             named.add(j)
             if not 0 <= j < n_features:
                 raise DataError(
-                    f"missing policy names feature {brief(feature)}, but the data have {n_features} features."
+                    f"the missing policy contains feature {brief(feature)}, which is not one of the {n_features} "
+                    "features."
                 )
             rules[j] = rule
         return rules
@@ -136,8 +139,8 @@ KEEP = MissingPolicy(KEPT, {})
 def taught(
     policy: MissingPolicy | None, fill_values: np.ndarray | None, names: Sequence[str], index_base: int
 ) -> MissingPolicy | None:
-    """The policy for rows that are not trained on: what is learned, or not said at all, comes from the training rows,
-    whose fill_values (n_features,) these are.
+    """The policy for rows outside the training data: replacements that are learned or not specified are those of the
+    training rows, fill_values (n_features,).
 
     Raises
         DataError   the training rows were read without learning what is needed
@@ -151,8 +154,8 @@ def taught(
     lacking = next((j for j, rule in enumerate(rules) if rule in LEARNED and np.isnan(values[j])), None)
     if lacking is not None:
         raise DataError(
-            f"missing={rules[lacking]!r} is learned from the training rows, which were not read with it; read them "
-            "with the same policy, or give numbers."
+            f"missing={rules[lacking]!r} is learned from the training rows, but these were read without it; "
+            "read them with the same policy, or give numbers."
         )
     return MissingPolicy(ERROR, {}, tuple(float(values[j]) if r in LEARNED else r for j, r in enumerate(rules)))
 

@@ -1,4 +1,4 @@
-"""How files are read: the options of every reader, which `Reading` holds."""
+"""Options of every reader, the fields of `Reading`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PANEL = "Reading files"
 N_FEATURES = Option(
     name="n_features",
     kind=Or(None, Count()),
-    help="Number of features of text, when the files need not show the last one.",
+    help="Number of features in text files; needed only if the files may lack the last feature.",
     panel=PANEL,
 )
 MISSING = Option(
@@ -19,8 +19,8 @@ MISSING = Option(
     kind=Parsed(
         MissingPolicy.parse, "str | float | Mapping[Any, str | float] | None", refused=("nothing", b"zero", (1, 2))
     ),
-    help="What NULL, nan, inf and 1.797e308 become: error, zero, min or median (of the training values; the model "
-    "remembers), query-min, a number, or per feature: '11,12=zero;bm25=min;*=median'.",
+    help="Replacement for missing values (NULL, nan, inf and 1.797e308). error; zero; min or median (of the training "
+    "values, stored in the model); query-min; a number; or one per feature, such as '11,12=zero;bm25=min;*=median'.",
     panel=PANEL,
     command="str | None",
     shown="error",
@@ -29,14 +29,14 @@ INDEX_BASE = Option(
     name="index_base",
     kind=Count(0, 1),
     default=1,
-    help="Number of the first feature in files of text, 0 or 1.",
+    help="Number of the first feature in text files, 0 or 1.",
     panel=PANEL,
 )
 UNJUDGED = Option(
     name="unjudged",
     kind=Choice(("error", "drop", "zero")),
     default="error",
-    help="Rows with label -1: error, drop or zero.",
+    help="Treatment of rows with label -1 (unjudged): error, drop or zero.",
     panel=PANEL,
 )
 FEATURE_NAMES = Option(
@@ -48,8 +48,8 @@ FEATURE_NAMES = Option(
 LABEL = Option(
     name="label",
     kind=Given("Any", "str | None"),
-    help="Column of a table with the labels; beside an array of features, the labels themselves.",
-    says="Column of a table with the labels.",
+    help="Table column that contains the labels; with an array of features, the labels themselves.",
+    says="Table column that contains the labels.",
     panel=PANEL,
     flag="--label-column",
     shown="label",
@@ -57,8 +57,8 @@ LABEL = Option(
 QID = Option(
     name="qid",
     kind=Given("Any", "str | None"),
-    help="Column of a table with the query ids; beside an array of features, the ids themselves.",
-    says="Column of a table with the query ids.",
+    help="Table column that contains the query ids; with an array of features, the ids themselves.",
+    says="Table column that contains the query ids.",
     panel=PANEL,
     flag="--qid-column",
     shown="qid",
@@ -66,8 +66,8 @@ QID = Option(
 DOCID = Option(
     name="docid",
     kind=Given("Any", "str | None"),
-    help="Column of a table with the document ids; beside an array of features, the ids themselves.",
-    says="Column of a table with the document ids.",
+    help="Table column that contains the document ids; with an array of features, the ids themselves.",
+    says="Table column that contains the document ids.",
     panel=PANEL,
     flag="--docid-column",
     shown="a text column docno, docid or doc_id",
@@ -75,9 +75,9 @@ DOCID = Option(
 FEATURE_COLUMNS = Option(
     name="feature_columns",
     kind=Given("Sequence[str] | None", "list[str] | None"),
-    help="Columns of a table that are features, in order.",
-    says="Columns of a table that are features: names with commas between them (in double quotes where a name holds "
-    "one), or a file with one per line; may be repeated.",
+    help="Table columns used as features, in order.",
+    says="Table columns used as features: comma-separated names (in double quotes if a name contains a comma), "
+    "or a file with one name per line; may be repeated.",
     panel=PANEL,
     shown="every other column",
 )
@@ -85,16 +85,16 @@ IGNORE_COLUMNS = Option(
     name="ignore_columns",
     kind=Given("Sequence[str]", "list[str] | None"),
     default=(),
-    help="Columns of a table that are left out.",
-    says="Columns of a table that are left out: names with commas between them (in double quotes where a name holds "
-    "one); may be repeated.",
+    help="Table columns to ignore.",
+    says="Table columns to ignore: comma-separated names (in double quotes if a name contains a comma); "
+    "may be repeated.",
     panel=PANEL,
     shown="none",
 )
 SPARSE = Option(
     name="sparse",
     kind=Or(None, Flag()),
-    help="Keep features of text sparse, or dense.",
+    help="Store the features of text files as a sparse or as a dense matrix.",
     panel=PANEL,
     flag="--sparse/--dense",
     shown="whichever is smaller",
@@ -102,15 +102,15 @@ SPARSE = Option(
 DTYPE = Option(
     name="dtype",
     kind=Or(None, Parsed(float_type, "Any", refused=("nothing", "FLOAT32x", "int32", 3.5))),
-    help="What features are kept in: float32 or float64.",
+    help="Data type of the features: float32 or float64.",
     panel=PANEL,
     command="str | None",
-    shown="what the files hold",
+    shown="as in the files",
 )
 N_THREADS = Option(
     name="n_threads",
     kind=Or(None, Count()),
-    help="Threads; results do not depend on it.",
+    help="Number of threads; results do not depend on it.",
     panel="",
     flag="--threads",
     shown="all cores",

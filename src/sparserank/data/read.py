@@ -1,4 +1,4 @@
-"""One way in for every kind of file."""
+"""Read files of every kind."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def read_files(
     *,
     like: RankingDataset | None = None,
 ) -> RankingDataset:
-    """Files of one kind as one data set.
+    """Read files of one kind as one data set.
 
     Parameters
-        like   the data set whose features these must have: as many of a text file, the same names of a table
+        like   the data set whose features these must have: the same number for text, the same names for tables
     Raises
-        DataFormatError   names file, line or row and column, and what was expected
+        DataFormatError   the message names file, line or row and column, and what was expected
         DataError         options that do not fit the data
     """
     reading = reading or Reading()
     listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not listed:
-        raise DataError("needs at least one file.")
+        raise DataError("there is no file to read; give at least one file.")
     kind = refuse_mixed(listed, [kind_of(p) for p in listed])
     if kind != "store":
         return collect(_rows(listed, kind, reading, like), MissingPolicy.parse(reading.missing))
@@ -56,11 +56,11 @@ def read_files(
 def open_stream(
     paths: Sequence[str | os.PathLike], reading: Reading, *, natural: bool = False, like: RankingDataset | None = None
 ) -> Stream:
-    """The rows of files of one kind; text is read once before, for the number of its features and whether they are kept
-    sparse, unless both are given.
+    """The rows of files of one kind. Text is first read once to find the number of its features and whether they are
+    kept sparse, unless both are given.
 
     Parameters
-        natural   keep features as `read_files` does where the reading names no dtype, instead of in float32
+        natural   if the reading names no dtype, use the dtype of `read_files` instead of float32
         like      the data set whose features these must have
     """
     kind = refuse_mixed(paths, [kind_of(p) for p in paths])
@@ -91,7 +91,7 @@ def read_data(source: Any, **options: Any) -> RankingDataset:
     ----------
     source : path, list of paths, or frame
         Files of one kind (LETOR text, Parquet, CSV, Arrow, a folder of Parquet files), or a frame: pandas, polars,
-        Arrow or anything else that offers an Arrow stream.
+        Arrow or any other object with an Arrow stream.
     **options
         Fields of `Reading`: label, qid, docid, feature_columns, missing, unjudged, ...
 
@@ -120,5 +120,5 @@ def read_data(source: Any, **options: Any) -> RankingDataset:
         return read_tables([table_of("the frame", source)], reading)
     listed = [source] if isinstance(source, str | os.PathLike) else source
     if not isinstance(listed, Sequence) or not all(isinstance(p, str | os.PathLike) for p in listed):
-        raise DataError(f"read_data takes a path or paths, or a frame; got {brief(type(source).__name__)}.")
+        raise DataError(f"read_data takes a path, a list of paths or a frame; got {brief(type(source).__name__)}.")
     return read_files(listed, reading)

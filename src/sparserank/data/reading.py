@@ -1,4 +1,4 @@
-"""How files are read: the options of every reader."""
+"""Options for reading files, common to every reader."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ UNJUDGED = -1.0  # the label of a row that nobody judged
 
 @dataclass(frozen=True)
 class Reading:
-    """How files and frames are read; fields that a kind of file does not have are ignored.
+    """Options for reading files and frames; fields that do not apply to a kind of file are ignored.
 
     Parameters
     ----------
     n_features : int, optional
-        Of ranking text, as in `read_letor`.
+        Ranking text only: number of features, as in `read_letor`.
     missing : str, float or mapping, optional
-        What missing values become, as in `read_letor`.
+        Replacement for missing values, as in `read_letor`.
     index_base : {1, 0}, default 1
-        Of ranking text: number of the first feature.
+        Ranking text only: number of the first feature.
     unjudged : {'error', 'drop', 'zero'}, default 'error'
-        What a label of -1 means, as in `read_letor`.
+        Treatment of a label of -1, as in `read_letor`.
     feature_names : path or sequence of str, optional
         Names, or a file with one name per line.
     sparse : bool, optional
-        Of ranking text: CSR or dense. Default: whichever is smaller.
+        Ranking text only: CSR or dense. Default: whichever is smaller.
     dtype : dtype, optional
         float64 or float32.
     n_threads : int, optional
-        Parsing threads. Default: the number of cores.
+        Parsing threads. Default: the number of cores, at most 8.
     label, qid : str, optional
-        Of tables: the columns of labels and query ids, by default 'label' and 'qid'.
+        Tables only: the columns of labels and query ids, by default 'label' and 'qid'.
     feature_columns : sequence of str, optional
-        Of tables: the features, in this order. Default: every other column.
+        Tables only: the features, in this order. Default: every other column.
     ignore_columns : sequence of str, optional
-        Of tables: columns that are left out.
+        Tables only: columns that are left out.
     doc_weight : str, optional
-        Of tables: the column of document weights.
+        Tables only: the column of document weights.
     labelled : bool, default True
-        False: labels of tables are not read, tables without labels are accepted, and every label is 0.
+        False: the labels of tables are not read, tables without labels are accepted, and every label is 0.
     grouped : bool, default True
         False: tables without query ids are accepted, and all rows are one query.
     featureless : bool, default False
-        True: no feature of a table is read, where only labels are needed.
+        True: no feature of a table is read, for when only labels are needed.
     docid : str, optional
-        Of tables: the column of document ids, of any type. Default: a text column 'docno', 'docid' or 'doc_id'.
+        Tables only: the column of document ids, of any type. Default: a text column 'docno', 'docid' or 'doc_id'.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class Reading:
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """The feature names that the user gives, read from their file if need be."""
+        """The user's feature names, read from a file if necessary."""
         given = self.feature_names
         names = read_names(given) if isinstance(given, str | os.PathLike) else given
         return None if names is None else tuple(names)
@@ -105,18 +105,18 @@ class Reading:
 
 
 def reading_from(options: Mapping[str, Any]) -> Reading:
-    """The options of reading among those of a job; without columns that `as_datasets` is told."""
+    """The reading options among those of a job, except the columns that `as_datasets` receives separately."""
     names = set(Reading.__dataclass_fields__) - {"label", "qid", "docid", "doc_weight"}
     return Reading(**{name: value for name, value in options.items() if name in names})
 
 
 def with_options(reading: Reading, options: Mapping[str, Any]) -> Reading:
-    """`reading` with some fields replaced; unknown ones are refused by name."""
+    """`reading` with some fields replaced; unknown fields are refused by name."""
     try:
         return replace(reading, **options)
     except TypeError as error:
         unknown = sorted(set(options) - set(Reading.__dataclass_fields__))
         raise DataError(
-            f"reading has no option {brief(unknown[0]) if unknown else ''}; it takes "
+            f"reading has no option {brief(unknown[0]) if unknown else ''}; the options are "
             f"{', '.join(Reading.__dataclass_fields__)}."
         ) from error

@@ -1,4 +1,4 @@
-"""From any input back to one file, in bounded memory: ranking text or Parquet."""
+"""Write any input to one file of ranking text or Parquet, in bounded memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Progress = Callable[[int, str], None]
 
 
 def is_file_name(out: str | os.PathLike) -> bool:
-    """Whether `rewrite` writes to such a name; other names are those of stores."""
+    """Whether `rewrite` writes a file of this name; other names are for stores."""
     return Path(out).suffix.lower() in TEXT + PARQUET
 
 
@@ -39,29 +39,29 @@ def rewrite(
     *,
     progress: Progress | None = None,
 ) -> int:
-    """Write one file, whole or not at all; returns the number of documents.
+    """Write one file, completely or not at all; return the number of documents.
 
     Parameters
-        out   a name that nothing has yet; ends in .txt, .letor, .svm or .dat for ranking text, in .parquet or .pq for
-              Parquet (columns qid, label, docno, weight where there are weights, then the features)
+        out   a path that does not exist yet; ends in .txt, .letor, .svm or .dat for ranking text, in .parquet or .pq
+              for Parquet (columns qid, label, docno, weight if there are weights, then the features)
     Raises
-        DataFormatError     names file and line, or row and column; no row is left
-        DataError           sparse features, or such as are called like another column, for Parquet; missing='query-min'
-        RunDirectoryError   something is called `out` already, it lies in what is read, it cannot be written, the disk
-                            is full
+        DataFormatError     invalid input, whose file and line, or row and column, the message names; no row is left
+        DataError           for Parquet: sparse features, or a feature with the name of another column;
+                            missing='query-min'
+        RunDirectoryError   `out` exists, is inside an input or cannot be written; the disk is full
     """
     reading = reading or Reading()
     policy = MissingPolicy.parse(reading.missing)
     if policy is not None and policy.by_query:
         raise DataError(
-            f"{option('missing', 'query-min')} needs the rows of a query together: write a store first, and then the "
-            "file from that."
+            f"{option('missing', 'query-min')} needs the rows of each query to be adjacent; write a store first, and "
+            "then write the file from the store."
         )
     refuse_inputs(out, paths)
     if os.path.lexists(out):
-        raise RunDirectoryError(f"{out}: exists already; remove it, or choose another name.")
+        raise RunDirectoryError(f"{out}: already exists; remove it, or choose another name.")
     if is_store(Path(os.path.realpath(out)).parent):
-        raise RunDirectoryError(f"{out}: lies in a store; choose another place.")
+        raise RunDirectoryError(f"{out}: is inside a store; choose another path.")
     stream = open_stream(paths, reading)
     if Path(out).suffix.lower() in TEXT:
         return _write_text(_filled(stream, policy), out, reading.index_base, progress)
@@ -103,12 +103,14 @@ def _write_text(rows: _Rows, out: str | os.PathLike, index_base: int, progress: 
 def _write_parquet(rows: _Rows, out: str | os.PathLike, progress: Progress | None) -> int:
     if rows.sparse:
         raise DataError(
-            f"{out}: Parquet holds dense features, and these are sparse; write ranking text (.txt) or a store."
+            f"{out}: Parquet files can contain only dense features, but these are sparse; write ranking text (.txt) or "
+            "a store."
         )
     clash = next((name for name in (QID, LABEL, DOCUMENT, WEIGHT) if name in rows.names), None)
     if clash is not None:
         raise DataError(
-            f"{out}: a feature is called {clash!r}, as another column is; rename it with {option('feature_names')}."
+            f"{out}: a feature and another column are both called {clash!r}; rename the feature with "
+            f"{option('feature_names')}."
         )
     n, writer = 0, None
     with atomic_write(out, "wb") as raw:

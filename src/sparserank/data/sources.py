@@ -1,4 +1,4 @@
-"""From whatever people hold - files, arrays, data frames - to ranking data."""
+"""Convert files, arrays and data frames to ranking data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ from sparserank.errors import DataError, ParameterError
 from sparserank.quoting import brief
 
 COLUMNS = ("label", "qid", "docid", "doc_weight")  # that are said beside a Reading
-FORMS = "a path or paths, a RankingDataset, a data frame, a triple (X, y, qid), or (the first) X with label= and qid="
+FORMS = (
+    "a path, a list of paths, a RankingDataset, a data frame, a triple (X, y, qid), or (only the first data set) X "
+    "with label= and qid="
+)
 
 
 def as_datasets(
@@ -44,24 +47,24 @@ def as_datasets(
     reading: Reading | Mapping[str, Any] | None = None,
     to_store: Sequence[str] = (),
 ) -> dict[str, RankingDataset | None]:
-    """Data sets by name; None stays None. The first one decides which features there are, their order, and what missing
-    values become.
+    """Data sets by name; None stays None. The first one determines the features, their order, and the replacements for
+    missing values.
 
-    Features of the others are found by name where both have names, and features beside them left out; without names
-    there must be as many.
+    Features of the others are matched by name if both have names, and additional features are left out; without names,
+    the number of features must be the same.
 
     Parameters
         sources   {name: a path or paths (ranking text, Parquet, CSV, Arrow), a RankingDataset, a frame (pandas, polars,
-                  Arrow, or whatever gives an Arrow stream), or (X, y, qid)}; the first may also be an array X, with
-                  `label` and `qid` the values of its rows; frames and arrays X may be collections of Dask
+                  Arrow, or any object with an Arrow stream), or (X, y, qid)}; the first may also be an array X, with
+                  `label` and `qid` the values of its rows; frames and arrays X may be Dask collections
         label, qid   names of a table's columns (default 'label' and 'qid')
         docid     name of a table's column of document ids (default a text column 'docno', 'docid' or 'doc_id', if there
-                  is one), or beside an array X the ids of its rows
-        doc_weight   name of a table's column, where a table has it; else the weights of the first source's rows, as an
-                  array or as a file with one per line
-        reading   a Reading or some of its fields, for files and frames; its missing for arrays too
-        to_store  names of sources that a cluster is to read: files and collections of Dask go to a temporary store,
-                  block by block
+                  is one), or, with an array X, the ids of its rows
+        doc_weight   name of a table's column, if the table has it; otherwise the weights of the first source's rows, as
+                  an array or as a file with one per line
+        reading   a Reading or some of its fields, for files and frames; its field missing also applies to arrays
+        to_store  names of sources that a cluster will read: files and Dask collections go to a temporary store, block
+                  by block
     Raises
         DataError   a source of another kind, an unknown column, features that differ between the sources
     """
@@ -94,7 +97,7 @@ def as_datasets(
         unjudged = int((present.relevance == UNJUDGED).sum())
         if unjudged and not _is_path(source) and not isinstance(source, RankingDataset):
             raise DataError(
-                f"{name} holds {unjudged} labels of -1, which mean unjudged; drop these rows, or label them 0."
+                f"{name} contains {unjudged} labels of -1, which mean unjudged; drop these rows, or label them 0."
             )
         if first is None:
             if doc_weight is not None and present.doc_weight is None:
@@ -110,13 +113,13 @@ def as_datasets(
 def read_sources(
     sources: Mapping[str, Any], options: Mapping[str, Any], *, to_store: Sequence[str] = ()
 ) -> dict[str, RankingDataset | None]:
-    """`as_datasets` by the options of a job."""
+    """Call `as_datasets` with the options of a job."""
     columns = {name: options.get(name) for name in COLUMNS}
     return as_datasets(sources, **columns, reading=reading_from(options), to_store=to_store)
 
 
 def _learned_from(options: Reading, first: RankingDataset) -> Reading:
-    """The options for data beside the first, which teach nothing: a missing value becomes what it became there."""
+    """The options for later data sets, from which nothing is learned: replacements are those of the first."""
     policy = MissingPolicy.parse(options.missing)
     return replace(options, missing=taught(policy, first.fill_values, first.feature_names or (), options.index_base))
 
@@ -136,7 +139,7 @@ def _from_arrays(X: Any, y: Any, qid: Any, options: Reading, docid: Any = None) 
 
 
 def _is_values(label: Any) -> bool:
-    """Whether labels are values, beside features, and no column's name."""
+    """Whether labels are values and not the name of a column."""
     return label is not None and not isinstance(label, str)
 
 
@@ -147,7 +150,7 @@ def _is_path(source: Any) -> bool:
 
 
 def _of_files(options: Reading, named: Mapping[str, str]) -> Reading:
-    """The options with the names of columns that were given besides."""
+    """The options with the names of columns that were passed separately."""
     return with_options(options, _columns(named))
 
 
@@ -163,7 +166,7 @@ def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
     if np.shape(doc_weight) != (data.n_docs,):
         raise ParameterError(
             "doc_weight",
-            f"must hold one weight per row of the training data ({data.n_docs}); got {np.size(doc_weight)}.",
+            f"must contain one weight per row of the training data ({data.n_docs}); got {np.size(doc_weight)}.",
         )
     return replace(data, doc_weight=data.from_input_order(np.asarray(doc_weight)))
 
@@ -171,8 +174,8 @@ def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
 def _as_stream(
     name: str, source: Any, options: Reading, names: Mapping[str, Any], first: RankingDataset | None
 ) -> Stream | None:
-    """The rows of what need not be in memory as a whole: files that are no store, collections of Dask;
-    None for the others."""
+    """The rows of a source that need not be in memory as a whole: files other than stores, Dask collections;
+    None for other sources."""
     named = {parameter: given for parameter, given in names.items() if isinstance(given, str)}
     if _is_path(source):
         paths = [source] if isinstance(source, str | os.PathLike) else source
@@ -186,7 +189,7 @@ def _as_stream(
     if not is_frame(source):
         if names["docid"] is not None:
             raise ParameterError(
-                "docid", "cannot be given beside an array of Dask; give a data frame of Dask and the column's name."
+                "docid", "cannot be combined with a Dask array; use a Dask data frame and the column's name."
             )
         return ArrayRows(source, names["label"], names["qid"], fills=options.missing is not None)
     rows = TableRows([Partitions(name, source)], with_options(options, named), like=first)

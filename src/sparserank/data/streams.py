@@ -1,4 +1,4 @@
-"""Rows of any input as a stream of blocks in bounded memory, which can begin where an earlier stream was cut off."""
+"""Rows of any input as a stream of blocks in bounded memory, which can resume where an earlier stream stopped."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BEGIN = Position(0, 0, 0)
 
 class RowBlock(NamedTuple):
     """Consecutive rows: X (n, d) dense or CSR, NaN where a value is missing; label (n,); qid (n,) int64 or text; docid
-    (n,) or None; weight (n,) or None; where (n, 3) the position of each row; of text that is kept in memory also
+    (n,) or None; weight (n,) or None; where (n, 3) the position of each row; for text that is kept in memory also
     comment (n,) and line (n,) of the file, from 1."""
 
     X: Any
@@ -49,7 +49,7 @@ class RowBlock(NamedTuple):
 
 
 def one_below_the_other(blocks: Sequence[RowBlock]) -> RowBlock:
-    """Blocks as one."""
+    """Concatenate blocks."""
     if len(blocks) == 1:
         return blocks[0]
     docid = weight = None
@@ -69,12 +69,12 @@ def positions(file: int, block: int, n: int) -> np.ndarray:
 
 
 class Stream:
-    """The rows of one or several files of one kind: the one way in which they are read.
+    """The rows of one or several files of one kind; every reader is such a stream.
 
-    n_features, sparse     of all blocks; set by `look`, or by `pieces` when it has come to the end
-    dtype, feature_names   of all blocks; names are None where features have only numbers
-    n_rows                 of all pieces together, None where that is known at the end only
-    place                  what messages call the first file; error: what is raised of it
+    n_features, sparse     of all blocks; set by `look`, or at the end of `pieces`
+    dtype, feature_names   of all blocks; names are None if features have only numbers
+    n_rows                 of all pieces together, None if known only at the end
+    place                  name of the first file in messages; error: class of the exceptions about it
     """
 
     n_features: int
@@ -88,22 +88,22 @@ class Stream:
     error: type[SparserankError] = DataFormatError
 
     def look(self) -> None:
-        """Find out what is known of all blocks; reads as much as it takes, and nothing where it is known."""
+        """Determine the attributes of all blocks; reads as much as necessary, and nothing if they are known."""
 
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
-        """All rows, unjudged ones too, from the block of a position on. X of text is a CSR matrix, which is as wide as
-        its own rows need until `look` has found out more.
+        """All rows, including unjudged ones, from the block of a position on. X of text is a CSR matrix, which is only
+        as wide as its rows need until `look` has determined the width.
 
         Raises
-            DataFormatError   names file and line, or row and column, of what cannot be
+            DataFormatError   an invalid value; the message names file and line, or row and column
         """
         raise NotImplementedError
 
     def blocks(self, start: Position = BEGIN) -> Iterator[RowBlock]:
-        """All rows that are wanted, from a position on; after `look`.
+        """All rows that are wanted, from a position on; call `look` first.
 
         Raises
-            DataFormatError   as `pieces`; there is no row
+            DataFormatError   as `pieces`, or there is no row
         """
         n_read = n_given = 0
         for piece in self.pieces(start):
@@ -120,7 +120,7 @@ class Stream:
             raise self.error(nothing_left(self.place) if n_read else no_rows(self.place))
 
     def filling(self, policy: MissingPolicy | None) -> Filling | None:
-        """What missing values become; one more reading of everything where that is learned. After `look`."""
+        """Replacements for missing values; learning them reads everything once more. Call `look` first."""
         if policy is None:
             return None
         return learn_filling(
@@ -134,12 +134,12 @@ class Stream:
         )
 
     def file(self, number: int) -> str:
-        """What messages call one of the files."""
+        """Name of one of the files in messages."""
         return self.place
 
 
 def judged(block: RowBlock, unjudged: str) -> RowBlock:
-    """Without rows of label -1, or with 0 for it, as asked for."""
+    """The block without rows of label -1, or with label 0 for these rows, as requested."""
     without = block.label == UNJUDGED
     if unjudged not in ("drop", "zero") or not without.any():
         return block

@@ -1,4 +1,4 @@
-"""Features that had better be none: the label itself, what was made from it, row numbers and other ids."""
+"""Detect columns that should not be features: the label, values derived from it, row numbers and other ids."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_VALUES = 1 << 23  # of their rows; and 2 ** 24 of their pairs
 
 
 def warn_of_suspects(data: RankingDataset, dropped: Sequence[str] = (), *, stacklevel: int = 4) -> list[str]:
-    """A DataWarning for each suspect, see `suspects`, at the caller of a job; what was said."""
+    """Issue a DataWarning for each suspect (see `suspects`) at the caller of a job; return the messages."""
     told = suspects(data, dropped)
     for sentence in told:
         warnings.warn(sentence, DataWarning, stacklevel=stacklevel)
@@ -34,18 +34,18 @@ def warn_of_suspects(data: RankingDataset, dropped: Sequence[str] = (), *, stack
 
 
 def suspects(data: RankingDataset, dropped: Sequence[str] = (), *, remedy: str = "drop") -> list[str]:
-    """One sentence for each feature that equals the label, holds a different whole number in every row, or orders
-    nearly all preferred pairs right alone.
+    """One sentence for each feature that equals the label, has a different whole number in every row, or alone orders
+    nearly all preferred pairs correctly.
 
-    Cheap: a few hundred queries are looked at, and the columns that stand out there are read whole.
+    The check is cheap: it examines a few hundred queries, and reads only conspicuous columns completely.
 
     Parameters
-        dropped   features that are left out already
+        dropped   features that are already left out
         remedy    the option that leaves a feature out: drop or ignore_columns
     Notes
-        A feature without information, of which no value occurs twice in a query, orders all pairs of a query right with
-        a chance of at most one half. It does so in all of MIN_QUERIES + log2(2 d) queries, in either direction, for one
-        of d features with a chance of at most 2 ** -MIN_QUERIES.
+        A feature without information, and without equal values in a query, orders all pairs of a query correctly with
+        a probability of at most one half. The probability that any of d features does so in all of
+        MIN_QUERIES + log2(2 d) queries, in either direction, is at most 2 ** -MIN_QUERIES.
     """
     names = data.feature_names or ()
     sample = _sample(data)
@@ -61,7 +61,7 @@ def suspects(data: RankingDataset, dropped: Sequence[str] = (), *, remedy: str =
 
 
 def _sample(data: RankingDataset) -> RankingDataset | None:
-    """Evenly spread queries with preferred pairs; None: there is none, or too little to tell anything."""
+    """Evenly spread queries with preferred pairs; None: there are none, or too few rows for a conclusion."""
     if data.n_docs < MIN_ROWS:
         return None
     starts, sizes = data.query_ptr[:-1], np.diff(data.query_ptr)
@@ -76,8 +76,8 @@ def _sample(data: RankingDataset) -> RankingDataset | None:
 
 
 def _where(X: Any, accepts: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Columns of X that stand out; a wide sparse matrix has none without a zero,
-    and is looked at column by column of what it stores."""
+    """Columns of X that `accepts` selects; of a sparse X, only columns that store all rows but at most one
+    are examined."""
     if not sp.issparse(X):
         return np.flatnonzero(accepts(X))
     full = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) >= X.shape[0] - 1)
@@ -97,8 +97,8 @@ def _labels(data: RankingDataset, sample: RankingDataset) -> Iterator[tuple[int,
             yield (
                 j,
                 (
-                    f"equals the label in all {data.n_docs} rows, so that nothing but the label would be learned; "
-                    "leave it out ({remedy})."
+                    f"equals the label in all {data.n_docs} rows, so a model would learn only to copy the label; leave "
+                    "it out ({remedy})."
                 ),
             )
 
@@ -116,8 +116,8 @@ def _ids(data: RankingDataset, sample: RankingDataset) -> Iterator[tuple[int, st
             yield (
                 j,
                 (
-                    f"holds a different whole number in each of {data.n_docs} rows, as ids do; leave it out if it is "
-                    "one ({remedy})."
+                    f"has a different whole number in each of {data.n_docs} rows, like an id; leave it out if it is "
+                    "an id ({remedy})."
                 ),
             )
 
@@ -129,20 +129,20 @@ def _perfect(data: RankingDataset, sample: RankingDataset) -> Iterator[tuple[int
     better, worse = _pairs(sample, min(MAX_PAIRS, max((MAX_VALUES * 2) // d, 1000)))
     right = _ordered(sample.X, better, worse)
     for j in np.flatnonzero(np.maximum(right, 1.0 - right) >= PERFECT).tolist():
-        share, order = max(right[j], 1.0 - right[j]), "" if right[j] >= 0.5 else ", in falling order"
+        share, order = max(right[j], 1.0 - right[j]), "" if right[j] >= 0.5 else ", in descending order"
         yield (
             j,
             (
-                f"alone orders {math.floor(1000 * share) / 10:g}% of {len(better)} preferred pairs right{order} "
-                f"({PERFECT:.0%} or more is told); leave it out if it was made from the labels, or is not known when "
-                "documents are ranked ({remedy})."
+                f"alone orders {math.floor(1000 * share) / 10:g}% of {len(better)} preferred pairs correctly{order} "
+                f"(reported if at least {PERFECT:.0%}); leave it out if it was derived from the labels, or if it is "
+                "not known when documents are ranked ({remedy})."
             ),
         )
 
 
 def _pairs(sample: RankingDataset, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows (better, worse) of preferred pairs, as many of each query where there are as many,
-    drawn in the same way every time."""
+    """Rows (better, worse) of preferred pairs, the same number from each query where possible,
+    drawn with a fixed seed."""
     rng = np.random.default_rng(0)
     each = max(min(PAIRS_OF_QUERY, most // sample.n_queries), 1)
     found: list[np.ndarray] = []
@@ -161,7 +161,7 @@ def _pairs(sample: RankingDataset, most: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _ordered(X: Any, better: np.ndarray, worse: np.ndarray) -> np.ndarray:
-    """(n_features,) share of the pairs that each feature orders right, those that it ties counting half."""
+    """(n_features,) share of the pairs that each feature orders correctly; ties count half."""
     n, d = len(better), X.shape[1]
     if sp.issparse(X):
         difference = (X[better] - X[worse]).tocsr()

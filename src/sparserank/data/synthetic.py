@@ -12,18 +12,18 @@ from sparserank.errors import DataError
 
 @dataclass(frozen=True)
 class SyntheticRanking:
-    """A generated data set and its truth.
+    """A generated data set and its ground truth.
 
     Attributes
     ----------
     data : RankingDataset
         The documents.
     support : ndarray of int
-        The features that made the grades.
+        The features that determine the grades.
     coef : ndarray
         Their weights.
     redundant : ndarray of int
-        Features that copy one of them.
+        Features that are noisy copies of one of them.
 
     Examples
     --------
@@ -50,26 +50,26 @@ def make_ranking(
     query_spread: float = 1.0,
     random_state: int = 0,
 ) -> SyntheticRanking:
-    """Documents whose grades come from a sparse linear score plus noise, cut at quantiles.
+    """Generate documents whose grades come from a sparse linear score plus noise, cut at quantiles.
 
-    Feature names tell the role: signal_, copy_, noise_.
+    Feature names show the role: signal_, copy_, noise_.
 
     Parameters
     ----------
     n_queries : int, default 100
-        Queries.
+        Number of queries.
     docs_per_query : int or (int, int), default (10, 40)
-        Documents of each, or (shortest, longest).
+        Number of documents per query, or the (smallest, largest) number.
     n_features : int, default 50
-        Features.
+        Number of features.
     n_informative : int, default 5
-        Features with a weight: sizes 1 down to 0.5, signs alternating.
+        Number of features with a weight; sizes fall from 1 to 0.5, and signs alternate.
     n_redundant : int, default 5
-        Features that copy an informative one with correlation 0.9.
+        Number of features that copy an informative one with correlation 0.9.
     n_grades : int, default 3
         Relevance 0 to n_grades - 1; higher grades are rarer (shares 2^-1, 2^-2, ...).
     grade_shares : tuple of float, optional
-        Share of each grade, lowest first, instead.
+        Share of each grade, lowest first, instead of these shares.
     noise : float, default 0.1
         Standard deviation of the noise of the score, relative to that of the clean score.
     query_spread : float, default 1.0
@@ -80,12 +80,12 @@ def make_ranking(
     Returns
     -------
     SyntheticRanking
-        Data and truth.
+        Data and ground truth.
 
     Raises
     ------
     DataError
-        Counts that do not fit together.
+        The counts do not fit together.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def make_ranking(
         grade_shares if grade_shares is not None else [0.5**k for k in range(1, n_grades + 1)], dtype=float
     )
     if len(shares) != n_grades or (shares <= 0).any() or not 1 <= shortest <= longest:
-        raise DataError("grade_shares must hold n_grades positive shares and docs_per_query lengths >= 1.")
+        raise DataError("grade_shares must contain n_grades positive shares, and docs_per_query numbers >= 1.")
     rng = np.random.default_rng(random_state)
     sizes = rng.integers(shortest, longest + 1, size=n_queries)
     query = np.repeat(np.arange(n_queries), sizes)
@@ -140,21 +140,21 @@ def make_curved_ranking(
     noise: float = 0.5,
     random_state: int = 0,
 ) -> SyntheticRanking:
-    """Documents whose grades come from an additive score of curved features.
+    """Generate documents whose grades come from an additive score of curved features.
 
-    Half of the curved features rise and saturate, or fall; the others have a hump. Feature names tell the role: rise_,
+    Half of the curved features rise and saturate, or fall; the others have a hump. Feature names show the role: rise_,
     fall_, hump_, noise_.
 
     Parameters
     ----------
     n_queries : int, default 500
-        Queries.
+        Number of queries.
     docs_per_query : int, default 20
-        Documents of each.
+        Number of documents per query.
     n_features : int, default 100
-        Features.
+        Number of features.
     n_curved : int, default 10
-        Features that matter.
+        Number of features that matter.
     noise : float, default 0.5
         Standard deviation of the noise of the score, relative to that of the clean score.
     random_state : int, default 0
@@ -163,19 +163,19 @@ def make_curved_ranking(
     Returns
     -------
     SyntheticRanking
-        coef holds the sign of rise and fall, and 1 of a hump.
+        Data and ground truth; coef contains the sign of rise and fall, and 1 for a hump.
 
     Raises
     ------
     DataError
-        Counts that do not fit together.
+        The counts do not fit together.
 
     Notes
     -----
-    Features are heavy-tailed: exponentials of normals of standard deviation 1, each shifted by query on the scale of
-    the normal. Of the normal z of a feature, rise is tanh(2 (z - c)), fall its negative, hump 2 exp(-2 (z - c)^2) - 1,
-    with c drawn from -0.5 to 0.5; each has the same spread. Grades 0 to 4 are rarer the higher (shares 1/2, 1/4, 1/8,
-    1/16, 1/16).
+    Features are heavy-tailed: exponentials of normal variables with standard deviation 1, each shifted by query on the
+    scale of the normal variable. If z is the normal variable of a feature, rise is tanh(2 (z - c)), fall is its
+    negative, and hump is 2 exp(-2 (z - c)^2) - 1, with c drawn from -0.5 to 0.5. All have the same spread. Of the
+    grades 0 to 4, higher ones are rarer (shares 1/2, 1/4, 1/8, 1/16, 1/16).
 
     Examples
     --------

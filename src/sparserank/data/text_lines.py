@@ -1,4 +1,4 @@
-"""Text files that hold one thing per line: where lines end, which ones may be blank."""
+"""Text files with one entry per line: line ends and blank lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparserank.errors import DataFormatError
 from sparserank.quoting import brief
 
 LONE_RETURN = re.compile(rb"\r[^\r\n]")  # after carriage returns must come a line feed or the end of the file
-LINE_ENDS = "save the file with LF or CRLF line ends"
+LINE_ENDS = "save the file with LF or CRLF line endings"
 BLANKS = " \t"
 GZIP = b"\x1f\x8b"
 BLOCK_BYTES = 1 << 20
@@ -23,14 +23,15 @@ MAX_LINE_BYTES = 256 << 20  # a model file may be one line
 
 
 def text_lines(path: str | os.PathLike, expected: str) -> Iterator[tuple[int, str]]:
-    """(line number from 1, text without its end) for each line of a UTF-8 file, plain or gzip, a byte-order mark left
-    out.
+    """(line number from 1, text without its line end) for each line of a UTF-8 file, plain or gzip, without a
+    byte-order mark.
 
-    Lines end at LF or CRLF only; what else Unicode calls a line separator is part of its line. No more of the file than
-    a line and a block is held.
+    Lines end at LF or CRLF only; other line separators of Unicode are part of the line. At most a line and a block of
+    the file are in memory.
 
     Raises
-        DataFormatError   names file and line: not readable, binary, not UTF-8, a carriage return inside a line
+        DataFormatError   the file is unreadable, binary or not UTF-8, or has a carriage return inside a line; the
+                          message names file and line
     """
     try:
         for number, line in enumerate(_lines(path, expected), start=1):
@@ -48,7 +49,7 @@ def text_lines(path: str | os.PathLike, expected: str) -> Iterator[tuple[int, st
 
 
 def _lines(path: str | os.PathLike, expected: str) -> Iterator[bytes]:
-    """The lines as bytes; the last one only if there is something behind the last LF."""
+    """The lines as bytes; the last one only if anything follows the last LF."""
     with open(path, "rb") as raw:
         zipped = raw.peek(2)[:2] == GZIP  # opened once: a pipe cannot be read twice
         stream: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
@@ -68,8 +69,7 @@ def _lines(path: str | os.PathLike, expected: str) -> Iterator[bytes]:
 
 
 def read_entries(path: str | os.PathLike, expected: str) -> list[str]:
-    """What the lines hold, blanks around it left out; entry k stands on line k + 1. Blank lines may stand at the end
-    only.
+    """The lines without surrounding blanks; entry k is on line k + 1. Blank lines are allowed only at the end.
 
     Raises
         DataFormatError   as `text_lines`, or a blank line before the last entry
@@ -83,10 +83,10 @@ def read_entries(path: str | os.PathLike, expected: str) -> list[str]:
 
 
 def read_numbers(path: str | os.PathLike, what: str, wanted: str, accepts: Callable[[float], bool]) -> list[float]:
-    """One finite number per line; `what` and `wanted` ('score', 'a finite number') say in messages what was expected.
+    """One finite number per line; `what` and `wanted` ('score', 'a finite number') are for messages.
 
     Raises
-        DataFormatError   as `read_entries`, or names the line of what is no such number
+        DataFormatError   as `read_entries`, or an entry is not such a number; the message names its line
     """
     numbers = []
     for number, text in enumerate(read_entries(path, f"one {what} per line"), start=1):
@@ -104,14 +104,13 @@ def read_names(path: str | os.PathLike) -> list[str]:
     """Feature names, one per line.
 
     Raises
-        DataFormatError   as `read_entries`, or names the two lines of a name that stands twice
+        DataFormatError   as `read_entries`, or a name appears twice; the message names both lines
     """
     names = read_entries(path, "one feature name per line")
     first: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
         if first.setdefault(name, number) != number:
             raise DataFormatError(
-                f"{path}:{number}: feature name {brief(name)} stands on line {first[name]} already; names must be "
-                "unique."
+                f"{path}:{number}: feature name {brief(name)} is already on line {first[name]}; names must be unique."
             )
     return names

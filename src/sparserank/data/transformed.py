@@ -1,4 +1,4 @@
-"""Data sets with their features transformed, and what is learned from data for it."""
+"""Transform the features of data sets, and learn the constants of transforms."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ NEARLY_LINEAR = 0.9  # correlation within queries from which a transformed featu
 
 
 def fit_transform(data: RankingDataset, kind: str) -> Transform:
-    """The same shape for every feature; constants are the medians of |x| where it is not 0, without labels, of about
-    SAMPLE_VALUES values.
+    """The same transform for every feature; constants are the medians of |x| where it is not 0, learned without labels
+    from about SAMPLE_VALUES values.
 
     Raises
         DataError   an unknown kind
@@ -40,7 +40,7 @@ def fit_transform(data: RankingDataset, kind: str) -> Transform:
 
 
 def sample_rows(data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
-    """(rows, query_ptr) of every so many-th query, about SAMPLE_VALUES values in all."""
+    """(rows, query_ptr) of evenly spaced queries, about SAMPLE_VALUES values in total."""
     X = data.X
     n_values = X.nnz if sp.issparse(X) else X.nbytes // X.dtype.itemsize  # of stored sparse rows twice as many: no harm
     step = max(-(-n_values // SAMPLE_VALUES), 1)
@@ -53,7 +53,7 @@ def sample_rows(data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
 
 
 def changes_features(data: RankingDataset, transform: Transform) -> bool:
-    """Whether some feature, transformed, is no more nearly linear in itself within queries; looks at no label."""
+    """Whether some transformed feature is no longer nearly linear in the original within queries; uses no labels."""
     rows, ptr = sample_rows(data)
     sample = data.X[rows]
     of_query = sp.csr_matrix((np.ones(len(rows)), np.arange(len(rows)), ptr), shape=(len(ptr) - 1, len(rows)))
@@ -82,7 +82,7 @@ def _within(X: Any, Y: Any, of_query: sp.csr_matrix, ptr: np.ndarray) -> np.ndar
 
 
 def transformed(data: RankingDataset, transforms: Sequence[Transform]) -> RankingDataset:
-    """`data` with the columns of each of the transforms side by side; what is in a store goes to a temporary one."""
+    """`data` with the columns of each of the transforms side by side; stored data go to a temporary store."""
     if all(t.is_identity for t in transforms) and len(transforms) <= 1:
         return data
     if any(t.of_lists for t in transforms):
@@ -95,12 +95,12 @@ def transformed(data: RankingDataset, transforms: Sequence[Transform]) -> Rankin
 
 
 def _refuse_unknown_missing(data: RankingDataset) -> None:
-    """Raise DataError where nothing says which values were missing: they are left out of a query's minimum."""
+    """Raise DataError if it is unknown which values were missing, as these must not count for a query's minimum."""
     known = data.fill_values is not None and bool(np.isfinite(data.fill_values).any())
     if known and (data.is_stored or data.is_sparse):
-        kept = "a store, which holds" if data.is_stored else "a sparse matrix, which holds"
+        kept = "this store" if data.is_stored else "this sparse matrix"
         raise DataError(
-            f"{option('transform', QUERY_LOG)} leaves missing values out of the minimum and maximum of a query, and "
-            f"these data are in {kept} them filled in; train on dense data in memory, or read them with "
-            f"{option('missing', 'query-min')}."
+            f"{option('transform', QUERY_LOG)} excludes missing values from the minimum and maximum of a query, but "
+            f"{kept} contains only the values that replaced them. Train on dense data in memory, or read the data "
+            f"with {option('missing', 'query-min')}."
         )

@@ -1,4 +1,4 @@
-"""TREC runs and judgments: files, and what they say of documents."""
+"""TREC runs and judgments: their files, and scores and relevance of documents."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ RUN, QRELS = "qid Q0 docno rank score tag", "qid 0 docno rel"
 
 
 class Run(dict[tuple[str, str], float]):
-    """{(qid, docno): score}: what a system retrieved."""
+    """The documents that a system retrieved, as {(qid, docno): score}."""
 
     def of(self, data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
         """((n_docs,) scores of the documents of `data`, by query and document id, 0 where the run has none; (n_docs,)
-        bool where it has one).
+        bool, True where it has one).
 
         Raises
-            DataError   it has none of them
+            DataError   the run has no score for any of the documents
         """
         ids = document_ids(data)
         found = [self.get((str(q), str(d))) for q, d in zip(data.qid, ids, strict=True)]  # type: ignore[arg-type]
@@ -34,23 +34,24 @@ class Run(dict[tuple[str, str], float]):
         if not retrieved.any():
             first = f"document {brief(str(ids[0]))} of query {brief(str(data.qid[0]))}" if len(ids) else "a document"  # type: ignore[index]
             raise DataError(
-                f"the run ranks none of the {len(ids)} documents, e.g. {first}; do ids of queries and documents agree?"
+                f"the run ranks none of the {len(ids)} documents, e.g. {first}; use the same query and document ids "
+                "in the run and the data."
             )
         return np.array([0.0 if score is None else score for score in found]), retrieved
 
 
 class Qrels(dict[tuple[str, str], float]):
-    """{(qid, docno): relevance}: judgments."""
+    """Judgments, as {(qid, docno): relevance}."""
 
     def documents(self, runs: Sequence[Run]) -> RankingDataset:
-        """What was judged or retrieved, query by query of the judgments, without features; what was not judged has
-        relevance 0. Queries that were not judged are left out.
+        """The judged or retrieved documents of each judged query, without features; unjudged documents have relevance
+        0. Queries that were not judged are left out.
 
         Raises
-            DataError   there is no judgment
+            DataError   there are no judgments
         """
         if not self:
-            raise DataError("there is no judgment to evaluate with.")
+            raise DataError("there are no judgments to evaluate with.")
         listed: dict[str, dict[str, float]] = {}
         for (qid, docno), relevance in self.items():
             listed.setdefault(qid, {})[docno] = relevance
@@ -65,29 +66,30 @@ class Qrels(dict[tuple[str, str], float]):
 
 
 def document_ids(data: RankingDataset) -> np.ndarray:
-    """(n_docs,) the documents' own ids, or 'd' + row number from 1 where they have none."""
+    """(n_docs,) the document ids, or 'd' + row number from 1 for documents without one."""
     given = data.docid if data.docid is not None else np.full(data.n_docs, "", dtype=object)
     return np.array([d or f"d{i + 1}" for d, i in zip(given, data.row_index, strict=True)], dtype=object)
 
 
 def _checked_ids(data: RankingDataset) -> np.ndarray:
-    """Raises DataError for ids that no run or judgments can hold: with blanks, or twice in a query."""
+    """The document ids; raises DataError for ids that TREC files cannot contain: with blanks, or twice in a query."""
     ids = document_ids(data)
     for q in range(data.n_queries):
         own = [str(d) for d in ids[data.query_ptr[q] : data.query_ptr[q + 1]]]
         odd = next((name for name in (str(data.query_ids[q]), *own) if not _is_word(name)), None)
         if odd is not None:
-            raise DataError(f"the id {brief(odd)} holds blanks, which TREC files cannot; rename it.")
+            raise DataError(f"the id {brief(odd)} contains blanks, which TREC files do not allow; rename it.")
         if len(set(own)) < len(own):
             twice = next(name for name in own if own.count(name) > 1)
             raise DataError(
-                f"query {brief(str(data.query_ids[q]))} has document {brief(twice)} twice; TREC files list each once."
+                f"query {brief(str(data.query_ids[q]))} has document {brief(twice)} twice; TREC files list each "
+                "document once."
             )
     return ids
 
 
 def _is_word(name: str) -> bool:
-    """Whether a column of a file can hold it."""
+    """Whether a column of a file can contain the name."""
     return name.split() == [name] and not _SURROGATE.search(name)
 
 
@@ -99,16 +101,16 @@ def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike,
     data : RankingDataset
         The documents.
     scores : array_like of shape (n_docs,)
-        In the order of the rows from which the data set was made, as `RankingModel.score_dataset` returns them.
+        Scores in the order of the rows from which the data set was made, as `RankingModel.score_dataset` returns them.
     path : path
-        The file. Documents of a query are in descending order of score, equal scores in the order of their rows.
+        The file. The documents of a query are in descending order of score; equal scores are in the order of the rows.
     tag : str, default 'sparserank'
         Name of the run, one word.
 
     Raises
     ------
     DataError
-        The number of scores differs, scores are not finite, or the file cannot hold an id.
+        The number of scores is wrong, scores are not finite, or the file cannot contain an id.
 
     Examples
     --------
@@ -127,7 +129,7 @@ def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike,
         raise DataError(f"tag must be one word; got {brief(tag)}.")
     given = np.asarray(scores, dtype=np.float64)
     if given.shape != (data.n_docs,) or not np.isfinite(given).all():
-        raise DataError(f"scores must be one finite number per document ({data.n_docs}); got {brief(scores)}.")
+        raise DataError(f"scores must contain one finite number per document ({data.n_docs}); got {brief(scores)}.")
     scores = data.from_input_order(given)
     with atomic_write(path) as out:
         for q in range(data.n_queries):
@@ -149,7 +151,7 @@ def write_qrels(data: RankingDataset, path: str | os.PathLike) -> None:
     Raises
     ------
     DataError
-        Relevance is not integer, or the file cannot hold an id.
+        Relevance is not integer, or the file cannot contain an id.
 
     Examples
     --------
@@ -229,7 +231,7 @@ def read_qrels(path: str | os.PathLike) -> Qrels:
     """
     found = Qrels(_read_trec(path, QRELS, number_at=3))
     if not found:
-        raise DataFormatError(f"{path}: holds no judgment; expected lines '{QRELS}'.")
+        raise DataFormatError(f"{path}: contains no judgments; expected lines '{QRELS}'.")
     return found
 
 
@@ -247,8 +249,8 @@ def _read_trec(path: str | os.PathLike, layout: str, number_at: int) -> dict[tup
         key = (fields[0], fields[2])
         if lines.setdefault(key, line) != line:
             raise DataFormatError(
-                f"{path}:{line}: document {brief(key[1])} of query {brief(key[0])} stands on line {lines[key]} "
-                "already; give each document once per query."
+                f"{path}:{line}: document {brief(key[1])} of query {brief(key[0])} is already on line {lines[key]}; "
+                "list each document once per query."
             )
         found[key] = _number(path, line, fields[number_at])
     return found

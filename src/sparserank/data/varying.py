@@ -1,4 +1,4 @@
-"""Which features vary within queries: no other can tell documents apart."""
+"""Find features that vary within queries; no other feature can distinguish documents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def varying_dense(X: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
 
 
 def varying_sparse(X: sp.csr_matrix, query_ptr: np.ndarray) -> np.ndarray:
-    """Features that take two values in a query, of which 0 is one where not every document stores the feature."""
+    """Features that take two values in a query; 0 is one of them if some document does not store the feature."""
     varying, sizes = np.zeros(X.shape[1], dtype=bool), np.diff(query_ptr)
     query = np.repeat(np.repeat(np.arange(len(sizes)), sizes), np.diff(X.indptr))
     key = query * X.shape[1] + X.indices
@@ -35,8 +35,8 @@ def varying_sparse(X: sp.csr_matrix, query_ptr: np.ndarray) -> np.ndarray:
 
 
 def extremes(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(smallest, largest, whether some are missing) of the values of each feature, those that a sparse X leaves out
-    among them; NaN where all are missing."""
+    """(smallest, largest, whether some are missing) of the values of each feature, including those that a sparse X does
+    not store; NaN where all are missing."""
     if sp.issparse(X):
         low, high = (np.asarray(getattr(X, name)(axis=0).toarray()).ravel() for name in ("nanmin", "nanmax"))
         missing = np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1]) > 0
@@ -48,8 +48,8 @@ def extremes(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def differ(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Whether smallest and largest values of features differ by more than the rounding of what they were computed
-    from."""
+    """Whether the smallest and largest values of features differ by more than the rounding error of their
+    computation."""
     low, high = low.astype(np.float64), high.astype(np.float64)
     with np.errstate(over="ignore"):  # an infinite difference is one
         return np.asarray(high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high)))

@@ -1,4 +1,4 @@
-"""Values per query in, statements out: systems compared, intervals and tests, bounds that hold after a choice."""
+"""Statistics of values per query: comparison of systems, intervals, tests, bounds that stay valid after a choice."""
 
 from sparserank.evaluation.compare import (
     DEFAULT_METRICS,

@@ -1,4 +1,4 @@
-"""The largest lead of any candidate over each of some candidates, in many draws, compiled."""
+"""The largest lead of any candidate over each of some candidates, in many draws; compiled."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
@@ -17,7 +17,7 @@ def largest_leads(z, top, inverse, room, rows, out):
     Parameters
         z         (n_draws, m) float32
         top       (n_draws, n_groups) largest z of each group of GROUP candidates
-        inverse   (m, m) 1 / error; 0 where there is none
+        inverse   (m, m) 1 / error; 0 if the error is 0
         room      (m, n_groups) >= 0
     """
     m = z.shape[1]

@@ -27,7 +27,7 @@ DEFAULT_METRICS = ("ndcg@10", "map")
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Values of each query for several systems; what `compare_systems` returns.
+    """Values per query for several systems, as returned by `compare_systems`.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Comparison:
         return f"Comparison({', '.join(self.values)} by {', '.join(metrics)}; baseline {self.baseline}; see rows())"
 
     def rows(self, confidence: float = DEFAULT_CONFIDENCE) -> list[dict[str, Any]]:
-        """One row per metric and system: mean, interval, difference to the baseline with interval, p,
+        """Return one row per metric and system: mean, interval, difference from the baseline with interval, p,
         Holm-corrected p."""
         table = []
         for metric in next(iter(self.values.values())):
@@ -72,9 +72,9 @@ class Comparison:
 
 
 class Evaluation(dict[str, float]):
-    """Means of metrics, a dictionary {metric name: mean}; what `evaluate` returns.
+    """Means of metrics, a dictionary {metric name: mean}, as returned by `evaluate`.
 
-    Means leave out queries for which a metric gives NaN.
+    Means exclude queries for which a metric is NaN.
 
     Parameters
     ----------
@@ -104,37 +104,37 @@ def evaluate(
     docid: Any = None,
     convention: str | Convention | None = None,
 ) -> Evaluation:
-    """Ranking metrics of the scores of one system.
+    """Compute ranking metrics for the scores of one system.
 
     Parameters
     ----------
     scores : array_like of shape (n_docs,), Run, or object with `predict`
-        Arrays are in the order of the rows of `data`; of a RankingDataset, in the order of the rows from which it was
+        Arrays follow the row order of `data`. For a RankingDataset, they follow the order of the rows from which it was
         made (for scores computed from data.X: data.to_input_order(scores)). Documents that a run does not rank count
-        among the relevant ones, and nowhere else.
+        only in the number of relevant documents.
     data : path, RankingDataset, frame, (X, y, qid), array_like of shape (n_docs,), or Qrels
-        Judged documents, or their relevance alone with `qid` the queries of the rows. Qrels go with runs only: all
-        queries of the judgments count, those that a run misses with 0.
+        Judged documents, or only their relevance, with `qid` as the queries of the rows. Qrels need runs: all queries
+        of the judgments count, with 0 for a query that the run misses.
     metrics : str, Metric or sequence of them, default ('ndcg@10', 'map')
-        What is computed.
+        The metrics.
     label, qid : str or array_like, optional
         Columns of a frame, by default 'label' and 'qid'; or qid of shape (n_docs,) with an array of relevance.
     docid : str or array_like, optional
-        Column of document ids of a frame, by which runs are read, by default a text column 'docno', 'docid' or
-        'doc_id'; or of shape (n_docs,) with an array of relevance.
+        Column of document ids of a frame, needed for runs, by default a text column 'docno', 'docid' or 'doc_id'; or
+        ids of shape (n_docs,) with an array of relevance.
     convention : {'default', 'letor3', 'letor4', 'trec', 'xgboost', 'lightgbm'}, optional
-        Definition of the metrics. Default: 'default', with Qrels 'trec'. A prefix in a name overrides it.
+        Definition of the metrics. Default: 'default', or 'trec' with Qrels. A prefix in a name overrides it.
 
     Returns
     -------
     Evaluation
-        A dictionary {metric name: mean} that also holds the values of each query. Names state the convention: with
+        A dictionary {metric name: mean} that also contains the values of each query. Names include the convention: with
         convention='letor4', 'ndcg@10' becomes 'letor4:ndcg@10'.
 
     Raises
     ------
     DataError
-        An unknown metric, scores of the wrong length or not finite, or several systems.
+        A metric is unknown, scores have the wrong length or are not finite, or there are several systems.
 
     See Also
     --------
@@ -147,7 +147,7 @@ def evaluate(
     {'map': 0.3333333333333333}
     """
     if isinstance(scores, Mapping) and not isinstance(scores, Run | Qrels):
-        raise DataError("several systems are compared by compare_systems.")
+        raise DataError("evaluate takes one system; use compare_systems for several.")
     systems, judged, parsed = _on_judged({"": scores}, data, metrics, label, qid, docid, convention)
     values = _values_of(systems[""], judged, parsed)
     return Evaluation(dict(zip(map(repr, parsed), values, strict=True)))
@@ -164,16 +164,16 @@ def compare_systems(
     docid: Any = None,
     convention: str | Convention | None = None,
 ) -> Comparison:
-    """Ranking metrics of several systems on the same documents, with paired tests.
+    """Compare ranking metrics of several systems on the same documents, with paired tests.
 
     Parameters
     ----------
     systems : mapping of str to scores
-        {name: scores}, scores as in `evaluate`.
+        {name: scores}, with scores as in `evaluate`.
     data : path, RankingDataset, frame, (X, y, qid), array_like of shape (n_docs,), or Qrels
         Judged documents, as in `evaluate`.
     metrics : str, Metric or sequence of them, default ('ndcg@10', 'map')
-        What is computed.
+        The metrics.
     baseline : str, optional
         The system with which the others are compared. Default: the first.
     label, qid, docid : str or array_like, optional
@@ -184,12 +184,12 @@ def compare_systems(
     Returns
     -------
     Comparison
-        Means, intervals and paired tests against the baseline, with Holm's correction for several tests.
+        Means, intervals and paired tests against the baseline, with Holm's correction for multiple tests.
 
     Raises
     ------
     DataError
-        As `evaluate`; no system, or an unknown baseline.
+        As `evaluate`; also raised if there is no system, or the baseline is unknown.
 
     Examples
     --------
@@ -218,9 +218,9 @@ def compare_systems(
 def _on_judged(
     systems: Mapping[str, Any], data: Any, metrics: Any, label: Any, qid: Any, docid: Any, convention: Any
 ) -> tuple[Mapping[str, Any], RankingDataset, list[Metric]]:
-    """(systems, of which models are scores where the data are a frame, judged documents, metrics)"""
+    """(systems, judged documents, metrics); if the data are a frame, models are replaced by their scores."""
     if any(isinstance(s, Qrels) for s in systems.values()):
-        raise DataError("judgments are the second argument; the first is what is evaluated.")
+        raise DataError("judgments must be the second argument; the first is the system to evaluate.")
     parsed = list(parse_metrics(metrics, convention or ("trec" if isinstance(data, Qrels) else "default")))
     if is_frame(data):
         systems = {name: _on_frame(s, data, f"{name}: " if name else "") for name, s in systems.items()}
@@ -243,8 +243,8 @@ def per_query_values(
     retrieved: np.ndarray | None = None,
     docid: np.ndarray | None = None,
 ) -> list[np.ndarray]:
-    """(n_queries,) values for each metric; lists are ranked once per convention. retrieved as of `rank_lists`; docid:
-    default those of the data."""
+    """(n_queries,) values for each metric; lists are ranked once per convention. retrieved as in `rank_lists`; docid:
+    by default that of the data."""
     ranked: dict[Convention, RankedLists] = {}
     out = []
     for metric in metrics:
@@ -262,19 +262,18 @@ def per_query_values(
 
 
 def _runs_of(systems: Iterable[Any]) -> list[Run]:
-    """The runs that are evaluated with judgments alone."""
+    """The runs; with judgments alone, all systems must be runs."""
     systems = list(systems)
     if not all(isinstance(s, Run) for s in systems):
         raise DataError(
-            "judgments alone say nothing of features; evaluate runs with them (sr.read_run), or models on judged "
-            "documents."
+            "judgments alone contain no features. Evaluate runs with them (sr.read_run), or models on judged documents."
         )
     return systems
 
 
 def _on_frame(system: Any, frame: Any, whose: str = "") -> Any:
-    """The scores of a model on a frame, of which it reads its own columns alone; other systems as they are.
-    `whose` begins what is said of a mistake."""
+    """The scores of a model on a frame, of which it reads only its columns; other systems unchanged.
+    `whose` is the prefix of error messages."""
     if not hasattr(system, "score_dataset") or system.per_query:
         return system
     try:
@@ -292,7 +291,7 @@ def _judged(data: Any, label: Any, qid: Any, docid: Any, features: bool) -> Rank
         relevance = np.asarray(data)
         if qid is None and len(relevance) > MANY_ROWS:
             warnings.warn(
-                f"evaluate: no qid given, so all {len(relevance)} rows are one query; pass qid=.",
+                f"evaluate: qid is missing, so all {len(relevance)} rows are one query; pass qid=.",
                 DataWarning,
                 stacklevel=3,
             )
@@ -312,8 +311,8 @@ def _values_of(system: Any, data: RankingDataset, metrics: Sequence[Metric]) -> 
         whole = next((m for m in metrics if m.convention.short_lists != "full" or m.name == "mean_ndcg"), None)
         if whole is not None and not retrieved.all():
             raise DataError(
-                f"{whole!r} goes by the length of whole lists, and the run misses documents; take another metric or "
-                "convention, such as trec."
+                f"{whole!r} depends on the length of whole lists, but some documents are not in the run. Use another "
+                "metric or convention, such as trec."
             )
         return per_query_values(retrieved_scores, data, metrics, retrieved, document_ids(data))
     return per_query_values(_scores_of(system, data), data, metrics)

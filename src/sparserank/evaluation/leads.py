@@ -1,5 +1,5 @@
 """Quantiles of the largest standardised lead over each candidate,
-when all candidates are equally good and only chance moves their means."""
+if all candidates are equally good and their means differ only by chance."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Leads:
     Definition: L_j = max(0, max over i of (z_i - z_j) / error_ij), z ~ N(0, covariance); without candidates i of
     error 0.
 
-    A draw needs L_j only where it may exceed a floor below the quantile. In a group of candidates whose largest z
-    exceeds z_j by no more than floor times the smallest error of the group against j, no lead exceeds the floor: the
-    group is left out. A quantile that turns out not to lie above its floor is taken again from all leads.
+    A draw needs L_j only if it may exceed a floor below the quantile. If the largest z of a group of candidates exceeds
+    z_j by no more than floor times the smallest error of the group against j, no lead in the group exceeds the floor,
+    and the group is skipped. A quantile that is not above its floor is computed again from all leads.
 
     Parameters
         covariance   (m, m) of the means
@@ -54,7 +54,7 @@ class Leads:
         self._floor = SURELY_BELOW * self._quantiles(PILOT, floor)
 
     def round(self) -> np.ndarray:
-        """(m,) quantiles of L from ROUND draws, independent of those of other rounds."""
+        """(m,) quantiles of L from ROUND draws, which are independent of those of other rounds."""
         out = np.empty(len(self._order))
         out[self._order] = self._quantiles(ROUND, self._floor)
         return out
@@ -73,7 +73,7 @@ class Leads:
 
     def _largest(self, z: np.ndarray, floor: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """(len(rows), n_draws) L of these candidates where it exceeds the floor,
-        elsewhere something between 0 and the floor."""
+        elsewhere a value between 0 and the floor."""
         top = np.maximum.reduceat(z, self._starts, axis=1)
         room = np.where(floor[:, None] > 0, SLACK * floor[:, None] * self._least, 0.0).astype(np.float32)
         out = np.empty((len(rows), len(z)), dtype=np.float32)
@@ -103,14 +103,14 @@ def normal_points(rng: np.random.Generator, n_points: int, n_dimensions: int) ->
 
 
 def _of_differences(covariance: np.ndarray) -> np.ndarray:
-    """The covariance after the mean over candidates is taken off each draw:
-    differences are the same, and more digits are left for them."""
+    """The covariance after the mean over candidates is subtracted from each draw:
+    differences are the same, with more digits."""
     mean = covariance.mean(axis=0)
     return np.asarray(covariance - mean - mean[:, None] + mean.mean())
 
 
 def _neighbours_together(root: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """The members, halved again and again along their widest component down to groups of GROUP."""
+    """The members, halved repeatedly along their widest component down to groups of GROUP."""
     if len(members) <= GROUP:
         return members
     widest = int(np.argmax(root[members].var(axis=0)))
@@ -120,7 +120,7 @@ def _neighbours_together(root: np.ndarray, members: np.ndarray) -> np.ndarray:
 
 
 def quantile_position(n_draws: int, confidence: float) -> float:
-    """Where among the sorted draws, counted from 1, the quantile lies that is median-unbiased for almost any
+    """Position among the sorted draws, counted from 1, of the quantile that is median-unbiased for almost any
     distribution (Hyndman and Fan 1996, definition 8)."""
     return (n_draws + 1.0 / 3.0) * confidence + 1.0 / 3.0
 

@@ -1,5 +1,5 @@
-"""Bounds on what each of many candidates loses against the best of them, valid whichever is chosen after seeing the
-values: multiple comparisons with the best."""
+"""Bounds on the loss of each of many candidates compared with the best of them, valid whichever is chosen after seeing
+the values: multiple comparisons with the best."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ class LossBounds:
     """Candidates compared on the same queries.
 
     means       (m,) mean metric
-    upper       (m,) bound on the mean loss of each against the best of all, >= 0; together they hold with probability
-                `confidence`
+    upper       (m,) bound on the mean loss of each compared with the best of all, >= 0; all are valid simultaneously
+                with probability `confidence`
     error       (m, m) standard error of the difference of two means, no less than MIN_ERROR of the median one
     quantile    (m,) t quantiles: with candidate j as the best, no other's lead is overestimated by more than
                 quantile[j] error[:, j]
     n_queries   queries that have a value; n_zero of them are 0 for every candidate
-    draw_error  (m,) standard error of each upper bound that comes from the draws alone, as different seeds would show
-                it
+    draw_error  (m,) standard error of each upper bound due to the draws alone, as it would appear between seeds
     """
 
     means: np.ndarray
@@ -47,17 +46,17 @@ class LossBounds:
 
     @property
     def resolution(self) -> float:
-        """What these queries can show: the smallest bound of any candidate, or where one is clearly the best the
-        smallest error of a lead; 0 where no candidate differs from another on any query."""
+        """Smallest loss that these queries can detect: the smallest bound of any candidate, or, if one is clearly the
+        best, the smallest error of a lead; 0 if no candidate differs from another on any query."""
         return max(float(self.upper.min()), self._least_reach)
 
     def at(self, means: np.ndarray) -> np.ndarray:
-        """(m,) the bounds had the means been these, the errors of differences as they are."""
+        """(m,) the bounds for other means, with the same errors of differences."""
         return _upper(means, self._reach)
 
     @cached_property
     def _reach(self) -> np.ndarray:
-        """(m, m) by how much a lead may be overestimated."""
+        """(m, m) amount by which a lead may be overestimated."""
         return self.quantile[:, None] * self.error
 
     @cached_property
@@ -66,7 +65,7 @@ class LossBounds:
         return float(others.min()) if len(others) else 0.0
 
     def queries_needed(self, margin: float) -> float:
-        """About how many queries could show a loss of at most `margin`: rather too many than too few."""
+        """Approximate number of queries that could show a loss of at most `margin`; tends to be too large."""
         return float(self.n_queries * (self.resolution / margin) ** 2) if margin > 0 else float("inf")
 
 
@@ -85,20 +84,20 @@ def loss_bounds(
         confidence   > 0.5 and <= 0.99
         seed         of the draws
         draw_error   draw until the standard error of every bound, relative to it (or to the resolution, if that is
-                     more), is at most this; by default 0.35%, above a confidence of 0.95 0.7%. After MAX_ROUNDS rounds
-                     of draws it stays as it is
-        n_draws      at least so many, in any case
+                     larger), is at most this; by default 0.35%, and 0.7% above a confidence of 0.95. Drawing also stops
+                     after MAX_ROUNDS rounds
+        n_draws      smallest number of draws
     Returns
-        LossBounds: with probability about `confidence` every candidate's true mean loss is at most its bound; bounds
-        are infinite for fewer than MIN_QUERIES queries. The same bits whatever the number of threads
+        LossBounds: with probability about `confidence`, every candidate's true mean loss is at most its bound; bounds
+        are infinite for fewer than MIN_QUERIES queries. Bits do not depend on the number of threads
     Raises
-        ParameterError   confidence out of its range
+        ParameterError   confidence is out of its range
     Cost
         m^2 n_queries, then memory of m^2 and 4096 m values, and time between m^2 / 32 and m^2 for each draw; 33,000
         draws or more
     Source
         Hsu (1981), Ann. Statist. 9(5), with critical values of Dunnett's kind drawn from the candidates' own
-        covariance, each candidate in turn as the best. Departs from it: a normal quantile is turned into one of
+        covariance, each candidate in turn as the best. Two differences: a normal quantile is converted to one of
         Student's t with n - 1 degrees of freedom, and standard errors below MIN_ERROR of the median are raised to it.
     """
     check_confidence(confidence)
@@ -145,8 +144,8 @@ def _quantiles(
     draw_error: float,
     least_rounds: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(m,) for each candidate as the best the t quantile of the largest standardised error of the others' leads; (m,)
-    standard errors of the bounds, from rounds of draws that are independent of each other."""
+    """(m,) with each candidate as the best, the t quantile of the largest standardised error of the others' leads; (m,)
+    standard errors of the bounds, from independent rounds of draws."""
     m = len(means)
     if not error.any():
         return np.zeros(m), np.zeros(m)

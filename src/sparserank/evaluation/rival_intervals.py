@@ -1,5 +1,5 @@
-"""Intervals for the differences of many candidates to a few rivals named beforehand, valid whichever candidate is
-chosen after seeing the values."""
+"""Intervals for the differences between many candidates and a few rivals named beforehand, valid whichever candidate
+is chosen after seeing the values."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class RivalIntervals:
     """Differences of mean metrics, candidate minus rival: below 0 the rival is better.
 
     differences   (m, n_rivals)
-    reach         (m, n_rivals) half the length of each interval; all of them hold together with probability
-                  of the confidence asked for; inf for fewer than MIN_QUERIES queries
+    reach         (m, n_rivals) half the length of each interval; all are valid simultaneously with the requested
+                  confidence; inf for fewer than MIN_QUERIES queries
     """
 
     differences: np.ndarray
     reach: np.ndarray
 
     def interval(self, i: int, r: int) -> tuple[float, float]:
-        """Of candidate i and rival r."""
+        """The interval of candidate i and rival r."""
         return (
             float(self.differences[i, r] - self.reach[i, r]),
             float(self.differences[i, r] + self.reach[i, r]),
@@ -52,18 +52,18 @@ def rival_intervals(
 
     Parameters
         values       (m, n_queries) metric of each candidate, NaN where the metric has no value
-        rivals       (n_rivals, n_queries) of each rival on the same queries
+        rivals       (n_rivals, n_queries) metric of each rival on the same queries
         confidence   > 0.5 and <= 0.99
         seed         of the draws
-        out_of_fold  whether the values are of models that learned from the other queries of the table
+        out_of_fold  whether the values come from models trained on the other queries of the table
     Returns
-        RivalIntervals: with probability about `confidence` every difference of true means lies in its interval
+        RivalIntervals: with probability about `confidence`, every difference of true means lies in its interval
     Raises
-        ParameterError   confidence out of its range
+        ParameterError   confidence is out of its range
     Source
         Dunnett (1955), JASA 50, two-sided, with a quantile drawn from the candidates' and rivals' own covariance: that
-        of the largest |z_i - z_r| / error_ir over all i and r. Departs from it as `loss_bounds` does: the normal
-        quantile is turned into one of Student's t with n - 1 degrees of freedom, and errors below MIN_ERROR of the
+        of the largest |z_i - z_r| / error_ir over all i and r. Differs as `loss_bounds` does: the normal
+        quantile is converted to one of Student's t with n - 1 degrees of freedom, and errors below MIN_ERROR of the
         median are raised to it; DEPENDENCE.
     """
     check_confidence(confidence)
@@ -93,7 +93,7 @@ def _root(C: np.ndarray) -> np.ndarray:
 
 
 def _quantile(own: np.ndarray, others: np.ndarray, error: np.ndarray, n: int, confidence: float, seed: int) -> float:
-    """The t quantile of the largest standardised error of a difference; rounds of draws until its standard error is
+    """The t quantile of the largest standardised error of a difference; draws rounds until its standard error is
     DRAW_ERROR of it."""
     if not error.any():
         return 0.0

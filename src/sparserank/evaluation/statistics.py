@@ -37,7 +37,7 @@ def check_confidence(confidence: float) -> None:
 
 
 def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[float, float, float]:
-    """Mean over queries and its two-sided t interval; NaN is left out."""
+    """Mean over queries and its two-sided t interval; NaN is ignored."""
     values = values[np.isfinite(values)]
     n = len(values)
     if n == 0:
@@ -50,7 +50,7 @@ def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[float, 
 
 
 def paired_comparison(a: np.ndarray, b: np.ndarray, confidence: float = 0.95) -> Paired:
-    """a - b over the queries where both have a value: paired t test and interval."""
+    """Paired t test and interval of a - b, over the queries where both have a value."""
     difference = (a - b)[np.isfinite(a) & np.isfinite(b)]
     mean, low, high = mean_interval(difference, confidence)
     n = len(difference)
@@ -93,7 +93,7 @@ def randomisation_test(better: np.ndarray, worse: np.ndarray, *, n_samples: int 
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:
-    """Holm's step-down correction: adjusted p values, in the order given; NaN stays NaN."""
+    """Holm's step-down correction: adjusted p values, in the input order; NaN stays NaN."""
     p_values = np.asarray(p_values, dtype=np.float64)
     adjusted = np.full(len(p_values), np.nan)
     known = np.flatnonzero(np.isfinite(p_values))

@@ -1,4 +1,4 @@
-"""Blocks of whole queries: the unit of parallel work. They depend on the data only, never on the number of threads."""
+"""Blocks of whole queries, the unit of parallel work. They depend only on the data, never on the number of threads."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ BLOCK_BYTES = 4 << 20  # below this a thread hand-over costs more than the work 
 
 
 def split_queries(query_ptr: np.ndarray, row_bytes: float, minimum_bytes: float = 0.0) -> np.ndarray:
-    """Query offsets of consecutive blocks of about BLOCK_BYTES (at least `minimum_bytes`) of features.
+    """Query offsets of consecutive blocks with about BLOCK_BYTES (at least `minimum_bytes`) of features.
 
     Parameters
         query_ptr   (n_queries + 1,)
         row_bytes   average bytes of features per document
     Returns
-        (n_blocks + 1,) int64: block b holds queries offsets[b]:offsets[b + 1]
+        (n_blocks + 1,) int64: block b contains queries offsets[b]:offsets[b + 1]
     """
     n_queries = len(query_ptr) - 1
     total = float(query_ptr[-1]) * row_bytes
@@ -26,12 +26,12 @@ def split_queries(query_ptr: np.ndarray, row_bytes: float, minimum_bytes: float 
 
 
 def shard_end(ends: np.ndarray, until: np.ndarray, at: int, n_bytes: int) -> int:
-    """The row behind a shard that begins with row `at`: the first end of a query with at least n_bytes of features
+    """The row after a shard that begins with row `at`: the first end of a query with at least n_bytes of features
     before it.
 
-    ends    rows behind each query, rising, the last one behind all
+    ends    row after each query, rising; the last one is after all rows
     until   (n_docs + 1,) bytes of features before each row
-    One rule for data in memory and in stores, so that both are added up in the same order.
+    The same rule applies to data in memory and in stores, so that both are summed in the same order.
     """
     full = np.searchsorted(until, until[at] + n_bytes)
     return int(ends[min(np.searchsorted(ends, full), len(ends) - 1)])

@@ -1,4 +1,4 @@
-"""How many cores this process may use."""
+"""The number of cores that this process may use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 
 @cache
 def available_cores() -> int:
-    """Cores by affinity and container limits, at least 1."""
+    """Cores allowed by affinity and container limits, at least 1."""
     from joblib import cpu_count
 
     return max(int(cpu_count()), 1)

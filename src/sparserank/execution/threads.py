@@ -1,4 +1,4 @@
-"""Run one function over all blocks, serially or in threads, and hand the results back in block order."""
+"""Run one function over all blocks, serially or in threads, and return the results in block order."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _depth = local()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """BLAS must not start threads of its own inside ours, and its sums must not depend on the machine or the thread.
+    """Keep BLAS from starting threads inside ours, and its sums from depending on the machine or the thread.
 
-    The limit is the process's where BLAS has one pool for all threads: the first user sets it, the last one lifts it.
+    If BLAS has one pool for all threads, the limit applies to the process: the first user sets it, the last lifts it.
     """
     _depth.value = getattr(_depth, "value", 0) + 1
     try:
@@ -72,13 +72,13 @@ def _leave_blas_limit() -> None:
 
 
 def _set_threads(library: Any, n_threads: int) -> None:
-    """threadpoolctl leaves OpenBLAS alone in all threads but the first that ever set a limit;
+    """Set the limit. threadpoolctl changes OpenBLAS only in the first thread that ever set a limit;
     we count our users ourselves."""
     getattr(library, "_real_set_num_threads", library.set_num_threads)(n_threads)
 
 
 def _after_fork() -> None:
-    """A forked child has the parent's pools but none of their threads, and locks that nobody will release."""
+    """Reset pools and locks in a forked child, which has none of the threads that would release them."""
     global _blas_lock, _blas_users
     _pool.cache_clear()
     _blas_lock, _blas_users = Lock(), int(getattr(_depth, "value", 0) > 0)  # the one thread that is left
@@ -89,7 +89,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class BlockExecutor:
-    """Maps a function over blocks; results come in block order, so sums do not depend on the number of threads.
+    """Maps a function over blocks. Results come in block order, so sums do not depend on the number of threads.
 
     The function must release the GIL in its heavy part and must not call the executor itself.
     """
@@ -103,8 +103,8 @@ class BlockExecutor:
         return list(_pool(self.n_threads).map(function, range(n_blocks)))
 
     def few_at_once(self, function: Callable[[int], T], n_blocks: int) -> Iterator[T]:
-        """The results of `map` in block order, of which no more than two per thread are held at a time:
-        for large ones."""
+        """The results of `map` in block order, with at most two per thread in memory at a time:
+        for large results."""
         if self.n_threads == 1 or n_blocks == 1:
             yield from map(function, range(n_blocks))
             return
@@ -117,9 +117,10 @@ class BlockExecutor:
             yield pending.popleft().result()
 
     def share(self, works: Sequence[tuple[Callable[[int, int], object], int]]) -> None:
-        """For each (function, n_blocks) of works `function(start, step)` in every thread, for the blocks start, start +
-        step, ...: one hand-over per thread, not per block or function. Threads take blocks in turn, across functions
-        too. After an error no thread begins another work, and it is raised when all have ended."""
+        """For each (function, n_blocks) of works, call `function(start, step)` in every thread, for the blocks start,
+        start + step, ... Work is handed over once per thread, not per block or function. Threads take blocks in turn,
+        also across functions. After an error no thread begins another work; the error is raised when all threads have
+        ended."""
         total = sum(n_blocks for _, n_blocks in works)
         step = max(min(self.n_threads, total), 1)
         failed: list[int] = []

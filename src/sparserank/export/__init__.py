@@ -1,5 +1,5 @@
-"""Models in the words of search engines, databases and runtimes:
-one sum of terms, written by one function per format."""
+"""Exports of models to search engines, databases and runtimes:
+a model is a sum of terms, and one function per format writes it."""
 
 from __future__ import annotations
 
@@ -46,37 +46,38 @@ def export(
     wide: bool = False,
     qid: str = QID,
 ) -> Files:
-    """The files of a model for an engine.
+    """Write a model in the format of an engine.
 
     Parameters
     ----------
     model : RankingModel
         The model.
     to : str
-        One of ENGINES.
+        The format, one of ENGINES.
     name : str, default 'sparserank'
-        Of the model in the engine, and of its feature store or set.
+        Name of the model in the engine, and of its feature store or feature set.
     features : mapping, optional
-        {our name of a feature: what it is in the engine}: for solr {class, params}; for elasticsearch and opensearch
-        {params, template}; for vespa, lucene and sql an expression. vespa needs one of every selected feature.
+        {feature name: its definition in the engine}. The definition is {class, params} for solr, {params, template} for
+        elasticsearch and opensearch, and an expression for vespa, lucene and sql. vespa needs one for every selected
+        feature.
     normalizers : bool, default False
-        Of solr, elasticsearch, opensearch: write the scaling as the engine's normalisers instead of folding it into the
-        weights.
+        For solr, elasticsearch and opensearch: write the scaling as the engine's normalisers instead of folding it into
+        the weights.
     offset : float or 'auto', default 0.0
-        Added to every score, where an engine refuses or clamps negative ones. 'auto': what keeps every training
-        document above 0.
+        Constant added to every score, for engines that refuse or clamp negative scores. 'auto' keeps the score of every
+        training document above 0.
     sigmoid : bool, default False
-        Scores through 1 / (1 + e^-x) instead: positive; in single precision equal above about 17, and 0 below about
-        -100.
+        Pass scores through 1 / (1 + e^-x), which makes them positive. In single precision, scores above about 17 become
+        equal, and scores below about -100 become 0.
     filled : bool, default False
-        The engine's own features give the values that the model takes for missing ones. vespa, sql, onnx and python
-        express these values; solr, elasticsearch, opensearch, ranklib and lucene, which take 0, are refused without
-        this option where another value was learned.
+        Declare that the engine's features return the model's fill values where a value is missing. vespa, sql, onnx and
+        python express fill values themselves. solr, elasticsearch, opensearch, ranklib and lucene take 0: if the model
+        learned another fill value, they are refused without this option.
     wide : bool, default False
-        Of onnx: one input X (n_docs, n_features) of all features of the training data in their order, instead of an
-        input (n_docs, 1) of its name for each selected feature.
+        For onnx: one input X (n_docs, n_features) with all features of the training data in their order, instead of an
+        input (n_docs, 1) for each selected feature, with the name of the feature.
     qid : str, default 'qid'
-        Of sql: the column of the query, where scores depend on the other documents of the query.
+        For sql: the query column, used where scores depend on the other documents of the query.
 
     Returns
     -------
@@ -86,31 +87,33 @@ def export(
     Raises
     ------
     DataError
-        An unknown format, or a model or an option that the format cannot express; the message has the remedy.
+        The format is unknown, or it cannot express the model or an option; the message has the remedy.
 
     Notes
     -----
-    A value is missing where it is NULL, NaN, infinite, or at least 1.79e308 in size. The value that the model knows
-    takes its place. Without one there is no score: python raises, sql gives NULL (order by score DESC NULLS LAST),
-    onnx, vespa and lucene give NaN. Only selected features are written. Scores are those of `predict`, except for the
-    intercept in solr, elasticsearch, opensearch and ranklib, which have none, and for the precision in which engines
-    compute (mostly float32).
+    A value is missing if it is NULL, NaN, infinite, or at least 1.79e308 in absolute value. The model's fill value
+    takes its place. Without a fill value there is no score: python raises an error, sql returns NULL (order by score
+    DESC NULLS LAST), and onnx, vespa and lucene return NaN. Only selected features are written. Scores equal those of
+    `predict`, with two exceptions: solr, elasticsearch, opensearch and ranklib have no intercept, and the precision is
+    that of the engine (mostly float32).
     """
     if not isinstance(to, str) or to not in ENGINES:
-        raise DataError(f"there is no export to {brief(str(to))}; known: {', '.join(ENGINES)}.")
+        raise DataError(f"there is no export to {brief(str(to))}; known formats: {', '.join(ENGINES)}.")
     if features is not None and not isinstance(features, Mapping):
-        raise DataError(f"features must map our names to the engine's; got {brief(str(features))}.")
+        raise DataError(
+            f"features must map feature names to their definitions in the engine; got {brief(str(features))}."
+        )
     added, shifted = offset_of(model, offset), bool(offset)
     if shifted and sigmoid:
-        raise DataError(f"{option('offset')} and {option('sigmoid')} exclude each other; set one of them.")
+        raise DataError(f"{option('offset')} and {option('sigmoid')} exclude each other; set only one of them.")
     if wide and to != "onnx":
-        raise DataError(f"wide inputs are those of onnx; leave {option('wide')} out for {to}.")
+        raise DataError(f"{option('wide')} applies only to onnx; leave it out for {to}.")
     if qid != QID and to != "sql":
-        raise DataError(f"a column of queries is that of sql; leave {option('qid')} out for {to}.")
+        raise DataError(f"{option('qid')} applies only to sql; leave it out for {to}.")
     if not qid or not isinstance(qid, str):
-        raise DataError("qid must be a text that is not empty.")
+        raise DataError("qid must be a non-empty string.")
     if not name or not isinstance(name, str):
-        raise DataError("name must be a text that is not empty.")
+        raise DataError("name must be a non-empty string.")
     engine, of = ENGINES[to], sum_of(model)
     options = Options(name, features, normalizers, added, sigmoid, filled, wide, shifted, qid)
     engine.check(of, options)

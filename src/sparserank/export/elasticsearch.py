@@ -1,5 +1,5 @@
-"""The learning-to-rank plugins of Elasticsearch and OpenSearch: a model/linear, of derived features where the model
-transforms features."""
+"""The learning-to-rank plugins of Elasticsearch and OpenSearch: a model/linear, with derived features for transformed
+features."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ ONE = "1"  # the derived feature whose weight is the constant
 
 
 def elasticsearch(of: Sum, options: Options) -> Files:
-    """model.json for _ltr/_featureset/NAME/_createmodel and, with `features`, featureset.json for
-    _ltr/_featureset/NAME: {our name: {params, template}}.
+    """Write model.json for _ltr/_featureset/NAME/_createmodel and, with `features`, featureset.json for
+    _ltr/_featureset/NAME: {feature name: {params, template}}.
 
-    A transform or curve is a derived feature: an expression of another feature of the set, which the model does not
-    weigh. Without `features` derived.json adds those to a set, for _ltr/_featureset/NAME/_addfeatures.
+    A transform or curve is a derived feature: an expression of another feature of the set, which has no weight of its
+    own. Without `features`, derived.json adds the derived features to a set, for _ltr/_featureset/NAME/_addfeatures.
     """
-    options.refuse(f"the plugin's model/linear has no link; {option('offset')} keeps scores positive", "sigmoid")
+    options.refuse(
+        f"the plugin's model/linear has no link function; {option('offset')} keeps scores positive", "sigmoid"
+    )
     names = Names(of)
     given, derived, weights, norms = [], [], {}, {}
     for t in of.terms:
@@ -62,13 +64,13 @@ def elasticsearch(of: Sum, options: Options) -> Files:
 
 
 def _base(term: Term, names: Names, options: Options) -> str:
-    """What the feature itself is called in the set: its name, unless an expression cannot have that as a variable."""
+    """Name of the feature itself in the set: its name, unless that cannot be a variable of an expression."""
     if term.is_linear or VARIABLE.fullmatch(term.name):
         return term.name
     if options.features is None:
         raise DataError(
-            f"{brief(term.name)} cannot be a variable of the plugin's derived features; give the definitions of all "
-            f"selected features as {option('features')}, and it is stored under another name."
+            f"{brief(term.name)} cannot be a variable of the plugin's derived features. Define all selected features "
+            f"in {option('features')}; the feature is then stored under another name."
         )
     return names.fresh(f"feature_{term.index}")
 
@@ -78,8 +80,8 @@ def _derived(name: str, text: str) -> dict[str, Any]:
 
 
 def _constant(of: Sum, options: Options) -> float:
-    """What the weighed features lack of the score and its offset; 0 where no offset is asked for, since it changes no
-    order. Derived curves begin at 0, and normalisers subtract the centres themselves."""
+    """The part of score + offset that the weighted features do not add up to; 0 if no offset was requested, because
+    it changes no order. Derived curves begin at 0, and normalisers subtract the centres themselves."""
     if not options.shifted:
         return 0.0
     return options.offset + of.constant - (of.intercept if options.normalizers else 0.0)
@@ -90,7 +92,7 @@ ENGINE = Engine(
     "the plugin",
     elasticsearch,
     takes_zero=True,
-    negative="after a rescore, documents of negative scores rank behind those that were not rescored, and scripts that "
-    "score refuse them;",
+    negative="after a rescore, documents with negative scores rank behind those that were not rescored, and scoring "
+    "scripts refuse negative scores;",
 )
 OPENSEARCH = replace(ENGINE, name="opensearch")

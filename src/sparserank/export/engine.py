@@ -1,4 +1,4 @@
-"""What a system that runs exported models can run: each export declares it once, beside what it writes."""
+"""The capabilities of a system that runs exported models: each export declares them once, next to its writer."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sparserank.transforms import KINDS, LOG, NONE, OF_LISTS
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine, a database or a runtime. `select` tries only what it can run, its export refuses the rest.
+    """An engine, a database or a runtime. `select` tries only models that it can run; its export refuses the others.
 
-    name        as users write it; title: what messages call it
-    write       the files of a model
-    transforms  of features; curves: whether it can run piecewise linear curves
-    takes_zero  for a missing value, whatever the model knows
-    negative    what negative scores lead to there, as a sentence that ends in ';'; "": nothing
+    name        as users write it; title: its name in messages
+    write       writes the files of a model
+    transforms  feature transforms that it can run; curves: whether it can run piecewise linear curves
+    takes_zero  whether it takes 0 for a missing value, whatever fill value the model learned
+    negative    consequence of negative scores in this engine, as a sentence that ends in ';'; "": none
     sees_lists  whether it sees all documents of a query when it scores one
     """
 
@@ -35,43 +35,45 @@ class Engine:
     sees_lists: bool = False
 
     def lacks(self, transforms: Collection[str] = (), *, curves: bool = False, lists: bool = False) -> str:
-        """What it cannot run of these, as a predicate: 'cannot run curves'; "" where it can run all.
+        """The part of these that it cannot run, as a predicate: 'cannot run curves'; "" if it can run all.
 
         lists  whether features are scaled within each query
         """
         if not self.sees_lists and (lists or not OF_LISTS.isdisjoint(transforms)):
-            return "scores one document at a time, and cannot run what depends on the others of its query"
+            return (
+                "scores one document at a time, and cannot run features that depend on the other documents of the query"
+            )
         if lists:
-            return "cannot run a scaling within each query"
+            return "cannot scale features within each query"
         odd = [kind for kind in KINDS if kind in transforms and kind not in self.transforms]
         if odd or (curves and not self.curves):
             what = " and ".join([*odd, *(["curves"] if curves and not self.curves else [])])
-            return f"takes weights of features as they are, and cannot run {what}"
+            return f"takes weights of raw features only, and cannot run {what}"
         return ""
 
     def check(self, of: Sum, options: Options) -> None:
-        """Raises DataError for a term that it cannot run, or whose missing values are not the 0 that it takes."""
+        """Raise DataError for a term that it cannot run, or whose fill value is not the 0 that it takes."""
         for term in of.terms:
             if self.lacks([term.kind], curves=term.curve is not None):
                 self._refuse(term)
         odd = next((t for t in of.terms if t.fill), None) if self.takes_zero else None
         if odd is not None and not options.filled:
             raise DataError(
-                f"the model takes {odd.fill!r} for a missing {brief(odd.name)}, and {self.title} takes 0; let the "
-                f"engine's feature give {odd.fill!r} there and say so with {option('filled', True)}, or train with "
-                f"{option('missing', 'zero')}."
+                f"the model replaces a missing {brief(odd.name)} by {odd.fill!r}, but {self.title} replaces it by 0. "
+                f"Let the engine's feature return {odd.fill!r} for a missing value and declare this with "
+                f"{option('filled', True)}, or train with {option('missing', 'zero')}."
             )
 
     def _refuse(self, term: Term) -> None:
         if term.of_list and not self.sees_lists:
             raise DataError(
-                f"{self.title} scores one document at a time, and cannot say {term.shown}, which depends on the others "
-                f"of its query; export to sql, vespa or python, or train with {option('transform', LOG)}; select does "
-                f"with {option('engine', self.name)}."
+                f"{self.title} scores one document at a time, and cannot express {term.shown}, which depends on the "
+                f"other documents of the query. Export to sql, vespa or python, or train with "
+                f"{option('transform', LOG)}. With {option('engine', self.name)}, select trains such models."
             )
         raise DataError(
-            f"{self.title} takes weights of features as they are, and cannot say {term.shown}; export to solr, "
-            f"elasticsearch, vespa, lucene, sql, onnx or python, or train with {option('transform', NONE)}, without "
-            f"curves, and a linear scaling ({option('scaling', 'within-query-std')}); select does with "
-            f"{option('engine', self.name)}."
+            f"{self.title} takes weights of raw features only, and cannot express {term.shown}. Export to solr, "
+            f"elasticsearch, vespa, lucene, sql, onnx or python, or train with {option('transform', NONE)} (no "
+            f"curves) and a linear scaling ({option('scaling', 'within-query-std')}). With "
+            f"{option('engine', self.name)}, select trains such models."
         )

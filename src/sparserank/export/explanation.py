@@ -1,4 +1,4 @@
-"""Why documents of a query stand where they stand: exact, since a score is a sum over features."""
+"""Explanations of the order of a query's documents: exact, because a score is a sum over features."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class QueryExplanation:
     features       names of the selected features
     documents, relevance, scores   (n_docs,)
     values         (n_docs, n_features) as they are in the data
-    contributions  (n_docs, n_features) what each adds to the score, above the mean over the query: rows sum to the
-                   score less the mean score
+    contributions  (n_docs, n_features) what each adds to the score, relative to the mean over the query: rows sum to
+                   the score minus the mean score
     """
 
     query: str
@@ -40,8 +40,8 @@ class QueryExplanation:
         return [(self.features[j], float(own[j])) for j in order if own[j] != 0.0]
 
     def pair(self, above: str, below: str) -> list[dict[str, Any]]:
-        """For each feature its value in both documents and what it adds to the score of the first above that of the
-        second, largest first; these sum to the difference of the scores.
+        """Compare two documents: for each feature, both values and what it adds to the score difference, largest first.
+        The differences sum to that of the scores.
 
         Raises
             DataError   the query has no such document
@@ -62,8 +62,8 @@ class QueryExplanation:
     def _place(self, document: str) -> int:
         if document not in self.documents:
             raise DataError(
-                f"query {brief(self.query)} has no document {brief(document)}; it has {brief(self.documents[0])} ... "
-                f"{brief(self.documents[-1])}."
+                f"query {brief(self.query)} has no document {brief(document)}; its documents are "
+                f"{brief(self.documents[0])} ... {brief(self.documents[-1])}."
             )
         return self.documents.index(document)
 
@@ -100,7 +100,9 @@ def explain_query(model: RankingModel, data: RankingDataset, query: Any) -> Quer
     """
     ids = [str(q) for q in data.query_ids.tolist()]
     if str(query) not in ids:
-        raise DataError(f"there is no query {brief(str(query))}; the data hold {brief(ids[0])} ... {brief(ids[-1])}.")
+        raise DataError(
+            f"there is no query {brief(str(query))}; the data contain {brief(ids[0])} ... {brief(ids[-1])}."
+        )
     own = data.take_queries(np.array([ids.index(str(query))]))
     added = model.contributions(own)
     scores = model.score_dataset(own)

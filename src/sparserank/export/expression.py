@@ -1,4 +1,4 @@
-"""A model as an arithmetic expression, in whatever words a language has for variables, logarithms and clipping."""
+"""A model as an arithmetic expression, in any language with variables, logarithms and clipping."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ FORBIDDEN = re.compile(r"--|/\*|;|(?<![\w$])\$\w*\$|[\x00-\x08\x0a-\x1f\x7f-\x9f
 
 
 def number(value: float) -> str:
-    """The shortest text that is read as this number; in brackets if negative."""
+    """The shortest text that parses as this number; in brackets if negative."""
     text = repr(float(value))
     return f"({text})" if value < 0 else text
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """The words of a language; each takes and gives text.
+    """The syntax of a language; each function takes and returns text.
 
-    variable   of our name of a feature; raises DataError where the language has no such variables
+    variable   for a feature name; raises DataError where the language has no such variables
     log        sign(x) log(1 + |x|), and whether it must keep its digits near 0
     asinh      of x over a constant > 0, likewise
     clip       t, a rising function of x, between two values: of (x, t, (the x where t takes the lower one, and the
                upper one), (the two values))
-    given      a value where x is there; else another one, or with None no score: of (x, value, other)
+    given      a value if x is not missing; else another one, or with None no score: of (x, value, other)
     real       a feature as a number of double precision
     exp        e^x; number: a constant
-    comments   what begins a comment outside quotes
+    comments   tokens that begin a comment outside quotes
     of_list    of a term and its x: (the t of a known x among those of its query, that of a missing one or None)
     """
 
@@ -60,10 +60,10 @@ class Dialect:
 def expression(
     of: Sum, dialect: Dialect, features: Mapping[str, Any] | None = None, offset: float = 0.0, sigmoid: bool = False
 ) -> str:
-    """The constant + offset + a line for each term, the whole in brackets; through 1 / (1 + e^-x) with `sigmoid`.
+    """Write constant + offset + one line per term, in brackets; through 1 / (1 + e^-x) with `sigmoid`.
 
     Parameters
-        features   {our name: expression of the engine} for some features; the others have the variables of their names
+        features   {feature name: expression of the engine} for some features; others are the variables of their names
     """
     constant = of.constant + offset
     lines = [dialect.number(constant)] if constant else []
@@ -75,7 +75,7 @@ def expression(
 
 
 def summed(lines: Sequence[str], between: str) -> str:
-    """The sum of the lines, in brackets within brackets where they are many."""
+    """The sum of the lines, in nested brackets if there are many."""
     if len(lines) <= TOGETHER:
         return f"{between}+ ".join(lines)
     step = -(-len(lines) // TOGETHER)
@@ -84,7 +84,7 @@ def summed(lines: Sequence[str], between: str) -> str:
 
 
 def _line(term: Term, dialect: Dialect, x: str) -> str:
-    """What a term adds to the constant."""
+    """Text of what a term adds to the constant."""
     if term.of_list:
         assert dialect.of_list is not None  # an engine that sees lists
         t, filled = dialect.of_list(term, x)
@@ -129,7 +129,7 @@ def _before(term: Term, t: float) -> float:
             return math.copysign(math.expm1(abs(t)), t)
         return term.constant * math.sinh(t) if term.kind == ASINH else t
     except OverflowError as error:
-        raise DataError(f"the curve of feature {brief(term.name)} has knots beyond the range of numbers.") from error
+        raise DataError(f"the curve of feature {brief(term.name)} has knots that overflow float64.") from error
 
 
 def _value(term: Term, dialect: Dialect, features: Mapping[str, Any]) -> str:
@@ -138,13 +138,14 @@ def _value(term: Term, dialect: Dialect, features: Mapping[str, Any]) -> str:
     given = features[term.name]
     if not isinstance(given, str) or not given.strip():
         raise DataError(
-            f"features: {brief(term.name)} must be an expression of {dialect.engine} as text; got {brief(str(given))}."
+            f"features: {brief(term.name)} must be an expression of {dialect.engine}, as a string; got "
+            f"{brief(str(given))}."
         )
     text = given.strip()
     if not _is_one_expression(text, dialect.comments):
         raise DataError(
-            f"features: {brief(term.name)} must be one expression, its brackets and quotes closed, without comments; "
-            f"got {brief(text)}."
+            f"features: {brief(term.name)} must be one expression without comments, with all brackets and quotes "
+            f"closed; got {brief(text)}."
         )
     return text if SIMPLE.fullmatch(text) else f"({text})"
 

@@ -1,4 +1,4 @@
-"""What languages that say a model as an expression share: transforms, choices, what is missing."""
+"""Code shared by languages that write a model as an expression: transforms, conditionals, missing values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def between(x: str, t: str, ends: tuple[str, str], values: tuple[str, str]) -> s
 
 @dataclass(frozen=True)
 class Words:
-    """What a language has for its transforms; signed: (x, f(|x|)) as sign(x) f(|x|)."""
+    """Syntax of a language for transforms; signed: (x, f(|x|)) as sign(x) f(|x|)."""
 
     ln: str
     size: str
@@ -48,7 +48,7 @@ def by_choice(choice: Callable[[str, str, str], str]) -> Callable[[str, str], st
 
 
 def given_or_nan(choice: Callable[[str, str, str], str], size: str) -> Callable[[str, str, str | None], str]:
-    """Where nothing may stand for a missing value, the score is NaN: of every x the root of what is below 0."""
+    """NaN as the score of a missing value without a fill value: for every x, the square root of a number below 0."""
 
     def given(x: str, value: str, other: str | None) -> str:
         nothing = f"sqrt(-1 - {size}({x}))"

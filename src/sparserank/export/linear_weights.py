@@ -1,4 +1,4 @@
-"""What exports to engines with one weight per feature share: weights in single precision, definitions of features."""
+"""Code shared by exports with one weight per feature: weights in single precision, definitions of features."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def definition_of(features: Mapping[str, Any], name: str, needed: str) -> Mappin
     if not isinstance(given, Mapping) or needed not in given:
         what = "is missing" if name not in features else f"has no {needed!r}"
         raise DataError(
-            f"features: the definition of {brief(name)} {what}; give an object with {needed!r} for every selected "
+            f"features: the definition of {brief(name)} {what}. Give an object with {needed!r} for every selected "
             "feature."
         )
     if needed == "class" and not isinstance(given[needed], str):
-        raise DataError(f"features: the class of {brief(name)} must be a text; got {brief(str(given[needed]))}.")
+        raise DataError(f"features: the class of {brief(name)} must be a string; got {brief(str(given[needed]))}.")
     return given
 
 
 def single_precision(weights: Mapping[str, float], norms: Iterable[float] = ()) -> dict[str, float]:
-    """Weights that single precision holds: all of them times a power of two, which changes no order, where they do not
-    fit as they are; norms: what normalisers have, which must fit as it is.
+    """Weights in the range of single precision: if they do not fit, all are multiplied by a power of two, which changes
+    no order. norms: numbers of the normalisers, which must fit unchanged.
 
     Raises
         DataError   they do not fit together
@@ -38,33 +38,33 @@ def single_precision(weights: Mapping[str, float], norms: Iterable[float] = ()) 
     factor = 1.0 if _fits(sizes) else 2.0 ** -float(np.frexp(sizes.max())[1])
     if not _fits(sizes * factor) or not _fits(np.array([abs(v) for v in norms if v])):
         raise DataError(
-            "the weights of this model do not fit together into the single precision of the engine; scale the "
-            "features, or export to python, sql or onnx."
+            "the engine uses single precision, which cannot represent all weights of this model. Scale the features, "
+            "or export to python, sql or onnx."
         )
     return {name: w * factor for name, w in weights.items()}
 
 
 class Names:
-    """Names in a feature store: those of the model's features, and others beside them."""
+    """Names in a feature store: those of the model's features, and new ones."""
 
     def __init__(self, of: Sum) -> None:
         self._taken = {t.name for t in of.terms}
 
     def fresh(self, name: str) -> str:
-        """This name, or one like it that nothing has yet."""
+        """This name, or a similar one that is not taken yet."""
         while name in self._taken:
             name += "_"
         self._taken.add(name)
         return name
 
     def derived(self, term: Term, of: str) -> str:
-        """What the transform of a feature is called."""
+        """Name for the transform of a feature."""
         kind = "curve" if term.curve is not None else "log1p" if term.kind == LOG else term.kind
         return self.fresh(f"{kind}_{of}")
 
 
 def _fits(sizes: np.ndarray) -> bool:
-    """Whether positive numbers are normal ones of single precision."""
+    """Whether positive numbers are normal numbers in single precision."""
     limits = np.finfo(np.float32)
     return bool(((sizes >= limits.tiny) & (sizes <= limits.max)).all())
 

@@ -15,8 +15,8 @@ from sparserank.quoting import brief
 def _plain(name: str, engine: str) -> str:
     if not IDENTIFIER.fullmatch(name):
         raise DataError(
-            f"{brief(name)} is no variable of {engine}; give its expression there as {option('features')}: "
-            '{"our name": "the expression", ...}.'
+            f"{brief(name)} cannot be a variable of {engine}. Give its expression in {option('features')}: "
+            '{"feature name": "expression", ...}.'
         )
     return name
 
@@ -40,8 +40,8 @@ LUCENE = Dialect(
 
 
 def lucene(of: Sum, options: Options) -> Files:
-    """model.expression for Lucene's expressions module, and scripts in the language `expression`."""
-    options.refuse("an expression has its scaling folded in", "normalizers")
+    """Write model.expression for Lucene's expressions module, and for scripts in the language `expression`."""
+    options.refuse("the scaling is folded into the expression", "normalizers")
     return {"model.expression": expression(of, LUCENE, options.features, options.offset, options.sigmoid)}
 
 

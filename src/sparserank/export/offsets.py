@@ -1,4 +1,4 @@
-"""Constants that keep scores positive for engines that refuse or clamp negative ones; no ranking changes."""
+"""Constants that keep scores positive for engines that refuse or clamp negative ones; rankings do not change."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ ROOM = 1.0  # between the lowest score of a training document and 0, about: othe
 
 
 def offset_of(model: RankingModel, offset: float | str) -> float:
-    """The offset that was asked for, or with 'auto' the smallest whole one that leaves ROOM above 0.
+    """The given offset, or with 'auto' the smallest integer that keeps training scores at least ROOM above 0.
 
     Raises
-        DataError   no finite number; 'auto' of a model that does not know its scores
+        DataError   not a finite number; 'auto' for a model without a recorded lowest score
     """
     if isinstance(offset, str) and offset == AUTO:
         lowest = lowest_score(model)
         if lowest is None and model.per_query:
-            raise DataError("scores of this model depend on the candidate list, so none is the lowest; give a number.")
+            raise DataError(
+                "scores of this model depend on the candidate list, so there is no lowest score. Give a number."
+            )
         if lowest is None:
             raise DataError(
-                "this model does not know the lowest score of its training documents; give an offset as a number, or "
-                "train it again with select or fit."
+                "this model does not contain the lowest score of its training documents. Give an offset as a number, "
+                "or train the model again with select or fit."
             )
         return max(0.0, math.ceil(-lowest) + ROOM)
     try:

@@ -22,13 +22,15 @@ SMALL, LARGE = 1e-4, 1e8  # where log(1 + x) would lose digits, and x * x + 1 it
 
 
 def onnx(of: Sum, options: Options) -> Files:
-    """model.onnx: for each selected feature an input of its name, double (n_docs, 1); with `wide` one double X (n_docs,
-    n_features), all features of the training data in their order. Output: double score (n_docs, 1).
+    """Write model.onnx. Inputs: for each selected feature a double (n_docs, 1) with its name; with `wide`, one double X
+    (n_docs, n_features), all features of the training data in their order. Output: double score (n_docs, 1).
 
     Raises
-        DataError   the package onnx is not installed; a feature's name cannot be that of an input
+        DataError   the package onnx is not installed; a feature's name cannot be the name of an input
     """
-    options.refuse("a graph has its scaling folded in, and inputs of our names", "normalizers", "features")
+    options.refuse(
+        "the scaling is folded into the graph, and its inputs are named after the features", "normalizers", "features"
+    )
     from sparserank import __version__  # of which options are no part: they read the table of engines
 
     try:
@@ -44,7 +46,7 @@ def onnx(of: Sum, options: Options) -> Files:
         bad = next((name for name in names if name in ("", SCORE) or "\0" in name), None)
         if bad is not None:
             raise DataError(
-                f"no input of the graph can be called {brief(bad)}; export one input of all features "
+                f"an input of the graph cannot have the name {brief(bad)}. Export one input of all features "
                 f"({option('wide', True)})."
             )
         inputs = dict.fromkeys(names, 1)
@@ -85,7 +87,7 @@ ENGINE = Engine("onnx", "ONNX", onnx)
 
 
 def _filled(graph: _Graph, x: str, of: Sum) -> str:
-    """x with the fill values of its columns where it is missing; NaN where there is none."""
+    """x with missing values replaced by the fill values of its columns; NaN where there is none."""
     fill = np.array([[np.nan if t.fill is None else t.fill for t in of.terms]])
     known = graph.add("Less", graph.add("Abs", x), graph.constant(np.array([float(MISSING_FROM)])))
     return graph.add("Where", known, x, graph.constant(fill))

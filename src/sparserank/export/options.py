@@ -1,4 +1,4 @@
-"""What users may ask of an export."""
+"""Options of an export."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Files = dict[str, str | bytes]  # name: content
 
 @dataclass(frozen=True)
 class Options:
-    """name: of the model in the engine (its feature store has the same); features: {our name: the engine's definition};
-    normalizers: write the scaling as the engine's own instead of folding it in; offset: added to every score, where one
-    is asked for (shifted); sigmoid: scores go through 1 / (1 + e^-x). Both keep the order. filled: the engine's
-    features give the model's values where a document has none; wide: one input of all features, where each selected one
-    has its own; qid: the column of SQL that holds the query.
+    """name: of the model in the engine, and of its feature store; features: {feature name: definition in the engine};
+    normalizers: write the scaling as the engine's normalisers instead of folding it in; offset: constant added to every
+    score, if requested (shifted); sigmoid: scores go through 1 / (1 + e^-x). Both keep the order. filled: the engine's
+    features return the model's fill values for missing ones; wide: one input of all features, instead of one per
+    selected feature; qid: the query column in SQL.
     """
 
     name: str = "sparserank"
@@ -32,7 +32,7 @@ class Options:
     qid: str = QID
 
     def refuse(self, why: str, *names: str) -> None:
-        """Raises DataError where one of these options is asked for."""
+        """Raise DataError if one of these options is set."""
         asked = next((n for n in names if getattr(self, n)), None)
         if asked is not None:
             raise DataError(f"{why}: {asked} cannot be written; leave it out.")

@@ -1,4 +1,4 @@
-"""A model as a Python module that needs nothing but Python."""
+"""A model as a Python module without dependencies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _known(x, fill):
 
 def _given(row, name):
     if not _is_known(row[name]):
-        raise ValueError(f"{{name!r}} is {{row[name]!r}}: a missing value, for which the model knows no other")
+        raise ValueError(f"{{name!r}} is {{row[name]!r}}: a missing value, and the model has no fill value for it")
     return row[name]
 
 
@@ -58,7 +58,7 @@ def _query_log(column, fill):
 
 
 def scores(rows):
-    """The scores of the documents of one query, all its candidates; rows: mappings of the FEATURES to numbers."""
+    """The scores of all candidate documents of one query; rows: mappings from the FEATURES to numbers."""
     rows = list(rows)
     columns = [_query_log([_given(r, n) if v is None else r.get(n) for r in rows], v) for n, v in OF_LISTS]
     return [_score(row, *t) for row, t in zip(rows, zip(*columns))]
@@ -67,12 +67,14 @@ def scores(rows):
 
 
 def python(of: Sum, options: Options) -> Files:
-    """model.py with score(row), row a mapping of feature names to numbers; what is not there is missing. score raises
-    KeyError or ValueError for a missing value that the model refuses. Where scores depend on the other documents of a
-    query it is scores(rows), of all of them."""
+    """Write model.py with score(row); row maps feature names to numbers, absent ones are missing. score raises KeyError
+    or ValueError for a missing value that the model refuses. Where scores depend on the other documents of a query, the
+    function is scores(rows), for all documents of the query."""
     from sparserank import __version__  # of which options are no part: they read the table of engines
 
-    options.refuse("Python code has its scaling folded in, and names of its own", "normalizers", "features")
+    options.refuse(
+        "the scaling is folded into the Python code, which uses the feature names", "normalizers", "features"
+    )
     listed = {t.name: f"t{k}" for k, t in enumerate(t for t in of.terms if t.of_list)}
     lines = [repr(of.intercept + options.offset), *(_line(t, listed.get(t.name)) for t in of.terms)]
     inner = summed(lines, "\n        ")
@@ -82,16 +84,16 @@ def python(of: Sum, options: Options) -> Files:
     call, lists = ("scores(rows)", f"OF_LISTS = (\n{fills})\n\n{LISTS}") if listed else ("score(row)", "")
     takes = f"_score({', '.join(['row', *listed.values()])})" if listed else call
     text = (
-        f'"""A ranking model, written by sparserank {__version__}. {call} needs nothing but Python."""\n'
+        f'"""A ranking model, written by sparserank {__version__}. {call} needs only Python."""\n'
         f"{HEAD}\nFEATURES = (\n{names})\n{lists}\n\ndef {takes}:\n"
-        '    """The score of a document; row: a mapping of the FEATURES to numbers."""\n    total = (\n        '
+        '    """The score of a document; row: a mapping from the FEATURES to numbers."""\n    total = (\n        '
         f"{inner}\n    )\n    return {result}\n"
     )
     return {"model.py": text}
 
 
 def _line(term: Term, listed: str | None) -> str:
-    """listed: the variable of its t, where that is of a list."""
+    """listed: the variable of its t, if t depends on the list."""
     x = f"_given(row, {term.name!r})" if term.fill is None else f"_known(row.get({term.name!r}), {term.fill!r})"
     t = f"_log({x})" if term.kind == LOG else f"asinh({x} / {term.constant!r})" if term.kind == ASINH else x
     t = t if listed is None else listed

@@ -1,4 +1,4 @@
-"""RankLib's text of a linear model."""
+"""RankLib's text format of a linear model."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ from sparserank.transforms import NONE
 
 
 def ranklib(of: Sum, options: Options) -> Files:
-    """model.txt, features numbered from 1 as in the training data."""
-    options.refuse("RankLib's text has no link and no normalisers", "sigmoid", "normalizers", "features")
+    """Write model.txt, with features numbered from 1 as in the training data."""
+    options.refuse(
+        "RankLib's text format has no link function, no normalisers and no definitions",
+        "sigmoid",
+        "normalizers",
+        "features",
+    )
     weights = " ".join(f"{t.index + 1}:{t.slope!r}" for t in of.terms)
     if options.offset:
         return {"model.txt": f"## Linear Regression\n## Lambda = 1.0E-10\n0:{float(options.offset)!r} {weights}\n"}

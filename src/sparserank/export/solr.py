@@ -1,4 +1,4 @@
-"""Solr's learning-to-rank module: a LinearModel, of function queries where the model transforms features."""
+"""Solr's learning-to-rank module: a LinearModel, with function queries for transformed features."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from sparserank.quoting import brief
 
 
 def solr(of: Sum, options: Options) -> Files:
-    """model.json for schema/model-store and, with `features`, features.json for schema/feature-store: {our name:
-    {class, params}}.
+    """Write model.json for schema/model-store and, with `features`, features.json for schema/feature-store: {feature
+    name: {class, params}}.
 
-    A transform or curve is a feature of its own, a function of the field or query that the feature is; it needs
-    `features`. As function queries are never negative, the other side of 0 is a second feature of the opposite weight.
+    A transform or curve is a separate feature, a function of the feature's field or query; it needs `features`.
+    Function queries are never negative, so values below 0 become a second feature with the opposite weight.
     """
-    options.refuse("Solr's LinearModel has no constant and no link, and takes negative scores", "offset", "sigmoid")
+    options.refuse(
+        "Solr's LinearModel has no constant and no link function, and accepts negative scores", "offset", "sigmoid"
+    )
     names = Names(of)
     definitions: list[dict[str, Any]] = []
     entries: list[dict[str, Any]] = []
@@ -55,12 +57,12 @@ def _given(term: Term, options: Options) -> list[dict[str, Any]]:
 
 
 def _derived(term: Term, names: Names, options: Options) -> list[tuple[dict[str, Any], float]]:
-    """(definition, weight) of the features that are together a term which no weight of the raw feature says."""
+    """(definition, weight) of the features that together express a term that is not a weight of the raw feature."""
     if options.features is None:
         raise DataError(
-            f"Solr has to be told what {brief(term.name)} is before it can say {term.shown}; give the definition of "
-            f"every selected feature as {option('features')}: "
-            '{"our name": {"class": "...", "params": {...}}, ...}.'
+            f"Solr needs the definition of {brief(term.name)} to express {term.shown}. Define every selected feature "
+            f"in {option('features')}: "
+            '{"feature name": {"class": "...", "params": {...}}, ...}.'
         )
     source = source_of(term.name, definition_of(options.features, term.name, "class"))
     out: list[tuple[dict[str, Any], float]] = []

@@ -1,4 +1,4 @@
-"""Transforms and curves as Solr's function queries, whose scores are never negative: what is below 0 becomes 0."""
+"""Transforms and curves as Solr's function queries, whose scores are never negative: values below 0 become 0."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SMALL = "0.01"  # below, ln(1 + x) in single precision loses digits that the ser
 class Source:
     """A feature as a function.
 
-    header   of the query that the function stands in; value: the function
+    header   of the query that contains the function; value: the function
     signed   whether it can be negative
     filters  of the feature, kept
     """
@@ -35,10 +35,10 @@ class Source:
 
 
 def source_of(name: str, definition: Mapping[str, Any]) -> Source:
-    """The function whose value a feature of the store has.
+    """The function whose value is the feature of the store.
 
     Raises
-        DataError   its class has none, or what it needs is not there
+        DataError   its class has none, or a parameter is missing
     """
     kind, params = definition["class"].removeprefix(PACKAGE), definition.get("params")
     params = params if isinstance(params, Mapping) else {}
@@ -49,13 +49,13 @@ def source_of(name: str, definition: Mapping[str, Any]) -> Source:
         return Source("{!func}", f"def(field({plain}),{default})", True)
     if kind != QUERY:
         raise DataError(
-            f"features: {brief(name)} is a {brief(kind)}, whose logarithm or curve Solr cannot compute; define it as a "
+            f"features: {brief(name)} is a {brief(kind)}, whose logarithm or curve Solr cannot compute. Define it as a "
             f"{FIELD} or a {QUERY}, or leave it out of the model."
         )
     query = _text(name, params.get("q"), "q")
     filters = params.get("fq")
     if filters and float(default):
-        raise DataError(f"features: {brief(name)} has both fq and a defaultValue; put the filter into q.")
+        raise DataError(f"features: {brief(name)} has both fq and a defaultValue. Put the filter into q.")
     return Source(f"{{!func x={quoted(query)}}}", f"def(query($x,{default}),{default})", float(default) < 0, filters)
 
 
@@ -65,12 +65,12 @@ def quoted(text: str) -> str:
 
 
 def functions(term: Term, source: Source) -> list[tuple[str, float]]:
-    """(function, weight) of the features that are together the term without its constant, none of them negative: the
-    transform where the feature is positive and, if it can be negative, of its other side; or the curve from its lowest
-    value on.
+    """(function, weight) of the features that together are the term without its constant. None is negative: one is the
+    transform of positive values, a second that of negative values if there can be any; or the curve above its lowest
+    value.
 
     Raises
-        DataError   the feature has a filter, and the curve is not 0 where it does not match
+        DataError   the feature has a filter, and the curve is not 0 where the filter does not match
     """
     x = source.value
     above = _transformed(term, f"max({x},0)")
@@ -78,7 +78,9 @@ def functions(term: Term, source: Source) -> list[tuple[str, float]]:
     if term.curve is None:
         return [(above, term.slope), *([(below, -term.slope)] if source.signed else [])]
     if source.filters:
-        raise DataError(f"features: {brief(term.name)} enters as a curve and has fq; put the filter into q.")
+        raise DataError(
+            f"features: {brief(term.name)} is transformed by a curve, and its definition has fq. Put the filter into q."
+        )
     own = term.in_units
     assert own.curve is not None
     t = f"sub({above},{below})" if source.signed else above
@@ -88,7 +90,7 @@ def functions(term: Term, source: Source) -> list[tuple[str, float]]:
 
 
 def _transformed(term: Term, x: str) -> str:
-    """Of a function that is never negative."""
+    """The transform of a function that is never negative."""
     if term.kind == LOG:
         whole = f"ln(sum(1,{x}))"
         return _near_zero(x, f"product({x},sub(1,product({x},sub(0.5,div({x},3)))))", whole) if term.fine else whole
@@ -115,7 +117,7 @@ def _number(name: str, value: Any) -> str:
 
 def _text(name: str, value: Any, what: str) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise DataError(f"features: the params of {brief(name)} need {what!r} as text; got {brief(str(value))}.")
+        raise DataError(f"features: the params of {brief(name)} need {what!r} as a string; got {brief(str(value))}.")
     if what == "field" and "${" in value:
-        raise DataError(f"features: the field of {brief(name)} cannot hold '${{'; got {brief(value)}.")
+        raise DataError(f"features: the field of {brief(name)} cannot contain '${{'; got {brief(value)}.")
     return value

@@ -21,22 +21,22 @@ from sparserank.quoting import brief
 def _column(name: str) -> str:
     if not name or "\0" in name:
         raise DataError(
-            f"no column of SQL can be called {brief(name)}; give its expression as {option('features')}: "
-            '{"our name": "the expression", ...}.'
+            f"{brief(name)} cannot be the name of an SQL column. Give its expression in {option('features')}: "
+            '{"feature name": "expression", ...}.'
         )
     return '"' + name.replace('"', '""') + '"'
 
 
 def _one_column_each(of: Sum, given: Mapping[str, Any]) -> None:
-    """Raises DataError for two features that SQLite and DuckDB would read from one column."""
+    """Raise DataError for two features that SQLite and DuckDB would read from the same column."""
     first: dict[str, str] = {}
     for name in (t.name for t in of.terms if t.name not in given):
         other = first.setdefault(name.lower(), name)
         if other != name:
             raise DataError(
-                f"{brief(other)} and {brief(name)} are one column where SQL does not look at capitals; give the "
-                f"expression of one of them as {option('features')}: "
-                '{"our name": "the expression", ...}.'
+                f"{brief(other)} and {brief(name)} differ only in case, which some SQL databases ignore. Give the "
+                f"expression of one of them in {option('features')}: "
+                '{"feature name": "expression", ...}.'
             )
 
 
@@ -45,15 +45,15 @@ def _case(condition: str, yes: str, no: str) -> str:
 
 
 def _approximate(value: float) -> str:
-    """A literal of approximate type: databases read 1.25 as a decimal, and overflow or round with it."""
+    """A literal of approximate type: databases read 1.25 as a decimal, which overflows or rounds."""
     text = repr(float(value))
     text = text if "e" in text else f"{text}e0"
     return f"({text})" if value < 0 else text
 
 
 def _known(x: str, value: str, other: str | None) -> str:
-    """NaN is larger than all numbers in DuckDB and PostgreSQL, so the second comparison would do; but DuckDB decides it
-    by the smallest and largest values in a Parquet file, which leave NaN out. Differences it computes."""
+    """The value if x is known. NaN is larger than all numbers in DuckDB and PostgreSQL, so the second comparison would
+    do; but DuckDB decides it by a Parquet file's minimum and maximum, without NaN. It does compute differences."""
     known = f"{x} - {x} = 0 AND ABS({x}) < {MISSING_FROM}"
     return f"CASE WHEN {known} THEN {value} END" if other is None else _case(known, value, other)
 
@@ -62,7 +62,7 @@ _SQL = Words("LN", "ABS", "1e0", _case, lambda x, of_size: f"SIGN({x}) * {of_siz
 
 
 def _in_list(query: str, term: Term, x: str) -> tuple[str, str | None]:
-    """Windows of the known logs of the query; empty ones are NULL, and so is what is divided by their width, if 0."""
+    """Windows over the known logs of the query; an empty window is NULL, and so is a quotient by a width of 0."""
     log = SQL.log(x, True)
     known = _known(x, log, None)
     low, high = (f"{of}({known}) OVER (PARTITION BY {query})" for of in ("MIN", "MAX"))
@@ -92,12 +92,12 @@ SQL = Dialect(
 
 
 def sql(of: Sum, options: Options) -> Files:
-    """score.sql, an expression over columns of the features' names;
-    NULL where a feature is missing that the model knows no value for.
+    """Write score.sql, an expression over columns with the features' names;
+    NULL where a feature is missing and the model has no fill value for it.
 
-    Where scores depend on the other documents of a query it has windows over the rows of equal `qid`, a column.
+    Where scores depend on the other documents of a query, it has windows over the rows with equal `qid`, a column.
     """
-    options.refuse("an expression has its scaling folded in", "normalizers")
+    options.refuse("the scaling is folded into the expression", "normalizers")
     _one_column_each(of, options.features or {})
     dialect = replace(SQL, of_list=partial(_in_list, _column(options.qid)))
     return {"score.sql": expression(of, dialect, options.features, options.offset, options.sigmoid)}

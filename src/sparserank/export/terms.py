@@ -1,4 +1,4 @@
-"""A model as a sum of terms, one per selected feature: what every export writes in its own words."""
+"""A model as a sum of terms, one per selected feature: every export writes this sum."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Term:
     index     of the feature, from 0
     kind      of t: 'none', 'log' (sign(x) log(1 + |x|)), 'asinh' (asinh(x / constant)) or 'query-log' (the log, from 0
               to 1 within the query)
-    slope     the weight divided by the scale, of t(x) as it is
+    slope     weight of the unscaled t(x): the weight divided by the scale
     coef, center, scale   the same unfolded: coef * (t(x) - center) / scale
     curve     on the scale of t, slope included; None: linear
-    fill      x where it is missing; None: the model refuses missing values
+    fill      replaces a missing x; None: the model refuses missing values
     fine      whether t must keep its digits near 0
     """
 
@@ -47,7 +47,7 @@ class Term:
 
     @property
     def is_linear(self) -> bool:
-        """Whether a weight of the raw feature says it all."""
+        """Whether the term is a weight times the raw feature."""
         return self.kind == NONE and self.curve is None
 
     @property
@@ -63,13 +63,13 @@ class Term:
 
     @property
     def in_units(self) -> Term:
-        """The same with a slope of 1: what the slope is the weight of."""
+        """The same term with a slope of 1."""
         curve = None if self.curve is None else Curve(self.curve.knots, self.curve.values / self.slope)
         return replace(self, slope=1.0, coef=1.0, center=0.0, scale=1.0, curve=curve)
 
     @property
     def filled(self) -> float | None:
-        """What it adds to the score where x is missing; None: the model refuses missing values. Not of a list."""
+        """Contribution to the score if x is missing; None: the model refuses missing values. Not for list terms."""
         if self.fill is None:
             return None
         x = self.fill
@@ -81,7 +81,7 @@ class Term:
 
     def pieces(self) -> list[tuple[float, float, float]]:
         """(from, to, slope) of the segments of the curve that rise or fall:
-        it is the first value plus the sum over them of slope * (clip(t) - from)."""
+        the curve is its first value plus the sum over these of slope * (clip(t) - from)."""
         assert self.curve is not None
         knots, values = self.curve.knots, self.curve.values
         with np.errstate(all="ignore"):
@@ -96,7 +96,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Sum:
-    """score = intercept + the terms; the intercept changes no order. longest: list of training; None: unknown."""
+    """score = intercept + terms; the intercept changes no order. longest: longest training list; None: unknown."""
 
     terms: tuple[Term, ...]
     intercept: float
@@ -115,7 +115,7 @@ class Sum:
 
 
 def sum_of(model: RankingModel) -> Sum:
-    """The model, its scaling folded in.
+    """The model as a sum, with its scaling folded in.
 
     Raises
         DataError   the model scales within each query, or uses no feature
@@ -123,14 +123,14 @@ def sum_of(model: RankingModel) -> Sum:
     scaling = model.scaling
     if scaling.per_query:
         raise DataError(
-            "this model scales features within each query, which nothing can do for one document at a time; train with "
+            "this model scales features within each query, which is impossible for one document at a time. Train with "
             f"{option('scaling', 'within-query-std')}."
         )
     if len(model.support) == 0:
         raise DataError("this model uses no feature; there is nothing to export.")
     if scaling.logarithmic and (model.transform is not None or model.curves):
         raise DataError(
-            "this model takes logarithms in its scaling and has transforms or curves besides; fit it with "
+            "this model takes logarithms in its scaling and also has transforms or curves. Fit it with "
             f"{option('transform', 'log')} instead."
         )
     terms, intercept = [], 0.0
@@ -156,8 +156,8 @@ def sum_of(model: RankingModel) -> Sum:
 
 
 def _spread(method: str, scale: float, curve: Curve | None) -> float:
-    """How far t goes for the term to say something: its fitted scale, or the range of the curve by its steepest slope;
-    0 where nobody knows."""
+    """Range of t over which the term changes: its fitted scale, or the range of the curve over its steepest slope;
+    0 if unknown."""
     if curve is None:
         return 0.0 if method == "none" else scale
     with np.errstate(all="ignore"):
@@ -168,6 +168,6 @@ def _spread(method: str, scale: float, curve: Curve | None) -> float:
 def _refuse_infinite(name: str, *numbers: float) -> None:
     if not all(map(math.isfinite, numbers)):
         raise DataError(
-            f"feature {brief(name)} cannot be exported: its weight in units of the feature leaves the range of "
-            "numbers; scale the feature first."
+            f"feature {brief(name)} cannot be exported: its weight in units of the feature overflows. Scale the "
+            "feature first."
         )

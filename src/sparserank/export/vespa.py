@@ -1,4 +1,4 @@
-"""Vespa: a rank profile, of a second phase, or of a global one where scores depend on the other hits."""
+"""Vespa: a rank profile with a second phase, or with a global phase where scores depend on the other hits."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from sparserank.transforms import LOG
 
 def _no_attribute(name: str) -> str:
     raise DataError(
-        f"Vespa does not know what {brief(name)} is; say it of every selected feature as "
+        f"Vespa needs a definition of {brief(name)}. Define every selected feature in "
         f"{option('features')}: "
-        '{"our name": "bm25(title)", "another": "attribute(price)", ...}.'
+        '{"feature name": "bm25(title)", "another": "attribute(price)", ...}.'
     )
 
 
@@ -46,18 +46,18 @@ RERANKED = 100  # hits of a global phase, where nobody knows how many candidates
 
 
 def vespa(of: Sum, options: Options) -> Files:
-    """NAME.profile, a rank profile whose second phase is the model; `features` say what each selected feature is in
+    """Write NAME.profile, a rank profile whose second phase is the model; `features` defines each selected feature in
     Vespa.
 
-    Where scores depend on the other documents of a query it is the global phase, which reranks as many hits as the
-    longest list of training. Where these have one value of a feature, it is 1/2 and not 0: a shift of all scores.
+    Where scores depend on the other documents of a query, the model is the global phase, which reranks as many hits as
+    the longest training list. A feature that is constant over the hits is 1/2 instead of 0, which shifts all scores.
     """
-    options.refuse("an expression has its scaling folded in", "normalizers")
+    options.refuse("the scaling is folded into the expression", "normalizers")
     name = options.name
     if not IDENTIFIER.fullmatch(name) or name in ("default", "unranked"):
         raise DataError(
-            f"{option('name')} must be letters, digits and _, and not default or unranked, which Vespa has already; "
-            f"got {brief(name)}."
+            f"{option('name')} must consist of letters, digits and _, and must not be default or unranked, which are "
+            f"built into Vespa; got {brief(name)}."
         )
     logs: dict[str, str] = {}
     dialect = replace(VESPA, of_list=partial(_in_list, name, logs))
@@ -80,11 +80,11 @@ def vespa(of: Sum, options: Options) -> Files:
 
 
 def _in_list(profile: str, logs: dict[str, str], term: Term, x: str) -> tuple[str, str | None]:
-    """The normaliser of a function, which is added to the logs; it leaves NaN out of minimum and maximum."""
+    """The normaliser of a function, which is added to the logs; it excludes NaN from minimum and maximum."""
     if term.fill is not None:
         raise DataError(
-            f"the model takes {term.fill!r} for a missing {brief(term.name)}, which must not move the minimum and "
-            "maximum of its query, and Vespa's normalize_linear cannot leave it out; export to sql or python, or train "
+            f"the model replaces a missing {brief(term.name)} by {term.fill!r} and excludes it from the minimum and "
+            "maximum of its query, but Vespa's normalize_linear cannot exclude it. Export to sql or python, or train "
             f"with {option('missing', ERROR)} or {option('transform', LOG)}."
         )
     log = f"{profile}_log_{len(logs) + 1}"

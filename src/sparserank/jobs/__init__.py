@@ -1,1 +1,1 @@
-"""What users start: a plan, the engine, files."""
+"""Jobs that users start: a plan, the engine and the result files."""

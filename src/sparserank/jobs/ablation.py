@@ -1,5 +1,5 @@
-"""What each selected feature, and each group in use, is worth on queries that the models have not seen: without it, the
-others refitted; without it, the others as they are; and with another feature in its place."""
+"""The ablation of selected features and of groups in use, on queries that the models have not seen. Each feature is
+removed with the others refitted, removed with the others unchanged, and replaced by another feature."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Ablation:
         return self.choice.chosen
 
     def worth(self, near: NearEqual, correlations: Mapping[int, float], store: WorkStore | None = None) -> Worth:
-        """correlations: {feature: that with its substitute}, for each that has one; refits are kept in `store`, and
-        taken from there."""
+        """Ablate the chosen model. correlations: {feature: its correlation with its substitute}, for features that have
+        one. Finished refits are kept in `store` and reused."""
         model, feature_groups, with_groups = self.model, self.cv.feature_groups, self.plan.feature_groups is not None
         features = model.support[np.argsort(-np.abs(model.coef[model.support]), kind="stable")]
         alone = [np.array([j]) for j in features]
@@ -88,7 +88,7 @@ class Ablation:
     def _kept(
         self, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]], store: WorkStore | None
     ) -> np.ndarray:
-        """`_refitted`, one piece of work."""
+        """`_refitted` as one piece of work."""
         c = self.chosen
         depends = repr([c.label, c.k, c.relax, c.index, [s.tolist() for s in sets], list(swaps)])
         name = f"ablation-{hashlib.sha256(depends.encode()).hexdigest()[:16]}"
@@ -101,8 +101,8 @@ class Ablation:
         return values
 
     def _refitted(self, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]]) -> np.ndarray:
-        """(n_metrics, 1 + n_sets + n_swaps, n_queries) refits of the chosen model as it is, without each set of
-        features, and with one feature in the place of another, by the models that have not seen the query."""
+        """(n_metrics, 1 + n_sets + n_swaps, n_queries) metric of refits by the models that have not seen the query: of
+        the chosen model unchanged, without each set of features, and with one feature in the place of another."""
         transform, width, d = (
             self.candidate_set.transform(self.chosen),
             self.candidate_set.width(self.chosen),
@@ -120,7 +120,7 @@ class Ablation:
         )
 
     def _costs(self, values: np.ndarray, without: np.ndarray) -> Costs:
-        """Of (n_metrics, n_queries) each."""
+        """Mean costs with intervals, from values of shape (n_metrics, n_queries)."""
         return {
             repr(metric): dict(
                 zip(("cost", "low", "high"), mean_interval(values[m] - without[m], self.plan.confidence), strict=True)
@@ -138,13 +138,13 @@ class Ablation:
 
 
 def _without(row: sp.csr_array, gone: np.ndarray) -> sp.csr_array:
-    """(1, n_coefficients) without some of its entries."""
+    """A row (1, n_coefficients) without some of its entries."""
     return sp.csr_array((row.data[~gone], row.indices[~gone], [0, int((~gone).sum())]), shape=row.shape)
 
 
 def _moved(row: sp.csr_array, moved: np.ndarray, by: int) -> sp.csr_array:
-    """(1, n_coefficients) with some of its entries in other places, where they move no score yet; entries that are in
-    these places already stay."""
+    """A row (1, n_coefficients) with some of its entries moved to other places, where they change no score yet. Entries
+    that are in these places already stay."""
     rest = _without(row, moved)
     places = np.setdiff1d(row.indices[moved] + by, rest.indices)
     added = sp.csr_array((np.full(len(places), TOUCH), places, [0, len(places)]), shape=row.shape)

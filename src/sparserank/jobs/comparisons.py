@@ -1,5 +1,5 @@
-"""What the chosen model of a job is compared with: trees, what ranks today, the dense model; on the queries that
-candidates are judged on, and on test queries."""
+"""Comparisons of the chosen model with trees, the ranker in use and the dense model, on the queries that candidates are
+judged on and on test queries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ALL_FEATURES = "all features"
 
 @dataclass(frozen=True)
 class Comparisons:
-    """judged: queries that candidates are judged on; test: others, or None; current: what ranks today, or None."""
+    """judged: queries that candidates are judged on; test: other queries or None; current: ranker in use or None."""
 
     plan: SelectionPlan
     cv: CrossValidation
@@ -44,12 +44,12 @@ class Comparisons:
 
     @property
     def query_ids(self) -> tuple[str, ...]:
-        """Of the queries that candidates are judged on."""
+        """Ids of the queries that candidates are judged on."""
         return tuple(str(q) for q in self.judged.query_ids)
 
     @cached_property
     def held(self) -> Rival | None:
-        """What ranks today, on the queries that candidates are judged on."""
+        """The ranker in use, on the queries that candidates are judged on."""
         if self.current is None:
             return None
         scores = self.judged.from_input_order(self.current.scores(self.judged))
@@ -64,7 +64,8 @@ class Comparisons:
         store: WorkStore | None,
         progress: Progress | None,
     ) -> RivalReport:
-        """Trees that were finished in their time; those that are shown better are tried on the chosen features too."""
+        """Compare with the trees that finished in time; trees shown to be better are also run on the chosen
+        features."""
         fitted = self.trees.fit(store, progress)
         rivals = Rivals(choice, fitted) if fitted else None
         first = report_of(rivals, self.trees.for_model, self.trees.left_out, not self.cv.tries_curves, by_size)
@@ -76,7 +77,7 @@ class Comparisons:
         return first if values is None else first.with_chosen_features(name, mean_of(values), chosen.mean)
 
     def with_today(self, choice: Choice, model: RankingModel) -> Change | None:
-        """What ranks today has an interval of its own, which is the same with and without trees."""
+        """Compare with the ranker in use. Its interval is separate, and the same with and without trees."""
         if self.current is None or self.held is None:
             return None
         return change(choice, Rivals(choice, [self.held]), self.current, model, self.query_ids)
@@ -84,7 +85,7 @@ class Comparisons:
     def on_test(
         self, candidate_set: CandidateSet, model: RankingModel, dense: Candidate, notes: list[str]
     ) -> Comparison | None:
-        """The final model beside the final dense one, what ranks today, and trees, on the test queries."""
+        """Compare the final model with the final dense model, the ranker in use and trees, on the test queries."""
         if self.test is None:
             return None
         full = self._dense_in_use(candidate_set, dense)
@@ -94,8 +95,8 @@ class Comparisons:
         return compare_on_test(self.plan, self.test, self.cv.first, model, {full.name: full.model}, others, notes)
 
     def references(self, dense: Candidate, trees: RivalReport) -> tuple[Reference, ...]:
-        """What models of every size are compared with query by query: all features, the strongest trees, what ranks
-        today."""
+        """The rankers that models of every size are compared with query by query: all features, the strongest trees,
+        the ranker in use."""
         out = [Reference(ALL_FEATURES, dense.values)]
         if trees.strongest is not None:
             name = trees.strongest.name
@@ -113,14 +114,14 @@ class Comparisons:
         trees: RivalReport,
         test: Comparison | None,
     ) -> Queries:
-        """The chosen model beside what is in use, or the dense model: on the test queries, or else on those that
-        candidates are judged on, each by the models that have not seen it."""
+        """Compare the chosen model with the ranker in use, or else the dense model, query by query: on the test
+        queries, or else on those that candidates are judged on, each by models that have not seen it."""
         metric, cv, rival = self.plan.metric, self.cv, self.held or dense
         models: dict[int, tuple[RankingModel, InUse, InUse]] = {}
         final = test is not None or not cv.folds
 
         def of_fold(q: int) -> tuple[RankingModel, InUse, InUse]:
-            """The models that have not seen a query: the chosen one, its rival, and the dense one."""
+            """The models that have not seen a query: the chosen one, its rival and the dense one."""
             f = FINAL if final else int(cv.fold[q])
             if f not in models:
                 own = model if f == FINAL and test is not None else candidate_set.model(chosen, self.names, f)
@@ -148,7 +149,7 @@ class Comparisons:
         return compare_queries(data, metric, values, lambda q: of_fold(q)[:2], on, rankers)
 
     def _dense_in_use(self, candidate_set: CandidateSet, dense: Candidate, fold: int = FINAL) -> InUse:
-        """The dense reference as what ranks."""
+        """The dense reference as a ranker in use."""
         transform = candidate_set.transform(dense)
         name = f"dense RankSVM ({dense.n_features} features{f' {transform.name}' if transform.transforms else ''})"
         return InUse(name, (), candidate_set.model(dense, self.names, fold))

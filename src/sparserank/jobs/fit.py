@@ -1,4 +1,4 @@
-"""`fit_model`: one model at one strength, or of one size, from files to a model file's content."""
+"""`fit_model`: fit one model at one strength or of one size, from data files to the content of a model file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OF_RANKER = ("loss", "alpha", "alpha_ratio", "k", "n_knots", "tol", "n_threads")
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A model, with what it was fitted by and on, and what its penalty is called."""
+    """A model with the ranker and the data that it was fitted by and on, and the name of its penalty."""
 
     model: RankingModel
     ranker: SparseRanker
@@ -45,12 +45,12 @@ class FittedModel:
 
     @property
     def by_size(self) -> bool:
-        """Whether there is no strength: best_k."""
+        """True for best_k, which has sizes and no strength."""
         return isinstance(self.ranker.penalty_, BestK)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What programs are told."""
+        """The facts of the fit for programs."""
         ranker, names = self.ranker, self.model.feature_names
         return {
             "n_features": len(self.model.support),
@@ -71,11 +71,11 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
     Parameters
         train     as in `select`
         client    as in `select`
-        options   penalty, alpha, alpha_ratio or k as in SparseRanker; scaling (nonlinear ones too),
-                  feature_transform, monotone, keep, drop, feature_groups and options of reading as in `select`
+        options   penalty, alpha, alpha_ratio or k as in SparseRanker; scaling (also nonlinear),
+                  feature_transform, monotone, keep, drop, feature_groups and the reading options as in `select`
     Raises
-        ParameterError   names the parameter that is out of its range
-        DataError        data that cannot be used
+        ParameterError   a parameter is out of its range; the message names it
+        DataError        the data cannot be used
     """
     chosen = asked("fit", FIT, options)
     penalty = parse_maker(chosen["penalty"] or ("l1" if chosen["k"] is None else "mcp"))
@@ -84,15 +84,15 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
     if not isinstance(penalty, Penalty | BestK):
         raise ParameterError("penalty", f"must be a penalty or best_k; got {penalty.name}.")
     if isinstance(penalty, BestK) and chosen["k"] is None:
-        raise ParameterError("penalty", f"{penalty.name} goes through sizes; set {option('k')}.")
+        raise ParameterError("penalty", f"{penalty.name} fits sizes, not strengths; set {option('k')}.")
     if transform in CURVES and not (isinstance(penalty, BestK) or nests(penalty)):
-        known = f"cannot be {transform} under {penalty.name}; curves know {', '.join(NESTING)} and best_k."
+        known = f"cannot be {transform} with {penalty.name}; curves support {', '.join(NESTING)} and best_k."
         raise ParameterError("feature_transform", known)
     if transform != NONE and not linear:
         raise ParameterError("feature_transform", f"must be {NONE} with {option('scaling', scaling)}.")
     if chosen["feature_groups"] is not None and not (isinstance(penalty, BestK) or nests(penalty)):
         raise ParameterError(
-            "feature_groups", f"know the penalties {', '.join(NESTING)} and best_k; got {penalty.name}."
+            "feature_groups", f"support the penalties {', '.join(NESTING)} and best_k; got {penalty.name}."
         )
     to_store = ["train"] if client is not None and linear else []  # others are done here first
     ranker = SparseRanker(

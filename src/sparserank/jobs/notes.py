@@ -1,4 +1,4 @@
-"""Notes of a selection: what nothing else on the screen would say."""
+"""Notes of a selection: facts that appear nowhere else on the screen."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from sparserank.selection.plan import SelectionPlan
 
 
 def notes_of_choice(plan: SelectionPlan, choice: Choice) -> list[str]:
-    """What is said where the margin could not do its work."""
+    """Notes for a choice that the margin could not decide."""
     said = []
     if plan.rule.limit is None and not choice.within_margin(choice.chosen):
         share = plan.rule.largest_loss
         said.append(
-            f"no sparse model has an estimated loss of at most {share:.3g} of the best; the one of the highest mean "
-            f"was taken. A larger {option('margin')} would help."
+            f"no sparse model has an estimated loss of at most {share:.3g} of the best; the one with the highest "
+            f"mean was taken. Try a larger {option('margin')}."
             if plan.guarantee is None
-            else f"no sparse model is shown to lose at most {share:.3g} of the best; the one of the highest mean was "
-            f"taken. More queries or a larger {option('guarantee')} would help."
+            else f"no sparse model is shown to lose at most {share:.3g} of the best; the one with the highest mean "
+            f"was taken. Try more queries or a larger {option('guarantee')}."
         )
     if plan.guarantee is None and plan.rule.limit is None and plan.margin not in (0, MARGIN.default):
         said.append(
-            f"{option('margin', plan.margin)} is the largest estimated loss; before 0.3 it was the largest bound, "
-            f"which {option('guarantee', plan.margin)} asks for."
+            f"{option('margin', plan.margin)} limits the estimated loss; before version 0.3 it limited the bound, as "
+            f"{option('guarantee', plan.margin)} does now."
         )
     return said
 
 
 def notes_of_kept(plan: SelectionPlan, model: RankingModel) -> list[str]:
-    """What is said of features that were to be kept, and that their signs hold at a weight of 0."""
+    """Notes on features that the user asked to keep, but whose weight their sign rule holds at 0."""
     at_0 = set(range(model.n_features)) - set(model.support.tolist())
     names = sorted(
         {
@@ -56,12 +56,12 @@ def notes_of_kept(plan: SelectionPlan, model: RankingModel) -> list[str]:
     listed, many = ", ".join(map(brief, names)), len(names) > 1
     return [
         f"{listed} {'were' if many else 'was'} to be kept, but {'their weights are' if many else 'its weight is'} 0: "
-        f"the data want the direction that {option('monotone')} forbids."
+        f"the data favour the direction that {option('monotone')} forbids."
     ]
 
 
 def notes_of_loss(plan: SelectionPlan, data: RankingDataset, weighted_queries: bool) -> list[str]:
-    """What the loss is, where it is not the plain one."""
+    """A note that names the loss, unless it is the default one without weights."""
     loss, weighted = loss_name(plan.settings.loss), ["queries"] if weighted_queries else []
     if data.doc_weight is not None:
         weighted.append("preferred documents")
@@ -71,7 +71,7 @@ def notes_of_loss(plan: SelectionPlan, data: RankingDataset, weighted_queries: b
 
 
 def notes_of_metric_refits(plan: SelectionPlan, n_queries: int) -> list[str]:
-    """Why models were not refitted for the metric although they were to be, or what was looked at."""
+    """Notes on why requested refits for the metric were not made, or on the cutoff that they used."""
     if not plan.metric_refits:
         return []
     reason = why_not(plan.metric, n_queries)
@@ -79,7 +79,7 @@ def notes_of_metric_refits(plan: SelectionPlan, n_queries: int) -> list[str]:
 
 
 def notes_of_rules(plan: SelectionPlan, data: RankingDataset) -> list[str]:
-    """What is said, and warned, of features that were to be kept although no weight of theirs changes a ranking."""
+    """Notes on features to be kept although no weight of theirs changes a ranking; also issued as a warning."""
     constant = set(np.flatnonzero(data.constant_features()).tolist())
     kept = sorted({j for p in plan.penalties for j in p.keep} & constant)
     if not kept:

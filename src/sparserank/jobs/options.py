@@ -1,4 +1,4 @@
-"""Options of the jobs: what each takes, in the order of documents."""
+"""Options of the jobs: their values, in the order of documents."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sparserank.selection import options as of_selection
 OUT = Option(
     name="out",
     kind=Given("str | os.PathLike | None", "Path"),
-    help="Directory for results; the same call goes on there after a kill.",
+    help="Directory for results. If the process is killed, make the same call again to resume from this directory.",
 )
 RESTART = Option(
-    name="restart", kind=Flag(), default=False, help="Discard what {out} already holds of other data or options."
+    name="restart", kind=Flag(), default=False, help="Discard earlier work in {out} from other data or options."
 )
 PROGRESS = Option(
     name="progress",
@@ -26,8 +26,8 @@ PROGRESS = Option(
 CLIENT = Option(
     name="client",
     kind=Given("Any", "str | None"),
-    help="A dask.distributed Client whose workers read the training data: a store on a disk that they all see; "
-    "anything else is written to one in the folder for temporary files (TMPDIR) first.",
+    help="A dask.distributed Client whose workers read the training data from a store on a disk that all of them can "
+    "access. Other data are first written to a store in the folder for temporary files (TMPDIR).",
     says="Address of a Dask scheduler whose workers read the training data, e.g. tcp://host:8786.",
     flag="--scheduler",
 )
@@ -35,41 +35,42 @@ ALLOW_OVERLAP = Option(
     name="allow_overlap",
     kind=Flag(),
     default=False,
-    help="Accept a query id in two of train, validation and test.",
+    help="Accept query ids that occur in more than one of train, validation and test.",
     panel=of_data.PANEL,
 )
 DOC_WEIGHT = Option(
     name="doc_weight",
     kind=Given("Any", "str | None"),
-    help="Weights >= 0 of the training documents, of every pair in which the document is the preferred one, e.g. 1 / "
-    "propensity of its click: an array, a file with one per line of the training files, or a column of a table. "
-    "Metrics do not know them.",
-    says="File with one weight (>= 0) per line of the training files, or column of a table: of every pair in which the "
-    "document is the preferred one, e.g. 1 / propensity of its click.",
+    help="Weights >= 0 of the training documents: an array, a file with one weight per line of the training files, or "
+    "a column of a table. Each weight (for example 1 / the propensity of the click) applies to every pair in "
+    "which the document is the preferred one. Metrics ignore the weights.",
+    says="File with one weight (>= 0) per line of the training files, or column of a table. The weight (for example 1 "
+    "/ the propensity of the click) applies to every pair in which the document is the preferred one.",
     panel=of_selection.MODEL,
 )
 CURRENT = Option(
     name="current",
     kind=Given("str | os.PathLike | RankingModel | None", "str | None"),
-    help="What ranks today: a model (file), or the feature that holds its score, which is then left out of the "
-    "features unless {keep} names it. It moves nothing in the choice; the result says what a change gains and "
-    "loses, with an interval.",
+    help="The ranker in use: a model (file), or the feature that contains its score. That feature is then left out "
+    "unless {keep} names it. The choice is not affected; the result reports gains and losses of a change, with "
+    "an interval.",
     panel=of_selection.CHOICE,
 )
 RIVAL = Option(
     name="rival",
     kind=Given("str | os.PathLike | None", "str"),
     default=AUTO,
-    help="Trees that are trained on the same folds and compared, and move nothing in the choice: auto (LightGBM in two "
-    "settings, where it is installed), none, lightgbm, or a file: a model that LightGBM saved or a file of its "
-    "parameters, whose settings are used.",
+    help="Trees that are trained and compared on the same folds, without affecting the choice: auto (LightGBM in two "
+    "settings, if it is installed), none, lightgbm, or the path of a saved LightGBM model or of a parameter "
+    "file. The settings in the file are used.",
     panel=of_selection.CHOICE,
 )
 RIVAL_TIME = Option(
     name="rival_time",
     kind=Number(above=0),
     default=300.0,
-    help="Seconds that each of the trees of {rival} has for all folds; what is not finished by then is left out.",
+    help="Time limit, in seconds, for training each ensemble of {rival} on all folds. Ensembles that exceed the limit "
+    "are left out.",
     panel=of_selection.CHOICE,
 )
 RUN = (OUT, RESTART, of_data.N_THREADS, PROGRESS)

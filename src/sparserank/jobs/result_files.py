@@ -1,4 +1,4 @@
-"""The files of a finished run: model, path, per-query values, report."""
+"""Write the files of a finished run: models, paths, per-query values and the report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RESULT_FILES = ("model.json", MODELS, "result.json", "path.parquet", "per_query.
 
 def write_results(result: SelectionResult, folder: Path) -> list[Path]:
     """Write model.json, models.json, path.parquet, per_query.parquet, report.html and result.json;
-    each appears whole or not at all."""
+    each file is written completely or not at all."""
     model = folder / "model.json"
     result.model.save(model)
     save_size_models(result.models, [c.mean for c in result.by_size], folder / MODELS)
@@ -39,7 +39,7 @@ def write_results(result: SelectionResult, folder: Path) -> list[Path]:
 
 
 def path_table(result: SelectionResult) -> pa.Table:
-    """All paths below each other, with the mean quality of the points that stand for a size."""
+    """A table of all paths, one after the other, with the mean quality of each point that represents a size."""
     metric = repr(result.plan.metric)
     quality = {(c.penalty, c.index): c.mean for c in result.choice.candidates if c.relax == 0}
     parts = []
@@ -53,7 +53,7 @@ def path_table(result: SelectionResult) -> pa.Table:
 
 
 def per_query_table(result: SelectionResult) -> pa.Table:
-    """One row per candidate and query: the metric of choice on queries that the model has not seen."""
+    """A table with one row per candidate and query: the metric of choice on queries that the model has not seen."""
     n = result.n_queries
     chosen = result.choice.candidates
     labels = list(dict.fromkeys(c.penalty for c in chosen))

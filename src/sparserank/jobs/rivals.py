@@ -1,4 +1,4 @@
-"""Trees beside a selection: trained on its folds, scored on the queries that its candidates are judged on."""
+"""Trees as rivals of a selection: trained on its folds, scored on the queries that its candidates are judged on."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class TreesOfRival:
-    """A piece of work: the trees of a rival without fold f, as scores of the queries of the fold ('scores'); of f FINAL
-    trees on all training queries, as scores of those of `unseen` by name."""
+    """A piece of work: the trees of a rival without fold f, as scores of the queries of the fold ('scores'). If f is
+    FINAL, the trees are trained on all training queries and score the queries of `unseen`, by name."""
 
     data: RankingDataset
     fold: np.ndarray
@@ -44,7 +44,7 @@ class TreesOfRival:
     stopped: threading.Event
 
     def __call__(self, rival: TreeRival, f: int, columns: np.ndarray, seconds: float) -> Arrays:
-        """Raises TooSlow after so many seconds, or once all is `stopped`."""
+        """Train and score; raise TooSlow after so many seconds, or once `stopped` is set."""
         end = time.perf_counter() + seconds
 
         def in_time() -> bool:
@@ -60,15 +60,15 @@ class TreesOfRival:
 
 @dataclass
 class TreesOnFolds:
-    """The trees that a selection is compared with, trained on its folds. One that is not finished in its time is left
-    out, and `left_out` names it.
+    """The trees that a selection is compared with, trained on its folds. Trees that do not finish within their time are
+    left out, and `left_out` names them.
 
-    cv            whose folds and weights hold for the trees
-    data          training queries, as trees take them: with missing values, where they are known
-    judged        queries that candidates are judged on; test: those that trees on all training queries score too
-    seconds       that each of the trees has for all its folds
-    scores        {name: of the judged documents, in the order of their rows}; test_scores: of the test documents, in
-                  the order of the input
+    cv            cross-validation whose folds and weights the trees use
+    data          training queries as trees read them: with missing values, where these are known
+    judged        queries that candidates are judged on; test: queries that trees on all training queries score too
+    seconds       time limit of each of the trees for all its folds
+    scores        {name: scores of the judged documents, in the order of their rows}; test_scores: scores of the test
+                  documents, in the order of the input
     """
 
     cv: CrossValidation
@@ -90,7 +90,7 @@ class TreesOnFolds:
 
     @property
     def for_model(self) -> dict[str, str]:
-        """{name of a rival: what --for-model takes for it}"""
+        """{name of a rival: the value of --for-model for it}"""
         return {rival.name: rival.for_model for rival in self.trees.trees}
 
     @property
@@ -98,7 +98,7 @@ class TreesOnFolds:
         return len(self.trees.trees) * len(self._folds)
 
     def fit(self, store: WorkStore | None, progress: Progress | None) -> list[Rival]:
-        """Those that are finished in their time; pieces in `store` are taken from there."""
+        """The rivals that finished within their time; pieces in `store` are reused."""
         found = []
         columns = {rival.name: dict.fromkeys(self._folds, rival.columns) for rival in self.trees.trees}
         for rival, scores in self._scored(columns, self._folds, store, progress):
@@ -109,8 +109,8 @@ class TreesOnFolds:
         return found
 
     def on_features(self, name: str, features: dict[int, np.ndarray], store: WorkStore | None) -> np.ndarray | None:
-        """(n_queries,) the metric of the trees of a rival on some features of each fold; None where they are not
-        finished in their time."""
+        """(n_queries,) metric of the trees of a rival on some features of each fold; None if they do not finish within
+        their time."""
         folds = self.cv.folds or [FINAL]
         for _, scores in self._scored({name: {f: features[f] for f in folds}}, folds, store, None):
             return self.values(scores["judged"])
@@ -120,7 +120,7 @@ class TreesOnFolds:
 
     @property
     def _folds(self) -> list[int]:
-        """Those without which the trees are trained; FINAL without none."""
+        """The folds that the trees are trained without; FINAL means none."""
         return [*self.cv.folds, *([FINAL] if self.test is not None or not self.cv.folds else [])]
 
     def _scored(
@@ -130,7 +130,7 @@ class TreesOnFolds:
         store: WorkStore | None,
         progress: Progress | None,
     ) -> list[tuple[TreeRival, Arrays]]:
-        """(rival, its scores of the queries that it is judged on and of the test queries) by {name: {fold: columns}}"""
+        """(rival, its scores of the judged queries and of the test queries), from {name: {fold: columns}}."""
         rivals = [rival for rival in self.trees.trees if rival.name in columns]
         together = self.data.n_docs * self.data.n_features >= MIN_SHARED_VALUES
         n_workers, n_threads = (1, self.n_threads) if together else (self.n_threads, 1)
@@ -178,7 +178,7 @@ class TreesOnFolds:
         return out
 
     def values(self, scores: np.ndarray) -> np.ndarray:
-        """(n_queries,) the metric of scores of the judged documents, in the order of their rows."""
+        """(n_queries,) metric of scores of the judged documents, which are in the order of their rows."""
         (values,) = per_query_values(scores, self.judged, [self.metric])
         return np.asarray(values)
 

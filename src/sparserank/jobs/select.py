@@ -1,4 +1,4 @@
-"""`select`: the main job in one call; the command line calls it too."""
+"""`select`: the main job in one call, which the command line also uses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from sparserank.shards.dask import usable_client
 from sparserank.shards.scaling import LINEAR_SCALINGS
 from sparserank.warmup import warming_up
 
-NO_DOC_WEIGHT = "trees do not know weights of documents; they were trained without."
+NO_DOC_WEIGHT = "trees do not support document weights; they were trained without."
 
 
 def select(
@@ -65,25 +65,25 @@ def select(
 
     Fits a path of models for every penalty, estimates the quality of every size out of fold over the queries of `train`
     and `valid`, and chooses the smallest model whose estimated loss against the best of all models tried is within
-    `margin`. The loss of every size has a simultaneous bound. On `test` the chosen model is compared with the dense
+    `margin`. The loss of every size has a simultaneous bound. On `test`, the chosen model is compared with the dense
     model and the best single feature.
 
     Parameters
     ----------
     train, valid, test : path, list of paths, RankingDataset, frame or (X, y, qid)
-        Judged documents. `train` may also be X alone with `label` and `qid` the values of its rows. Features of `valid`
-        and `test` are found by name where they have names; other columns are ignored.
+        Judged documents. `train` may also be X alone, with `label` and `qid` as the values of its rows. Features of
+        `valid` and `test` are matched by name if they have names; other columns are ignored.
     label, qid : str or array_like, optional
         Columns of a frame, by default 'label' and 'qid'; the other columns are features.
     penalties : str, Penalty, SizedMaker, or sequence of them, default ('l1', 'log', 'mcp')
         Names such as 'mcp(gamma=2.0)', 'best_k' (splicing, size by size), Penalty objects, or makers of paths by size
-        (BestK, your own).
+        (BestK, or a custom class).
     metric : str or Metric, default 'ndcg@10'
-        The metric that decides.
+        Metric that decides.
     margin : float, default 0.01
-        Largest estimated loss, relative to the best, in [0, 1). The option `guarantee` bounds the loss instead.
+        Largest accepted estimated loss, relative to the best, in [0, 1). The option `guarantee` bounds it instead.
     k, budget : int, float, optional
-        The best model of at most k features, or of at most this total cost, instead.
+        Choose the best model of at most k features, or of at most this total cost, instead of by margin.
     out : path, optional
         Directory for finished work and results. After an interruption, the same call continues from there.
     n_threads : int, optional
@@ -91,8 +91,8 @@ def select(
     progress : callable, optional
         Called with (pieces done, pieces in all, the last piece, seconds left or None).
     **options
-        feature_transform, feature_groups, costs, keep, drop, cv, missing, current, ...: type, default and meaning of
-        each in `SelectOptions` and in docs/options.md.
+        feature_transform, feature_groups, costs, keep, drop, cv, missing, current, ... `SelectOptions` and
+        docs/options.md give the type, default and meaning of each.
 
     Returns
     -------
@@ -102,9 +102,9 @@ def select(
     Raises
     ------
     ParameterError
-        Names the parameter that is unknown or out of its range.
+        A parameter is unknown or out of its range; the message names it.
     DataError
-        Data that cannot be used: no preferred pair, one query, ids in two parts, ...
+        The data cannot be used: no preferred pair, one query, the same query id in two parts, ...
     RunDirectoryError
         `out` cannot be used.
 
@@ -189,18 +189,18 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
 def _weighted(
     train: RankingDataset, valid: RankingDataset | None, given: Any, protocol: str
 ) -> tuple[RankingDataset, RankingDataset | None, np.ndarray]:
-    """(train and valid without their queries of weight 0, weights of the training queries that are left)."""
+    """(train and valid without queries of weight 0, weights of the remaining training queries)."""
     weighted = [train] if valid is None or protocol == "holdout" else [train, valid]
     ids = [str(q) for data in weighted for q in data.query_ids.tolist()]
     if isinstance(given, Mapping):
         known = {str(q): w for q, w in given.items()}
         missing = next((q for q in ids if q not in known), None)
         if missing is not None:
-            raise ParameterError("query_weight", f"holds no weight for query {brief(missing)}.")
+            raise ParameterError("query_weight", f"contains no weight for query {brief(missing)}.")
         given = [known[q] for q in ids]
     weight = usable_weights(given, len(ids))
     if weight is None:
-        raise ParameterError("query_weight", f"must hold one finite weight >= 0 for each of {len(ids)} queries.")
+        raise ParameterError("query_weight", f"must contain one finite weight >= 0 for each of {len(ids)} queries.")
     if not weight.any():
         raise DataError("every query has weight 0; nothing is left to learn from.")
     kept, at = [], 0

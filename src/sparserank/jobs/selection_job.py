@@ -1,4 +1,4 @@
-"""The main job: what is tried is cross-validated, one model is chosen, and what is known of it is put together."""
+"""The main job: cross-validate the candidates, choose one model, and collect the results about it."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ NO_TREES = TreeRivals()
 
 
 class SelectionJob:
-    """A plan on data, checked; `execute` runs it.
+    """A checked plan for a data set; `execute` runs it.
 
-    current        what ranks today
-    trees          rivals that are trained on the same folds; rival_time: seconds that each has
-    query_weight   one weight > 0 per query of train and, under the cv protocol, then of valid; None: all count the same
+    current        the ranker in use
+    trees          rivals that are trained on the same folds; rival_time: time limit of each, in seconds
+    query_weight   one weight > 0 per query of train and, under the cv protocol, then of valid; None: equal weights
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class SelectionJob:
         self.names = tuple(data.feature_names or ())
         if plan.costs is not None and len(plan.costs) != len(self.names):
             raise ParameterError(
-                "costs", f"must hold {len(self.names)} values, one per feature; got {len(plan.costs)}."
+                "costs", f"must contain {len(self.names)} values, one per feature; got {len(plan.costs)}."
             )
         feature_groups = plan.feature_groups or each_alone(self.names, plan.costs)
         n_threads = n_threads or available_cores()
@@ -129,7 +129,7 @@ class SelectionJob:
         self.beside = Comparisons(plan, self.cv, self.trees, self.judged, test, current)
 
     def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> SelectionResult:
-        """Do what is missing in `store` (all of it without one), choose, compare."""
+        """Compute what is missing in `store` (everything without a store), choose and compare."""
         with one_blas_thread():
             return self._execute(store, progress)
 
@@ -195,7 +195,7 @@ class SelectionJob:
         return result
 
     def candidates(self, store: WorkStore | None = None, progress: Progress | None = None) -> CandidateSet:
-        """Everything that was tried; fits what is missing in `store`."""
+        """All candidates; fits what is missing in `store`."""
         if any(t.transform.knots.curved for t in self.trials):
             load_curve_kernels()
         later = LaterWork(self.plan.half_samples * HALF_SAMPLE_SHARE + self.trees.n_pieces * RIVAL_SHARE)
@@ -214,18 +214,18 @@ class SelectionJob:
         )
 
     def _after(self, n_paths: int, progress: Progress | None) -> Progress | None:
-        """Progress of what follows the paths."""
+        """Progress of the work that follows the paths."""
         if progress is None:
             return None
         return lambda done, n, what, left: progress(n_paths + done, n_paths + self.n_later, what, left)
 
     @property
     def n_later(self) -> int:
-        """Pieces of work that follow the paths: trees of rivals, the half-samples."""
+        """Number of pieces of work that follow the paths: trees of rivals and the half-samples."""
         return self.trees.n_pieces + bool(self.plan.half_samples)
 
     def model(self, candidate_set: CandidateSet, chosen: Candidate, corrected: float | None = None) -> RankingModel:
-        """The final model of a candidate, with all that is known of it; corrected: its mean, where it was chosen."""
+        """The final model of a candidate, with its facts; corrected: its mean, corrected for the choice."""
         model = self._weights(candidate_set, chosen, corrected)
         (model,) = self._with_facts([model], training_medians(self.cv.data.X, model.support))
         return model
@@ -233,7 +233,7 @@ class SelectionJob:
     def _size_models(
         self, candidate_set: CandidateSet, choice: Choice, by_size: Sequence[Candidate], chosen: RankingModel
     ) -> list[RankingModel]:
-        """The final model of each size; the data are read twice for all together."""
+        """The final model of each size; the data are read twice for all sizes together."""
         means = [choice.corrected(c) if choice.is_corrected else np.nan for c in by_size]
         models = [
             self._weights(candidate_set, c, m if np.isfinite(m) else None, "being the best of its size")
@@ -244,7 +244,7 @@ class SelectionJob:
         return [chosen if c is choice.chosen else m for c, m in zip(by_size, models, strict=True)]
 
     def _with_facts(self, models: Sequence[RankingModel], medians: np.ndarray) -> list[RankingModel]:
-        """The models with the medians (n_features,) of what they read, the lengths of lists, and their lowest score."""
+        """The models with the medians (n_features,) of their features, the list lengths and their lowest score."""
         out = []
         for model in models:
             own = np.full(len(medians), np.nan)
@@ -255,7 +255,7 @@ class SelectionJob:
     def _weights(
         self, candidate_set: CandidateSet, chosen: Candidate, corrected: float | None, why: str = "the choice"
     ) -> RankingModel:
-        """The final model of a candidate, and how it came about; corrected: its mean, less what it owes to `why`."""
+        """The final model of a candidate with its provenance; corrected: its mean, corrected for bias from `why`."""
         path, alpha = candidate_set.path(chosen.penalty), candidate_set.alpha(chosen)
         parameters = {
             "loss": loss_name(self.plan.settings.loss),
@@ -291,7 +291,7 @@ class SelectionJob:
         progress: Progress | None,
         notes: list[str],
     ) -> Stability | None:
-        """The chosen maker at the chosen size on halves of the queries that have pairs; one piece of work."""
+        """The chosen maker at the chosen size on halves of the queries that have pairs, as one piece of work."""
         n_pairs, n_before = self.plan.half_samples // 2, len(candidate_set.paths) + self.trees.n_pieces
         usable = self.cv.works[candidate_set.transform(chosen)].pairs() > 0
         report = progress or (lambda done, n, what, left: None)
@@ -317,15 +317,15 @@ class SelectionJob:
     def _redundant(
         self, candidate_set: CandidateSet, chosen: Candidate, near: NearEqual
     ) -> tuple[RedundantFeatures, dict[int, float]]:
-        """What was left out and is redundant with a selected feature; how selected ones correlate with what takes their
-        place."""
+        """Left-out features that are redundant with a selected one, and the correlation of each selected feature with
+        its substitute."""
         work, kept = self.cv.works[candidate_set.transform(chosen)], candidate_set.transform_numbers(chosen)
         return redundant_features(self.cv.data, self.names, kept, work.in_transforms, near.substitutes)
 
     def _for_engine(
         self, candidate_set: CandidateSet, model: RankingModel, store: WorkStore | None, notes: list[str]
     ) -> ForEngine | None:
-        """What the engine cannot run, and what that costs where an earlier run without it left its candidates."""
+        """Transforms that the engine cannot run, and their value if an earlier run without it left candidates."""
         if self.engine is None:
             return None
         names = dict.fromkeys(t.transform.name for t in self.left_out)
@@ -341,7 +341,7 @@ class SelectionJob:
 def _training_and_judged(
     plan: SelectionPlan, train: RankingDataset, valid: RankingDataset | None
 ) -> tuple[RankingDataset, RankingDataset]:
-    """(what is learned from, what candidates are judged on)"""
+    """(the data to learn from, the data that candidates are judged on)"""
     if plan.protocol == "holdout":
         assert valid is not None
         return train, valid
@@ -356,7 +356,7 @@ def _folds(data: RankingDataset, plan: SelectionPlan) -> np.ndarray:
         DataError   there are fewer than two queries
     """
     if data.n_queries == 0:
-        raise DataError("the training data hold no document; give at least two queries.")
+        raise DataError("the training data contain no document; give at least two queries.")
     if data.n_queries < 2:
         raise DataError(
             "one query cannot be split into training and validation; fit a single model with 'sparserank fit' instead."

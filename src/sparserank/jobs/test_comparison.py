@@ -1,4 +1,4 @@
-"""The chosen model on test, beside what else one might use."""
+"""Compare the chosen model with the alternatives on test queries."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def compare_on_test(
     others: Mapping[str, np.ndarray],
     notes: list[str],
 ) -> Comparison:
-    """Against the dense models by name, the best single feature of the training queries of `work`, and others by name,
-    whose scores are in the order of the input."""
+    """Compare with the dense models by name, the best single feature of the training queries of `work`, and other
+    rankers by name, whose scores are in the order of the input."""
     names = chosen.feature_names
     feature, sign = best_single_feature(plan, work, notes)
     systems = {f"chosen ({len(chosen.support)} features)": chosen.score_dataset(test)}
@@ -37,12 +37,12 @@ def compare_on_test(
 
 
 def best_single_feature(plan: SelectionPlan, work: FoldedPaths, notes: list[str]) -> tuple[int, float]:
-    """Feature and direction with the highest mean metric on the training queries."""
+    """The feature and direction with the highest mean metric on the training queries."""
     sought = np.flatnonzero(~work.data.constant_features())
     if len(sought) > MAX_SINGLE_FEATURES:
         notes.append(
-            f"the best single feature was sought among the {MAX_SINGLE_FEATURES} of {len(sought)} that separate "
-            "preferred pairs best."
+            f"the best single feature was sought among the {MAX_SINGLE_FEATURES} of {len(sought)} that best separate "
+            "preferred pairs."
         )
         (objective,), _ = work.objectives([FINAL])
         separation = np.abs(objective.gradient_at_zero) / np.sqrt(np.maximum(objective.pair_norms, 1e-300))

@@ -1,4 +1,4 @@
-"""What a selection tries: every penalty of its plan under every transform of the features, and the dense reference."""
+"""The trials of a selection: every penalty under every transform of the features, and the dense reference."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ RIDGE_MIN_RATIO = 1e-6
 
 
 def trials_of(plan: SelectionPlan, data: RankingDataset, groups: FeatureGroups, client: Any = None) -> list[Trial]:
-    """Transform by transform, the penalties and behind them the dense reference; curves have no dense reference.
+    """The trials, transform by transform: the penalties, then the dense reference. Curves have no dense reference.
 
     Raises
-        ParameterError   curves of data that are not in memory, or under penalties of different signs
+        ParameterError   curves with data that are not in memory, or with penalties of different signs
     """
     if any(p.label == DENSE for p in plan.penalties):
-        raise ParameterError("penalties", f"cannot be called {DENSE}: that is the dense reference.")
+        raise ParameterError("penalties", f"cannot be called {DENSE}, which names the dense reference.")
     names = transforms_tried(plan, data, client)
     directions = _directions(plan, data.n_features) if not CURVES.keys().isdisjoint(names) else None
     limited = _limited(plan, groups, data.n_features)
@@ -54,7 +54,7 @@ def transforms_tried(plan: SelectionPlan, data: RankingDataset, client: Any = No
     """The names of the transforms that are tried, curves last.
 
     Raises
-        ParameterError   curves were asked for, and the data are not in memory
+        ParameterError   curves were requested, and the data are not in memory
     """
     if plan.feature_transform != (AUTO,):
         curved = [name for name in plan.feature_transform if name in CURVES]
@@ -71,12 +71,12 @@ def transforms_tried(plan: SelectionPlan, data: RankingDataset, client: Any = No
 
 
 def tries_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> bool:
-    """Whether curves are tried unasked: where they cost little."""
+    """True if curves are tried by default, because they cost little."""
     return _could_be_curves(plan, data) and _in_memory(data, client) and _n_values(data) <= MAX_VALUES_OF_CURVES
 
 
 def notes_of_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> list[str]:
-    """Why curves were not tried where they would have been on other data."""
+    """Notes on why curves were not tried, if they are tried by default on other data."""
     if not _could_be_curves(plan, data):
         return []
     if not _in_memory(data, client):
@@ -89,7 +89,7 @@ def notes_of_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> l
 
 
 def _could_be_curves(plan: SelectionPlan, data: RankingDataset) -> bool:
-    """Whether nothing else that was asked for excludes curves; a penalty that they do not know stays alone."""
+    """True if no other option excludes curves; a penalty that does not support them stays alone."""
     return (
         plan.feature_transform == (AUTO,)
         and plan.settings.scaling in LINEAR_SCALINGS
@@ -112,14 +112,14 @@ def _on(transform: FeatureTransform, labelled: dict[str, Penalty | SizedMaker]) 
 
 
 def _dense(plan: SelectionPlan) -> Ridge:
-    """The dense reference, held to what all penalties are held to: a model that breaks it is no rival."""
+    """The dense reference, under the rules that all penalties share: a model that breaks these rules is no rival."""
     monotone = {p.monotone for p in plan.penalties}
     never = set.intersection(*(set(p.drop) for p in plan.penalties))
     return Ridge(monotone=monotone.pop() if len(monotone) == 1 else None, drop=tuple(sorted(never)))
 
 
 def _for_curves(labelled: dict[str, Penalty | SizedMaker]) -> dict[str, Penalty | SizedMaker]:
-    """Those that were asked for and are known on curves, else l1 and MCP under the rules of the first."""
+    """The requested penalties that curves support, else l1 and MCP under the rules of the first."""
     known = {label: p for label, p in labelled.items() if p.name in ON_CURVES}
     if known:
         return known
@@ -129,8 +129,8 @@ def _for_curves(labelled: dict[str, Penalty | SizedMaker]) -> dict[str, Penalty 
 
 
 def _limited(plan: SelectionPlan, feature_groups: FeatureGroups, n_features: int) -> dict[str, Penalty | SizedMaker]:
-    """The penalties, and, where some groups alone are beyond --k or --budget, each once more without them:
-    a path that begins with a large group may hold nothing small."""
+    """The penalties. If some groups alone exceed --k or --budget, each penalty is repeated without these groups: a path
+    that begins with a large group may contain no small model."""
     labelled = plan.labelled
     beyond = feature_groups.beyond(plan.k, plan.budget) if plan.feature_groups is not None else ()
     if not beyond or len(beyond) == n_features:
@@ -144,15 +144,15 @@ def _limited(plan: SelectionPlan, feature_groups: FeatureGroups, n_features: int
 
 
 def _signs(plan: SelectionPlan, n_features: int) -> set[tuple[float, ...]]:
-    """The signs of the features under each penalty."""
+    """The different sign rules of the penalties, one sign for each feature."""
     return {tuple(p.feature_signs(n_features).tolist()) for p in plan.penalties}
 
 
 def _directions(plan: SelectionPlan, n_features: int) -> np.ndarray:
-    """(n_features,) the signs of the penalties, in which curves may go."""
+    """(n_features,) directions of curves: the signs under the penalties."""
     monotone = _signs(plan, n_features)
     if len(monotone) > 1:
         raise ParameterError(
-            "feature_transform", "curves need the same rule monotone under all penalties; give monotone as an option."
+            "feature_transform", "curves need the same monotone rule for all penalties; give monotone as an option."
         )
     return np.array(monotone.pop())

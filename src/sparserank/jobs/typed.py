@@ -21,153 +21,158 @@ class SelectOptions(TypedDict, total=False):
     """Options of `select` by name."""
 
     scaling: str
-    """What features are divided by: within-query-std (their standard deviation within queries), none, min-max,
-    standard, log-standard (signed log1p first), query-min-max; learned on training queries. Default
+    """Scaling of the features, learned on training queries: within-query-std (by the standard deviation within
+    queries), none, min-max, standard, log-standard (signed log1p first) or query-min-max. Default
     'within-query-std'."""
     n_alphas: int
-    """Points on each path. Default 40."""
+    """Number of regularisation strengths on each path. Default 40."""
     alpha_min_ratio: float
-    """Last strength of a path relative to the first. Default 0.01."""
+    """Last regularisation strength of a path, as a fraction of the first. Default 0.01."""
     tol: float
-    """KKT violation to reach, relative to alpha_max (of a selection, in its final paths; folds stop at 1e-4).
-    Default 1e-06."""
+    """KKT violation at which the solver stops, relative to alpha_max. In a selection, this applies to the final
+    paths; folds stop at 1e-4. Default 1e-06."""
     pair_weights: str
-    """pair (every pair counts the same) or query (every query does). Default 'pair'."""
+    """Weighting of the loss: pair (all pairs count equally) or query (all queries count equally). Default
+    'pair'."""
     loss: str | PairwiseLoss
-    """squared_hinge, modified_huber, or a loss of your own. Default 'squared_hinge'."""
+    """Loss: squared_hinge, modified_huber or a custom PairwiseLoss. Default 'squared_hinge'."""
     feature_transform: str | Sequence[str]
-    """How features may enter, the best out of fold: none, log (signed log1p), asinh (of x over its median size),
-    query-log (the log, from 0 to 1 within each query), mixed (each as it is or as its log), curves or curves(log)
-    (piecewise linear curves, flat outside their knots; their straight models are tried too), or auto: none, log,
-    and curves of training data in memory of at most 4 million values, else mixed. Default ('auto',)."""
+    """Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); asinh (of x divided
+    by the median of |x|); query-log (the log, scaled to 0..1 within each query); mixed (each feature unchanged or
+    as its log); curves or curves(log) (piecewise linear, flat outside the knots; models without bends are tried
+    too). auto tries none, log and curves if the training data are in memory and have at most 4 million values,
+    otherwise mixed. Default ('auto',)."""
     n_knots: int
-    """Knots of each curve, at quantiles of the training values. Default 10."""
+    """Number of knots of each curve, placed at quantiles of the training values. Default 10."""
     engine: str | None
-    """Engine that is to run the model: solr, elasticsearch, opensearch, vespa, lucene, ranklib, onnx, python, sql.
-    Only what it can run is tried. Default None."""
+    """Engine that will run the model: solr, elasticsearch, opensearch, vespa, lucene, ranklib, onnx, python, sql.
+    Only models that it can run are tried. Default None."""
     monotone: Mapping[str, str | int] | None
     """{name: '+'} or {name: '-'}: a larger value of the feature may only raise, or only lower, the score. Default
     None."""
     keep: Sequence[str] | None
-    """Names of features that every sparse model uses, whatever they cost (budget counts it). Default None."""
+    """Names of features that every sparse model uses, regardless of their cost, which counts towards budget.
+    Default None."""
     drop: Sequence[str] | None
     """Names of features that no model may use. Default None."""
     feature_groups: str | os.PathLike | Mapping[str, str] | None
-    """Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group enters
-    whole and is paid for once; other features are groups of their own, and a cost that is not given is 1. Default
-    None."""
+    """Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group is
+    selected as a whole, and its cost is counted once. Every other feature is a group by itself; a missing cost
+    counts as 1. Default None."""
     relaxed: bool
-    """Try the models of each size also relaxed: refitted without the sparsity penalty, half-way (0.5) and fully
-    (1). Default True."""
+    """Also try relaxed models of each size. They are refitted without the sparsity penalty, either half-way (0.5)
+    or fully (1). Default True."""
     metric_refits: bool
-    """Try models of a few sizes also refitted for the metric (ndcg, from 100 training queries on): pairs weighted
-    by what they change in it, and small steps that raise it on both halves of the training queries. Default
-    False."""
+    """Also try models of a few sizes that are refitted for the metric (only ndcg, with at least 100 training
+    queries). Each pair is weighted by its effect on the metric; small steps then raise the metric on both halves of
+    the training queries. Default False."""
     query_weight: str | os.PathLike | Mapping[Any, float] | Sequence[float] | None
-    """Weights >= 0 of the queries of train and validation in the loss: {query id: weight}, one for each query in
-    order of first appearance, or a file of lines 'query-id weight'. Queries of weight 0 are left out; metrics count
-    the others alike. Default None."""
+    """Weights >= 0 in the loss of the queries of train and validation: {query id: weight}, one weight for each
+    query in order of first appearance, or a file of lines 'query-id weight'. Queries with weight 0 are left out.
+    Metrics weight all other queries equally. Default None."""
     doc_weight: Any
-    """Weights >= 0 of the training documents, of every pair in which the document is the preferred one, e.g. 1 /
-    propensity of its click: an array, a file with one per line of the training files, or a column of a table.
-    Metrics do not know them. Default None."""
+    """Weights >= 0 of the training documents: an array, a file with one weight per line of the training files, or a
+    column of a table. Each weight (for example 1 / the propensity of the click) applies to every pair in which the
+    document is the preferred one. Metrics ignore the weights. Default None."""
     report_metrics: Sequence[str | Metric]
     """Further metrics to report. Default ('map', 'ndcg@5')."""
     convention: str
     """Metric convention: default, letor3, letor4, trec, xgboost, lightgbm. Default 'default'."""
     cv: int
-    """Folds of the cv protocol. Default 5."""
+    """Number of folds of the cv protocol. Default 5."""
     random_state: int
-    """Seed of the folds. Default 0."""
+    """Seed with which the folds are drawn. Default 0."""
     guarantee: float | None
-    """Instead of margin: take the smallest model that is shown, with confidence, to lose at most this share of the
-    best. Default None."""
+    """Used instead of margin: take the smallest model that is shown, with confidence, to lose at most this share of
+    the metric of the best model tried. Default None."""
     confidence: float
-    """Of every bound and interval: above 0.5, at most 0.99. Default 0.95."""
+    """Confidence level of every bound and interval, above 0.5 and at most 0.99. Default 0.95."""
     costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None
-    """Costs > 0 of the features: one for each, or a file with one per line; they weight the penalties too. With
-    feature_groups {group: cost}. Default None."""
+    """Costs > 0 of the features: one cost for each feature, or a file with one cost per line. Costs also weight the
+    penalties. With feature_groups, pass {group: cost}. Default None."""
     protocol: str
-    """cv (out of fold over the queries of train and validation) or holdout (choice on validation alone). Default
-    'cv'."""
+    """cv (out of fold on the queries of train and validation) or holdout (choice on the validation queries only).
+    Default 'cv'."""
     half_samples: int
-    """Halves of the queries on which the choice of features is repeated, to say how stable it is; even, 0: none.
-    Default 20."""
+    """Number of half-samples of the queries on which the selection is repeated to measure its stability. The number
+    is even; 0 means none. Default 20."""
     current: str | os.PathLike | RankingModel | None
-    """What ranks today: a model (file), or the feature that holds its score, which is then left out of the features
-    unless keep names it. It moves nothing in the choice; the result says what a change gains and loses, with an
+    """The ranker in use: a model (file), or the feature that contains its score. That feature is then left out
+    unless keep names it. The choice is not affected; the result reports gains and losses of a change, with an
     interval. Default None."""
     rival: str | os.PathLike | None
-    """Trees that are trained on the same folds and compared, and move nothing in the choice: auto (LightGBM in two
-    settings, where it is installed), none, lightgbm, or a file: a model that LightGBM saved or a file of its
-    parameters, whose settings are used. Default 'auto'."""
+    """Trees that are trained and compared on the same folds, without affecting the choice: auto (LightGBM in two
+    settings, if it is installed), none, lightgbm, or the path of a saved LightGBM model or of a parameter file. The
+    settings in the file are used. Default 'auto'."""
     rival_time: float
-    """Seconds that each of the trees of rival has for all folds; what is not finished by then is left out. Default
-    300.0."""
+    """Time limit, in seconds, for training each ensemble of rival on all folds. Ensembles that exceed the limit are
+    left out. Default 300.0."""
     n_features: int | None
-    """Number of features of text, when the files need not show the last one. Default None."""
+    """Number of features in text files; needed only if the files may lack the last feature. Default None."""
     missing: str | float | Mapping[Any, str | float] | None
-    """What NULL, nan, inf and 1.797e308 become: error, zero, min or median (of the training values; the model
-    remembers), query-min, a number, or per feature: '11,12=zero;bm25=min;*=median'. Default error."""
+    """Replacement for missing values (NULL, nan, inf and 1.797e308). error; zero; min or median (of the training
+    values, stored in the model); query-min; a number; or one per feature, such as '11,12=zero;bm25=min;*=median'.
+    Default error."""
     index_base: int
-    """Number of the first feature in files of text, 0 or 1. Default 1."""
+    """Number of the first feature in text files, 0 or 1. Default 1."""
     unjudged: str
-    """Rows with label -1: error, drop or zero. Default 'error'."""
+    """Treatment of rows with label -1 (unjudged): error, drop or zero. Default 'error'."""
     feature_names: str | os.PathLike | Sequence[str] | None
     """File with one feature name per line. Default None."""
     docid: Any
-    """Column of a table with the document ids; beside an array of features, the ids themselves. Default a text
+    """Table column that contains the document ids; with an array of features, the ids themselves. Default a text
     column docno, docid or doc_id."""
     feature_columns: Sequence[str] | None
-    """Columns of a table that are features, in order. Default every other column."""
+    """Table columns used as features, in order. Default every other column."""
     ignore_columns: Sequence[str]
-    """Columns of a table that are left out. Default none."""
+    """Table columns to ignore. Default none."""
     sparse: bool | None
-    """Keep features of text sparse, or dense. Default whichever is smaller."""
+    """Store the features of text files as a sparse or as a dense matrix. Default whichever is smaller."""
     dtype: Any | None
-    """What features are kept in: float32 or float64. Default what the files hold."""
+    """Data type of the features: float32 or float64. Default as in the files."""
     allow_overlap: bool
-    """Accept a query id in two of train, validation and test. Default False."""
+    """Accept query ids that occur in more than one of train, validation and test. Default False."""
     restart: bool
-    """Discard what out already holds of other data or options. Default False."""
+    """Discard earlier work in out from other data or options. Default False."""
     client: Any
-    """A dask.distributed Client whose workers read the training data: a store on a disk that they all see; anything
-    else is written to one in the folder for temporary files (TMPDIR) first. Default None."""
+    """A dask.distributed Client whose workers read the training data from a store on a disk that all of them can
+    access. Other data are first written to a store in the folder for temporary files (TMPDIR). Default None."""
 
 
 class TreesOptions(TypedDict, total=False):
     """Options of `select_for_trees` by name."""
 
     feature_transform: str
-    """How features enter our path: none, log, asinh, query-log, mixed (each as it is or as its log), or auto: mixed
-    where logs differ from the features. Default 'auto'."""
+    """Transform of the features in our path: none, log, asinh, query-log, mixed (each feature unchanged or as its
+    log), or auto (mixed if logs differ from the features). Default 'auto'."""
     keep: Sequence[str] | None
-    """Names of features that every sparse model uses, whatever they cost (budget counts it). Default None."""
+    """Names of features that every sparse model uses, regardless of their cost, which counts towards budget.
+    Default None."""
     drop: Sequence[str] | None
     """Names of features that no model may use. Default None."""
     feature_groups: str | os.PathLike | Mapping[str, str] | None
-    """Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group enters
-    whole and is paid for once; other features are groups of their own, and a cost that is not given is 1. Default
-    None."""
+    """Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group is
+    selected as a whole, and its cost is counted once. Every other feature is a group by itself; a missing cost
+    counts as 1. Default None."""
     report_metrics: Sequence[str | Metric]
     """Further metrics to report. Default ('map', 'ndcg@5')."""
     convention: str
     """Metric convention: default, letor3, letor4, trec, xgboost, lightgbm. Default 'default'."""
     cv: int
-    """Folds of the cv protocol. Default 5."""
+    """Number of folds of the cv protocol. Default 5."""
     random_state: int
-    """Seed of the folds. Default 0."""
+    """Seed with which the folds are drawn. Default 0."""
     guarantee: float | None
-    """Instead of margin: take the smallest model that is shown, with confidence, to lose at most this share of the
-    best. Default None."""
+    """Used instead of margin: take the smallest model that is shown, with confidence, to lose at most this share of
+    the metric of the best model tried. Default None."""
     confidence: float
-    """Of every bound and interval: above 0.5, at most 0.99. Default 0.95."""
+    """Confidence level of every bound and interval, above 0.5 and at most 0.99. Default 0.95."""
     costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None
-    """Costs > 0 of the features: one for each, or a file with one per line; they weight the penalties too. With
-    feature_groups {group: cost}. Default None."""
+    """Costs > 0 of the features: one cost for each feature, or a file with one cost per line. Costs also weight the
+    penalties. With feature_groups, pass {group: cost}. Default None."""
     for_model: str | os.PathLike
-    """The ranker whose features are chosen: lightgbm, or a file: a model that LightGBM saved or a file of its
-    parameters, whose settings are used in place of n_trees, n_leaves and learning_rate. Default 'lightgbm'."""
+    """The ranker for which features are chosen: lightgbm, or the path of a saved LightGBM model or of a parameter
+    file. The settings in the file replace n_trees, n_leaves and learning_rate. Default 'lightgbm'."""
     n_trees: int
     """Trees of each ensemble of LightGBM. Default 150."""
     n_leaves: int
@@ -175,55 +180,57 @@ class TreesOptions(TypedDict, total=False):
     learning_rate: float
     """Shrinkage of each tree. Default 0.05."""
     n_seeds: int
-    """Seeds of the trees on every list; values are means over them. Default 3."""
+    """Number of seeds of the trees on every list; values are averages over the seeds. Default 3."""
     n_features: int | None
-    """Number of features of text, when the files need not show the last one. Default None."""
+    """Number of features in text files; needed only if the files may lack the last feature. Default None."""
     missing: str | float | Mapping[Any, str | float] | None
-    """What NULL, nan, inf and 1.797e308 become: error, zero, min or median (of the training values; the model
-    remembers), query-min, a number, or per feature: '11,12=zero;bm25=min;*=median'. Default error."""
+    """Replacement for missing values (NULL, nan, inf and 1.797e308). error; zero; min or median (of the training
+    values, stored in the model); query-min; a number; or one per feature, such as '11,12=zero;bm25=min;*=median'.
+    Default error."""
     index_base: int
-    """Number of the first feature in files of text, 0 or 1. Default 1."""
+    """Number of the first feature in text files, 0 or 1. Default 1."""
     unjudged: str
-    """Rows with label -1: error, drop or zero. Default 'error'."""
+    """Treatment of rows with label -1 (unjudged): error, drop or zero. Default 'error'."""
     feature_names: str | os.PathLike | Sequence[str] | None
     """File with one feature name per line. Default None."""
     docid: Any
-    """Column of a table with the document ids; beside an array of features, the ids themselves. Default a text
+    """Table column that contains the document ids; with an array of features, the ids themselves. Default a text
     column docno, docid or doc_id."""
     feature_columns: Sequence[str] | None
-    """Columns of a table that are features, in order. Default every other column."""
+    """Table columns used as features, in order. Default every other column."""
     ignore_columns: Sequence[str]
-    """Columns of a table that are left out. Default none."""
+    """Table columns to ignore. Default none."""
     sparse: bool | None
-    """Keep features of text sparse, or dense. Default whichever is smaller."""
+    """Store the features of text files as a sparse or as a dense matrix. Default whichever is smaller."""
     dtype: Any | None
-    """What features are kept in: float32 or float64. Default what the files hold."""
+    """Data type of the features: float32 or float64. Default as in the files."""
     allow_overlap: bool
-    """Accept a query id in two of train, validation and test. Default False."""
+    """Accept query ids that occur in more than one of train, validation and test. Default False."""
     restart: bool
-    """Discard what out already holds of other data or options. Default False."""
+    """Discard earlier work in out from other data or options. Default False."""
 
 
 class CompareOptions(TypedDict, total=False):
     """Options of `compare_with_trees` by name."""
 
     feature_transform: str | Sequence[str]
-    """How features may enter, the best out of fold: none, log (signed log1p), asinh (of x over its median size),
-    query-log (the log, from 0 to 1 within each query), mixed (each as it is or as its log), curves or curves(log)
-    (piecewise linear curves, flat outside their knots; their straight models are tried too), or auto: none, log,
-    and curves of training data in memory of at most 4 million values, else mixed. Default ('auto',)."""
+    """Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); asinh (of x divided
+    by the median of |x|); query-log (the log, scaled to 0..1 within each query); mixed (each feature unchanged or
+    as its log); curves or curves(log) (piecewise linear, flat outside the knots; models without bends are tried
+    too). auto tries none, log and curves if the training data are in memory and have at most 4 million values,
+    otherwise mixed. Default ('auto',)."""
     n_knots: int
-    """Knots of each curve, at quantiles of the training values. Default 10."""
+    """Number of knots of each curve, placed at quantiles of the training values. Default 10."""
     sizes: Sequence[int]
-    """Numbers of features. Default 1 to 20."""
+    """Numbers of features to compare. Default 1 to 20."""
     cv: int
-    """Folds of the cv protocol. Default 5."""
+    """Number of folds of the cv protocol. Default 5."""
     repeats: int
-    """Times that all folds are drawn anew. Default 1."""
+    """Number of times that all folds are drawn. Default 1."""
     n_seeds: int
-    """Seeds of the trees on all features, whose mean is shown. Default 5."""
+    """Number of seeds of the trees on all features; values are averages over the seeds. Default 5."""
     random_state: int
-    """Seed of the folds. Default 0."""
+    """Seed with which the folds are drawn. Default 0."""
     n_trees: int
     """Trees of each ensemble of LightGBM. Default 150."""
     n_leaves: int
@@ -231,94 +238,98 @@ class CompareOptions(TypedDict, total=False):
     convention: str
     """Metric convention: default, letor3, letor4, trec, xgboost, lightgbm. Default 'default'."""
     n_features: int | None
-    """Number of features of text, when the files need not show the last one. Default None."""
+    """Number of features in text files; needed only if the files may lack the last feature. Default None."""
     missing: str | float | Mapping[Any, str | float] | None
-    """What NULL, nan, inf and 1.797e308 become: error, zero, min or median (of the training values; the model
-    remembers), query-min, a number, or per feature: '11,12=zero;bm25=min;*=median'. Default error."""
+    """Replacement for missing values (NULL, nan, inf and 1.797e308). error; zero; min or median (of the training
+    values, stored in the model); query-min; a number; or one per feature, such as '11,12=zero;bm25=min;*=median'.
+    Default error."""
     index_base: int
-    """Number of the first feature in files of text, 0 or 1. Default 1."""
+    """Number of the first feature in text files, 0 or 1. Default 1."""
     unjudged: str
-    """Rows with label -1: error, drop or zero. Default 'error'."""
+    """Treatment of rows with label -1 (unjudged): error, drop or zero. Default 'error'."""
     feature_names: str | os.PathLike | Sequence[str] | None
     """File with one feature name per line. Default None."""
     docid: Any
-    """Column of a table with the document ids; beside an array of features, the ids themselves. Default a text
+    """Table column that contains the document ids; with an array of features, the ids themselves. Default a text
     column docno, docid or doc_id."""
     feature_columns: Sequence[str] | None
-    """Columns of a table that are features, in order. Default every other column."""
+    """Table columns used as features, in order. Default every other column."""
     ignore_columns: Sequence[str]
-    """Columns of a table that are left out. Default none."""
+    """Table columns to ignore. Default none."""
     sparse: bool | None
-    """Keep features of text sparse, or dense. Default whichever is smaller."""
+    """Store the features of text files as a sparse or as a dense matrix. Default whichever is smaller."""
     dtype: Any | None
-    """What features are kept in: float32 or float64. Default what the files hold."""
+    """Data type of the features: float32 or float64. Default as in the files."""
     restart: bool
-    """Discard what out already holds of other data or options. Default False."""
+    """Discard earlier work in out from other data or options. Default False."""
 
 
 class FitOptions(TypedDict, total=False):
     """Options of `fit_model` by name."""
 
     penalty: str | Penalty | BestK | None
-    """l1, l0.5, log, mcp, scad, elastic_net, ridge, best_k (splicing, size by size), or with parameters:
-    'mcp(gamma=2.0)'. Default l1, with k mcp."""
+    """Penalty: l1, l0.5, log, mcp, scad, elastic_net, ridge or best_k (splicing, one size after another).
+    Parameters are given in parentheses, as in 'mcp(gamma=2.0)'. Default l1; mcp if k is set."""
     alpha: float | None
-    """Strength on the mean-loss scale, for scaled features. Default alpha_ratio times where the path starts."""
+    """Regularisation strength. Alpha times the penalty of the scaled features is added to the mean loss. Default
+    alpha_ratio times the first strength of the path."""
     alpha_ratio: float
-    """Strength relative to where the penalty's path starts. Default 0.05."""
+    """Regularisation strength, as a multiple of the first strength of the penalty's path. Default 0.05."""
     k: int | None
-    """Take the densest point of the path with at most K features. Default None."""
+    """Take the densest model of the path with at most K features. Default None."""
     scaling: str
-    """What features are divided by: within-query-std (their standard deviation within queries), none, min-max,
-    standard, log-standard (signed log1p first), query-min-max; learned on training queries. Default
+    """Scaling of the features, learned on training queries: within-query-std (by the standard deviation within
+    queries), none, min-max, standard, log-standard (signed log1p first) or query-min-max. Default
     'within-query-std'."""
     feature_transform: str
-    """How features enter: none, log (signed log1p), asinh (of x over its median size), query-log (the log, from 0
-    to 1 within each query), or curves, curves(log), ...: each feature, or its log, straight or as a piecewise
-    linear curve, flat outside its knots. Default 'none'."""
+    """Transform of the features. none; log (signed log1p); asinh (of x divided by its median absolute value);
+    query-log (the log, scaled to 0..1 within each query); or curves, curves(log), ... (each feature, or its log,
+    either linear or piecewise linear, flat outside the knots). Default 'none'."""
     n_knots: int
-    """Knots of each curve, at quantiles of the training values. Default 10."""
+    """Number of knots of each curve, placed at quantiles of the training values. Default 10."""
     monotone: Mapping[str, str | int] | None
     """{name: '+'} or {name: '-'}: a larger value of the feature may only raise, or only lower, the score. Default
     None."""
     keep: Sequence[str] | None
-    """Names of features that every sparse model uses, whatever they cost (budget counts it). Default None."""
+    """Names of features that every sparse model uses, regardless of their cost, which counts towards budget.
+    Default None."""
     drop: Sequence[str] | None
     """Names of features that no model may use. Default None."""
     feature_groups: str | os.PathLike | Mapping[str, str] | None
-    """Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group enters
-    whole and is paid for once; other features are groups of their own, and a cost that is not given is 1. Default
-    None."""
+    """Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group is
+    selected as a whole, and its cost is counted once. Every other feature is a group by itself; a missing cost
+    counts as 1. Default None."""
     loss: str | PairwiseLoss
-    """squared_hinge, modified_huber, or a loss of your own. Default 'squared_hinge'."""
+    """Loss: squared_hinge, modified_huber or a custom PairwiseLoss. Default 'squared_hinge'."""
     tol: float
-    """KKT violation to reach, relative to alpha_max (of a selection, in its final paths; folds stop at 1e-4).
-    Default 1e-06."""
+    """KKT violation at which the solver stops, relative to alpha_max. In a selection, this applies to the final
+    paths; folds stop at 1e-4. Default 1e-06."""
     n_features: int | None
-    """Number of features of text, when the files need not show the last one. Default None."""
+    """Number of features in text files; needed only if the files may lack the last feature. Default None."""
     missing: str | float | Mapping[Any, str | float] | None
-    """What NULL, nan, inf and 1.797e308 become: error, zero, min or median (of the training values; the model
-    remembers), query-min, a number, or per feature: '11,12=zero;bm25=min;*=median'. Default error."""
+    """Replacement for missing values (NULL, nan, inf and 1.797e308). error; zero; min or median (of the training
+    values, stored in the model); query-min; a number; or one per feature, such as '11,12=zero;bm25=min;*=median'.
+    Default error."""
     index_base: int
-    """Number of the first feature in files of text, 0 or 1. Default 1."""
+    """Number of the first feature in text files, 0 or 1. Default 1."""
     unjudged: str
-    """Rows with label -1: error, drop or zero. Default 'error'."""
+    """Treatment of rows with label -1 (unjudged): error, drop or zero. Default 'error'."""
     feature_names: str | os.PathLike | Sequence[str] | None
     """File with one feature name per line. Default None."""
     label: Any
-    """Column of a table with the labels; beside an array of features, the labels themselves. Default label."""
+    """Table column that contains the labels; with an array of features, the labels themselves. Default label."""
     qid: Any
-    """Column of a table with the query ids; beside an array of features, the ids themselves. Default qid."""
+    """Table column that contains the query ids; with an array of features, the ids themselves. Default qid."""
     docid: Any
-    """Column of a table with the document ids; beside an array of features, the ids themselves. Default a text
+    """Table column that contains the document ids; with an array of features, the ids themselves. Default a text
     column docno, docid or doc_id."""
     feature_columns: Sequence[str] | None
-    """Columns of a table that are features, in order. Default every other column."""
+    """Table columns used as features, in order. Default every other column."""
     ignore_columns: Sequence[str]
-    """Columns of a table that are left out. Default none."""
+    """Table columns to ignore. Default none."""
     sparse: bool | None
-    """Keep features of text sparse, or dense. Default whichever is smaller."""
+    """Store the features of text files as a sparse or as a dense matrix. Default whichever is smaller."""
     dtype: Any | None
-    """What features are kept in: float32 or float64. Default what the files hold."""
+    """Data type of the features: float32 or float64. Default as in the files."""
     n_threads: int | None
-    """Threads; results do not depend on it. Default all cores."""
+    """Number of threads; results do not depend on it. Default all cores."""

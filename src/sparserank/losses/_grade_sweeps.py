@@ -2,14 +2,13 @@
 
 Conventions
     scores (m,) float64 and levels (m,) of one query; levels are relevance ranks from 0.
-    order (m,) int32 holds documents by descending score; it comes in as a guess (the last permutation) and is
-    corrected in place. table (K, K) holds the weight of a pair of levels, table[upper, lower], and 0 elsewhere.
+    order (m,) int32: documents by descending score; it comes in as a guess (the last permutation) and is
+    corrected in place. table (K, K): the weight of a pair of levels, table[upper, lower], and 0 elsewhere.
     doc_weight (m,) multiplies the weight of a pair by that of its upper document; None for 1, which compiles to
     nothing. Pair (i, j), levels[i] > levels[j], is active iff scores[i] - scores[j] < 1.0: one predicate, on the raw
     floats, in every sweep. Both sweeps only add documents, never remove one: on a separated list the sums stay
-    exactly 0. Plain loops stand where array expressions would do: each of those costs 0.3 to 1 s of compile time.
-    Places in the sums, and levels, are unsigned: of a signed index it is asked at every look whether it counts from the
-    end.
+    exactly 0. Plain loops replace array expressions, each of which costs 0.3 to 1 s of compile time. Positions in the
+    sums, and levels, are unsigned: a signed index is checked at every access, because it may count from the end.
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
@@ -33,11 +32,11 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
 
     With r_i = sum of h_ij over the active lower partners of i, the loss is sum_i r_i + gradient . (scores - one of
     them) / 2: linear in the scores, so a spread of 1e6 costs 1e-10 of accuracy where C u^2 + 2 u A + B costs 1e-4.
-    Documents of level 0 are nobody's upper: the others stand in a list of their own, half of all or a twentieth.
-    One merge finds where the active partners of each document begin and end; behind it nothing depends on the data any
-    more but addresses. A document is added to the sums of every level that it makes pairs with, four levels at a time.
+    Documents of level 0 are never the upper of a pair, so the others are in a separate list, half of all or a
+    twentieth. One merge finds where the active partners of each document begin and end; after it only addresses depend
+    on the data. A document is added to the sums of every level with which it forms pairs, four levels at a time.
     work (WORK_ROWS, more than m) float64, C-ordered, is scratch: an allocation per query would cost a quarter of the
-    sweep, and what X has pushed out of the first-level cache comes back slowly, so there is little of it.
+    sweep. It is small, because X displaces it from the first-level cache and it comes back slowly.
     """
     m = len(scores)
     ranked, slope, sums = work[0], work[1], work[2 : 2 + SUMS].reshape((work.shape[1], SUMS))
@@ -81,7 +80,7 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
 
 @kernel(fastmath={"reassoc", "contract"})
 def _dot(a, b, m):
-    """Several sums at once: one waits for itself four times as long as for anything else here."""
+    """Dot product by several sums at once: a single sum waits four times as long for itself as for anything else."""
     total = 0.0
     for i in range(m):
         total += a[i] * b[i]
@@ -90,7 +89,7 @@ def _dot(a, b, m):
 
 @kernel(inline="always")
 def _partners(ranked, m, raised, n, begins, ends):
-    """ends[u]: how many documents are above raised[u] - 1.0, from the top; begins[p]: the first upper below p + 1.0."""
+    """ends[u]: number of documents above raised[u] - 1.0, from the top; begins[p]: the first upper below p + 1.0."""
     p = 0
     for u in range(n):
         s = raised[u]
@@ -121,7 +120,7 @@ def _lower_sums(ranked, level, m, table, first, sums):
 
 @kernel(inline="always")
 def _upper_sums(raised, upper, upper_level, n, table, first, doc_weight, order, sums):
-    """The same of the uppers from u on, for lowers of level first + c."""
+    """The same for the uppers from u on, for lowers of level first + c."""
     c0 = c1 = c2 = c3 = 0.0
     t0 = t1 = t2 = t3 = 0.0
     for c in range(SUMS):

@@ -1,7 +1,7 @@
 """Pairwise modified Huber of one sorted query with few grades: running sums per grade, no pair is stored.
 
 Conventions
-    As in _huber_kernels; table (K, K) holds the weight of a pair of levels, table[upper, lower], and 0 elsewhere.
+    As in _huber_kernels; table (K, K): the weight of a pair of levels, table[upper, lower], and 0 elsewhere.
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs

@@ -1,5 +1,5 @@
-"""What both forms of the modified Huber sweep share: one list seen from above and from below, and the sums put
-together.
+"""Code shared by both forms of the modified Huber sweep: one list seen from above and from below, and the combination
+of the sums.
 
 Conventions
     A pair (i, j) with margin s_i - s_j is far iff s_i - s_j < -1.0, near iff it is not far and s_i - s_j < 1.0: two
@@ -8,10 +8,10 @@ Conventions
         0 score x, descending   1 level   2 weight with which it enters the sums of others
         3 its own weight, later the sum of 1 - margin over its near partners   4 the weight of its far partners   5 the
                                                                                origin of its run
-    Side 0 holds the scores, side 1 the negated scores: what looks down to lower partners on one looks up on the other,
-    and the negated difference is the same float, so both meet the same pairs. A sweep adds, and subtracts only sums
-    that were added in the same order: with nobody in the window their difference is exactly 0. A run ends where the
-    window is empty; near sums start anew there around the next score, so that neither a large offset nor distant
+    Side 0 is the scores, side 1 the negated scores: code that looks down to lower partners on one looks up on the
+    other, and the negated difference is the same float, so both see the same pairs. A sweep adds, and subtracts only
+    sums that were added in the same order: with an empty window their difference is exactly 0. A run ends where the
+    window is empty; near sums restart there around the next score, so that neither a large offset nor distant
     clusters cost digits.
 """
 

@@ -11,10 +11,10 @@ from sparserank._kernel_cache import kernel
 
 @kernel
 def sort_descending(scores, order, ranked):
-    """Sort `order` by descending score, ties by row: one result, whatever permutation comes in; linear when it is
-    nearly right.
+    """Sort `order` by descending score, ties by row: the result does not depend on the initial permutation; linear time
+    if that is nearly sorted.
 
-    ranked[a] (at least m) becomes the score at position a. It is sorted along: scores are looked up by document once.
+    ranked[a] (at least m) becomes the score at position a. It is sorted too, so each score is looked up once.
     """
     m = len(order)
     budget = 12 * m

@@ -2,12 +2,12 @@
 
 Conventions
     scores (m,) float64 and levels (m,) int32 of one query; levels are relevance ranks from 0.
-    order (m,) int32 holds documents by descending score; it comes in as a guess (the last permutation) and is
+    order (m,) int32: documents by descending score; it comes in as a guess (the last permutation) and is
     corrected in place. `table` is not used: pair weights are 1, times
     doc_weight (m,) of the upper document; None for 1, which compiles to nothing.
     Pair (i, j), levels[i] > levels[j], is active iff scores[i] - scores[j] < 1.0: one predicate, on the raw floats,
     in every sweep. Both sweeps only add documents, never remove one: on a separated list the sums stay exactly 0.
-    Plain loops stand where array expressions would do: each of those costs 0.3 to 1 s of compile time.
+    Plain loops replace array expressions, each of which costs 0.3 to 1 s of compile time.
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs

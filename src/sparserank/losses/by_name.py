@@ -1,4 +1,4 @@
-"""Losses by name: what users may write for a loss, what files call it, and what tells two of them apart."""
+"""Losses by name: names in calls and files, and the identity of a loss."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ LOSSES: dict[str, type[PairwiseLoss]] = {str(cls.name): cls for cls in (SquaredH
 
 
 def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
-    """The loss of a name.
+    """Make a loss from its name.
 
     Parameters
     ----------
     given : str or PairwiseLoss
-        A name as `loss_name` writes it, or a loss, which is returned as it is.
+        A name in the form of `loss_name`, or a loss, which is returned unchanged.
 
     Returns
     -------
@@ -34,7 +34,7 @@ def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
     Raises
     ------
     ParameterError
-        Neither a name nor a loss.
+        The value is neither a name nor a loss.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
 
 
 def loss_identity(loss: PairwiseLoss) -> str:
-    """A text that identifies a loss in every process.
+    """Return a text that identifies a loss in every process.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def loss_identity(loss: PairwiseLoss) -> str:
     Returns
     -------
     str
-        Equal for equal losses; different where the class, its code or the parameters differ. A loss that cannot be
-        pickled equals no other.
+        Equal for equal losses; different if the class, its code or the parameters differ. A loss that cannot be pickled
+        equals no other.
 
     Examples
     --------

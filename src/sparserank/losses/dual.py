@@ -26,7 +26,7 @@ class Dual(Protocol):
     def best_scale(self, limit: float, cost: float, slope: Callable[[float], float] | None) -> float:
         """An s of [0, limit] that makes -value(s) - cost s - (a convex function with that slope, if any) large.
 
-        The s of an optimal w, where there is one; elsewhere any s gives a bound, the best one the sharpest.
+        At an optimal w, this is the optimal s. Elsewhere any s gives a bound, and the best s gives the sharpest.
         """
         ...
 
@@ -64,8 +64,8 @@ class QuadraticDual:
 
 @dataclass(frozen=True)
 class SweptDual:
-    """Any other loss: the value at s = 1 is known, every other costs a sweep of the scores,
-    so s = 1 or the limit below it."""
+    """Any other loss: the value at s = 1 is known, every other value costs a sweep of the scores,
+    so s is 1 or the limit below 1."""
 
     at_one: float
     sweep: Callable[[float], float]

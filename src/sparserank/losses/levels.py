@@ -1,4 +1,4 @@
-"""Relevance as ranks from 0, the form in which pair sweeps take it."""
+"""Relevance as ranks from 0, the input form of pair sweeps."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def checked_table(given: Any) -> np.ndarray:
     """(K, K) float64 weights of pairs of grades.
 
     Raises
-        DataError   no numbers, not square, not finite or negative
+        DataError   the table is not numeric, not square, not finite or negative
     """
     try:
         table = np.ascontiguousarray(given, dtype=np.float64)
@@ -52,10 +52,10 @@ def relevance_levels(
     """Rank the grades: within each query, or over all grades 0..K-1 when a K x K weight table is given.
 
     Parameters
-        grade_pair_weights  (K, K), entry [a, b] >= 0 weighs a pair of grades a > b; relevance must then be integers in
+        grade_pair_weights  (K, K), entry [a, b] >= 0 weights a pair of grades a > b; relevance must then be integers in
                             0..K-1
     Raises
-        DataError           relevance outside the table, table not square, not finite or negative
+        DataError           relevance is outside the table, or the table is not square, not finite or negative
     """
     n_queries = len(query_ptr) - 1
     if grade_pair_weights is not None:
@@ -81,7 +81,7 @@ def _narrow(levels: np.ndarray, table: np.ndarray) -> np.ndarray:
 
 
 def _ranks(relevance: np.ndarray, query_ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(n_docs,) ranks of the grades within each query, and (n_queries,) how many there are."""
+    """(n_docs,) ranks of the grades within each query, and (n_queries,) the number of grades."""
     # One pass over all queries: sort by (query, relevance), count the steps within each query.
     sizes = np.diff(query_ptr)
     query = np.repeat(np.arange(len(sizes)), sizes)
@@ -106,7 +106,7 @@ def _padded(table: np.ndarray) -> np.ndarray:
 
 
 def pair_totals(lv: RelevanceLevels, query_ptr: np.ndarray, doc_weight: np.ndarray | None = None) -> np.ndarray:
-    """(n_queries,) total pair weight of each query; doc_weight (n_docs,) weighs a pair's preferred document."""
+    """(n_queries,) total pair weight of each query; doc_weight (n_docs,) weights pairs by their preferred document."""
     n_queries = len(query_ptr) - 1
     query = np.repeat(np.arange(n_queries), np.diff(query_ptr))
     width = int(lv.n_levels.max(initial=1))

@@ -20,7 +20,7 @@ class ModifiedHuber(PairwiseLoss):
     Parameters
     ----------
     grade_pair_weights : array_like of shape (n_grades, n_grades), optional
-        Weight of a pair by the two grades; default 1.
+        Weight of a pair, by its two grades; default 1.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What every pairwise loss gives, and what all of them share: pairs, weights and their totals."""
+"""The interface of pairwise losses and their shared code: pairs, weights and totals."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ class PairwiseLoss:
     Parameters
     ----------
     grade_pair_weights : array_like of shape (n_grades, n_grades), optional
-        t; default 1.
+        The table t; default 1.
 
     Attributes
     ----------
     sweeps(levels) : method
         Two compiled functions of one query, sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work)
         -> (sum t phi, sum t phi'^2 / 4) and hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
-        out = W Z. doc_weight is None or (m,); order holds the documents by descending score, as a guess that the sweep
+        out = W Z. doc_weight is None or (m,); order is the documents by descending score, as a guess that the sweep
         corrects in place (it stays a permutation); work is (WORK_ROWS, > m and > n_levels) float64 scratch, C-ordered.
     smoothness : float
         Lipschitz constant of phi', for curvatures and the radius of safe screening.
     value_at_zero : float
         phi(0): the weighted mean loss of w = 0.
     largest_scale : float or None
-        phi* is u + u^2 / 4 on its domain, which holds s phi' up to this s; None: phi* is another function.
+        phi* is u + u^2 / 4 on its domain, which contains s phi' up to this s; None: phi* is another function.
     square_is_value : bool
-        The two sums of `sweep` are one number, so that a certificate needs no scores.
+        Whether the two sums of `sweep` are equal, so that a certificate needs no scores.
     dual_sweep : callable or None
         If largest_scale is None, a compiled function of one query, dual_sweep(scores, levels, n_levels, table,
-        doc_weight, order, s) -> sum t phi*(s phi'); order is a guess here too.
+        doc_weight, order, s) -> sum t phi*(s phi'); order is a guess as in `sweep`.
 
     Raises
     ------
@@ -50,14 +50,15 @@ class PairwiseLoss:
     Notes
     -----
     scores (n_docs,) float64, finite; relevance (n_docs,) float64, any finite reals; query_ptr (n_queries + 1,); weights
-    (n_queries,) >= 0; doc_weight (n_docs,) >= 0 weighs the preferred document of a pair, for example by its inverse
-    propensity; None for 1. Instances are immutable values: a table is kept as tuples of floats, and
-    `parse_loss(repr(loss)) == loss` for those in LOSSES. Values are sums: whoever normalises divides once. A shift of
-    the scores of a query changes nothing; equal relevance makes no pair; equal scores count with margin 0.
+    (n_queries,) >= 0; doc_weight (n_docs,) >= 0 weights the preferred document of a pair, for example by its inverse
+    propensity; None for 1. Instances are immutable values: a table is stored as tuples of floats, and
+    `parse_loss(repr(loss)) == loss` for those in LOSSES. Values are sums; the caller divides once to normalise. A shift
+    of the scores of a query changes nothing; documents of equal relevance form no pair; equal scores count with margin
+    0.
 
     References
     ----------
-    Documents weighted by propensity: Joachims, Swaminathan and Schnabel (2017).
+    Propensity weights of documents: Joachims, Swaminathan and Schnabel (2017).
     """
 
     grade_pair_weights: np.ndarray | Table | None = None
@@ -78,29 +79,29 @@ class PairwiseLoss:
         return loss_name(self)
 
     def sweeps(self, levels: RelevanceLevels) -> tuple[Callable, Callable]:
-        """The compiled (sweep, hessian_sweep) that suit these grades;
+        """The compiled (sweep, hessian_sweep) for these grades;
         queries with fewer than two grades are not swept."""
         raise NotImplementedError
 
     def dual(self, value: float, slope: float, square: Callable[[], float], sweep: Callable[[float], float]) -> Dual:
         """The dual at w from f(w), slope = w.g, the sum of v phi'^2 / 4 and the conjugate sum at s;
-        the last two if needed."""
+        the last two are computed only if needed."""
         if self.largest_scale is None:
             return SweptDual(slope - value, sweep)
         squares = value if self.square_is_value else square()
         return QuadraticDual(value + squares - slope, squares, self.largest_scale)
 
     def levels(self, relevance: np.ndarray, query_ptr: np.ndarray) -> RelevanceLevels:
-        """The relevance in the form that the kernels take."""
+        """The relevance in the input form of the kernels."""
         return relevance_levels(relevance, query_ptr, self.grade_pair_weights)
 
     def n_pairs(self, relevance: np.ndarray, query_ptr: np.ndarray, doc_weight: np.ndarray | None = None) -> np.ndarray:
-        """(n_queries,) total pair weight of each query: the number of pairs unless grades or documents are weighted."""
+        """(n_queries,) total pair weight of each query; without weights of grades or documents, the number of pairs."""
         return pair_totals(self.levels(relevance, query_ptr), query_ptr, doc_weight)
 
 
 def loss_name(loss: PairwiseLoss) -> str:
-    """The name of a loss.
+    """Return the name of a loss.
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ def loss_name(loss: PairwiseLoss) -> str:
     Returns
     -------
     str
-        Such as 'squared_hinge' or 'SquaredHinge(grade_pair_weights=[[0.0, ...], ...])'; parameters that are not
+        For example 'squared_hinge' or 'SquaredHinge(grade_pair_weights=[[0.0, ...], ...])'; parameters that are not
         numbers, texts or arrays appear as their type.
 
     Examples

@@ -20,7 +20,7 @@ class SquaredHinge(PairwiseLoss):
     Parameters
     ----------
     grade_pair_weights : array_like of shape (n_grades, n_grades), optional
-        Weight of a pair by the two grades; default 1.
+        Weight of a pair, by its two grades; default 1.
 
     Notes
     -----
@@ -29,7 +29,7 @@ class SquaredHinge(PairwiseLoss):
 
     References
     ----------
-    Laporte et al. (2014), equation (4) with the squared hinge; sweeps after Lee and Lin (2014), never subtracting.
+    Laporte et al. (2014), equation (4) with the squared hinge; sweeps after Lee and Lin (2014), without subtraction.
 
     Examples
     --------

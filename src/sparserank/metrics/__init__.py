@@ -1,4 +1,4 @@
-"""Ranking metrics: declarations and pure functions, with the conventions of published tools as presets."""
+"""Ranking metrics: declarations and pure functions, with presets for the conventions of published tools."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _NAME = re.compile(r"(?:(?P<convention>[a-z0-9]+):)?(?P<name>[a-z_]+)(?:@(?P<cut
 
 
 def parse_metric(name: str | Metric, convention: str | Convention = "default") -> Metric:
-    """A metric from its name.
+    """Make a metric from its name.
 
     Parameters
     ----------
     name : str or Metric
-        Such as 'ndcg@10', 'map', 'letor4:mean_ndcg' or 'xgboost:ndcg@10-'. A Metric is returned as it is.
+        Such as 'ndcg@10', 'map', 'letor4:mean_ndcg' or 'xgboost:ndcg@10-'. A Metric is returned unchanged.
     convention : str, default 'default'
         Definition of the metric; a prefix in the name overrides it.
 
@@ -41,7 +41,7 @@ def parse_metric(name: str | Metric, convention: str | Convention = "default") -
     Raises
     ------
     DataError
-        An unknown name, convention or cutoff.
+        The name, convention or cutoff is unknown.
 
     Examples
     --------
@@ -58,8 +58,8 @@ def parse_metric(name: str | Metric, convention: str | Convention = "default") -
     if match["minus"]:
         if not chosen.name.startswith("xgboost"):
             raise DataError(
-                f"{brief(name)}: the minus is XGBoost's (queries without relevant documents count 0); write "
-                "xgboost:ndcg@10-."
+                f"{brief(name)}: the trailing minus is XGBoost's (queries without relevant documents count as 0); "
+                "write xgboost:ndcg@10-."
             )
         chosen = CONVENTIONS["xgboost-"]
     cutoff: Any = match["cutoff"]
@@ -69,7 +69,7 @@ def parse_metric(name: str | Metric, convention: str | Convention = "default") -
 
 
 def _bare(name: str, convention: str | Convention) -> str:
-    """A metric's name without what a convention of the caller's own, which may have any name, puts around it."""
+    """A metric's name without the prefix and suffix of a custom convention, which may have any name."""
     if not isinstance(convention, Convention):
         return name
     before, behind = convention.affixes

@@ -16,11 +16,11 @@ from sparserank.quoting import brief
 
 @dataclass(frozen=True)
 class Metric:
-    """A ranking metric; calling it gives one value per query.
+    """A ranking metric; a call returns one value per query.
 
-    `metric(scores, relevance, query_ptr)` -> (n_queries,), NaN for a query that the metric leaves out of means.
-    `repr` is the canonical name ('letor4:ndcg@10') and `parse_metric(repr(m), m.convention) == m`; the
-    tools' conventions need not be given.
+    `metric(scores, relevance, query_ptr)` -> (n_queries,), NaN for a query that is excluded from means.
+    `repr` is the canonical name ('letor4:ndcg@10') and `parse_metric(repr(m), m.convention) == m`; for the
+    conventions of tools, the name alone is enough.
     """
 
     cutoff: int | None = None
@@ -37,7 +37,7 @@ class Metric:
     def __post_init__(self) -> None:
         if self.cutoff is not None and (type(self.cutoff) is not int or not 1 <= self.cutoff < 2**63):
             raise DataError(
-                f"{self.name}: cutoff must be an integer >= 1 (of 64 bits) or None; got {brief(self.cutoff)}. "
+                f"{self.name}: cutoff must be a 64-bit integer >= 1 or None; got {brief(self.cutoff)}. "
                 "Use None for no cutoff."
             )
         if self.cutoff is not None and not self.takes_cutoff:
@@ -49,11 +49,11 @@ class Metric:
         return self.compute(rank_lists(scores, relevance, query_ptr, self.convention, docid))
 
     def compute(self, lists: RankedLists) -> np.ndarray:
-        """(n_queries,) values of lists already ranked by this metric's convention."""
+        """(n_queries,) values of lists that are already ranked by this metric's convention."""
         raise NotImplementedError
 
     def counted(self, lists: RankedLists) -> Any:
-        """Documents that a user sees: ranked, and within the cutoff."""
+        """Documents that a user sees: those that are ranked and within the cutoff."""
         within = True if self.cutoff is None else lists.rank <= self.cutoff
         return within if lists.retrieved is None else lists.retrieved & within
 
@@ -63,7 +63,7 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """The name, and where tools differ in what a grade gains, that too: 'ndcg@10 (gain 2^grade - 1)'."""
+        """The name, with the gain if tools differ in it: 'ndcg@10 (gain 2^grade - 1)'."""
         return f"{self!r} (gain {self.convention.shown_gain})" if self.uses_gain else repr(self)
 
     __str__ = __repr__

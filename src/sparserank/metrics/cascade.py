@@ -1,4 +1,4 @@
-"""Metrics of a user who stops at a document: reciprocal rank and expected reciprocal rank."""
+"""Metrics that model a user who stops at a document: reciprocal rank and expected reciprocal rank."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparserank.metrics.ranking import RankedLists
 
 @dataclass(frozen=True, repr=False)
 class ReciprocalRank(Metric):
-    """Definition: 1 / rank of the first document with rel >= 1; 0 when there is none (within the cutoff)."""
+    """Definition: 1 / rank of the first document with rel >= 1; 0 if there is none (within the cutoff)."""
 
     name: ClassVar[str] = "mrr"
     description: ClassVar[str] = "reciprocal rank of the first relevant document (MRR is its mean)"
@@ -31,7 +31,7 @@ class ReciprocalRank(Metric):
 class ExpectedReciprocalRank(Metric):
     """Definition: sum over ranks r of (1 / r) R_r prod_{i < r} (1 - R_i), R = (2^rel - 1) / 2^max_grade.
 
-    `max_grade` is 4 (the web-search scale), so that values of different files compare.
+    `max_grade` is 4 (the web-search scale), so that values of different files are comparable.
     Source    Chapelle et al. (2009), equation (4).
     """
 

@@ -1,4 +1,4 @@
-"""What published tools mean by the same metric name: gain, discount, ties, queries without relevant documents."""
+"""Definitions of metrics in published tools: gain, discount, ties, queries without relevant documents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def exponential_gain(relevance: np.ndarray) -> np.ndarray:
     if np.max(relevance, initial=0.0) > MAX_EXPONENTIAL_GRADE:
         raise DataError(
             f"relevance {np.max(relevance):g} is too large for a gain of 2^relevance - 1 (at most "
-            f"{MAX_EXPONENTIAL_GRADE}); use the trec convention (linear gain), or map the labels to grades."
+            f"{MAX_EXPONENTIAL_GRADE}). Use the trec convention (linear gain), or map the labels to grades."
         )
     return np.maximum(np.exp2(relevance) - 1.0, 0.0)
 
@@ -38,18 +38,18 @@ VALUES = {
 
 @dataclass(frozen=True)
 class Convention:
-    """One tool's rules.
+    """The rules of one tool.
 
     gain         'exp2' (2^rel - 1), 'linear' (rel) or 'letor' (2^rel - 1 for the grades 0..4, any other label 0)
     discount     'log2' (1 / log2(rank + 1)) or 'letor' (1, 1, 1 / log2(rank) from rank 3)
     ties         order of equal scores: 'pessimistic' (least relevant first: independent of row order),
                  'file' (row order) or 'docid' (document id descending)
     empty        value of a query without relevant documents: 'zero' or 'one'. It applies to NDCG and average precision;
-                 the other metrics give 0 there.
+                 the other metrics are 0 for such a query.
     short_lists  'full' (a cutoff beyond the list uses the whole list, P@n is padded), 'zero_ndcg' (NDCG@n is 0 for n >
-                 length, P@n is padded) or 'zero' (both are 0): the LETOR scripts 4.0 and 3.0; 'length' (P@n is a share
-                 of the list where that is shorter)
-    most_hits    what average precision at a cutoff is divided by: 'all' relevant documents of the list, or at most the
+                 length, P@n is padded) or 'zero' (both are 0): the LETOR scripts 4.0 and 3.0; 'length' (P@n is a
+                 fraction of the list if that is shorter)
+    most_hits    divisor of average precision at a cutoff: 'all' relevant documents of the list, or at most the
                  'cutoff'
     mean_ndcg    whether the tool reports MeanNDCG
     """
@@ -71,13 +71,13 @@ class Convention:
 
     @property
     def affixes(self) -> tuple[str, str]:
-        """What stands before and behind the name of a metric: ('letor4:', ''); XGBoost writes ('xgboost:', '-')."""
+        """Prefix and suffix of the name of a metric: ('letor4:', ''); for XGBoost ('xgboost:', '-')."""
         tool = self.name.removesuffix("-")
         return "" if self.name == "default" else f"{tool}:", "" if tool == self.name else "-"
 
     @property
     def shown_gain(self) -> str:
-        """What a grade gains, as a formula."""
+        """The gain of a grade, as a formula."""
         return {"linear": "grade", "letor": "2^grade - 1, 0 beyond grade 4", "exp2": "2^grade - 1"}[self.gain]
 
     def gains(self, relevance: np.ndarray) -> np.ndarray:
@@ -114,7 +114,7 @@ CONVENTIONS = {
 
 
 def parse_convention(convention: str | Convention) -> Convention:
-    """A preset by name, or a convention of the caller's own."""
+    """Return a preset by name, or a custom convention unchanged."""
     if isinstance(convention, Convention):
         return convention
     if not isinstance(convention, str) or convention not in CONVENTIONS:

@@ -1,4 +1,4 @@
-"""The pairwise error: the share of preferred pairs in the wrong order."""
+"""The pairwise error: the fraction of preferred pairs in the wrong order."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sparserank.metrics.ranking import RankedLists
 class PairwiseError(Metric):
     """Definition: (pairs in the wrong order + tied pairs / 2) / pairs, per query; 0 for a query without pairs.
 
-    The tie rule of the convention plays no part: tied scores always count 1/2.
+    The tie rule of the convention is ignored: tied scores always count 1/2.
     Source    Pahikkala et al. (2010), equation (1), normalised per query.
     """
 
     name: ClassVar[str] = "pairwise_error"
-    description: ClassVar[str] = "share of preferred pairs in the wrong order, ties 1/2"
+    description: ClassVar[str] = "fraction of preferred pairs in the wrong order; ties count 1/2"
     source: ClassVar[str] = "Pahikkala et al. (2010), equation (1)"
     limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
     higher_is_better: ClassVar[bool] = False
@@ -34,7 +34,7 @@ class PairwiseError(Metric):
 
 
 def _share_of_discordant(scores: np.ndarray, relevance: np.ndarray) -> float:
-    """One list: for each grade, documents of lower relevance counted by binary search in their sorted scores."""
+    """Discordant fraction of one list: for each grade, counts documents of lower relevance by binary search."""
     total = 0.0
     wrong = 0.0
     for grade in np.unique(relevance)[1:]:

@@ -15,7 +15,7 @@ from sparserank.metrics.ranking import RankedLists
 @dataclass(frozen=True, repr=False)
 class Precision(Metric):
     """Definition: relevant documents (rel >= 1) among the top `cutoff`, divided by `cutoff`; short lists are padded, or
-    divided by their length where the convention has it so."""
+    divided by their length, depending on the convention."""
 
     name: ClassVar[str] = "p"
     description: ClassVar[str] = "precision at a cutoff"
@@ -25,7 +25,7 @@ class Precision(Metric):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.cutoff is None:
-            raise DataError("p needs a cutoff; write p@10.")
+            raise DataError("p needs a cutoff, such as p@10.")
 
     def compute(self, lists: RankedLists) -> np.ndarray:
         assert self.cutoff is not None
@@ -37,10 +37,10 @@ class Precision(Metric):
 
 @dataclass(frozen=True, repr=False)
 class AveragePrecision(Metric):
-    """Definition: mean over the relevant documents of the list of the precision at their rank; 0 without any.
+    """Definition: mean over the relevant documents of the list of the precision at their rank; 0 if there are none.
 
-    With a cutoff, documents below it add 0 and the divisor stays the number of relevant documents, or is the cutoff
-    where that is less and the convention has it so.
+    With a cutoff, documents below it add 0. The divisor is still the number of relevant documents; in some conventions
+    it is the cutoff if that is smaller.
     """
 
     name: ClassVar[str] = "map"

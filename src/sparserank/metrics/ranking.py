@@ -1,4 +1,4 @@
-"""The one place where documents are put in order, and the one tie rule per convention."""
+"""Sorting of documents for all metrics, with one tie rule per convention."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class RankedLists:
 
     relevance (n_docs,) in ranked order; query_ptr (n_queries + 1,); rank (n_docs,) from 1; lengths (n_queries,);
     scores (n_docs,) in ranked order; retrieved (n_docs,) bool, False at the end of a list for documents that a run does
-    not rank: they count among the relevant ones, and nowhere else; None: all are; known: what depends on the lists
-    alone, made once for all rankings of them.
+    not rank: they count only in the number of relevant documents; None: all are ranked; known: cache of values that
+    depend only on the lists, shared by all rankings of them.
     """
 
     relevance: np.ndarray
@@ -32,7 +32,7 @@ class RankedLists:
     retrieved: np.ndarray | None = None
 
     def once(self, key: Any, make: Callable[[], np.ndarray]) -> np.ndarray:
-        """What depends on relevance, lengths and `key` alone, however the documents are ranked."""
+        """A value that depends only on relevance, lengths and `key`, not on the ranking; made once."""
         if key not in self.known:
             self.known[key] = make()
         return self.known[key]
@@ -48,8 +48,8 @@ def rank_documents(
     """(n_docs,) row numbers, query after query, by descending score.
 
     Ties: 'pessimistic' puts the less relevant first, so the result does not depend on row order; 'file' keeps row
-    order; 'docid' puts the larger document id first, row order where no ids are known, and compares scores in single
-    precision: trec_eval.
+    order; 'docid' puts the larger document id first (row order without ids) and compares scores in single precision,
+    as trec_eval does.
     """
     second = np.zeros(len(scores))
     if ties == "pessimistic":
@@ -74,7 +74,7 @@ def rank_lists(
     retrieved: np.ndarray | None = None,
 ) -> RankedLists:
     """Sort each query once; all metrics of a convention share the result, and all rankings of the same lists `known`.
-    retrieved (n_docs,) bool: documents that are ranked at all; scores of the others are not read.
+    retrieved (n_docs,) bool: documents that are ranked at all; scores of the others are ignored.
 
     Raises
         DataError   shapes disagree, or a score is not finite
@@ -90,7 +90,7 @@ def rank_lists(
     if retrieved is not None:
         scores = np.where(retrieved, scores, 0.0)
     if not np.isfinite(scores).all():
-        raise DataError(f"scores must be finite; document {int(np.argmin(np.isfinite(scores)))} has none.")
+        raise DataError(f"scores must be finite; document {int(np.argmin(np.isfinite(scores)))} has no finite score.")
     order = rank_documents(scores, relevance, query_ptr, convention.ties, docid)
     if retrieved is not None:  # the others behind them, in whatever order
         of_query = np.repeat(np.arange(len(query_ptr) - 1), np.diff(query_ptr))

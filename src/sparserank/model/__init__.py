@@ -1,4 +1,4 @@
-"""The ranking model as users keep it, and its file."""
+"""The ranking model and its file."""
 
 from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel

@@ -1,4 +1,4 @@
-"""What a model file holds, and what its values may be."""
+"""Content of a model file, and the valid range of its values."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ FORMAT_VERSION = max(*SINCE.values(), *SINCE_TRANSFORM.values())
 
 
 def content_of(model: RankingModel) -> dict[str, Any]:
-    """The content of the model file; of parameters and metadata what JSON can hold, see `strict_json.plain`.
+    """Content of the model file; parameters and metadata are reduced to JSON values, see `strict_json.plain`.
 
     Raises
-        DataError   weights, centers or scales that are not finite, names that are not text or not unique, an unknown
-                    scaling
+        DataError   weights, centers or scales are not finite, names are not text or not unique, or the scaling is
+                    unknown
     """
     S = model.support
     try:
@@ -80,7 +80,7 @@ def content_of(model: RankingModel) -> dict[str, Any]:
 
 
 def _version_of(feature: Mapping[str, Any]) -> int:
-    """The first version that knows all that the feature has."""
+    """The first version that supports everything the feature has."""
     known = max((version for key, version in SINCE.items() if key in feature), default=1)
     return max(known, SINCE_TRANSFORM.get(feature.get("transform", NONE), 1))
 
@@ -92,7 +92,7 @@ def check_names(names: Sequence[Any]) -> None:
             raise ValueError(f"feature names must be text; got {brief(name)}")
         check_text(name)
         if name in seen:
-            raise ValueError(f"the name {brief(name)} is given to two features")
+            raise ValueError(f"two features have the name {brief(name)}")
         seen.add(name)
 
 
@@ -102,7 +102,7 @@ def check_scaling(method: Any) -> None:
 
 
 def check_numbers(name: str, coef: float, center: float, scale: float) -> None:
-    """Refuse what no fit gives: a weight, mean or scale that is not finite, a scale <= 0,
+    """Refuse values that no fit produces: a weight, mean or scale that is not finite, a scale <= 0,
     an infinite weight on raw values."""
     if not all(map(math.isfinite, (coef, center, scale))):
         raise ValueError(
@@ -122,21 +122,21 @@ def check_transform(name: str, kind: Any, constant: float) -> None:
 
 
 def check_list_lengths(median: float, shortest: int, longest: int) -> None:
-    """Refuse what no lists have."""
+    """Refuse lengths that no lists can have."""
     if not (is_finite(median) and 1 <= shortest <= median <= longest):
         raise ValueError(
-            f"{LIST_LENGTH} must hold 1 <= shortest <= median <= longest; got {brief(shortest)}, {brief(median)} and "
-            f"{brief(longest)}"
+            f"{LIST_LENGTH} must satisfy 1 <= shortest <= median <= longest; got {brief(shortest)}, {brief(median)} "
+            f"and {brief(longest)}"
         )
 
 
 def check_fill(name: str, value: float) -> None:
     if not math.isfinite(value):
-        raise ValueError(f"feature {brief(name)}: what a missing value becomes must be finite; got {value}")
+        raise ValueError(f"feature {brief(name)}: the fill value for missing values must be finite; got {value}")
 
 
 def is_finite(value: float) -> bool:
-    """Also for integers beyond the range of floats."""
+    """Whether a value is finite as a float; False for integers beyond the range of floats."""
     try:
         return math.isfinite(value)
     except OverflowError:
@@ -144,17 +144,17 @@ def is_finite(value: float) -> bool:
 
 
 def check_curve(name: str, knots: Any, values: Any) -> None:
-    """Refuse what no fit gives: fewer than two knots, knots that do not rise, numbers that are not finite,
+    """Refuse curves that no fit produces: fewer than two knots, knots that do not rise, numbers that are not finite,
     another number of values."""
     for numbers in (knots, values):
         if not all(type(v) in (int, float) and is_finite(v) for v in numbers):
-            raise ValueError(f"the curve of feature {brief(name)} must hold finite numbers")
+            raise ValueError(f"the curve of feature {brief(name)} must contain only finite numbers")
     if len(knots) < 2 or len(values) != len(knots):
         raise ValueError(
-            f"the curve of feature {brief(name)} needs at least two knots and one value each; got {len(knots)} and "
-            f"{len(values)}"
+            f"the curve of feature {brief(name)} needs at least two knots and one value per knot; got {len(knots)} "
+            f"knots and {len(values)} values"
         )
     if not all(float(a) < float(b) for a, b in pairwise(knots)) or not math.isfinite(knots[-1] - knots[0]):
-        raise ValueError(f"the knots of feature {brief(name)} must rise, by finite steps")
+        raise ValueError(f"the knots of feature {brief(name)} must increase by finite steps")
     if not math.isfinite(float(max(values)) - float(min(values))):
         raise ValueError(f"the values of the curve of feature {brief(name)} are too far apart")

@@ -1,4 +1,4 @@
-"""How long the candidate lists of training were: a feature normalised within its list means something else in a list of
+"""Lengths of the candidate lists in training: a feature normalised within its list has another meaning in a list of
 another length."""
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ class ListLengths:
 
     @classmethod
     def of(cls, query_ptr: np.ndarray) -> ListLengths | None:
-        """Those of some queries; None where there are none."""
+        """The lengths of some queries; None if there are no queries."""
         sizes = np.diff(query_ptr)
         return cls(float(np.median(sizes)), int(sizes.min()), int(sizes.max())) if len(sizes) else None
 
     def otherwise(self, query_ptr: np.ndarray) -> str:
-        """What is said of lists that are much longer or shorter, in a sentence; "" of others."""
+        """A warning about lists that are much longer or shorter than in training; "" otherwise."""
         now = ListLengths.of(query_ptr)
         if now is None or 1.0 <= max(now.median / self.median, self.median / now.median) <= MAX_LENGTH_RATIO:
             return ""
         return (
-            f"the median length of the candidate lists is {now.median:g}, that of training {self.median:g} "
-            f"({self.shortest} to {self.longest}); the model normalises features within each list, so rank lists as "
-            "long as those of training, or train on lists like these."
+            f"the median length of the candidate lists is {now.median:g}, compared with {self.median:g} in training "
+            f"(range {self.shortest} to {self.longest}). The model normalises features within each list, so rank lists "
+            "of about the training length, or train on lists of the new length."
         )

@@ -1,4 +1,4 @@
-"""A model by its file, or by the run that made it."""
+"""Load a model from its file, or from the directory of its run."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def load_model(path: str | os.PathLike, *, k: int | None = None) -> RankingModel
     Parameters
     ----------
     path : path
-        A model file, or the directory of a selection, which stands for its chosen model.
+        A model file, or the directory of a selection; the directory means the chosen model.
     k : int, optional
-        Of a selection: its model of k features instead; where no size is k, the best model of fewer.
+        Load the selection's model of k features instead. If no model has exactly k, the best smaller one is loaded.
 
     Returns
     -------
@@ -30,7 +30,7 @@ def load_model(path: str | os.PathLike, *, k: int | None = None) -> RankingModel
     Raises
     ------
     ModelFormatError
-        Not a model file, damaged, or written by a newer version; or there is no model that small.
+        The file is not a model file, is damaged, or was written by a newer version; or no model is that small.
 
     Examples
     --------

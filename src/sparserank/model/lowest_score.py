@@ -1,4 +1,4 @@
-"""The lowest score of the training documents, which a model file keeps for engines that take no negative ones."""
+"""The lowest score of the training documents; the model file records it for engines without negative scores."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ROWS_AT_ONCE = 1 << 16
 
 
 def with_lowest_score(model: RankingModel, X: Any) -> RankingModel:
-    """As `with_lowest_scores`."""
+    """Apply `with_lowest_scores` to one model."""
     (out,) = with_lowest_scores([model], X)
     return out
 
 
 def with_lowest_scores(models: Sequence[RankingModel], X: Any) -> list[RankingModel]:
-    """The models, each with the lowest of its scores of these rows in its metadata; without it where scores depend on
-    the other documents of a query, or a row has none.
+    """Record in the metadata of each model its lowest score on these rows. Models are unchanged if their scores depend
+    on the other documents of a query, or if a row has no score.
 
     Parameters
         X   (n_docs, n_features) array, CSR matrix or stored features, read once
@@ -42,7 +42,7 @@ def with_lowest_scores(models: Sequence[RankingModel], X: Any) -> list[RankingMo
 
 
 def lowest_score(model: RankingModel) -> float | None:
-    """None where the model does not know it."""
+    """The recorded lowest score; None if the model has none."""
     known = model.metadata.get(KEY)
     return float(known) if isinstance(known, Real) and math.isfinite(known) else None
 

@@ -34,10 +34,10 @@ from sparserank.transforms import NONE, Transform
 
 
 def read_model(path: str | os.PathLike) -> RankingModel:
-    """The model of a file.
+    """Read the model of a file.
 
     Raises
-        ModelFormatError   not a model file, damaged, or written by a newer version
+        ModelFormatError   the file is not a model file, is damaged, or was written by a newer version
     """
     content = read_content(path, FORMAT, FORMAT_VERSION, "JSON that 'sparserank select' or 'fit' writes")
     try:
@@ -47,10 +47,10 @@ def read_model(path: str | os.PathLike) -> RankingModel:
 
 
 def read_content(path: str | os.PathLike, form: str, newest: int, expected: str) -> dict[str, Any]:
-    """The JSON of a file of this format, from version 1 to the newest.
+    """Read the JSON of a file of this format, from version 1 to the newest.
 
     Raises
-        ModelFormatError   it is none, or written by a newer version
+        ModelFormatError   the file does not have this format, or was written by a newer version
     """
     try:
         content = read_json(path)
@@ -70,12 +70,12 @@ def read_content(path: str | os.PathLike, form: str, newest: int, expected: str)
 
 
 def model_of_content(content: dict[str, Any]) -> RankingModel:
-    """The model that the JSON describes; a ValueError says what is wrong with it."""
+    """The model that the JSON describes; a ValueError explains what is wrong with it."""
     names = _part(content, "feature_names_in", LIST)
     check_names(names)
     d = _part(content, "n_features_in", INTEGER)
     if d != len(names):  # before anything of that size is made
-        raise ValueError(f"n_features_in is {brief(d)}, but {len(names)} names are given")
+        raise ValueError(f"n_features_in is {brief(d)}, but there are {len(names)} names")
     method = _part(content, "scaling", TEXT)
     check_scaling(method)
     if "intercept" in content and _part(content, "intercept", NUMBER) != 0:
@@ -91,13 +91,15 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
         if not 0 <= j < d:
             raise ValueError(f"feature index {brief(j)} is outside 0..{d - 1}")
         if name != names[j]:
-            raise ValueError(f"feature index {j} is feature {brief(names[j])}, not {brief(name)}")
+            raise ValueError(f"feature index {j} belongs to feature {brief(names[j])}, not to {brief(name)}")
         if j in seen:
             raise ValueError(f"feature {brief(name)} is listed twice")
         seen.add(j)
         for key, since in SINCE.items():
             if key in feature and content["version"] < since:
-                raise ValueError(f"feature {brief(name)} has {key!r}, which version {content['version']} does not know")
+                raise ValueError(
+                    f"feature {brief(name)} has {key!r}, which version {content['version']} does not support"
+                )
         coef[j], center[j], scale[j] = (float(_part(feature, key, NUMBER)) for key in ("coef", "mean", "scale"))
         check_numbers(name, float(coef[j]), float(center[j]), float(scale[j]))
         if "transform" in feature:
@@ -106,7 +108,7 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
             if content["version"] < SINCE_TRANSFORM.get(kinds[j], 1):
                 raise ValueError(
                     f"feature {brief(name)} has the transform {kinds[j]}, which version {content['version']} does not "
-                    "know"
+                    "support"
                 )
         if "curve" in feature:
             curve = _part(feature, "curve", OBJECT)
@@ -136,7 +138,7 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
 
 
 def _list_lengths(content: dict[str, Any]) -> ListLengths | None:
-    """Those of training; None where the file does not say."""
+    """The list lengths of training; None if the file does not contain them."""
     if LIST_LENGTH not in content:
         return None
     said = _part(content, LIST_LENGTH, OBJECT)
@@ -150,7 +152,7 @@ LIST, OBJECT = ("a list", (list,)), ("an object", (dict,))
 
 
 def _part(content: dict[str, Any], key: str, kind: tuple[str, tuple[type, ...]]) -> Any:
-    """content[key], which must be there and of exactly this kind: true and false are no numbers."""
+    """content[key], which must exist and have exactly this type: true and false are not numbers."""
     what, types = kind
     if key not in content:
         raise ValueError(f"{key} is missing")

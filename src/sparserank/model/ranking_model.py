@@ -1,4 +1,4 @@
-"""The ranking model as users keep it: selected features, weights, scaling, transforms, curves."""
+"""The ranking model: selected features, weights, scaling, transforms, curves."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OF_MODEL = "model"  # what missing values become, asked of a model: its training
 
 
 class _Columns(NamedTuple):
-    """values (n_docs, nnz) float64 of the selected features, filled; missing: which of them were; None: unknown."""
+    """values (n_docs, nnz) float64 of the selected features, filled; missing: mask of filled ones; None: unknown."""
 
     values: np.ndarray
     missing: np.ndarray | None = None
@@ -54,24 +54,24 @@ class RankingModel:
     feature_names : tuple of str
         Names of all features.
     scaling : FeatureScaling
-        Gives center and scale, and t where `transform` is None and the method is 'log-standard'.
+        Provides center and scale, and also t if `transform` is None and the method is 'log-standard'.
     parameters, metadata : mapping, optional
-        How the model was fitted; anything else that goes into its file.
+        Parameters of the fit; any other content of the model file.
     transform : Transform, optional
-        t. None: the features as they are.
+        The function t. None: features are not transformed.
     curves : mapping, optional
-        c: piecewise linear functions of some features.
+        The function c: piecewise linear functions of some features.
     fill_values : ndarray of shape (n_features,), optional
-        What a missing x (NaN, infinite or 1.797e308) becomes. NaN, or None: a missing value is refused.
+        Replacements for a missing x (NaN, infinite or 1.797e308). NaN or None: a missing value is refused.
     medians : ndarray of shape (n_features,), optional
-        Medians of the training values, used only with missing='model'. NaN, or None: unknown.
+        Medians of the training values, used only with missing='model'. NaN or None: unknown.
     list_lengths : ListLengths, optional
-        Lengths of the training queries, kept where t depends on them.
+        Lengths of the training queries, recorded if t depends on them.
 
     Raises
     ------
     DataError
-        Weights, names, centers, scales, fill_values and medians are not one per feature.
+        There is not exactly one weight, name, center, scale, fill value and median per feature.
 
     Examples
     --------
@@ -105,14 +105,14 @@ class RankingModel:
 
     @classmethod
     def from_pipeline(cls, pipeline: Any) -> RankingModel:
-        """The model of a fitted scikit-learn pipeline, with imputer, scalers and selectors folded in.
+        """Convert a fitted scikit-learn pipeline to a model, with imputer, scalers and selectors folded in.
 
-        It takes what the pipeline takes.
+        The model takes the same features as the pipeline.
 
         Parameters
         ----------
         pipeline : sklearn.pipeline.Pipeline
-            Its last step is a ranker of this package.
+            A pipeline whose last step is a ranker of this package.
 
         Returns
         -------
@@ -122,7 +122,7 @@ class RankingModel:
         Raises
         ------
         DataError
-            A step that is not a fixed factor and shift per feature; the message has the remedy.
+            A step is not a fixed factor and shift per feature; the message has the remedy.
         """
         from sparserank.pipelines import model_of_pipeline
 
@@ -147,17 +147,17 @@ class RankingModel:
         return self.scaling.per_query or self.of_lists
 
     def with_list_lengths(self, query_ptr: np.ndarray) -> RankingModel:
-        """This model, which knows how long the lists of its training were where its scores depend on that."""
+        """This model with the lengths of its training lists, if its scores depend on them."""
         return replace(self, list_lengths=ListLengths.of(query_ptr)) if self.of_lists else self
 
     def with_missing(self, missing: str | None) -> RankingModel:
-        """The model with another rule for missing values.
+        """Return the model with another rule for missing values.
 
         Parameters
         ----------
         missing : {'model', 'error'} or None
-            'model': a missing value becomes the training median of the feature, unless training said what it becomes.
-            None or 'error': the model as it is.
+            'model': the training median replaces a missing value, unless training set a fill value for the feature.
+            None or 'error': the model is unchanged.
 
         Returns
         -------
@@ -167,14 +167,14 @@ class RankingModel:
         Raises
         ------
         DataError
-            Another word, or a used feature whose median the model does not know.
+            The value is not one of these, or the model has no median of a feature that it uses.
         """
         if missing in (None, ERROR):
             return self
         if missing != OF_MODEL:
             raise DataError(
                 f"missing must be {OF_MODEL!r} (the training medians) or {ERROR!r} for a model; got {brief(missing)}. "
-                "Fill in other values before."
+                "To fill in other values, replace them in the data first."
             )
         unknown = np.full(self.n_features, np.nan)
         known = unknown if self.fill_values is None else self.fill_values
@@ -182,24 +182,24 @@ class RankingModel:
         lacking = next((self.feature_names[j] for j in self.support if np.isnan(values[j])), None)
         if lacking is not None:
             raise DataError(
-                f"the model holds no training median of {brief(lacking)} (one made by sparserank 0.2 holds none); "
-                f"train it again, or say what a missing value becomes ({option('missing', 'zero')})."
+                f"the model contains no training median of {brief(lacking)} (models of sparserank 0.2 contain no "
+                f"medians). Train it again, or set a fill value for missing values ({option('missing', 'zero')})."
             )
         return replace(self, fill_values=values)
 
     def predict(self, X: Any, qid: Any = None, *, missing: str | None = None) -> np.ndarray:
-        """Scores of documents; only the selected columns are read.
+        """Score documents; only the selected columns are read.
 
         Parameters
         ----------
         X : array_like, frame or SciPy sparse matrix of shape (n_docs, n_features)
-            Columns of a frame are found by name, in any order, beside columns of any type; its column qid is the query
-            of each row.
+            Columns of a frame are found by name, in any order; other columns may have any type. Its column qid is the
+            query of each row.
         qid : array_like of shape (n_docs,), optional
             Query of each row, in any order; only for models that scale or normalise within queries.
         missing : {'model'}, optional
-            Put the training median in the place of a missing value. Default: a missing value is refused where training
-            did not say what it becomes.
+            Replace a missing value by the training median. Default: a missing value is refused if training set no fill
+            value for the feature.
 
         Returns
         -------
@@ -209,15 +209,15 @@ class RankingModel:
         Raises
         ------
         DataError
-            Another number of features than in training, or a selected one that is absent, by name; a selected value
-            that is missing (NaN, infinite, 1.797e308) and has no fill value, or is so large that the score is not
-            finite; a missing qid. Rows are counted from 0.
+            The number of features differs from training; a selected feature is not found by name; a selected value is
+            missing (NaN, infinite, 1.797e308) without a fill value, or so large that the score is not finite; or qid
+            is missing. Messages count rows from 0.
 
         Warns
         -----
         DataWarning
-            The median list is more than five times longer or shorter than in training, where features are normalised
-            within lists.
+            Features are normalised within lists, and the median list is more than five times longer or shorter than in
+            training.
         """
         if missing is not None:
             return self.with_missing(missing).predict(X, qid)
@@ -246,12 +246,12 @@ class RankingModel:
             warnings.warn(said, DataWarning, stacklevel=3)
 
     def selected_values(self, data: RankingDataset) -> np.ndarray:
-        """(n_docs, len(support)) float64, the selected features of `data` as they are, in the data set's own row order,
-        found by name where it has names."""
+        """Unscaled values of the selected features of `data`, (n_docs, len(support)) float64, in the row order of the
+        data set; features are found by name if it has names."""
         return self._of_dataset(data).values
 
     def contributions(self, data: RankingDataset) -> np.ndarray:
-        """What each selected feature adds to the score of each document.
+        """Contribution of each selected feature to the score of each document.
 
         Parameters
         ----------
@@ -273,16 +273,15 @@ class RankingModel:
         return np.asarray(self._scaled(columns, data.query_ptr) * self.coef[self.support])
 
     def score_dataset(self, data: RankingDataset, *, missing: str | None = None) -> np.ndarray:
-        """Scores (n_docs,) of `data`, whose features are found by name where it has names; scores and messages go by
-        the rows that its constructor was given. missing as in `predict`."""
+        """Scores (n_docs,) of `data`; features are found by name if it has names. Scores and messages follow the row
+        order that was passed to its constructor. missing as in `predict`."""
         if missing is not None:
             return self.with_missing(missing).score_dataset(data)
         self._warn_of_lengths(data.query_ptr)
         return data.to_input_order(self._score(self._of_dataset(data), data.query_ptr, data.row_index))
 
     def _of_dataset(self, data: RankingDataset) -> _Columns:
-        """The selected columns: by name, or by position where data or model have no names of their own and share
-        none."""
+        """The selected columns: by name, or by position if data or model have only generated names and share none."""
         held = tuple(data.feature_names or ())
         at = {name: j for j, name in enumerate(held)}
         nameless = numbered(held) or numbered(self.feature_names)
@@ -298,7 +297,7 @@ class RankingModel:
         return self._filled(columns, None if data.filled is None else data.filled[:, own])
 
     def _selected(self, X: Any, filled: np.ndarray | None = None) -> _Columns:
-        """The columns of the selected features; filled: values of X that were missing."""
+        """The columns of the selected features; filled: mask of the values of X that were missing."""
         if not isinstance(X, StoredFeatures):
             frame = column_names(X) and hasattr(X, "to_numpy")
             X = csr_or_array(X.to_numpy() if frame else X)
@@ -310,7 +309,7 @@ class RankingModel:
         return self._filled(columns, None if filled is None else filled[:, self.support])
 
     def _filled(self, columns: np.ndarray, filled: np.ndarray | None = None) -> _Columns:
-        """The selected columns, missing values replaced where there is what by; filled: those that were before."""
+        """The selected columns, with missing values replaced if there is a fill value; filled: mask of earlier ones."""
         missing = is_missing(columns) if self.of_lists and holds_missing(columns) else None
         if missing is not None and filled is not None:
             missing |= filled
@@ -320,13 +319,13 @@ class RankingModel:
 
     def _finds_by_name(self, X: Any) -> bool:
         """Whether X is a data frame whose columns are found by name;
-        by position where the model has no names, or the frame only numbers."""
+        they are found by position if the model has no names, or the frame only numbers."""
         known = [name for name in column_names(X) if isinstance(name, str)]
         nameless = numbered(self.feature_names) or numbered([name for name in known if name != QID])
         return bool(known) and not (set(known).isdisjoint(self.feature_names) and nameless)
 
     def _named(self, frame: Any) -> _Columns:
-        """The selected columns of a data frame, by name whatever their order; others are not looked at."""
+        """The selected columns of a data frame, by name in any order; other columns are ignored."""
         columns = [numbers_in(frame, self.feature_names[j]) for j in self.support]
         return self._filled(np.column_stack(columns) if columns else np.zeros((len(frame), 0)))
 
@@ -336,17 +335,15 @@ class RankingModel:
     def _score(
         self, selected: _Columns, query_ptr: np.ndarray | None = None, row_index: np.ndarray | None = None
     ) -> np.ndarray:
-        """Scores of the selected columns; `row_index` (n_docs,) holds the user's number of each row,
+        """Scores of the selected columns; `row_index` (n_docs,) is the user's number of each row,
         default their order."""
         S, columns = self.support, selected.values
         if holds_missing(columns):
             row, k = (int(i) for i in np.argwhere(is_missing(columns))[0])
             median = np.nan if self.medians is None else float(self.medians[S[k]])
-            own = (
-                "" if np.isnan(median) else f"take its training median {median:g} with {option('missing', OF_MODEL)}, "
-            )
+            own = "" if np.isnan(median) else f"use its training median {median:g} with {option('missing', OF_MODEL)}, "
             raise DataError(
-                f"row {_number_of(row, row_index)}: feature {brief(self.feature_names[S[k]])} holds {columns[row, k]}; "
+                f"row {_number_of(row, row_index)}: feature {brief(self.feature_names[S[k]])} is {columns[row, k]}; "
                 f"{own}replace missing and infinite values by finite numbers, or train with "
                 f"{option('missing', 'median')}."
             )
@@ -357,7 +354,7 @@ class RankingModel:
             if not finite.all():
                 row = int(np.argmin(finite))
                 to_blame = np.flatnonzero(~np.isfinite(scaled[row] * self.coef[S]))
-                why = "; the values are too large for the weights"
+                why = " because the values are too large for the weights"
                 if len(to_blame) == 1:
                     k = int(to_blame[0])
                     why = f" because feature {brief(self.feature_names[S[k]])} is {columns[row, k]:g}"
@@ -367,7 +364,7 @@ class RankingModel:
         return scores
 
     def _scaled(self, columns: _Columns, query_ptr: np.ndarray | None) -> np.ndarray:
-        """The selected columns, transformed, bent and scaled: what the weights are of."""
+        """The selected columns, transformed, passed through curves and scaled: the weights apply to these."""
         S = self.support
         scaling = FeatureScaling(self.scaling.method, self.scaling.center[S], self.scaling.scale[S])
         shaped = columns.values
@@ -395,22 +392,22 @@ class RankingModel:
         return curve if kind == NONE else f"{curve}({kind})"
 
     def to_json(self) -> dict[str, Any]:
-        """The content of the model file.
+        """Content of the model file.
 
         Returns
         -------
         dict
-            Of parameters and metadata, what JSON can hold.
+            Parameters and metadata are reduced to JSON values.
 
         Raises
         ------
         DataError
-            Weights, centers or scales that are not finite, names that are not text or not unique, an unknown scaling.
+            Weights, centers or scales are not finite, names are not text or not unique, or the scaling is unknown.
         """
         return content_of(self)
 
     def export(self, to: str, *, missing: str | None = None, **options: Any) -> dict[str, str | bytes]:
-        """The model in the form of a search engine, a database or a runtime.
+        """Write the model in the format of a search engine, a database or a runtime.
 
         Parameters
         ----------
@@ -419,7 +416,7 @@ class RankingModel:
         missing : str, optional
             As in `predict`.
         **options
-            As of `export`.
+            As in `export`.
 
         Returns
         -------
@@ -429,7 +426,7 @@ class RankingModel:
         Raises
         ------
         DataError
-            What the format cannot express; the message has the remedy.
+            The format cannot express the model or an option; the message has the remedy.
         """
         from sparserank.export import export
 
@@ -446,7 +443,7 @@ class RankingModel:
         Raises
         ------
         DataError
-            What `to_json` refuses.
+            As `to_json`.
         RunDirectoryError
             The file cannot be written.
         """
@@ -458,11 +455,11 @@ class RankingModel:
 def curve_model(
     knots: Knots, blocks: np.ndarray, coef: np.ndarray, names: tuple[str, ...], transform: Transform | None, **more: Any
 ) -> RankingModel:
-    """The model of coefficients (n_features * width,) of curves with these knots, of the features so transformed;
-    blocks as of `curve_blocks`.
+    """The model with coefficients (n_features * width,) of curves with these knots, on transformed features;
+    blocks as in `curve_blocks`.
 
-    The weight of a feature is the norm of its coefficients (about its share in a preferred pair's margin), negative
-    where the curve is lower at its end than at its beginning.
+    The weight of a feature is the norm of its coefficients (about its share in a preferred pair's margin). It is
+    negative if the curve is lower at its end than at its beginning.
     """
     of_feature = coef.reshape(len(names), -1)
     size = np.linalg.norm(of_feature, axis=1)

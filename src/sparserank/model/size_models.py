@@ -1,4 +1,4 @@
-"""The file of the best models of every size that a selection tried: one of them is loaded, exported or deployed without
+"""The file with the best model of every size that a selection tried; each can be loaded, exported or deployed without
 the data."""
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ NAMES = "feature_names_in"  # of all models: said once
 
 
 def save_size_models(models: Sequence[RankingModel], means: Sequence[float], path: str | os.PathLike) -> None:
-    """Write one model per size; means: of the metric, by which the best of several sizes is taken.
+    """Write one model per size; means: mean metric of each, which decides between several sizes.
 
     Raises
         DataError           as `RankingModel.to_json`
-        RunDirectoryError   the place cannot be written
+        RunDirectoryError   the file cannot be written
     """
     entries = []
     for model, mean in zip(models, means, strict=True):
@@ -42,10 +42,10 @@ def save_size_models(models: Sequence[RankingModel], means: Sequence[float], pat
 
 
 def load_size_model(path: str | os.PathLike, k: int) -> RankingModel:
-    """The model of k features; where no size is k, the best of fewer. path: the file, or the directory of the run.
+    """Load the model of k features, or the best smaller one if no size is k. path: file, or directory of the run.
 
     Raises
-        ParameterError     k is no size
+        ParameterError     k is not a size
         ModelFormatError   not such a file, damaged, written by a newer version, or no model is that small
     """
     if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
@@ -53,7 +53,7 @@ def load_size_model(path: str | os.PathLike, k: int) -> RankingModel:
     path = Path(path) / FILE if Path(path).is_dir() else Path(path)
     if not path.exists():
         raise ModelFormatError(
-            f"{path}: not found; run the selection again to have its other sizes, or leave {option('k')} out."
+            f"{path}: not found; run the selection again to get models of other sizes, or omit {option('k')}."
         )
     content = read_content(path, FORMAT, FORMAT_VERSION, "models.json that 'sparserank select' writes")
     try:
@@ -63,14 +63,14 @@ def load_size_model(path: str | os.PathLike, k: int) -> RankingModel:
             least = min(len(e["features"]) for e in entries)
             raise ModelFormatError(f"{path}: no model has at most {k} features; the smallest has {least}.")
         if not within:
-            raise ValueError("it holds no model")
+            raise ValueError("it contains no model")
         exact = [e for e in within if len(e["features"]) == k]
         best = max(exact or within, key=lambda e: (e["mean"], -len(e["features"])))
         return model_of_content({**best, NAMES: _list(content, NAMES)})
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, ModelFormatError):
             raise
-        raise ModelFormatError(f"{path}: damaged file of models: {error}; run the selection again.") from error
+        raise ModelFormatError(f"{path}: damaged models file: {error}; run the selection again.") from error
 
 
 def _list(content: dict[str, Any], key: str) -> list[Any]:
@@ -82,7 +82,7 @@ def _list(content: dict[str, Any], key: str) -> list[Any]:
 
 def _entry(entry: Any) -> dict[str, Any]:
     if not isinstance(entry, dict) or type(entry.get("mean")) not in (int, float):
-        raise ValueError(f"each model must be an object with its mean; got {brief(entry)}")
+        raise ValueError(f"each model must be an object with a mean; got {brief(entry)}")
     _list(entry, "features")
     version = entry.get("version")
     if type(version) is not int or not 1 <= version <= MODEL_VERSION:

@@ -1,5 +1,5 @@
-"""Options, declared once: name, values, default, help. Each room declares its own; front ends and documents are written
-from the declarations, and checks read them."""
+"""Options, each declared once: name, values, default, help. Each package declares its options; front ends, documents
+and checks use these declarations."""
 
 from sparserank.options.declared import Option, asked, check_given
 from sparserank.options.kinds import Choice, Count, Flag, Given, Number, Or, Parsed

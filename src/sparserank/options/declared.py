@@ -1,4 +1,4 @@
-"""An option, and what a call makes of options that are given by name."""
+"""An option, and the check of options that are passed by name."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sparserank.options.kinds import Kind
 class Option:
     """One option of a job or ranker.
 
-    help      what it does, for Python and the command line: {name} and {name=value} name other options, and each says
-              them in its own way
-    says      what it does on the command line, where that takes other values than Python
-    panel     heading that it stands under in documents
-    flag      what the command line calls it; None: its name with dashes; "": it has none there
-    command   type that a command reads, where it is not that of the kind
-    shown     its default in documents, where that is not the value itself
+    help      what it does, for Python and the command line: {name} and {name=value} name other options, which each
+              spells in its way
+    says      help for the command line, if it takes other values than Python
+    panel     its heading in documents
+    flag      its name on the command line; None: its name with dashes; "": not available there
+    command   type that a command reads, if it is not that of the kind
+    shown     its default in documents, if that is not the value itself
     """
 
     name: str
@@ -36,18 +36,18 @@ class Option:
 
     @property
     def spelled(self) -> str:
-        """As a command line has it, e.g. --n-alphas; "" where it has none."""
+        """Its flag on a command line, e.g. --n-alphas; "" if it has none."""
         return f"--{self.name.replace('_', '-')}" if self.flag is None else self.flag
 
     def check(self, value: Any, owner: str = "") -> None:
-        """Raise ParameterError for a value that the option cannot have."""
+        """Raise ParameterError for an invalid value."""
         problem = self.kind.problem(value)
         if problem:
             raise ParameterError(self.name, problem, owner=owner)
 
 
 def check_given(options: Iterable[Option], given: Mapping[str, Any], owner: str = "") -> None:
-    """Raise ParameterError for the first option that has a value which it cannot have."""
+    """Raise ParameterError for the first option with an invalid value."""
     for option in options:
         if option.name in given:
             option.check(given[option.name], owner)
@@ -68,18 +68,18 @@ FORMER = {  # what options were called in 0.2
 
 
 def asked(owner: str, options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
-    """All options of a call, with their defaults where none is given.
+    """All options of a call; those that are not passed have their defaults.
 
     Raises
-        ParameterError   names an option that there is not, or the first that is out of its range
+        ParameterError   for an unknown option, or for the first with an invalid value
     """
     known = {option.name: option for option in options}
     for name in given:
         if name not in known:
             if FORMER.get(name) in known:
-                raise ParameterError(name, f"is called {FORMER[name]} now.")
+                raise ParameterError(name, f"is now called {FORMER[name]}.")
             close = difflib.get_close_matches(name, known, 1)
             meant = f"; did you mean {close[0]}?" if close else f"; it takes {', '.join(known)}."
-            raise ParameterError(name, f"is no option of {owner}{meant}")
+            raise ParameterError(name, f"is not an option of {owner}{meant}")
     check_given(known.values(), given)
     return {name: option.kind.plain(given[name]) if name in given else option.default for name, option in known.items()}

@@ -1,4 +1,4 @@
-"""What values an option may have: what is said of others, how a command reads them, and some that are refused."""
+"""Kinds of option values: messages for invalid ones, the type that a command reads, and examples that are refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LARGEST_COUNT = 10**9
 class Kind(Protocol):
     """Values that an option may have.
 
-    python    their type in Python, as annotations have it; command: the type that a command reads
+    python    their type in Python annotations; command: the type that a command reads
     """
 
     @property
@@ -30,16 +30,16 @@ class Kind(Protocol):
     def command(self) -> str: ...
 
     def problem(self, value: Any) -> str:
-        """What is wrong with a value, after the name of its option: 'must be ...; got 0.'; "" where nothing is."""
+        """What is wrong with a value, to follow the option's name: 'must be ...; got 0.'; "" if nothing is wrong."""
         ...
 
     def plain(self, value: Any) -> Any:
-        """A value that is right, as a plain number or flag."""
+        """A valid value as a plain number or flag."""
         ...
 
     @property
     def refused(self) -> tuple[Any, ...]:
-        """Some values that are refused: what tests attack every option with."""
+        """Examples of values that are refused; tests try them on every option."""
         ...
 
 
@@ -70,7 +70,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Number:
-    """Real numbers: 0, or between 1e-100 and 1e100 in size, which squares and products leave in floating point."""
+    """Real numbers: 0, or between 1e-100 and 1e100 in size, so that squares and products stay in floating point."""
 
     above: float | None = None
     least: float | None = None
@@ -114,7 +114,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of some words."""
+    """One of several words."""
 
     words: Sequence[str]
     python = command = "str"
@@ -150,7 +150,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class Or:
-    """A word (or None) that stands for itself, or a value of another kind."""
+    """A fixed word (or None), or a value of another kind."""
 
     word: str | None
     kind: Kind
@@ -184,7 +184,7 @@ class Or:
 
 @dataclass(frozen=True)
 class Parsed:
-    """A name that is parsed, or an object that it stands for; with `several`, one of these or a sequence."""
+    """A name that is parsed, or the object that it names; with `several`, one of these or a sequence."""
 
     parse: Callable[[Any], Any]
     python: str
@@ -211,7 +211,7 @@ class Parsed:
 
 @dataclass(frozen=True)
 class Given:
-    """Values that are looked at where they are used: files, arrays, mappings, functions."""
+    """Values that are checked when they are used: files, arrays, mappings, functions."""
 
     python: str
     command: str = ""

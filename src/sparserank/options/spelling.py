@@ -1,4 +1,4 @@
-"""How people write an option: ignore_columns=['a'] in Python, --ignore-columns a on the command line."""
+"""The spelling of an option: ignore_columns=['a'] in Python, --ignore-columns a on the command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _flags: Mapping[str, str] | None = None  # of the command line while it runs; No
 
 @contextmanager
 def command_line(flags: Mapping[str, str]) -> Iterator[None]:
-    """Inside, messages name options as the command line does; {name: flag} of those that are not their names."""
+    """Inside, messages name options as the command line does; flags: {name: flag} of those that differ."""
     global _flags, _inside
     with _lock:
         _flags, _inside = flags, _inside + 1
@@ -31,7 +31,7 @@ def command_line(flags: Mapping[str, str]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Spelled:
-    """A task for a process whose messages name options as this one's do."""
+    """A task for another process, in which messages name options as in this one."""
 
     task: Callable[..., Any]
     flags: Mapping[str, str]
@@ -52,7 +52,7 @@ def flag_of(name: str, flags: Mapping[str, str]) -> str:
 
 
 def option(name: str, value: Any = None) -> str:
-    """An option in a message, with a value if there is one, as whoever called has to write it."""
+    """An option in a message, with its value if there is one, as the caller has to write it."""
     if _flags is None:
         return name if value is None else f"{name}={value!r}"
     flag = flag_of(name, _flags)
@@ -63,7 +63,7 @@ def option(name: str, value: Any = None) -> str:
 
 
 def rendered(text: str, flags: Mapping[str, str] | None) -> str:
-    """A text in which {name} and {name=value} stand for options: in Python (flags None), or on the command line."""
+    """A text with {name} and {name=value} replaced by options, for Python (flags None) or for the command line."""
 
     def one(found: re.Match[str]) -> str:
         name, value = found[1], found[2]

@@ -18,11 +18,12 @@ def comparison_table(result: ComparisonResult) -> Table:
         rows.append([name, *(figure(own[k].mean) if k in own else "-" for k in sizes)])
     note = (
         f"{ALL} ({result.n_features}): {figure(result.all_features.mean)}; {CHOICE} ({result.span} features): "
-        f"{figure(result.choice.mean)}. Ours at each size: the best of shrunken and relaxed models of at "
-        "most that size; like our choice it is taken by the values shown, which flatters it a little. Features of "
-        "trees are chosen inside each fold; those on ours are of the maker of our choice."
+        f"{figure(result.choice.mean)}. Our model at each size is the best shrunken or relaxed model of at most that "
+        "size. These models and our choice are optimistically biased, because the queries shown were used to choose "
+        "them. Trees on their own gain use features that are chosen inside each fold; trees on our features use "
+        "those of our choice."
     )
-    repeats = "" if result.repeats == 1 else f", {result.repeats} times over"
+    repeats = "" if result.repeats == 1 else f", drawn {result.repeats} times"
     return Table(
         f"Mean {result.metric} out of fold by number of features ({result.n_queries} queries, {result.n_folds} "
         f"folds{repeats})",
@@ -46,8 +47,8 @@ def difference_table(result: ComparisonResult) -> Table:
         if "difference" in r
     ]
     return Table(
-        f"Differences to {ALL}, with {as_percent(result.confidence)} intervals that hold for all sizes of a system at "
-        "once",
+        f"Differences to {ALL}, with {as_percent(result.confidence)} intervals that are valid for all sizes of a "
+        "system at once",
         ["system", "features", result.metric, "difference", "interval"],
         rows,
         folded=True,

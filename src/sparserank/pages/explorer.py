@@ -21,7 +21,10 @@ from sparserank.selection.statements import counted
 from sparserank.text import visible
 
 MAX_SIZES, MAX_FEATURES = 40, 60  # on the slider; rows of the matrix
-CORRECTED = "Means are corrected for being the best of their size; the interval is before this correction."
+CORRECTED = (
+    "Each mean is corrected for the choice of the best model of its size; the intervals are computed before this "
+    "correction."
+)
 MAX_NAME = 14  # characters of a name before it wraps
 
 QUERIES = {"cv": "out of fold", "holdout": "on the validation queries"}
@@ -107,8 +110,8 @@ def explorer(result: SelectionResult, picture: str) -> str:
             picture,
             *_matrix(facts),
             "</div>",
-            f'<p class="soft">{escape(result.metric)} of each query {QUERIES[result.plan.protocol]}, sorted by the '
-            "difference.</p>",
+            f'<p class="soft">Each panel shows the differences of {escape(result.metric)} by query {QUERIES[result.plan.protocol]}, '
+            "in sorted order.</p>",
             '<div class="beside">',
             *(differences.picture(name, found) for name, found in zip(facts["beside"], chosen["beside"], strict=True)),
             "</div>",
@@ -212,7 +215,7 @@ def _shown(result: SelectionResult) -> list[int]:
 def _matrix(facts: dict[str, Any]) -> list[str]:
     """Features by sizes, those that enter first first."""
     sizes, at = facts["sizes"], facts["chosen"]
-    title = "Which features at which size"
+    title = "Features used at each size"
 
     def now(k: int, kind: str = "") -> str:
         classes = " ".join(filter(None, [kind, "now" if k == at else ""]))
@@ -225,7 +228,7 @@ def _matrix(facts: dict[str, Any]) -> list[str]:
         cells = "".join(f"<td{now(k, 'in' if used else '')}>{'●' if used else ''}</td>" for k, used in enumerate(own))
         rows.append(f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>')
     more = len(facts["names"]) - len(rows)
-    note = f'<p class="soft">{more} more features enter only larger models.</p>' if more > 0 else ""
+    note = f'<p class="soft">{more} more features are used only in larger models.</p>' if more > 0 else ""
     box = f'<div class="scroll" role="region" tabindex="0" aria-label="{title}">'
     width = f' style="min-width: {min(max([len("feature"), *map(len, facts["names"])]), MAX_NAME) + 2}ch"'
     table = f'{box}<table class="matrix"><thead><tr><th scope="col"{width}>feature</th>{head}</tr></thead>'

@@ -193,10 +193,10 @@ def kept_by_halves(result: SelectionResult) -> str:
     axes.invert_yaxis()
     axes.set_xlim(0.0, 1.0)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    axes.set_xlabel(f"share of {result.stability.n_samples} halves of the queries", color=INK)
+    axes.set_xlabel(f"share of {result.stability.n_samples} half-samples of the queries", color=INK)
     dress(axes)
     legend_below(figure, 3)
-    return to_svg(figure, "Features that halves of the queries keep")
+    return to_svg(figure, "How often half-samples select each feature")
 
 
 def worth_of_features(result: SelectionResult) -> str:
@@ -250,7 +250,7 @@ def curve_picture(row: dict[str, Any], name: str) -> str:
         linewidth=1.8,
     )
     axes.plot(knots, values, marker="o", markersize=3.5, linestyle="none", color=SERIES[0])
-    axes.set_ylabel("adds to the score", color=INK)
+    axes.set_ylabel("contribution to the score", color=INK)
     axes.grid(axis="y", color=GRID, linewidth=0.8)
     edges, counts = np.array(curve["edges"]), np.array(curve["counts"])
     below.bar(edges[:-1], counts / max(counts.sum(), 1), width=np.diff(edges), align="edge", color=SOFT, linewidth=0)

@@ -34,9 +34,10 @@ from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import estimated, stability_sentence
 
 CURVES_ARE = (
-    "What each feature adds to the score, drawn through its knots and flat outside them; beneath, the training values "
-    "(those outside the knots at the ends). Only differences between documents of a query matter, so a curve may be "
-    "moved up or down."
+    "Each curve shows the contribution of a feature to the score. It is linear between its knots and flat outside "
+    "them. The histogram below a curve shows the training values; values outside the knots are counted at its ends. "
+    "Only differences between documents of a query matter, so shifting a curve up or down does not change the "
+    "ranking."
 )
 
 
@@ -58,7 +59,11 @@ def render_page(result: SelectionResult) -> str:
     ]
     closing = [f"sparserank {__version__}"]
     if result.constant_features:
-        closing.insert(0, f"Constant within every query, never used: {', '.join(result.constant_features)}.")
+        closing.insert(
+            0,
+            "Features that are never used, because they are constant within every query: "
+            f"{', '.join(result.constant_features)}.",
+        )
     picture = size_picture(result)
     top = explorer(result, f"<figure>{inline(picture, 'top-')}<figcaption>{picture.caption}</figcaption></figure>")
     return to_html(
@@ -67,14 +72,15 @@ def render_page(result: SelectionResult) -> str:
 
 
 COSTS_ARE = (
-    "Costs are those of leaving a feature out, the others refitted, against a refit of all of them, by the models of "
-    "the folds on queries that they have not seen; a fold whose model does not use the feature counts 0."
+    "The cost of a feature is the loss of the metric when the feature is left out and the other features are "
+    "refitted, compared with a refit of all features. It is measured out of fold; a fold whose model does not use "
+    "the feature counts as 0."
 )
 CERTIFICATES = (
-    "How the points of each path ended: optimal, the global optimum of a convex problem; stationary, a stationary "
-    "point of a nonconvex one, a lower objective may exist; both to the tolerance. Worst kkt: the largest violation of "
-    "the conditions of optimality along it, relative to the largest strength of the l1 path; gap: the largest duality "
-    "gap."
+    "The table shows the status of the points of each path, within the tolerance. Optimal means the global optimum "
+    "of a convex problem. Stationary means a stationary point of a nonconvex problem; a lower objective may exist. "
+    "Worst kkt is the largest violation of the optimality conditions along the path, relative to the largest "
+    "strength of the l1 path. Gap is the largest duality gap."
 )
 
 
@@ -84,7 +90,7 @@ def _worth(result: SelectionResult) -> list[Picture]:
     if len(costed) < 2:
         return []
     said = [f"{feature} {figure(cost['cost'], signed=True)}" for feature, cost in costed]
-    caption = f"Loss of {result.metric} without each feature, the others refitted"
+    caption = f"Loss of {result.metric} without each feature, with the others refitted"
     return [Picture("worth", caption, worth_of_features(result), f"{listed(said)}.")]
 
 
@@ -99,11 +105,11 @@ def size_picture(result: SelectionResult) -> Picture:
     what = "cost" if result.choice.by_cost else "number of features"
     return Picture(
         "quality",
-        f"What is lost of {result.metric}, by {what}",
+        f"Loss of {result.metric} by {what}",
         quality_against_size(result),
-        f"How far the best model of each {what} stays below the best of all: with {first.n_features} features "
+        f"Loss of the best model of each {what} against the best of all: with {first.n_features} features "
         f"{lost(first)}, with {last.n_features} {lost(last)}; chosen: {chosen.n_features} with {lost(chosen)}; dense "
-        f"RankSVM: {dense.n_features} with {lost(dense)}. The table below holds the values.",
+        f"RankSVM: {dense.n_features} with {lost(dense)}. The table below contains the values.",
     )
 
 
@@ -116,11 +122,11 @@ def _quality(result: SelectionResult) -> str:
         else "on the validation queries"
     )
     return (
-        f"Quality is mean {result.metric} {scored} ({result.n_queries} queries); queries without relevant documents "
-        f"count as in the “{rules.name}” convention ({rules.empty}), ties: {rules.ties}. Features scaled by "
-        f"{plan.settings.scaling}"
-        + (", but for curves." if any(d["curve"] is not None for d in result.worth.features) else ".")
-        + " Features enter and leave against the size before."
+        f"Quality is the mean {result.metric} {scored} ({result.n_queries} queries). Queries without relevant "
+        f"documents count as in the “{rules.name}” convention ({rules.empty}); ties: {rules.ties}. Features are "
+        f"scaled by {plan.settings.scaling}"
+        + (", except for curves." if any(d["curve"] is not None for d in result.worth.features) else ".")
+        + " The columns “enter” and “leave” compare each model with the next smaller size."
     )
 
 
@@ -130,8 +136,8 @@ def _curves(result: SelectionResult) -> list[Section]:
     for i, d in enumerate(curved):
         values = d["curve"]["values"]
         said = (
-            f"Adds {figure(values[0], signed=True)} at the first knot and {figure(values[-1], signed=True)} at the "
-            "last."
+            f"The feature adds {figure(values[0], signed=True)} at the first knot and "
+            f"{figure(values[-1], signed=True)} at the last."
         )
         inside = shaped_name(d).partition("(")[2].removesuffix(")")
         pictures.append(Picture(f"curve-{i}", shaped_name(d), curve_picture(d, inside), said))
@@ -152,8 +158,9 @@ def _substitutes(result: SelectionResult) -> list[Section]:
     if not result.worth.substitutes:
         return []
     text = (
-        f"{result.worth.near.n_models} different sets of at most {result.worth.near.most} features make models within "
-        "the margin, or as good as the chosen one. Listed: what those without a selected feature use instead."
+        f"{result.worth.near.n_models} different sets of at most {result.worth.near.most} features give models within "
+        "the margin, or as good as the chosen one. The table lists the features that such models use in place of a "
+        "selected feature."
     )
     return [Section("Exchanges", text, [substitute_table(result)])]
 
@@ -163,9 +170,9 @@ def _left_out(result: SelectionResult) -> list[Section]:
     if not found.left:
         return []
     text = (
-        f"Features left out whose values and those of a selected feature correlate by at least {found.least:g} "
-        f"in size (Pearson, deviations from the mean of each of {found.n_queries} queries, under the transform "
-        "of the selected one)."
+        f"These features are left out and correlate with a selected feature (|r| >= {found.least:g}). The Pearson "
+        f"correlation is computed from deviations from the means of {found.n_queries} queries, under the transform of "
+        "the selected feature."
     )
     return [Section("Redundant features", text, [family_table(result)])]
 
@@ -176,7 +183,7 @@ def _stability(result: SelectionResult) -> list[Section]:
     names = result.model.feature_names
     shares = [f"{names[j]} {result.stability.frequency[j]:.0%}" for j in result.stability.often()]
     picture = Picture(
-        "halves", "How often halves of the queries keep a feature", kept_by_halves(result), f"{listed(shares)}."
+        "halves", "How often half-samples of the queries select a feature", kept_by_halves(result), f"{listed(shares)}."
     )
     return [
         Section(
@@ -194,11 +201,11 @@ def _queries(result: SelectionResult) -> list[Section]:
         return []
     on = {
         "test": "test queries",
-        "out of fold": "queries, each by models that have not seen it",
+        "out of fold": "queries, each scored by models not trained on it",
         "validation": "validation queries",
     }
     text = (
-        f"Beside the {found.rival}, on {found.wins + found.losses + found.ties} {on[found.on]}: better on "
+        f"Compared with the {found.rival}, on {found.wins + found.losses + found.ties} {on[found.on]}: better on "
         f"{found.wins}, worse on {found.losses}, equal on {found.ties}."
     )
     return [Section("Queries lost and won", text, query_tables(result))]

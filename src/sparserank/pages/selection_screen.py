@@ -83,13 +83,14 @@ class _Screen:
             difference, low, high = better.percents
             advice = result.rivals.advice(better)
             shown = f"{difference} against it ({low.removesuffix('%')} to {high}*)"
-            lines += self.wrapped(f"{better.name} is shown better: the chosen model is {shown}; {advice}.")
+            lines += self.wrapped(f"{better.name} is shown to be better: the chosen model is {shown}; {advice}.")
         if not math.isfinite(choice.bound(choice.chosen)):
             lines += self.wrapped(few_sentence(choice))
         elif coarse(choice):
             lines += self.wrapped(coarse_sentence(choice))
         keep = "Best guess:" if coarse(choice) else "Keep"
-        cost = f" at a cost of {choice.chosen.cost:g}" if choice.by_cost else ""
+        costed = choice.by_cost or result.plan.costs is not None
+        cost = f" at a total cost of {choice.chosen.cost:g}" if costed else ""
         kept = f"{keep} {choice.chosen.n_features} of {counted(result.model.n_features)}{cost}."
         return [*lines, *self.wrapped(f"{kept}  {self.judged()}.")]
 
@@ -98,10 +99,10 @@ class _Screen:
         out_of_fold = self.result.plan.protocol == "cv"
         parts = {} if self.result.origin is None else {p.part: p for p in self.result.origin.data}
         used = [parts[name] for name in (("train", "validation") if out_of_fold else ("validation",)) if name in parts]
-        documents = f", {sum(p.documents for p in used):,} documents" if used else ""
-        how = "models scored out of fold" if out_of_fold else "held out for validation"
+        documents = f" ({sum(p.documents for p in used):,} documents)" if used else ""
+        how = "each scored by models not trained on it" if out_of_fold else "held out for validation"
         today = "" if self.result.change is None else "; today's ranker may have been trained on them"
-        return f"{_counted(self.result.n_queries, 'query', 'queries')}{documents}; {how}{today}"
+        return f"{_counted(self.result.n_queries, 'query', 'queries')}{documents}, {how}{today}"
 
     def table(self) -> list[str]:
         """Rankers: what they are worth, against the reference, and the chosen model against each."""
@@ -144,7 +145,7 @@ class _Screen:
         choice = self.result.choice
         for c, used in zip(self.result.by_size, self.result.used, strict=True):
             if c.n_features == 1 and c is not self.result.chosen and not choice.by_cost:
-                return [(f"alone: {used[0]}", 1, choice.corrected(c) if choice.is_corrected else c.mean, "")]
+                return [(f"best alone: {used[0]}", 1, choice.corrected(c) if choice.is_corrected else c.mean, "")]
         return []
 
     def test(self) -> list[str]:
@@ -178,16 +179,17 @@ class _Screen:
         lost = f"{estimated(choice.chosen, choice)}{at_most}"
         most = f"{100 * rule.largest_loss:.3g}%"
         if rule.limit is not None:
-            why = f"the best with {rule.limit}. Estimated loss against {of}: {lost}"
+            why = f"the best model with {rule.limit}. Its estimated loss against {of}: {lost}"
         elif not choice.within_margin(choice.chosen):
             how = "has an estimated loss of" if rule.guarantee is None else "is shown to lose"
-            why = f"no sparse model {how} at most {most}, so the best of them. Loss against {of}: {lost}"
+            why = f"no sparse model {how} at most {most}; the best of them is taken. Loss against {of}: {lost}"
         elif rule.guarantee is None:
-            why = f"estimated loss at most {most} against {of}: {lost}"
+            why = f"smallest model with an estimated loss of at most {most} against {of}: {lost}"
         else:
-            why = f"shown to lose at most {most} against {of}: {lost}"
+            why = f"smallest model shown to lose at most {most} against {of}: {lost}"
         confidence = as_percent(self.result.plan.confidence)
-        star = f"* {confidence}, for all sizes at once ('at most': one-sided); of means before they are corrected."
+        before = ", before the means are corrected for the choice" if choice.is_corrected else ""
+        star = f"* {confidence}, for all sizes at once ('at most': one-sided){before}."
         return [*self.wrapped(f"Rule: {why}."), *(self.wrapped(star) if self.has_intervals else [])]
 
     @property
@@ -305,9 +307,10 @@ class _Screen:
         if left:
             pairs = ", ".join(f"{_short(row.feature, MAX_NAME)} ({_short(row.selected, MAX_NAME)})" for row in left[:3])
             correlates = "correlates" if len(left) == 1 else "correlate"
-            said.append(f"{len(left)} {correlates} with a used one, |r| above {self.result.redundant.least:g}: {pairs}")
+            said.append(f"{len(left)} {correlates} with a used one, |r| >= {self.result.redundant.least:g}: {pairs}")
             said[-1] += ", ..." if len(left) > 3 else ""
-        return self.wrapped(f"{n} {'is' if n == 1 else 'are'} not used{': ' if said else ''}{'; '.join(said)}")
+        features = "1 feature is" if n == 1 else f"{n} features are"
+        return self.wrapped(f"{features} not used{': ' if said else ''}{'; '.join(said)}")
 
     def all_notes(self) -> list[str]:
         left_out = self.result.rivals.left_out

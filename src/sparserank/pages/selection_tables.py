@@ -54,15 +54,18 @@ def penalty_table(result: SelectionResult) -> Table:
 
 def _certified(result: SelectionResult) -> list[str]:
     """What the certificates of the table do not hold for."""
-    said = ["Path, worst kkt and gap are those of the whole path of the penalty."]
+    said = ["Path, worst kkt and gap describe the whole path of the penalty."]
     if any(c is not None and c.relax > 0 for c in result.by_penalty.values()):
         said.append(
-            "A relaxed (1) model solves another problem: a ridge on its features; a relaxed (0.5) one solves none."
+            "A relaxed (1) model is the optimum of another problem, a ridge problem on its features. A relaxed (0.5) "
+            "model is not the optimum of any problem."
         )
     if any(c is not None and c.for_metric for c in result.by_penalty.values()):
-        said.append("A model that was refitted or polished for the metric solves none either: it has no certificate.")
+        said.append(
+            "A model refitted or polished for the metric is not the optimum of any problem, so it has no certificate."
+        )
     conditions = dict.fromkeys(path.certificate().gap_condition for path in result.paths.values())
-    return [*said, *(f"Gaps hold {condition}." for condition in conditions if condition is not None)]
+    return [*said, *(f"The gaps are valid {condition}." for condition in conditions if condition is not None)]
 
 
 def size_table(result: SelectionResult, most: int | None = None) -> Table:
@@ -82,7 +85,7 @@ def size_table(result: SelectionResult, most: int | None = None) -> Table:
         [*head, "enter", "leave"],
         [[*row, *map(listed, moves[c])] for row, c in zip(rows, sizes, strict=True)],
         screen=tuple(range(len(head))),
-        note="Means: corrected for the pick within each size (above: for the whole rule).",
+        note="Each mean is corrected for the choice within its size; the means above are corrected for the whole rule.",
         words=(head.index("penalty"), len(head), len(head) + 1),
         strong=tuple(i for i, c in enumerate(sizes) if c is result.chosen),
     )
@@ -119,10 +122,11 @@ def rival_table(result: SelectionResult) -> Table:
         shown = f"shown {r.shown}" if r.shown else "not shown to differ"
         rows.append([r.name, str(r.n_features), figure(r.mean), difference, between, shown])
     return Table(
-        f"Trees, compared by {result.plan.metric.title} {where(result)}, never chosen (these intervals hold at once)",
+        f"Trees, compared by {result.plan.metric.title} {where(result)}, never chosen (simultaneous intervals)",
         ["ranker", "features", repr(result.plan.metric), "chosen model", f"{confidence} interval", "the ranker is"],
         rows,
-        note="Chosen model: corrected for the choice; the interval: before this correction.",
+        note="The difference of the chosen model is corrected for the choice; its interval is computed before this "
+        "correction.",
         words=(5,),
     )
 
@@ -133,7 +137,7 @@ def family_table(result: SelectionResult) -> Table:
     for r in result.redundant.left:
         families.setdefault(r.selected, []).append(f"{r.feature} ({figure(r.correlation, 2, signed=True)})")
     return Table(
-        "Selected features, and what is redundant with each (correlation)",
+        "Selected features and the features redundant with each (correlation)",
         ["selected", "redundant", "features"],
         [[selected, str(len(own)), listed(own, MAX_LEFT)] for selected, own in families.items()],
         words=(2,),
@@ -154,7 +158,7 @@ def substitute_table(result: SelectionResult) -> Table:
         for s in result.worth.substitutes
     ]
     return Table(
-        f"Exchanges of one feature within the margin {where(result)}, both refitted (intervals: of the pair alone)",
+        f"Exchanges of one feature within the margin {where(result)}, both refitted (intervals of each pair alone)",
         ["selected", "in its place", metric, f"{confidence} interval", "correlation"],
         rows,
         words=(1,),
@@ -186,7 +190,7 @@ def _list_table(q: QueryDifference) -> Table:
         f"Query {q.query}: the first {len(rows)} documents by each ranker",
         ["rank", *(own.ranker for own in q.lists)],
         rows,
-        note="In brackets: the grade.",
+        note="The grades are in brackets.",
         folded=True,
     )
 
@@ -236,8 +240,8 @@ def pair_sentence(pair: Pair, rival: str, lost: bool) -> str:
     """The documents, who has them right, and by which features."""
     a, b = pair.better, pair.worse
     text = (
-        f"{a.document} (grade {a.grade:g}) should stand above {b.document} (grade {b.grade:g}). "
-        f"The chosen model has them at ranks {a.chosen} and {b.chosen}"
+        f"{a.document} (grade {a.grade:g}) should rank above {b.document} (grade {b.grade:g}). "
+        f"The chosen model puts them at ranks {a.chosen} and {b.chosen}"
     )
     by = ", ".join(f"{r.feature} {figure(r.chosen, signed=True)}" for r in deciding(pair, lost)[:3])
     text += f", by {by}" if pair.chosen and by else ": their scores are equal" if not pair.chosen else ""
@@ -248,8 +252,8 @@ def pair_sentence(pair: Pair, rival: str, lost: bool) -> str:
         if strongest and pair.rival:
             text += ", by " + ", ".join(f"{r.feature} {figure(r.rival, signed=True)}" for r in strongest)
     return (
-        f"{text}. A value is what the feature adds to the first document's score, less what it adds to the second's; "
-        "they add up to the difference of the scores."
+        f"{text}. Each value is the contribution of the feature to the score of the first document minus its "
+        "contribution to the score of the second. The values add up to the difference of the scores."
     )
 
 
@@ -310,7 +314,7 @@ def feature_table(result: SelectionResult) -> Table:
         kept = [f"{selection_frequency(result, d):.0%}"] if halves else []
         rows.append([shaped_name(d), figure(d["coef"]), *kept, f"{d['share']:.0%}", *_costs(d["cost"], metrics)])
     return Table(
-        f"Selected features, and what leaving each out costs {where(result)}, the others refitted",
+        f"Selected features and their ablation costs {where(result)}, with the others refitted",
         [
             "feature",
             "weight",
@@ -320,7 +324,12 @@ def feature_table(result: SelectionResult) -> Table:
             f"{as_percent(result.plan.confidence)} interval ({result.metric})",
         ],
         rows,
-        note=("Halves, sets: share of halves of the queries, of sets nearly as good, with it." if halves else ""),
+        note=(
+            "Halves is the share of half-samples that select the feature. Sets is the share of nearly equal models "
+            "that use it."
+            if halves
+            else ""
+        ),
     )
 
 
@@ -328,7 +337,7 @@ def zeroed_table(result: SelectionResult) -> Table:
     """The selected features, and what setting the weight of each to 0 costs."""
     metrics = [repr(m) for m in result.plan.metrics]
     return Table(
-        f"What setting the weight of each feature to 0 costs {where(result)}, the others as they are",
+        f"Cost of setting the weight of each feature to 0 {where(result)}, with the other weights unchanged",
         [
             "feature",
             *[f"{m} cost" for m in metrics],
@@ -348,7 +357,7 @@ def group_table(result: SelectionResult) -> Table:
     ]
     share = as_percent(result.plan.confidence)
     return Table(
-        f"Groups in use, and what leaving each out costs {where(result)}, the others refitted",
+        f"Groups in use and their ablation costs {where(result)}, with the others refitted",
         ["group", "cost", "features", *[f"{m} cost" for m in metrics], f"{share} interval ({result.metric})"],
         rows,
     )

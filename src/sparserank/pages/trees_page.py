@@ -80,7 +80,7 @@ def _compared(result: ComparisonResult) -> str:
     each = "; ".join(f"{name} at most {figure(s.mean)}, with {k} features" for name, (k, s) in best.items())
     return (
         f"{each}; {ALL} {figure(result.all_features.mean)}; {CHOICE} {figure(result.choice.mean)}. The table below "
-        "holds the values."
+        "contains the values."
     )
 
 
@@ -93,8 +93,9 @@ def comparison_page(result: ComparisonResult) -> str:
 def lists_page(result: TreesSelection) -> str:
     """One self-contained HTML document."""
     best = (
-        f"The best list of each length; chosen: {result.chosen.n_features} features with {figure(result.chosen.mean)}; "
-        f"all: {figure(result.all_features.mean)}; out of fold, before the correction for the choice."
+        f"The picture shows the best list of each length. The chosen list has {result.chosen.n_features} features and "
+        f"a mean of {figure(result.chosen.mean)}; all features have {figure(result.all_features.mean)}. The means are "
+        "out of fold and not corrected for the choice."
     )
     picture = Picture("lists", f"LightGBM on lists of features: mean {result.metric}", _lists_picture(result), best)
     sections = [

@@ -29,7 +29,7 @@ def for_model_lines(result: TreesSelection) -> list[str | Table]:
         rows.append([on_list, str(chosen.n_features), figure(o.mean), _relative(o.mean, everything.mean)])
     head = (
         f"Keep {chosen.n_features} of {counted(len(result.feature_names))}: {chosen.penalty}.  {result.n_queries} "
-        "queries; every query scored by trees not trained on it."
+        "queries, each scored by trees not trained on it."
     )
     out: list[str | Table] = [head, "", Table("", ["", "features", result.metric, "against all"], rows)]
     out += [
@@ -48,7 +48,7 @@ def comparison_lines(result: ComparisonResult) -> list[str | Table]:
     _, low, high = mean_interval(difference, result.confidence)
     head = (
         f"Our choice of {counted(result.span)} compared with trees on {result.n_features}.  {result.n_queries} "
-        f"queries, scored by models not trained on them."
+        f"queries, each scored by models not trained on it."
     )
     against = relative(result.choice.mean - base, low, high, base, shown=False)
     rows = [
@@ -63,14 +63,14 @@ def comparison_lines(result: ComparisonResult) -> list[str | Table]:
         for name in names
     ]
     more = len(result.names) - len(names)
-    others = f" {more} more systems: --verbose." if more else ""
+    others = f" --verbose shows {more} more systems." if more else ""
     return [
         head,
         "",
         Table("", columns, rows),
-        "Against trees on all features, with at most so many features:",
+        "Compared with trees on all features, by maximum number of features:",
         Table("", ["", *map(str, sizes)], cells),
-        f"The choice was made by these values: it is optimistically biased.{others}",
+        f"Our choice is optimistically biased, because these queries were used to make it.{others}",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Filters: orders of features that are made before any model is fitted."""
+"""Filters: orders of features, computed before any model is fitted."""
 
 from __future__ import annotations
 

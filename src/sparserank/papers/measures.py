@@ -1,4 +1,4 @@
-"""Importance of single features and similarity of pairs of features: what filters and FSMRank are built from."""
+"""Importance of single features and similarity of pairs of features, for filters and FSMRank."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def single_feature_metric(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(n_features,) metric of ranking by each feature alone, and the sign of the order that gives it.
 
-    ascending=False looks at descending order only.
+    ascending=False tries descending order only.
     """
     X, parsed = _dense(data), parse_metrics([metric], convention)
     if not parsed[0].higher_is_better:
@@ -86,7 +86,7 @@ def single_feature_metric(
 def feature_similarity(
     data: RankingDataset, measure: str = "pearson", *, positive_semidefinite: bool = False
 ) -> np.ndarray:
-    """Similarity of every two features.
+    """Similarity of every pair of features.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def feature_similarity(
     """
     d = data.n_features
     if d > MAX_FEATURES:
-        raise DataError(f"similarities of {d} features are a {d} x {d} matrix; at most {MAX_FEATURES} features.")
+        raise DataError(f"similarities of {d} features form a {d} x {d} matrix; use at most {MAX_FEATURES} features.")
     X = _dense(data).astype(np.float64)
     if measure == "identity":
         A = np.eye(d)
@@ -135,7 +135,7 @@ def feature_similarity(
 
 
 def nearest_positive_semidefinite(A: np.ndarray) -> np.ndarray:
-    """A with negative eigenvalues clipped; alternates with clamping entries at 0 until both hold to 1e-12.
+    """A with negative eigenvalues clipped; alternates with clamping entries at 0 until both are true to 1e-12.
 
     Clipping alone can leave entries below 0, and |w|^T A |w| is convex only with entries >= 0.
     """

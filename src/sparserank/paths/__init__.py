@@ -1,4 +1,4 @@
-"""Paths: solutions for falling strengths, or for growing sizes."""
+"""Paths: solutions for decreasing regularisation strengths, or for increasing sizes."""
 
 from sparserank.paths.best_k import BestK
 from sparserank.paths.by_name import maker_of, parse_maker

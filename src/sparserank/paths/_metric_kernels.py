@@ -1,7 +1,7 @@
-"""NDCG of changed scores, and pairs weighted by what exchanging their documents changes in it, compiled.
+"""NDCG of changed scores, and pairs weighted by the change of NDCG if their documents are exchanged; compiled.
 
-Arguments that all of these share: query_ptr; gains (n_docs,); discounts (c,) of ranks 1..c; share (n_queries,) what a
-query's DCG is multiplied by.
+Shared arguments: query_ptr; gains (n_docs,); discounts (c,) of ranks 1..c; share (n_queries,) the factor of a query's
+DCG.
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs

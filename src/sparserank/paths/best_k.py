@@ -1,5 +1,5 @@
-"""The best model of each size by splicing: features are exchanged for others, as a quadratic model of the loss advises,
-as long as that lowers the objective itself."""
+"""The best model of each size by splicing: features are exchanged, as a quadratic model of the loss suggests, as long
+as that lowers the objective."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ Found = dict[int, Solution]  # the best of each size so far
 
 @dataclass(frozen=True, repr=False)
 class BestK(SizedMaker):
-    """A path maker: for k = 1 .. k_max the mean loss plus a small ridge, minimised over sets of at most k features, or
-    groups (all coefficients of a feature, and all features of a group, with it). Every set is a local optimum under the
-    exchanges of one or two features that a quadratic model of the loss on it and on the most promising others advises;
-    at k = 1 every feature is tried, of more than 1,000 the most promising, and of groups and curves 50
-    (`single_columns`); sizes are gone through upwards, a feature added, and downwards, one dropped, until no size
-    gains. Sets of a penalty's path (`plan.starts`) are tried too. `best_k_bounds` says how far below other sets could
-    be.
+    """A path maker: for k = 1 .. k_max it minimises the mean loss plus a small ridge over sets of at most k features,
+    or groups (all coefficients of a feature, and all features of a group, together). Every set is a local optimum under
+    exchanges of one or two features that a quadratic model of the loss, on the set and the most promising others,
+    suggests. At k = 1 every feature is tried; of more than 1,000, the most promising; of groups and curves, 50
+    (`single_columns`). The search adds a feature from size to size upwards and drops one downwards, until no size
+    improves. It also tries the sets of a penalty's path (`plan.starts`). `best_k_bounds` bounds how much lower the
+    objective of other sets could be.
 
-    Signs, drop, keep and groups hold; costs do not matter to it. ridge, a share of the mean curvature of
-    the features that vary, keeps it well-posed. Point k has the strength 1 / k, so that they fall. Points are kept when
-    all are done: each depends on those of its neighbours.
+    Signs, drop, keep and groups are respected; costs are ignored. ridge, a fraction of the mean curvature of
+    the features that vary, keeps the problem well-posed. Point k has the strength 1 / k, so strengths decrease. Points
+    are stored when all are done, because each depends on its neighbours.
 
     Source
-        Splicing: Zhu, Wen, Zhu, Zhang and Wang (2020); theirs exchanges by what each feature alone is worth, which on
-        correlated features misses what the model sees: exchanges are ranked by the decrease of the model with all other
-        coefficients fitted again.
+        Splicing: Zhu, Wen, Zhu, Zhang and Wang (2020). Their exchanges rank each feature alone, which fails for
+        correlated features. Here exchanges are ranked by the decrease of the model with all other coefficients fitted
+        again.
     """
 
     k_max: int = 20
@@ -63,13 +63,13 @@ class BestK(SizedMaker):
 
     def _check(self) -> None:
         if isinstance(self.k_max, bool) or not isinstance(self.k_max, int | np.integer) or self.k_max < 1:
-            raise DataError(f"BestK: k_max must be a whole number >= 1; got {self.k_max!r}.")
+            raise DataError(f"BestK: k_max must be an integer >= 1; got {self.k_max!r}.")
         object.__setattr__(self, "k_max", int(self.k_max))
         if not 0 < self.ridge < 1:
-            raise DataError(f"BestK: ridge must lie between 0 and 1; got {self.ridge}.")
+            raise DataError(f"BestK: ridge must be between 0 and 1; got {self.ridge}.")
 
     def strength(self, curvature: np.ndarray) -> float:
-        """The factor of |w|^2 / 2 on the scale of the mean loss, given the curvatures (any number) of what varies."""
+        """Factor of |w|^2 / 2 on the scale of the mean loss, from the curvatures (any number) of varying features."""
         return self.ridge * float(curvature.mean()) if len(curvature) else self.ridge
 
     def n_points(self, plan: PathPlan) -> int:
@@ -126,7 +126,7 @@ class _Splicing:
         self._n_of_starts: np.ndarray | None = None  # elements in use at its points
 
     def all_sizes(self, most: int) -> Steps[Found]:
-        """The best found of each size from 1 to `most`."""
+        """The best solution of each size from 1 to `most`."""
         found: Found = {}
         nothing = yield from self._solve((), None)
         for _ in range(MAX_SWEEPS):
@@ -146,7 +146,7 @@ class _Splicing:
         return {k: self._said(s) for k, s in found.items()}
 
     def _best_alone(self) -> Steps[tuple[int, ...]]:
-        """The best element: of those of one column every one is tried, of larger ones the most promising."""
+        """The best element: all elements of one column are tried, of larger ones the most promising."""
         singles = [columns[0] for columns in self.members if len(columns) == 1]
         best = yield from best_column(self._objective, np.array(singles, dtype=np.int64), self.ridge, self._signs)
         promise = self._promise(self._objective.gradient_at_zero)
@@ -160,11 +160,11 @@ class _Splicing:
         return () if lowest is None else self._used(lowest.w)
 
     def _said(self, best: Solution) -> Solution:
-        """Optimal on its set, and no exchange that was tried is better: nothing is proved of other sets."""
+        """The solution with its status: optimal on its set, and no tried exchange is better; nothing else is proved."""
         return replace(best, status=Status.STATIONARY if best.status.converged else best.status, gap=None)
 
     def _improve(self, found: Found, k: int, chosen: tuple[int, ...], near: Solution) -> Steps[None]:
-        """Splice from a set of at most k features, and keep what comes of it if it is the best of its size."""
+        """Splice from a set of at most k features, and keep the result if it is the best of its size."""
         best = yield from self._solve(chosen, near.w)
         if k in found and best.value >= found[k].value and self._used(best.w) == self._used(found[k].w):
             return
@@ -177,7 +177,7 @@ class _Splicing:
             found[k] = best
 
     def _exchanged(self, best: Solution) -> Steps[Solution | None]:
-        """The first of the advised exchanges that lowers the objective."""
+        """The first of the suggested exchanges that lowers the objective."""
         model = yield from self._model(best)
         for chosen in model.exchanges(MAX_TRIED):
             tried = yield from self._solve(chosen, best.w)
@@ -217,14 +217,14 @@ class _Splicing:
         return _Model(A, b, sizes, elements, [place[u] for u in chosen], {place[u] for u in self._kept if u in place})
 
     def _promise(self, gradient: np.ndarray) -> np.ndarray:
-        """(n_elements,) by how much a quadratic of the largest curvature falls along the columns of each element."""
+        """(n_elements,) decrease of a quadratic with the largest curvature along the columns of each element."""
         curvature = np.where(self._objective.varying, self._objective.curvature, np.inf)
         worth = np.where(self._element >= 0, gradient * gradient / curvature, 0.0)
         return np.bincount(np.maximum(self._element, 0), worth, len(self.members))
 
     def _promising(self, promise: np.ndarray, chosen: tuple[int, ...]) -> list[int]:
-        """The most promising elements beside the chosen ones, MIN_OTHERS at least and as many as MAX_COLUMNS have room
-        for; what is too large for that makes way for smaller ones."""
+        """The most promising elements besides the chosen ones, at least MIN_OTHERS and as many as fit into MAX_COLUMNS;
+        elements that are too large are skipped in favour of smaller ones."""
         others: list[int] = []
         room = MAX_COLUMNS - sum(len(self.members[u]) for u in chosen)
         for u in np.argsort(-promise, kind="stable").tolist():
@@ -236,7 +236,7 @@ class _Splicing:
         return others
 
     def _solve(self, chosen: tuple[int, ...], start: np.ndarray | None) -> Steps[Solution]:
-        """The minimum over the coefficients of some elements; asked for again, it is known."""
+        """The minimum over the coefficients of some elements; cached."""
         if chosen not in self._solved:
             columns = np.isin(self._element, chosen)
             monotone = None if self._signs is None else tuple(self._signs.tolist())
@@ -264,7 +264,7 @@ class _Splicing:
 
 
 class _Model:
-    """u^T A u / 2 - b^T u over the columns of some elements side by side, so many (sizes) for each; chosen, kept:
+    """u^T A u / 2 - b^T u over the columns of some elements side by side; sizes: columns of each; chosen, kept:
     positions among them."""
 
     def __init__(
@@ -286,14 +286,14 @@ class _Model:
         return self._named(self._chosen if best is None else [*self._chosen, best])
 
     def shrunk(self) -> tuple[int, ...]:
-        """The chosen elements without the one that is missed least."""
+        """The chosen elements without the one whose removal raises the model least."""
         free = [i for i in self._chosen if i not in self._kept] or self._chosen
         least = max(free, key=lambda i: self._explained([c for c in self._chosen if c != i]))
         return self._named([c for c in self._chosen if c != least])
 
     def exchanges(self, most: int) -> list[tuple[int, ...]]:
-        """At most so many sets that the model holds to be lower, the lowest first:
-        one element exchanged, or two of those that are missed least."""
+        """At most `most` sets with a lower value of the model, lowest first:
+        one element exchanged, or two of those with the cheapest removal."""
         now = self._explained(self._chosen)
         free = [i for i in self._chosen if i not in self._kept]
         without = {i: self._explained([c for c in self._chosen if c != i]) for i in free}
@@ -326,14 +326,14 @@ class _Model:
         return np.concatenate(own) if own else np.zeros(0, dtype=np.int64)
 
     def _explained(self, places: Sequence[int]) -> float:
-        """By how much the model falls from 0 with these elements, fitted."""
+        """Decrease of the model from 0 with these elements fitted."""
         if not places:
             return 0.0
         S = self._columns(places)
         return 0.5 * float(self._b[S] @ np.linalg.solve(self._A[np.ix_(S, S)], self._b[S]))
 
     def _best_added(self, places: Sequence[int], others: Sequence[int]) -> tuple[int | None, float]:
-        """(the one of some others that lowers the model most beside these elements, what is explained then)"""
+        """(the one of some others that, added to these elements, lowers the model most, the decrease then)"""
         if not others:
             return None, 0.0
         S, R = self._columns(places), self._columns(others)

@@ -1,4 +1,4 @@
-"""What a path goes through, by name: the strengths of a penalty, or sizes."""
+"""Path makers by name: by the strengths of a penalty, or by size."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ MAKERS: dict[str, type[FeatureRules]] = {**PENALTIES, BestK.name: BestK}
 
 
 def parse_maker(spec: str | Penalty | SizedMaker, **parameters: Any) -> Penalty | SizedMaker:
-    """A penalty as `parse_penalty` reads it, or 'best_k', 'best_k(k_max=30)', `BestK(...)`, somebody else's maker.
+    """Parse a penalty as `parse_penalty` does, or 'best_k', 'best_k(k_max=30)', `BestK(...)`, or a custom maker.
 
     Raises
-        DataError   an unknown name or parameter, or a value of the wrong kind
+        DataError   the name or a parameter is unknown, or a value has the wrong type
     """
     found = spec if isinstance(spec, FeatureRules) else parse_among(MAKERS, spec, **parameters)
     if not isinstance(found, Penalty | SizedMaker):
@@ -25,5 +25,5 @@ def parse_maker(spec: str | Penalty | SizedMaker, **parameters: Any) -> Penalty 
 
 
 def maker_of(given: Penalty | SizedMaker) -> RuledMaker:
-    """The maker of its path."""
+    """The path maker of a penalty, or the maker itself."""
     return given if isinstance(given, SizedMaker) else PenaltyPath(given)

@@ -1,4 +1,4 @@
-"""What is known of a model as the solution of a problem: what model files and results say of it."""
+"""Certificate of a model as the solution of a problem, for model files and results."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ ON_CURVES = "on the coefficients of curves"
 
 @dataclass(frozen=True)
 class Certificate:
-    """Of the coefficients of the scaled features.
+    """Certificate of the coefficients of the scaled features.
 
-    problem           the penalty that is added to the mean loss; None: the coefficients solve no problem, as those
-                      half-way to a refit or changed for a metric. With curves it is paid for their coefficients, as
-                      `penalties.nested` has it, and says so: such a text is no penalty by itself
-    problem_features  'all' (where features enter under one of several transforms, each under its own), or 'of the
-                      model': the others, of curves the other coefficients, are fixed at 0; None without a problem
+    problem           the penalty that is added to the mean loss; None: the coefficients solve no problem, such as those
+                      half-way to a refit or changed for a metric. With curves the penalty applies to their
+                      coefficients, as in `penalties.nested`, and the text includes this: it is not a valid penalty
+    problem_features  'all' (if features enter under one of several transforms, each under its transform), or 'of the
+                      model': the other features (with curves, the other coefficients) are fixed at 0; None without a
+                      problem
     status            how the solve ended ('optimal', 'stationary', 'stalled', 'iteration limit'); 'not certified'
                       without a problem
     kkt_violation     of the problem, in units of the gradient; None without one
-    gap               a bound on the distance to the minimum of the problem, where it is convex
-    gap_condition     over which models the gap holds, where these are not all (always-kept features)
+    gap               a bound on the distance to the minimum of the problem, if it is convex
+    gap_condition     the models for which the gap is valid, if these are not all (always-kept features)
     """
 
     problem: str | None
@@ -46,13 +47,13 @@ def certificate_of(
     *,
     curves: bool = False,
 ) -> Certificate:
-    """From the numbers of a solve or of a point of a path.
+    """The certificate from the numbers of a solve or of a point of a path.
 
     Parameters
         penalty   of the path, at the strength of the point
-        ridge     strength of the ridge on the features of the model that was solved instead; NaN: nothing was; None:
-                  the penalty itself
-        curves    the coefficients are those of curves
+        ridge     strength of the ridge on the features of the model that was solved instead; NaN: no problem was
+                  solved; None: the penalty itself was
+        curves    whether the coefficients are those of curves
     """
     known = None if gap is None or np.isnan(gap) else float(gap)
     if ridge is None:

@@ -1,4 +1,4 @@
-"""A path on curves, which ends where they are many."""
+"""A path on curves, which ends when it has many curves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_FEATURES = (
 
 @dataclass(frozen=True)
 class CurvePath:
-    """A path maker: that of a penalty on an objective with knots; it ends behind MAX_FEATURES features."""
+    """A path maker: the path of a penalty on an objective with knots; it ends after MAX_FEATURES features."""
 
     maker: PathMaker
 

@@ -1,4 +1,4 @@
-"""A refit whose pairs are weighted by what the metric would change if their documents were exchanged."""
+"""A refit with pairs weighted by the change of the metric if their documents were exchanged."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MAX_HALVINGS = 30
 
 
 def refit_by_delta(sample: MetricSample, w: np.ndarray, ridge: Ridge, columns: np.ndarray, n: int) -> np.ndarray:
-    """(m,) weights of the sample's columns: of w (m,) and of what each round makes of the last, those of the best mean
+    """(m,) weights of the sample's columns: among w (m,) and the results of all rounds, those with the best mean
     metric, the earliest among equals.
 
     A round weights the pairs of the sample by |delta metric| under the last weights, times the query's weight, sum 1,
-    and minimises the squared hinge of these pairs plus the ridge. Pairs of two documents below the cutoff weigh 0.
-    The rounds are no majoriser: the metric may fall in one, which is why the best is kept.
+    and minimises the squared hinge of these pairs plus the ridge. Pairs of two documents below the cutoff have weight
+    0. Rounds do not minimise a majoriser, so the metric may fall in a round; this is why the best is kept.
 
     Parameters
         ridge    with its signs, on all n coefficients; columns: those of the sample

@@ -1,4 +1,4 @@
-"""Regularisation paths from data: scaling, strengths, warm starts, certificates."""
+"""Regularisation paths from data: scaling, regularisation strengths, warm starts, certificates."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def alpha_max(
     pair_weights: str = "pair",
     scaling: str = LINEAR_SCALING.default,
 ) -> float:
-    """The smallest l1 strength at which all coefficients are 0: the largest |gradient| of the mean loss at 0.
+    """Compute the smallest l1 strength at which all coefficients are 0: the largest |gradient| of the mean loss at 0.
 
     Parameters
     ----------
@@ -48,13 +48,13 @@ def alpha_max(
     qid : array_like of shape (n_docs,), optional
         Query ids in any order. Default: one query.
     query_weight : array_like of shape (n_queries,), optional
-        Weights >= 0 of the queries, in the order of their first rows.
+        Weights >= 0 of the queries, in order of first appearance.
     doc_weight : array_like of shape (n_docs,), optional
         Weights >= 0 of the pairs in which a document is the preferred one.
     pair_weights : {'pair', 'query'}, default 'pair'
         Whether every pair or every query has the same weight.
     scaling : str, default 'within-query-std'
-        As in `SparseRanker`; the strength is that of the scaled problem.
+        As in `SparseRanker`; the strength applies to the scaled problem.
 
     Returns
     -------
@@ -98,40 +98,40 @@ def fit_path(
     Parameters
     ----------
     data : path, list of paths, RankingDataset, frame or (X, y, qid)
-        Training documents, as in `select`; `doc_weight` counts.
+        Training documents, as in `select`; their `doc_weight` is used.
     penalty : str, Penalty or SizedMaker, default 'l1'
-        A name ('l1', 'mcp(gamma=2.0)', 'best_k'), a Penalty, whose alpha is ignored, or a maker of paths by size.
+        A name ('l1', 'mcp(gamma=2.0)', 'best_k'), a Penalty (its alpha is ignored), or a maker of paths by size.
     label, qid : str or array_like, optional
         Columns of a frame, by default 'label' and 'qid'.
     docid : str, optional
-        Column of document ids of a frame, which is then no feature.
+        Column of document ids of a frame, which is then not a feature.
     query_weight : array_like of shape (n_queries,), optional
         Weights >= 0 of the queries.
     n_threads : int, optional
         Threads. Default: all cores. Results do not depend on it.
     progress : callable, optional
-        Called with (points done, points in all).
+        Function that is called with (points done, total points).
     client : dask.distributed.Client, optional
-        Workers that read a store which they all see. Other data are first written to a store in the folder for
+        Workers that read a store on a shared file system. Other data are first written to a store in the directory for
         temporary files.
     **options
-        Fields of `PathOptions`, also listed in docs/options.md. The most used: loss and scaling as in `SparseRanker`
-        (strengths and certificates belong to the scaled problem, `coefs` to X); n_alphas, the number of points,
-        log-spaced from the start of the penalty down to alpha_min_ratio times it; alphas, strictly positive strengths
-        instead, sorted downwards; tol, the kkt_violation to reach, relative to the alpha_max of l1; k, to stop after
-        the first point with more features; early_stop, to stop once ten successive points together lower the loss by
-        less than this share of it. With 'best_k' the path goes through the sizes 1 to k_max: n_alphas and
-        alpha_min_ratio are ignored, alphas and early_stop are refused.
+        Fields of `PathOptions`, also listed in docs/options.md. The most common: loss and scaling, as in `SparseRanker`
+        (strengths and certificates refer to the scaled problem, `coefs` to X); n_alphas, the number of points,
+        log-spaced from the start of the penalty's path down to alpha_min_ratio times it; alphas, strictly positive
+        strengths that replace these, sorted in decreasing order; tol, the kkt_violation to reach, relative to the
+        alpha_max of l1; k, to stop after the first point with more features; early_stop, to stop once ten successive
+        points together lower the loss by less than this fraction. With 'best_k' the path has one point per size from 1
+        to k_max: n_alphas and alpha_min_ratio are ignored, alphas and early_stop are refused.
 
     Returns
     -------
     PathResult
-        n_alphas points, fewer after an early stop.
+        The path, with n_alphas points, or fewer after an early stop.
 
     Raises
     ------
     DataError
-        No preferred pair, or parameters out of range.
+        There is no preferred pair, or a parameter is out of range.
 
     Warns
     -----
@@ -140,9 +140,9 @@ def fit_path(
 
     Notes
     -----
-    A nonconvex problem is solved at each alpha from the solution of its neighbour and, where a quadratic model of the
-    loss says that this leads elsewhere, from the l1 solution at that alpha; the lower objective wins. (A path that
-    starts from w = 0 alone never leaves 0 for lp.)
+    A nonconvex problem is solved at each alpha from the solution of its neighbour. If a quadratic model of the loss
+    predicts another solution from the l1 solution at that alpha, it is also solved from there; the lower objective
+    wins. (For lp, a path that starts only from w = 0 never leaves 0.)
 
     Examples
     --------
@@ -182,12 +182,12 @@ def fit_path_on(
     warn: bool = True,
     **options: Any,
 ) -> PathResult:
-    """`following` with these options, driven to its end; warns like `fit_path`, unless warn=False. A limit on size has
-    no strengths: of the options it takes tol, max_iter, k and feature_names; n_alphas and alpha_min_ratio
-    mean nothing there.
+    """Run `following` with these options to its end; warns like `fit_path`, unless warn=False. A path by size has
+    no strengths: it takes the options tol, max_iter, k and feature_names; n_alphas and alpha_min_ratio
+    have no effect.
 
     Raises
-        ParameterError   alphas or early_stop under a limit on size
+        ParameterError   alphas or early_stop for a path by size
     """
     done = 0
 
@@ -201,7 +201,7 @@ def fit_path_on(
         for name in ("alphas", "early_stop"):
             if options.get(name) is not None:
                 raise ParameterError(
-                    name, f"means nothing under {penalty.name}, whose path goes through sizes; leave it out."
+                    name, f"has no meaning with {penalty.name}, whose path has one point per size; leave it out."
                 )
         known = {name: options[name] for name in ("tol", "max_iter", "k", "feature_names") if name in options}
         path = run(penalty.path(objective, PathPlan(keep=keep, **known)))
@@ -215,9 +215,9 @@ def fit_path_on(
 def feature_scale(
     data: RankingDataset, scaling: str, query_weight: np.ndarray | None = None, sums_of: MomentSums | None = None
 ) -> np.ndarray | None:
-    """(n_features,) what features are divided by, learned on queries of positive weight; None for scaling='none'.
+    """(n_features,) divisors of the features, learned on queries with a positive weight; None for scaling='none'.
 
-    Centres are left out: a shift inside a query changes no ranking.
+    Features are not centred, because a shift within a query changes no ranking.
     """
     if scaling not in LINEAR_SCALINGS:
         raise DataError(f"scaling must be one of {', '.join(LINEAR_SCALINGS)}; got {brief(scaling)}.")

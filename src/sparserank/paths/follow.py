@@ -1,4 +1,4 @@
-"""Following a path: strength after strength, warm-started, each point certified."""
+"""Following a path: one strength after another, warm-started, with a certificate for each point."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ WINDOW = 10  # points over which an early stop looks back
 
 
 def _falling(start: float, n_alphas: int, alpha_min_ratio: float) -> np.ndarray:
-    """(n_alphas,) log-spaced strengths from where the path starts."""
+    """(n_alphas,) log-spaced strengths, from the start of the path."""
     if not isinstance(n_alphas, int | np.integer) or n_alphas < 1 or not 0 < alpha_min_ratio < 1:
         raise DataError(f"n_alphas must be >= 1 and alpha_min_ratio in (0, 1); got {n_alphas} and {alpha_min_ratio}.")
     if start <= 0:
         raise DataError(
-            "no penalised feature can leave 0: all are constant within queries, unpenalised, never to be used or held "
-            "by their sign constraint, so there is no path."
+            "no weight of a penalised feature can become nonzero, so there is no path. Every feature is constant "
+            "within queries, unpenalised, excluded, or kept at 0 by its sign constraint."
         )
     return start * np.logspace(0, np.log10(alpha_min_ratio), n_alphas) if n_alphas > 1 else np.array([start])
 
 
 def path_start(objective: PairwiseObjective, penalty: Penalty) -> float:
-    """Strength at which the path of this (resolved) penalty starts, computed once always-keep features are fitted."""
+    """Strength at which the path of this (resolved) penalty starts, computed after always-keep features are fitted."""
     penalty = on_coefficients(penalty, objective)
     return _start(objective, penalty, _kept_alone(objective, penalty))
 
@@ -52,7 +52,7 @@ def _start(objective: PairwiseObjective, penalty: Penalty, kept: Iterate | None)
 
 
 def _kept_alone(objective: PairwiseObjective, penalty: Penalty, tol: float = DEFAULT_TOL) -> Iterate | None:
-    """The solution of always-keep features alone, where a path starts; None: from 0."""
+    """The solution with only always-keep features, the start of a path; None: the path starts from 0."""
     kept = objective.varying & (penalty.feature_weights(objective.n_features) == 0)
     if not kept.any() or penalty.smooth_at_zero:
         return None
@@ -84,10 +84,10 @@ def following(
     """`fit_path` on an objective, as steps for a driver; it never warns.
 
     Parameters
-        starts   where problems of a concave penalty are started from; default: l1 solutions, made on the way
-        done     points of this path that are known already, as `keep` gave them; the path goes on behind them, to the
-                 same bits
-        keep     called with each new point and the number of points in all: nothing else crosses from strength to
+        starts   starting points for problems of a concave penalty; default: l1 solutions, computed on the way
+        done     points of this path that are already known, as passed to `keep`; the path continues after them, with
+                 the same bits
+        keep     called with each new point and the total number of points; only points carry over from strength to
                  strength
     """
     if not (tol > 0 and max_iter >= 1):
@@ -140,7 +140,7 @@ def following(
 
 
 def _enough(points: Sequence[Point], objective: PairwiseObjective, k: int | None, early_stop: float | None) -> bool:
-    """Whether the path may end behind these points."""
+    """Whether the path may end after these points."""
     if not points:
         return False
     if k is not None and n_used(points[-1].coef, objective.width)[0] > k:
@@ -152,7 +152,7 @@ def _enough(points: Sequence[Point], objective: PairwiseObjective, k: int | None
 
 
 def warn_of_missed(path: PathResult, tol: float, stacklevel: int) -> None:
-    """ConvergenceWarning, once per reason, if points of the path did not reach the tolerance."""
+    """Issue ConvergenceWarning, once per reason, if points of the path did not reach the tolerance."""
     for status in (Status.STALLED, Status.ITERATION_LIMIT):
         missed = path.statuses.count(status.value)
         if missed:
@@ -172,7 +172,7 @@ def refit_strength(objective: PairwiseObjective, support: np.ndarray) -> float:
 def refit_on_support(
     objective: PairwiseObjective, support: np.ndarray, alpha: float | None = None, tol: float = 1e-8
 ) -> Solution:
-    """Refit RankSVM (ridge) on the given features alone.
+    """Refit RankSVM (ridge) on only the given features.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def refit_on_support(
     Returns
     -------
     Solution
-        The point, 0 outside `support`.
+        The solution, 0 outside `support`.
 
     Warns
     -----
@@ -215,8 +215,8 @@ def refitting(
     monotone: tuple[int, ...] | None = None,
     last: Iterate | None = None,
 ) -> Steps[Solution]:
-    """`refit_on_support` of the features of a solution, from there and under its signs, as steps for a driver; it never
-    warns. last: a refit on fewer features, mostly of these: it is nearer, and known already."""
+    """`refit_on_support` of the features of a solution, from there and with its signs, as steps for a driver; it never
+    warns. last: a known refit on fewer, mostly the same features, which is a nearer start."""
     penalty, stop = refit_problem(objective, np.flatnonzero(start), None, tol, monotone)
     return solving(ProxNewton(), objective, penalty, start, stop, start=last)
 
@@ -224,7 +224,7 @@ def refitting(
 def refit_problem(
     objective: PairwiseObjective, support: np.ndarray, alpha: float | None, tol: float, monotone: tuple[int, ...] | None
 ) -> tuple[Ridge, Stop]:
-    """The ridge on these features alone, and when its solve may stop."""
+    """The ridge on only these features, and the stopping rule of its solve."""
     if len(support) == 0:
         raise DataError("cannot refit a model without features.")
     if alpha is None:

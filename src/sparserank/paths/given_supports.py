@@ -1,4 +1,4 @@
-"""Models on supports that are given: a refit of each."""
+"""Refits of models on given supports."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ TOUCH = 1e-100  # a weight that is in the support and moves no score
 
 @dataclass(frozen=True, eq=False)
 class GivenSupports:
-    """A path maker: the ridge solution on each of these sets of coefficients, as `relaxed` have it.
+    """A path maker: the ridge solution on each of these sets of coefficients, as in `relaxed`.
 
-    starts   (n_sets, n_coefficients) CSR, where each solve starts; its entries are the set; an empty one gives the
+    starts   (n_sets, n_coefficients) CSR, the start of each solve; its entries are the set; an empty set gives the
              model 0
     monotone    of all coefficients, or None
     """
@@ -64,6 +64,6 @@ class GivenSupports:
 
 
 def touching(n_coefficients: int, columns: np.ndarray) -> sp.csr_array:
-    """(1, n_coefficients) a start on these columns that moves no score."""
+    """(1, n_coefficients) a start on these columns that changes no score."""
     entries = np.full(len(columns), TOUCH)
     return sp.csr_array((entries, np.asarray(columns), [0, len(columns)]), shape=(1, n_coefficients))

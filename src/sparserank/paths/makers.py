@@ -1,5 +1,5 @@
-"""Path makers: what turns an objective into a path of candidates.
-A selection takes makers, whatever they vary along the path."""
+"""Path makers: objects that turn an objective into a path of candidates.
+A selection takes any makers, whatever they vary along the path."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from sparserank.solvers.lockstep import Steps
 
 @dataclass(frozen=True)
 class PathPlan:
-    """How a path is made; each but the last is as in `following`.
+    """Arguments for making a path; all but the last are as in `following`.
 
-    fold   the number of what is left out: what is drawn by lot depends on it
+    fold   number of the held-out fold; random draws depend on it
     """
 
     n_alphas: int = N_ALPHAS
@@ -37,26 +37,26 @@ class PathPlan:
 
 
 class PathMaker(Protocol):
-    """A picklable value whose `path` asks for what it needs, so that several advance in lockstep.
+    """A picklable value whose `path` yields requests, so that several paths advance in lockstep.
 
-    It must call plan.keep with every new point, take plan.done for granted, and let nothing else cross from point to
+    It must call plan.keep with every new point, accept plan.done as computed, and carry nothing else over from point to
     point.
     """
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]: ...
 
     def n_points(self, plan: PathPlan) -> int:
-        """Points of the path, at most: what progress is measured against."""
+        """Largest possible number of points of the path; progress is relative to it."""
         ...
 
 
 class RuledMaker(PathMaker, Protocol):
-    """A path maker with rules for each feature, which can be put on features under several transforms; what a selection
-    tries.
+    """A path maker with rules per feature, which can be applied to features under several transforms; a selection tries
+    such makers.
 
-    selects      its models have features of weight 0: they are candidates by size, else point by point
-    shrinks      models of each size are worth a refit without the penalty
-    starts_from  the maker whose paths it starts from besides its own last solutions, or None
+    selects      whether its models have features of weight 0: they are candidates by size, else point by point
+    shrinks      whether models of each size benefit from a refit without the penalty
+    starts_from  the maker whose paths provide starts in addition to its last solutions, or None
     """
 
     @property
@@ -70,17 +70,17 @@ class RuledMaker(PathMaker, Protocol):
 
     @property
     def rules(self) -> FeatureRules:
-        """What results call it, with its rules: a penalty, or the maker itself."""
+        """The object shown in results, with its rules: a penalty, or the maker itself."""
         ...
 
     def under(self, rules: FeatureRules) -> RuledMaker:
-        """The same under other rules per feature."""
+        """The same maker with other rules per feature."""
         ...
 
 
 @dataclass(frozen=True)
 class PenaltyPath:
-    """A penalty by falling strength; n_alphas and alpha_min_ratio, when given, instead of the plan's."""
+    """A penalty by decreasing strength; n_alphas and alpha_min_ratio, if set, replace those of the plan."""
 
     penalty: Penalty
     n_alphas: int | None = None
@@ -104,7 +104,7 @@ class PenaltyPath:
 
     @property
     def starts_from(self) -> PenaltyPath | None:
-        """A concave penalty starts from the l1 path under the same rules."""
+        """The l1 path with the same rules, for a concave penalty."""
         return None if self.penalty.is_convex else PenaltyPath(like_l1(self.penalty))
 
     @property
@@ -117,11 +117,11 @@ class PenaltyPath:
 
 @dataclass(frozen=True, repr=False)
 class SizedMaker(FeatureRules):
-    """Base of makers that go through sizes under rules per feature of their own, such as `BestK`: a frozen dataclass
-    with `path` and `n_points`, and a `name`. `select` takes it as it takes a penalty; alpha means nothing to it.
+    """Base of makers with one point per size and rules per feature, such as `BestK`: a frozen dataclass with `path`,
+    `n_points` and a `name`. `select` accepts it like a penalty; alpha has no meaning for it.
 
-    respects   the rules that its models keep, of penalties.rules.RULES; `select` refuses the others, but for weights,
-               which may be costs alone
+    respects   the rules of penalties.rules.RULES that its models respect; `select` refuses the others, except weights,
+               which may be only costs
     """
 
     respects: ClassVar[tuple[str, ...]] = ("drop",)
@@ -130,7 +130,7 @@ class SizedMaker(FeatureRules):
 
     @property
     def starts_from(self) -> PenaltyPath:
-        """The l1 path under the same rules, whose sets may be tried too."""
+        """The l1 path with the same rules, whose sets may also be tried."""
         return PenaltyPath(like_l1(self))
 
     @property

@@ -1,4 +1,4 @@
-"""Models of a path refitted for the metric that decides: by |delta metric| weights, polished, and half-way there."""
+"""Models of a path refitted for the deciding metric: by |delta metric| weights, polished, and half-way there."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ NOTHING = np.zeros(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class MetricRefitPath:
-    """A path maker: for the point that stands for each of some sizes on another path (`plan.starts`) its refits for the
-    metric, one of each of METRIC_KINDS, of the alpha of the point they come from.
+    """A path maker. For the point that represents each of some sizes on another path (`plan.starts`), it makes refits
+    for the metric, one of each of METRIC_KINDS, with the alpha of that point.
 
-    All start from the full refit (ridge, under the same signs); those of a maker that does not shrink, from the point.
-    They see training queries of the objective alone, a sample where these are many. None solves a problem, and none has
-    a certificate. Where no ranking of the training queries changes the metric the path has no point.
+    All start from the full refit (ridge, with the same signs), or from the point if the maker does not shrink.
+    They use only training queries of the objective, a sample if these are many. They solve no problem and have no
+    certificate. If no ranking of the training queries changes the metric, the path has no point.
 
     Parameters
-        metric  NDCG; without cutoff at NO_CUTOFF
-        sizes   largest ones, rising; seed: of the sample and its halves, with the number of the fold
+        metric  NDCG; if it has no cutoff, at NO_CUTOFF
+        sizes   largest sizes, rising; seed: of the sample and its halves, with the number of the fold
         rules   of the features: which are kept, and which groups are scaled as a whole
         monotone   of all coefficients, or None
-        shrunk  whether the points of the other path are shrunk, and have a refit
+        shrunk  whether the points of the other path are shrunk and have a refit
     """
 
     metric: Metric
@@ -121,7 +121,7 @@ class MetricRefitPath:
         return [put(weighted), put(full[columns] * factor), put(full[columns] * (0.5 + 0.5 * factor))]
 
     def _blocks(self, columns: np.ndarray, width: int) -> Blocks:
-        """Curves and groups as a whole; a single coefficient may change its sign where that is free."""
+        """Curves and groups as a whole; a single coefficient may change its sign if it is unconstrained."""
         feature = columns // width % self.n_features
         of = self.rules.group_of(self.n_features)[feature] if self.rules.feature_groups is not None else feature
         _, of_column = np.unique(of, return_inverse=True)
@@ -144,6 +144,6 @@ def _put(n: int, columns: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def metric_refit_of(alphas: np.ndarray, alpha: float, kind: str) -> int | None:
-    """The point of a path of refits for the metric from the point of strength alpha; None where there is none."""
+    """The point of a path of metric refits that comes from the point of strength alpha; None if there is none."""
     at = np.flatnonzero(alphas == alpha)
     return int(at[METRIC_KINDS.index(kind)]) if len(at) else None

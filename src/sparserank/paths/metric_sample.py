@@ -1,4 +1,4 @@
-"""Training queries on which refits look at the metric itself: their documents' features, only those of a model."""
+"""Sample of training queries on which refits evaluate the metric, with only the features of a model."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ SHORT = ("zero", "zero_ndcg")  # rules by which a list shorter than the cutoff i
 
 
 def is_known(metric: Metric) -> bool:
-    """Whether refits can look at this metric: NDCG, at any cutoff, under any convention."""
+    """Whether refits support this metric: NDCG, at any cutoff, in any convention."""
     return type(metric) is Ndcg
 
 
 @dataclass(frozen=True, eq=False)
 class MetricSample:
-    """Queries whose metric depends on how they are ranked, in two halves.
+    """Queries whose metric depends on the ranking, in two halves.
 
-    Z            (n_docs, m) the columns of a model, up to what is the same for all documents of a query
+    Z            (n_docs, m) the columns of a model, up to constants within each query
     relevance    (n_docs,); query_ptr (n_queries + 1,); docid (n_docs,) or None
     gains        (n_docs,) of the metric's convention; discounts (c,)
     per_dcg      (n_queries,) 1 over the DCG of the ideal order: NDCG is DCG times this
-    weight       (n_queries,) weights of the queries in the loss; the metric does not know them
+    weight       (n_queries,) weights of the queries in the loss; the metric ignores them
     half         (n_queries,) 0 or 1
     """
 
@@ -48,11 +48,11 @@ class MetricSample:
     half: np.ndarray
 
     def order(self, scores: np.ndarray) -> np.ndarray:
-        """(n_docs,) rows, query after query, ranked by the rule of the convention for equal scores."""
+        """(n_docs,) ranked rows, query after query, with the convention's rule for ties."""
         return rank_documents(scores, self.relevance, self.query_ptr, self.metric.convention.ties, self.docid)
 
     def value(self, scores: np.ndarray) -> float:
-        """The mean metric over the sample, as the convention has it."""
+        """The mean metric over the sample, in the convention."""
         gains = self.gains[self.order(scores)]
         rank = np.arange(len(gains)) - np.repeat(self.query_ptr[:-1], np.diff(self.query_ptr))
         padded = np.append(self.discounts, 0.0)[np.minimum(rank, len(self.discounts))]
@@ -81,8 +81,8 @@ class MetricSample:
 def metric_sample(
     objective: PairwiseObjective, metric: Metric, columns: np.ndarray, seed: tuple[int, int]
 ) -> MetricSample | None:
-    """Queries of the objective's weighting, with some of its coefficients' columns; None where no ranking changes the
-    metric in both of two halves. What is drawn depends on the seed and on the queries alone."""
+    """Sample queries of the objective's weighting, with some of its coefficients' columns; None if no ranking changes
+    the metric in both halves. Draws depend only on the seed and on the queries."""
     facts = objective.shards.call("facts")
     n_docs = np.concatenate([f.n_docs for f in facts])
     pairs = np.concatenate([f.pair_weight for f in facts])
@@ -123,7 +123,7 @@ def metric_sample(
 
 
 def _per_ideal(gains: np.ndarray, ptr: np.ndarray, discounts: np.ndarray) -> np.ndarray:
-    """(n_queries,) 1 over the largest DCG, 0 where that is 0."""
+    """(n_queries,) 1 over the largest DCG, 0 if that is 0."""
     ideal = np.array([_top(gains[a:b], len(discounts)) @ discounts[: b - a] for a, b in pairwise(ptr.tolist())])
     return np.divide(1.0, ideal, out=np.zeros(len(ideal)), where=ideal > 0)
 
@@ -133,7 +133,7 @@ def _top(gains: np.ndarray, c: int) -> np.ndarray:
 
 
 def _halves(relevant: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """(n_queries,) 0 or 1 at random, as many of either, among queries with a relevant document too."""
+    """(n_queries,) 0 or 1 at random, balanced overall and among queries with a relevant document."""
     half = np.empty(len(relevant), dtype=np.int64)
     drawn = np.concatenate([rng.permutation(np.flatnonzero(relevant == kind)) for kind in (True, False)])
     half[drawn] = np.arange(len(relevant)) % 2

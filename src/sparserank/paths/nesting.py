@@ -1,5 +1,5 @@
-"""Penalties of groups and curves on the coefficients of an objective: what enters, enters whole;
-a feature is straight, or bent at a further price."""
+"""Penalties of groups and curves on the coefficients of an objective: groups enter as a whole;
+a feature is linear, or bends at an extra penalty."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sparserank.penalties.nested import Nested, nested
 
 
 def on_coefficients(penalty: Penalty, objective: PairwiseObjective) -> Penalty:
-    """The penalty on the coefficients of an objective: itself, or, where it has groups or the objective has curves,
-    nested.
+    """The penalty on the coefficients of an objective: unchanged, or nested if it has groups or the objective has
+    curves.
 
-    A feature bends at the price of as many coefficients as its bends have degrees of freedom.
+    The penalty of bending is that of as many coefficients as the bends have degrees of freedom.
     """
     if isinstance(penalty, Nested) or not (objective.knots.curved or penalty.feature_groups is not None):
         return penalty

@@ -1,4 +1,4 @@
-"""A path on features under several transforms: each enters under the one that separates preferred pairs best."""
+"""A path on features under several transforms: each uses the one that separates preferred pairs best."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from sparserank.solvers.lockstep import Steps
 class OneTransformEach:
     """A path maker: another one on columns of which the k-th n_features are the features under the k-th transform.
 
-    The transform of a feature is the one of the largest |gradient| at 0 over the root of its pair norm (the correlation
-    of a difference with the preference), the first one among equals; the other columns are never used. It is learned
-    from what the objective holds, so without the queries of the fold.
+    The transform of a feature is the one with the largest |gradient| at 0 over the root of its pair norm (the
+    correlation of a difference with the preference), the first among equals; the other columns are never used. It is
+    learned from the data of the objective, so without the held-out queries of the fold.
     """
 
     maker: RuledMaker
@@ -44,7 +44,7 @@ class OneTransformEach:
 
 
 def for_every_transform(rules: FeatureRules, n_transforms: int, n_features: int) -> FeatureRules:
-    """The rules of a feature for each of its columns."""
+    """The rules of each feature, repeated for each of its columns."""
 
     def everywhere(features: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(j + k * n_features for k in range(n_transforms) for j in features)

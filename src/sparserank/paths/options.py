@@ -21,57 +21,68 @@ PENALTY = Option(
     name="penalty",
     kind=Parsed(parse_maker, "str | Penalty | SizedMaker"),
     default="l1",
-    help="l1, l0.5, log, mcp, scad, elastic_net, ridge, best_k (splicing, size by size), or with parameters: "
-    "'mcp(gamma=2.0)'.",
+    help="Penalty: l1, l0.5, log, mcp, scad, elastic_net, ridge or best_k (splicing, one size after another). "
+    "Parameters are given in parentheses, as in 'mcp(gamma=2.0)'.",
     panel=PANEL,
 )
 SCALING = Option(
     name="scaling",
     kind=Choice(SCALINGS),
     default="within-query-std",
-    help="What features are divided by: within-query-std (their standard deviation within queries), none, min-max, "
-    "standard, log-standard (signed log1p first), query-min-max; learned on training queries.",
+    help="Scaling of the features, learned on training queries: within-query-std (by the standard deviation within "
+    "queries), none, min-max, standard, log-standard (signed log1p first) or query-min-max.",
     panel=PANEL,
 )
 LINEAR_SCALING = Option(
     name="scaling",
     kind=Choice(LINEAR_SCALINGS),
     default="within-query-std",
-    help="What features are divided by: within-query-std (their standard deviation within queries), standard, min-max "
+    help="Scaling of the features: within-query-std (by the standard deviation within queries), standard, min-max "
     "or none.",
     panel=PANEL,
 )
-N_ALPHAS = Option(name="n_alphas", kind=Count(2, MAX_ALPHAS), default=ALPHAS, help="Points on each path.", panel=PANEL)
+N_ALPHAS = Option(
+    name="n_alphas",
+    kind=Count(2, MAX_ALPHAS),
+    default=ALPHAS,
+    help="Number of regularisation strengths on each path.",
+    panel=PANEL,
+)
 ALPHA_MIN_RATIO = Option(
     name="alpha_min_ratio",
     kind=Number(above=0, below=1),
     default=SMALLEST_RATIO,
-    help="Last strength of a path relative to the first.",
+    help="Last regularisation strength of a path, as a fraction of the first.",
     panel=PANEL,
 )
 TOL = Option(
     name="tol",
     kind=Number(above=0),
     default=1e-6,
-    help="KKT violation to reach, relative to alpha_max (of a selection, in its final paths; folds stop at 1e-4).",
+    help="KKT violation at which the solver stops, relative to alpha_max. In a selection, this applies to the final "
+    "paths; folds stop at 1e-4.",
     panel=PANEL,
 )
 MAX_ITER = Option(
-    name="max_iter", kind=Count(), default=300, help="Iterations of the solver at one strength.", panel=PANEL
+    name="max_iter",
+    kind=Count(),
+    default=300,
+    help="Maximum number of solver iterations at one regularisation strength.",
+    panel=PANEL,
 )
 PAIR_WEIGHTS = Option(
     name="pair_weights",
     kind=Choice(WEIGHTS),
     default="pair",
-    help="pair (every pair counts the same) or query (every query does).",
+    help="Weighting of the loss: pair (all pairs count equally) or query (all queries count equally).",
     panel=PANEL,
 )
 LOSS = Option(
     name="loss",
     kind=Parsed(parse_loss, "str | PairwiseLoss"),
     default="squared_hinge",
-    help="squared_hinge, modified_huber, or a loss of your own.",
-    says="squared_hinge or modified_huber.",
+    help="Loss: squared_hinge, modified_huber or a custom PairwiseLoss.",
+    says="Loss: squared_hinge or modified_huber.",
     panel=PANEL,
 )
 TRANSFORM = Option(
@@ -79,16 +90,16 @@ TRANSFORM = Option(
     flag="--transform",
     kind=Choice((*KINDS, *CURVES)),
     default=NONE,
-    help="How features enter: none, log (signed log1p), asinh (of x over its median size), query-log (the log, from 0 "
-    "to 1 within each query), or curves, curves(log), ...: each feature, or its log, straight or as a piecewise linear "
-    "curve, flat outside its knots.",
+    help="Transform of the features. none; log (signed log1p); asinh (of x divided by its median absolute value); "
+    "query-log (the log, scaled to 0..1 within each query); or curves, curves(log), ... (each feature, or its log, "
+    "either linear or piecewise linear, flat outside the knots).",
     panel=PANEL,
 )
 N_KNOTS = Option(
     name="n_knots",
     kind=Count(MIN_KNOTS, MAX_KNOTS),
     default=DEFAULT_KNOTS,
-    help="Knots of each curve, at quantiles of the training values.",
+    help="Number of knots of each curve, placed at quantiles of the training values.",
     panel=PANEL,
 )
 SETTINGS = (SCALING, N_ALPHAS, ALPHA_MIN_RATIO, TOL, PAIR_WEIGHTS, LOSS)  # of every path of a job
@@ -98,7 +109,7 @@ FIT_PATH = (  # of `fit_path`
     Option(
         name="alphas",
         kind=Given("Sequence[float] | np.ndarray | None"),
-        help="Strengths > 0 instead of n_alphas and alpha_min_ratio; sorted downwards.",
+        help="Regularisation strengths > 0, used instead of n_alphas and alpha_min_ratio; sorted in decreasing order.",
         panel=PANEL,
     ),
     PAIR_WEIGHTS,
@@ -109,14 +120,14 @@ FIT_PATH = (  # of `fit_path`
     Option(
         name="k",
         kind=Or(None, Count()),
-        help="Stop after the first point with more features than this.",
+        help="Stop after the first point with more features than this number.",
         panel=PANEL,
         shown="never",
     ),
     Option(
         name="early_stop",
         kind=Or(None, Number(least=0)),
-        help="Stop once ten successive points together lower the loss by less than this share of it.",
+        help="Stop when ten successive points together lower the loss by less than this fraction of it.",
         panel=PANEL,
         shown="never",
     ),

@@ -1,4 +1,4 @@
-"""Coordinate steps on the training metric itself, each of which must hold on two halves of the queries."""
+"""Coordinate steps on the training metric, each of which must improve both halves of the queries."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ RISE = 1e-9  # of the mean metric, on either half: less is rounding
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """What moves as a whole: a feature, the curve of one, a group.
+    """Units that move as a whole: a feature, the curve of a feature, a group.
 
     of_column  (m,) the block of each column of a sample, from 0 without gaps
-    keep       (n_blocks,) bool: may not become 0
-    one_sided  (n_blocks,) bool: may not change its sign
+    keep       (n_blocks,) bool: must not become 0
+    one_sided  (n_blocks,) bool: must not change its sign
     """
 
     of_column: np.ndarray
@@ -29,14 +29,14 @@ class Blocks:
 
 
 def polish(sample: MetricSample, w: np.ndarray, blocks: Blocks) -> np.ndarray:
-    """(n_blocks,) what the weights of each block are multiplied by, from w (m,).
+    """(n_blocks,) factors of the weights of each block, from w (m,).
 
-    Weights are those of blocks scaled to a standard deviation of 1 within the queries of the sample, the largest 1. In
-    rounds of STEPS each in turn moves by MULTIPLES of the step times its size, but not across 0; of the moves that
-    raise the metric on both halves by more than RISE the one that raises it most is made.
+    Weights refer to blocks scaled to a standard deviation of 1 within the queries of the sample, the largest being 1.
+    In rounds of STEPS, each weight in turn moves by MULTIPLES of the step times its size, but not across 0. Of the
+    moves that raise the metric on both halves by more than RISE, the one that raises it most is made.
 
-    Both halves take part in every step, so that the rise is no estimate of anything: it holds back steps that only
-    some queries ask for.
+    Both halves take part in every step, so the rise estimates nothing: it only prevents steps that help only some
+    queries.
     """
     parts = np.array([sample.Z @ np.where(blocks.of_column == u, w, 0.0) for u in range(len(blocks.keep))])
     sizes = np.array([_spread(part, sample.query_ptr) for part in parts])
@@ -65,7 +65,7 @@ def polish(sample: MetricSample, w: np.ndarray, blocks: Blocks) -> np.ndarray:
 
 
 def _moves(a: float, step: float, keep: bool, one_sided: bool) -> np.ndarray:
-    """Where a weight may go: each multiple of the step once; 0 where it would cross it."""
+    """Possible new values of a weight: each multiple of the step once; 0 if it would cross 0."""
     moves = a + np.array(MULTIPLES) * step * max(abs(a), SMALLEST)
     moves[moves * a < 0] = 0.0
     if one_sided:
@@ -75,7 +75,7 @@ def _moves(a: float, step: float, keep: bool, one_sided: bool) -> np.ndarray:
 
 
 def _added(directions: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """(n_docs,) block after block, so that no thread count matters."""
+    """(n_docs,) sum over blocks in order, so that it does not depend on the number of threads."""
     scores = np.zeros(directions.shape[1])
     for part, own in zip(directions, a.tolist(), strict=True):
         scores += own * part

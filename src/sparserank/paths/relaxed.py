@@ -1,4 +1,4 @@
-"""The models of a path, relaxed (relaxed lasso): of each size half-way to its refit without the penalty, and the
+"""The models of a path, relaxed (relaxed lasso): for each size, half-way to its refit without the penalty, and the full
 refit."""
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MIN_TOL = 1e-6
 
 @dataclass(frozen=True)
 class RefitPath:
-    """A path maker: for the point that stands for each size on another path (`plan.starts`) the points RELAX of the way
-    to the ridge solution on its features (1e-4 of their mean curvature, under the same signs), so that 2 points have
-    the alpha of the one they come from. The full refit is certified for that ridge problem; a point on the way solves
-    no problem, and has no certificate.
+    """A path maker. For the point that represents each size on another path (`plan.starts`), it makes the points at the
+    fractions RELAX of the way to the ridge solution on its features (1e-4 of their mean curvature, with the same
+    signs), so 2 points have the alpha of the original point. The full refit is certified for that ridge problem; a
+    point on the way solves no problem and has no certificate.
 
     Source
         Meinshausen (2007), the relaxed lasso; Hastie, Tibshirani and Tibshirani (2020) for a mixture of both solutions.
@@ -82,7 +82,7 @@ class RefitPath:
 
 
 def _last_refit(objective: PairwiseObjective, points: Sequence[Point]) -> Steps[Iterate | None]:
-    """The full refit that these points end with, from which the next one is solved."""
+    """The full refit at the end of these points, from which the next one is solved."""
     n = len(points) // len(RELAX) * len(RELAX)
     if n == 0:
         return None
@@ -92,13 +92,13 @@ def _last_refit(objective: PairwiseObjective, points: Sequence[Point]) -> Steps[
 
 
 def _between(start: np.ndarray, end: np.ndarray, share: float, whole: Point) -> Point:
-    """The model part of the way to a refit: it solves no problem, and its loss is not evaluated."""
+    """The model at a fraction of the way to a refit: it solves no problem, and its loss is not evaluated."""
     w = sp.csr_array(((1.0 - share) * start + share * end)[None, :])
     unknown = np.nan
     return Point(w, unknown, unknown, unknown, unknown, whole.n_iter, whole.time_s, Status.NOT_CERTIFIED.value)
 
 
 def refit_of(alphas: np.ndarray, alpha: float, relax: float) -> int | None:
-    """The point of a refit path that comes from the one of strength alpha; None where that was too large."""
+    """The point of a refit path that comes from the point of strength alpha; None if that was too large."""
     at = np.flatnonzero(alphas == alpha)
     return int(at[RELAX.index(relax)]) if len(at) else None

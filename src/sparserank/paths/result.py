@@ -1,4 +1,4 @@
-"""What following a path gives: data first, pictures second."""
+"""Results of a path: data and plots."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Point:
-    """One strength of a path, solved: what a run keeps of it, and goes on from.
+    """One solved strength of a path: a run stores it, and continues from it.
 
-    coef is (1, n_features), sparse: a path holds as many numbers as its models have features. n_iter is 0 where it was
-    found while the strength before was solved. ahead, of the shape of coef: where the next strength was looked at, if
-    it was; its share of the time is this point's.
+    coef is (1, n_features), sparse: a path stores as many numbers as its models have features. n_iter is 0 if the
+    point was found while the previous strength was solved. ahead, in the shape of coef: the point at which the next
+    strength was evaluated, if it was; its share of the time counts for this point.
     """
 
     coef: sp.csr_array
@@ -67,8 +67,8 @@ class Point:
 
 @dataclass(frozen=True)
 class PathCertificate:
-    """How well a path is solved: statuses met, largest kkt_violation relative to alpha_max of l1, largest gap (and over
-    which models it holds, where these are not all), seconds."""
+    """Quality of the solutions of a path: statuses, largest kkt_violation relative to alpha_max of l1, largest gap (and
+    the models for which it is valid, if these are not all), seconds."""
 
     status: str
     kkt_violation: float
@@ -79,14 +79,14 @@ class PathCertificate:
 
 @dataclass(frozen=True, repr=False)
 class PathResult:
-    """Solutions for decreasing strengths, each with its certificate; what `fit_path` returns.
+    """Solutions for decreasing regularisation strengths, each with its certificate, as returned by `fit_path`.
 
     Attributes
     ----------
     penalty : Penalty
-        With its resolved shape parameters.
+        The penalty with its resolved shape parameters.
     alphas : ndarray of shape (n_alphas,)
-        Strengths, decreasing.
+        Regularisation strengths, decreasing.
     sparse_coefs : CSR array of shape (n_alphas, n_features)
         Coefficients of the scaled features.
     losses, objectives : ndarray of shape (n_alphas,)
@@ -94,19 +94,19 @@ class PathResult:
     kkt_violations : ndarray of shape (n_alphas,)
         Largest distance of -gradient to the subdifferential.
     gaps : ndarray of shape (n_alphas,)
-        Duality gaps, NaN where the problem is not convex; `penalty.gap_condition` says where they hold with features
-        that are always kept.
+        Duality gaps, NaN if the problem is not convex; `penalty.gap_condition` names the models for which they are
+        valid with always-kept features.
     n_iters : ndarray of shape (n_alphas,)
-        Iterations; 0 where the solution was found with that of the strength before.
+        Iterations; 0 if the solution was found together with that of the previous strength.
     times_s : ndarray of shape (n_alphas,)
         Seconds.
     statuses : tuple of str
         'optimal', 'stationary', 'stalled', 'iteration limit' or 'not certified'.
     alpha_max, l1_alpha_max : float
-        Where the path starts; the scale of tolerances.
+        Strength at the start of the path; scale of the tolerances.
     ridge : ndarray of shape (n_alphas,) or None
-        Where the points are refits, or those of best_k: the strength of the ridge, on the features of the point, for
-        which it is certified. NaN: the point solves no problem.
+        For refits and points of best_k: the strength of the ridge, on the features of the point, for which the point is
+        certified. NaN: the point solves no problem.
 
     Examples
     --------
@@ -151,7 +151,7 @@ class PathResult:
         width: int = 1,
         ridge: np.ndarray | None = None,
     ) -> PathResult:
-        """The path of these points, one per alpha."""
+        """Make the path of these points, one per alpha."""
         return cls(
             penalty,
             alphas.copy(),
@@ -182,7 +182,7 @@ class PathResult:
 
     @property
     def scaled_coefs(self) -> np.ndarray:
-        """(n_alphas, n_features) coefficients of the scaled features; of curves (n_alphas, n_features * width)."""
+        """(n_alphas, n_features) coefficients of the scaled features; with curves, (n_alphas, n_features * width)."""
         return np.asarray(self.sparse_coefs.toarray())
 
     @property
@@ -192,12 +192,12 @@ class PathResult:
         Raises
         ------
         DataError
-            The path is one of curves.
+            The path has curves.
         """
         if self.width > 1:
             raise DataError(
-                "a path of curves has no coefficients in units of X; scaled_coefs holds those of linear parts and "
-                "bends."
+                "a path of curves has no coefficients in units of X; use scaled_coefs, the coefficients of the linear "
+                "parts and bends."
             )
         return self.scaled_coefs if self.scale is None else self.scaled_coefs / self.scale
 
@@ -206,8 +206,8 @@ class PathResult:
         return np.asarray(self.sparse_coefs[[index]].toarray()[0])
 
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """(features that some point uses, (n_alphas, their number) what stands for each in a picture: its coefficient,
-        or the norm of its coefficients)."""
+        """(features that some point uses, (n_alphas, their number) the value of each for plots: its coefficient, or the
+        norm of its coefficients)."""
         columns = np.unique(self.sparse_coefs.indices)
         dense = self.sparse_coefs[:, columns].toarray()
         if self.width == 1:
@@ -219,7 +219,7 @@ class PathResult:
 
     @property
     def weights_sum(self) -> np.ndarray:
-        """(n_alphas,) l1 norm of the coefficients, of curves the sum of the features' norms."""
+        """(n_alphas,) l1 norm of the coefficients; with curves, the sum of the features' norms."""
         return np.asarray(np.abs(self.weights()[1]).sum(axis=1))
 
     @property
@@ -233,7 +233,7 @@ class PathResult:
         return np.unique(self.sparse_coefs.indices[lo:hi] // self.width)
 
     def certificate(self) -> PathCertificate:
-        """The worst figures over the whole path."""
+        """Return the worst values over the whole path."""
         gaps = self.gaps[np.isfinite(self.gaps)]
         return PathCertificate(
             status=" / ".join(dict.fromkeys(self.statuses)),
@@ -244,7 +244,7 @@ class PathResult:
         )
 
     def truncate(self, k: int) -> PathResult:
-        """Every point cut to its k largest |scaled coefficients|, without refit; certificates no longer apply (NaN)."""
+        """Cut every point to its k largest |scaled coefficients|, without refit; certificates no longer apply (NaN)."""
         if k < 1:
             raise DataError(f"truncate needs k >= 1; got {k}.")
         if self.width > 1:
@@ -265,7 +265,7 @@ class PathResult:
         )
 
     def plot(self, axes: Any = None) -> Any:
-        """Plot the coefficients against the strength, those of the last point in colour.
+        """Plot the coefficients against the strength, with the features of the last point in colour.
 
         Parameters
         ----------
@@ -282,13 +282,13 @@ class PathResult:
         return plot_path(self, axes)
 
     def to_table(self) -> Any:
-        """`to_arrow` as a pandas frame where pandas is installed, otherwise as it is."""
+        """Return `to_arrow` as a pandas frame if pandas is installed, otherwise as an Arrow table."""
         table = self.to_arrow()
         return table.to_pandas() if importlib.util.find_spec("pandas") else table
 
     def to_arrow(self) -> pa.Table:
-        """Tidy Arrow table, one row per alpha; C_sum and C_mean are the papers' scales of the same strength,
-        r the l1 norm."""
+        """Return a tidy Arrow table, one row per alpha; C_sum and C_mean are the same strength on the papers' scales,
+        r is the l1 norm."""
         import pyarrow as pa
 
         with np.errstate(divide="ignore"):
@@ -315,7 +315,7 @@ class PathResult:
 
 
 def n_used(coefs: sp.csr_array, width: int) -> np.ndarray:
-    """(n,) features in use by each row of coefs (n, n_features * width) CSR."""
+    """(n,) number of features in use by each row of coefs (n, n_features * width) CSR."""
     if width == 1:
         return np.diff(coefs.indptr).astype(np.int64)
     point = np.repeat(np.arange(coefs.shape[0]), np.diff(coefs.indptr))

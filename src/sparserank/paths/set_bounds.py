@@ -1,5 +1,5 @@
-"""Lower bounds for the best set of k features: how far below a model of best_k another set of its size could be,
-at most."""
+"""Lower bounds for the best set of k features: an upper limit on how much lower the objective of another set could be,
+compared with a model of best_k."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ MAX_HALVINGS = 30
 
 @dataclass(frozen=True)
 class BestKBounds:
-    """What is proved of the sizes k = 1 .. K of a path of best_k; the objective is loss + ridge |w|^2 / 2.
+    """Bounds for the sizes k = 1 .. K of a path of best_k; the objective is loss + ridge |w|^2 / 2.
 
     objectives  (K,) of the path's models
     bounds      (K,) no model with at most k features has a lower objective
-    relaxed     (K,) no bound of this kind is higher than that, whatever it is computed from
+    relaxed     (K,) upper limit of all bounds of this kind, whatever they are computed from
     of_all      a bound for any number of features: the objective of the model with all of them, to CLOSE
     """
 
@@ -38,7 +38,7 @@ class BestKBounds:
 
     @property
     def gaps(self) -> np.ndarray:
-        """(K,) by how much another set could be lower, at most."""
+        """(K,) largest amount by which the objective of another set could be lower."""
         return np.maximum(self.objectives - self.bounds, 0.0)
 
 
@@ -46,27 +46,27 @@ def best_k_bounds(objective: PairwiseObjective, path: PathResult) -> BestKBounds
     """Bounds for every size of a path of best_k on this objective.
 
     Parameters
-        path   what `BestK` made of `objective`; where it has groups, k counts those. Features that it never uses
-               are left out of the bounds too; signs and features that it always keeps only exclude models, so that the
-               bounds hold, and may be loose
+        path   a path that `BestK` made on `objective`; with groups, k counts groups. Features that it never uses are
+               left out of the bounds too. Signs and always-kept features only exclude models, so the bounds are valid,
+               but may be loose
     Raises
         DataError   the path is not of best_k or not of this objective; more than 1,000 coefficients vary
     Notes
         The best set is min over z in {0, 1}^d, sum z <= k, of phi(z) = min over w of f(w) + (ridge/2) sum_j w_j^2 /
         z_j, w_j a feature's coefficients. With 0 <= z_j <= 1 it is convex in (w, z): the penalty becomes the squared
-        k-support norm (Argyriou, Foygel and Srebro 2012). Steps in turn: z for the present w, in closed form; for that
-        z a Newton step in w. Each w gives the bound of `lower_bound`, and the relaxed objective there says what can
-        still be gained. Source of the relaxation: Pilanci, Wainwright and El Ghaoui (2015).
+        k-support norm (Argyriou, Foygel and Srebro 2012). Steps alternate: z for the current w, in closed form; for
+        that z, a Newton step in w. Each w gives the bound of `lower_bound`, and the relaxed objective there shows how
+        much the bound can still rise. Source of the relaxation: Pilanci, Wainwright and El Ghaoui (2015).
     Cost    a Hessian of all varying columns and a pass for each step: a few to some hundred steps for each size
     """
     penalty = path.penalty
     if not isinstance(penalty, BestK) or path.sparse_coefs.shape[1] != objective.n_features:
-        raise DataError("best_k_bounds needs a path of best_k and the objective that it was fitted on.")
+        raise DataError("best_k_bounds needs a path of best_k and the objective on which it was fitted.")
     at_last = objective.evaluate(path.scaled_coef(len(path.alphas) - 1)).value
     if not np.isclose(at_last, path.losses[-1], rtol=1e-6, atol=0.0):
         raise DataError(
-            "best_k_bounds needs the objective that the path was fitted on; its last model has a loss of "
-            f"{path.losses[-1]:.6g} there, {at_last:.6g} here."
+            "best_k_bounds needs the objective on which the path was fitted; the loss of the path's last model is "
+            f"{path.losses[-1]:.6g} in the path, but {at_last:.6g} under this objective."
         )
     usable = penalty.usable(objective.n_features // objective.width)
     ridge = penalty.strength(objective.curvature[objective.varying])
@@ -81,15 +81,15 @@ def best_k_bounds(objective: PairwiseObjective, path: PathResult) -> BestKBounds
 
 
 def lower_bound(objective: PairwiseObjective, w: np.ndarray, k: int, ridge: float) -> float:
-    """No model u with at most k features has f(u) + ridge |u|^2 / 2 below this; from any w (n_features,), sharpest at
-    the relaxed minimum.
+    """Lower bound of f(u) + ridge |u|^2 / 2 over models u with at most k features; from any w (n_features,), sharpest
+    at the relaxed minimum.
 
-    For the squared hinge (2f - w.g)^2 / (4f + (2/ridge) * sum of the k largest g_j^2), 0 where f = 0; g_j a feature's
+    For the squared hinge (2f - w.g)^2 / (4f + (2/ridge) * sum of the k largest g_j^2), 0 if f = 0; g_j is a feature's
     part of the gradient g. In general max over s of -sum_p v_p phi*(s phi'_p) - s^2 / (2 ridge) * that sum: the Fenchel
     dual of the ridge problem on the worst set of k.
 
     Raises
-        DataError   k < 1, ridge <= 0, or w not one number per coefficient
+        DataError   k < 1, ridge <= 0, or w is not one number per coefficient
     """
     if k < 1 or not ridge > 0:
         raise DataError(f"lower_bound needs k >= 1 and ridge > 0; got {k} and {ridge}.")
@@ -106,10 +106,10 @@ class _Relaxation:
         self._n = int(elements.max(initial=-1)) + 1
 
     def solve(self, k: int, w: np.ndarray) -> tuple[float, float, np.ndarray]:
-        """(best lower bound met, lowest relaxed objective met, the last w) for at most k features, from w."""
+        """(best lower bound, lowest relaxed objective, the last w) for at most k features, from w."""
         if len(self._columns) > MAX_COLUMNS:
             raise DataError(
-                f"best_k_bounds takes at most {MAX_COLUMNS} coefficients that vary; these are {len(self._columns)}."
+                f"best_k_bounds takes at most {MAX_COLUMNS} coefficients of varying columns; got {len(self._columns)}."
             )
         at_zero = self._objective.at_zero.value
         at = self._objective.evaluate(w)
@@ -129,15 +129,15 @@ class _Relaxation:
         return bound, relaxed, w
 
     def bound(self, w: np.ndarray, at: Evaluation, k: int) -> float:
-        """`lower_bound` where f is evaluated already."""
+        """`lower_bound` from an existing evaluation of f."""
         largest = float(np.sort(self._squares(at.gradient))[::-1][:k].sum())
         dual = self._objective.dual(w, at)
         s = dual.best_scale(np.inf, 0.0, lambda s: s * largest / self._ridge)
         return max(-dual.value(s) - s * s * largest / (2.0 * self._ridge), 0.0)
 
     def _step(self, w: np.ndarray, at: Evaluation, z: np.ndarray) -> tuple[np.ndarray, Evaluation] | None:
-        """A Newton step for these shares (n_columns,), halved until the objective falls; None: it does not. In units of
-        sqrt(z), where the ridge is that of every column."""
+        """A Newton step for these shares (n_columns,), halved until the objective falls; None if it does not. In units
+        of sqrt(z), in which the ridge is the same for every column."""
         c, root = self._columns, np.sqrt(z)
 
         def value(w: np.ndarray, at: Evaluation) -> float:
@@ -160,8 +160,8 @@ class _Relaxation:
 
 
 def _shares(norms: np.ndarray, k: int) -> np.ndarray:
-    """z of 0 <= z_j <= 1, sum z <= k, for which sum norms_j^2 / z_j is least: min(1, norms_j / tau);
-    1 where k features or fewer are in use."""
+    """The z with 0 <= z_j <= 1, sum z <= k, that minimises sum norms_j^2 / z_j: min(1, norms_j / tau);
+    1 if at most k features are in use."""
     if k >= np.count_nonzero(norms):
         return np.ones(len(norms))
     falling = np.sort(norms)[::-1]

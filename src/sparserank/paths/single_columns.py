@@ -1,4 +1,4 @@
-"""The best single column: each is tried alone, until tangents prove that it cannot be the best."""
+"""The best single column: each is tried until tangents prove that it cannot be the best."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ MODELS_AT_ONCE = 32
 def best_column(
     objective: PairwiseObjective, columns: np.ndarray, ridge: float, monotone: np.ndarray | None = None
 ) -> Steps[int | None]:
-    """The one of some columns with the lowest minimum over t of f(t e_j) + ridge t^2 / 2; None where none lowers f.
+    """The column with the lowest minimum over t of f(t e_j) + ridge t^2 / 2; None if no column lowers f.
 
     Parameters
-        columns   candidates, all of which vary; of more than MAX_COLUMNS the most promising
-        monotone     (n_features,) 1 where t >= 0, -1 where t <= 0, 0 where both are allowed; None: everywhere
+        columns   candidates, all of which vary; of more than MAX_COLUMNS, the most promising are tried
+        monotone     (n_features,) 1 for t >= 0, -1 for t <= 0, 0 if both are allowed; None: 0 for all
 
     Along a column the objective is convex: two tangents bound its minimum from below, its values from above. A column
-    is left once its lower bound is above the lowest value of another, so the answer is that of complete minimisations,
-    to CLOSE (after MAX_ROUNDS: the lowest value seen).
+    is dropped once its lower bound is above the lowest value of another, so the result is that of complete
+    minimisations, to CLOSE (after MAX_ROUNDS: the lowest value seen).
     """
     gradient, at_zero = objective.gradient_at_zero, objective.loss.value_at_zero
     direction = -np.sign(gradient)
@@ -55,8 +55,8 @@ def best_column(
 
 
 class _Lines:
-    """Convex functions of u >= 0 with F(0) = value and F'(0) = slopes < 0: what is known of their minima. Each has a
-    place left of its minimum, and, once one was met, a place right of it."""
+    """Bounds of the minima of convex functions of u >= 0 with F(0) = value and F'(0) = slopes < 0. Each function has a
+    point left of its minimum and, once one was found, a point right of it."""
 
     def __init__(self, value: float, slopes: np.ndarray, curvature: np.ndarray) -> None:
         n = len(slopes)
@@ -68,11 +68,11 @@ class _Lines:
         self.upper, self.lower = np.full(n, value), np.full(n, -np.inf)
 
     def open(self) -> np.ndarray:
-        """Those that may be the lowest, and are not known closely."""
+        """Functions that may have the lowest minimum, which is not yet known closely."""
         return np.flatnonzero((self.lower < self.upper.min() - self._close) & (self.upper - self.lower > self._close))
 
     def next_place(self, some: np.ndarray) -> np.ndarray:
-        """Further to the right until the minimum is passed, then where the tangents meet."""
+        """Next points to evaluate: to the right until the minimum is passed, then the crossing of the tangents."""
         met = np.isfinite(self._right[some])
         with np.errstate(invalid="ignore"):
             return np.where(met, self._crossing(some)[0], self._left[some] + self._stride[some])
@@ -88,8 +88,8 @@ class _Lines:
         self.lower[met] = np.maximum(self.lower[met], self._crossing(met)[1])
 
     def _crossing(self, some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(where, how high) the tangents on both sides meet: a lower bound of the minimum;
-        a slope of 0 is a minimum itself."""
+        """(position, height) of the crossing of the tangents on both sides: a lower bound of the minimum;
+        a slope of 0 is a minimum."""
         a, fa, ga = self._left[some], self._left_value[some], self._left_slope[some]
         b, fb, gb = self._right[some], self._right_value[some], self._right_slope[some]
         with np.errstate(invalid="ignore"):

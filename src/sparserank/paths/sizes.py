@@ -1,5 +1,5 @@
-"""Points of a path by their size, the number of features or what they cost:
-what stands for a size, in the final path and in every fold."""
+"""Points of a path by size, the number of features or their cost:
+the point that represents a size, in the final path and in every fold."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ SizeOf = Callable[
 
 
 def points_by_size(sizes: np.ndarray, losses: np.ndarray) -> dict[float, int]:
-    """{k: the point of lowest training loss among those of sizes (n_points,) above 0 and up to k} for the sizes that
-    occur; one whose point is that of a smaller one adds nothing and is left out."""
+    """{k: the point with the lowest training loss among those of sizes (n_points,) above 0 and up to k} for the sizes
+    that occur; a size with the same point as a smaller one is left out."""
     out: dict[float, int] = {}
     for k in np.unique(sizes[sizes > 0]).tolist():
         point = point_within(sizes, losses, k)
@@ -25,7 +25,7 @@ def points_by_size(sizes: np.ndarray, losses: np.ndarray) -> dict[float, int]:
 
 
 def point_within(sizes: np.ndarray, losses: np.ndarray, k: float) -> int | None:
-    """The point of lowest training loss among those of sizes above 0 and up to k; None where the path has none: the
-    empty model ranks by nothing, and must not stand for one that does."""
+    """The point with the lowest training loss among those of sizes above 0 and up to k; None if the path has none: the
+    empty model does not rank, so it must not represent a model that does."""
     within = np.flatnonzero((sizes > 0) & (sizes <= k))
     return int(within[np.argmin(losses[within])]) if len(within) else None

@@ -1,5 +1,5 @@
-"""Second starts of concave penalties: an l1 solution nearby,
-tried where the model of the loss says that it may lead lower."""
+"""Second starts of concave penalties: a nearby l1 solution,
+tried if the model of the loss predicts that it may lead to a lower objective."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ MODEL_TRUST = 0.1  # share by which one that is right about a known place may be
 
 
 class Starts(Protocol):
-    """Points near the l1 solutions: where a concave penalty's problems are started from, besides the last solution."""
+    """Points near the l1 solutions: additional starts for the problems of a concave penalty."""
 
     def at(self, alpha: float, last: Iterate | None) -> Steps[np.ndarray]:
-        """A point for this strength; the solution for the last strength is all that it may depend on besides."""
+        """A point for this strength; it may depend only on the strength and on the solution for the last one."""
         ...
 
 
 class PathStarts:
-    """Starts read off an l1 path between its strengths, along which the solution is nearly linear."""
+    """Starts interpolated on an l1 path between its strengths, along which the solution is nearly linear."""
 
     def __init__(self, alphas: np.ndarray, sparse_coefs: sp.csr_array, losses: np.ndarray | None = None) -> None:
         """alphas (n,) falling, sparse_coefs (n, n_features) of the scaled features; losses (n,), for refits."""
@@ -58,7 +58,7 @@ class PathStarts:
 
 
 class SolvedStarts:
-    """Starts solved for, roughly, as the path goes on."""
+    """Starts that are solved to a rough tolerance as the path continues."""
 
     def __init__(self, objective: PairwiseObjective, like: Penalty, rough: Callable[[float], Stop]) -> None:
         self._objective, self._l1, self._rough = objective, like_l1(like), rough
@@ -72,12 +72,12 @@ class SolvedStarts:
 def better(
     solver: ProxNewton, problem: Penalised, best: Solution, start: np.ndarray, stop: Stop, rough: Stop
 ) -> Steps[Solution]:
-    """The lower of `best`, which the solver has just found, and what is found from `start`.
+    """The lower of `best`, which the solver has just found, and the solution from `start`.
 
-    The solver's quadratic model of the loss near `best` is minimised from `start` first: where that leads back, or to a
-    place that is higher by more than the model can be wrong, nothing is read. Otherwise that place is tried, then
-    `start` itself: two basins, as often as not. Each is evaluated, the model made to agree with what is seen there and
-    asked again; where it still leads to something new and lower a solve begins, first to the rough tolerance, and to
+    The solver's quadratic model of the loss near `best` is minimised from `start` first. If that leads back, or to a
+    point that is higher by more than the model's possible error, no data are read. Otherwise that point is tried, then
+    `start` itself, which often is in another basin. Each is evaluated, and the model is corrected to agree with it and
+    minimised again. If it still leads to a new and lower point, a solve begins, first to the rough tolerance, and to
     the end if it is lower there.
     """
     here, curvature = best.iterate, solver.curvature
@@ -88,7 +88,7 @@ def better(
     H = yield from curvature.near(here, columns)
 
     def minimum(near: Iterate, begin: np.ndarray) -> tuple[np.ndarray, float, float]:
-        """(where the model at an iterate leads to from `begin`, how much lower than `best` that is, the quadratic
+        """(minimum of the model at an iterate from `begin`, how much lower than `best` it is, the quadratic
         term)."""
         part = problem.penalty.restrict(columns, len(start))
         slope = near.gradient[columns] + H @ (begin - near.w)[columns]

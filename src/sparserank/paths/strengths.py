@@ -1,8 +1,8 @@
-"""How one strength of a path is solved from what the last ones left: a convex penalty, a concave one, a smooth one with
-very many features.
+"""Solving one strength of a path from the previous ones: for a convex penalty, a concave one, a smooth one with very
+many features.
 
-Nothing crosses from strength to strength but points, and what follows from them: `again` finds it behind points that
-are known.
+Only points carry over from strength to strength, and values that follow from them; `again` recomputes these after known
+points.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ROUGH_TOL = 1e-2  # second starts are solved this far before they are compared: 
 
 
 class Problems:
-    """Those of a path, made when they are asked for: a penalty holds vectors as long as there are features."""
+    """The problems of a path, made on request, because a penalty stores vectors with one entry per feature."""
 
     def __init__(self, objective: PairwiseObjective, penalty: Penalty, alphas: np.ndarray) -> None:
         self.objective, self._penalty, self.alphas = objective, penalty, alphas.tolist()
@@ -47,24 +47,24 @@ class Strengths(Protocol):
 
     @property
     def found(self) -> Iterate | None:
-        """Where the next strength was looked at while the last one was solved; points carry the place."""
+        """The iterate of the next strength that was evaluated while the last one was solved; points record it."""
         ...
 
     def again(self, points: Sequence[Point]) -> Steps[None]:
-        """Go on behind these points, to the same bits."""
+        """Continue after these points, with the same bits."""
         ...
 
     def solve(self, i: int) -> Steps[Solution]:
-        """The problem with number i; those before it are solved."""
+        """Solve the problem with number i, after those before it."""
         ...
 
 
 class Convex:
-    """Each problem begins at the last solution, or where it was looked at beforehand;
+    """Each problem begins at the last solution, or at the point evaluated in advance;
     the Hessian is sampled along the way."""
 
     def __init__(self, problems: Problems, stop: Stop, kept: Iterate | None) -> None:
-        """kept: the solution of always-keep features alone, where the path begins; None: at 0."""
+        """kept: the solution with only always-keep features, at which the path begins; None: at 0."""
         self._problems, self._stop, self._kept = problems, stop, kept
         self._samples = Samples(problems.objective)
         self._seen: list[Iterate] = []
@@ -98,15 +98,15 @@ class Convex:
         return best
 
     def _looks_ahead(self, i: int) -> bool:
-        """Whether the next strength is looked at: not where it is so far that nothing is known of it,
-        or where this solution will do."""
+        """Whether the next strength is evaluated in advance: not if it is too far for a prediction,
+        or if this solution is good enough for it."""
         alphas = self._problems.alphas
         if i + 1 == len(alphas) or not self._problems.objective.shares_reads:
             return False
         return FARTHEST <= alphas[i + 1] / alphas[i] < 1.0 - self._stop.tol
 
     def start(self, problem: Penalised, last: Iterate | None) -> Iterate | None:
-        """The better place to begin at; None: at 0."""
+        """The better starting point; None: 0."""
         if last is None or self.found is None:
             return last if self.found is None else self.found
         return self.found if self.found.value < problem.iterate(last.w, last.at).value else last
@@ -119,9 +119,9 @@ class Convex:
 
 
 class Concave:
-    """Each problem is solved from the last solution, and from a second start where that may lead lower.
+    """Each problem is solved from the last solution, and from a second start if that may lead to a lower objective.
 
-    Solutions jump: a Hessian sampled before is of another place, and of other columns.
+    Solutions jump, so an earlier sample of the Hessian belongs to another point and other columns.
     """
 
     found = None
@@ -146,7 +146,7 @@ class Concave:
 
 
 class Large:
-    """Ridge on more features than a Hessian may have: products with it stand in."""
+    """Ridge on more features than a Hessian may have; products with the Hessian replace it."""
 
     found = None
 
@@ -167,5 +167,5 @@ class Large:
 
 
 def roughly(stop: Stop, alpha: float) -> Stop:
-    """How far a second start at this strength is solved before it is compared."""
+    """Tolerance to which a second start at this strength is solved before it is compared."""
     return replace(stop, tol=max(stop.tol, min(ROUGH_TOL, 0.1 * alpha / stop.scale)))

@@ -18,24 +18,26 @@ class PathOptions(TypedDict, total=False):
     """Options of `fit_path` by name."""
 
     n_alphas: int
-    """Points on each path. Default 40."""
+    """Number of regularisation strengths on each path. Default 40."""
     alpha_min_ratio: float
-    """Last strength of a path relative to the first. Default 0.01."""
+    """Last regularisation strength of a path, as a fraction of the first. Default 0.01."""
     alphas: Sequence[float] | np.ndarray | None
-    """Strengths > 0 instead of n_alphas and alpha_min_ratio; sorted downwards. Default None."""
+    """Regularisation strengths > 0, used instead of n_alphas and alpha_min_ratio; sorted in decreasing order.
+    Default None."""
     pair_weights: str
-    """pair (every pair counts the same) or query (every query does). Default 'pair'."""
+    """Weighting of the loss: pair (all pairs count equally) or query (all queries count equally). Default
+    'pair'."""
     loss: str | PairwiseLoss
-    """squared_hinge, modified_huber, or a loss of your own. Default 'squared_hinge'."""
+    """Loss: squared_hinge, modified_huber or a custom PairwiseLoss. Default 'squared_hinge'."""
     scaling: str
-    """What features are divided by: within-query-std (their standard deviation within queries), standard, min-max
-    or none. Default 'within-query-std'."""
+    """Scaling of the features: within-query-std (by the standard deviation within queries), standard, min-max or
+    none. Default 'within-query-std'."""
     tol: float
-    """KKT violation to reach, relative to alpha_max (of a selection, in its final paths; folds stop at 1e-4).
-    Default 1e-06."""
+    """KKT violation at which the solver stops, relative to alpha_max. In a selection, this applies to the final
+    paths; folds stop at 1e-4. Default 1e-06."""
     max_iter: int
-    """Iterations of the solver at one strength. Default 300."""
+    """Maximum number of solver iterations at one regularisation strength. Default 300."""
     k: int | None
-    """Stop after the first point with more features than this. Default never."""
+    """Stop after the first point with more features than this number. Default never."""
     early_stop: float | None
-    """Stop once ten successive points together lower the loss by less than this share of it. Default never."""
+    """Stop when ten successive points together lower the loss by less than this fraction of it. Default never."""

@@ -1,4 +1,4 @@
-"""Penalties: functions of coefficients, one per file."""
+"""Penalties: functions of the coefficients, one per file."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ PENALTIES: dict[str, type[Penalty]] = {p.name: p for p in (L1, Lp, SmoothedLp, L
 
 
 def parse_penalty(spec: str | Penalty, **parameters: Any) -> Penalty:
-    """A penalty from its name.
+    """Make a penalty from its name.
 
     Parameters
     ----------
     spec : str or Penalty
         A name ('l1', 'l0.5', 'mcp', ...), a call ('mcp(gamma=2.0)', 'MCP(alpha=0.1)'), or a penalty, which is returned
-        as it is.
+        unchanged.
     **parameters
         Parameters of the penalty, such as alpha=0.1.
 
@@ -57,12 +57,12 @@ def parse_penalty(spec: str | Penalty, **parameters: Any) -> Penalty:
 
 
 def parse_among(known: Mapping[str, type[FeatureRules]], spec: Any, **parameters: Any) -> FeatureRules:
-    """A penalty from its name, among given classes: `parse_penalty` for classes with feature rules of your own.
+    """Make a penalty from its name, among the classes of a mapping: `parse_penalty` for custom classes.
 
     Parameters
     ----------
     known : mapping of str to class
-        {name: class derived from FeatureRules}.
+        {name: subclass of FeatureRules}.
     spec : str or object
         As in `parse_penalty`.
     **parameters
@@ -93,7 +93,7 @@ def parse_among(known: Mapping[str, type[FeatureRules]], spec: Any, **parameters
         name, given = ("lp", {"p": float(power[1])}) if power else parse_call(spec)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
         raise DataError(
-            f"penalty {brief(spec)} cannot be read; write a name such as 'l1' or 'mcp(gamma=2.0)'."
+            f"penalty {brief(spec)} cannot be parsed; write a name such as 'l1' or 'mcp(gamma=2.0)'."
         ) from error
     cls = known.get(name) or {c.__name__: c for c in known.values()}.get(name)
     if cls is None:
@@ -102,7 +102,9 @@ def parse_among(known: Mapping[str, type[FeatureRules]], spec: Any, **parameters
     own = {f.name for f in fields(cls)}
     unknown = sorted(set(given) - own)
     if unknown:
-        raise DataError(f"penalty {name} has no parameter {brief(unknown[0])}; it has {', '.join(sorted(own))}.")
+        raise DataError(
+            f"penalty {name} has no parameter {brief(unknown[0])}; its parameters are {', '.join(sorted(own))}."
+        )
     return cls(**given)
 
 

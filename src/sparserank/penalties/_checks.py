@@ -1,4 +1,4 @@
-"""What counts as a number among values that came from outside."""
+"""Checks of numbers in user input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def real_number(owner: str, name: str, value: Any) -> float:
     """`value` as a float, infinity included.
 
     Raises
-        DataError   anything but a real number: strings, booleans, sequences, NaN, integers beyond the range of floats
+        DataError   not a real number: strings, booleans, sequences, NaN, integers beyond the range of floats
     """
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
         try:
@@ -41,11 +41,11 @@ def feature_numbers(owner: str, name: str, values: Any) -> tuple[int, ...]:
     features = _sequence(owner, name, values)
     for j in features:
         if isinstance(j, bool) or not isinstance(j, int | np.integer) or j < 0:
-            raise DataError(f"{owner}: {name} holds whole numbers from 0; got {brief(j)}.")
+            raise DataError(f"{owner}: {name} must contain integers >= 0; got {brief(j)}.")
     return tuple(map(int, features))
 
 
 def _sequence(owner: str, name: str, values: Any) -> tuple[Any, ...]:
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise DataError(f"{owner}: {name} must be a tuple of numbers, or of names of features; got {brief(values)}.")
+        raise DataError(f"{owner}: {name} must be a tuple of numbers or feature names; got {brief(values)}.")
     return tuple(values)

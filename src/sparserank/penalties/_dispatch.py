@@ -1,4 +1,4 @@
-"""Which scalar prox a compiled loop calls: one number per penalty, so that one compiled loop serves them all."""
+"""Dispatch of compiled loops to scalar proxes: one number per penalty, so that one compiled loop serves them all."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
@@ -14,7 +14,7 @@ ELASTIC, MCP, SCAD, LOG, LP, SMOOTHED_LP = range(6)
 def prox_one(kind, z, h, alpha, sign, first, second):
     """argmin over x of h/2 (x - z)^2 + penalty(|x|), with x >= 0 (sign 1), x <= 0 (sign -1) or free (0).
 
-    alpha = 0 leaves only the elastic net's quadratic; alpha = inf gives 0.
+    With alpha = 0 only the elastic net's quadratic remains; with alpha = inf the result is 0.
     """
     if sign * z < 0.0 or alpha == float("inf"):
         return 0.0

@@ -1,8 +1,8 @@
 """Scalar proximal operators: argmin over x >= 0 of h/2 (x - z)^2 + p(x), for z > 0, h > 0, alpha > 0.
 
 One compiled function per penalty, arguments (z, h, alpha, a, b) with the two shape parameters of the penalty.
-They stand together because one compiled coordinate descent serves all of them: a compile per penalty cost 1.1 s each,
-the switch costs nothing that can be measured. Each is checked against brute force in the convex and concave regime.
+They are in one file because one compiled coordinate descent serves all of them: a compile per penalty cost 1.1 s each,
+and the switch has no measurable cost. Each is checked against brute force in the convex and concave regime.
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs

@@ -1,4 +1,4 @@
-"""What every penalty gives and what solvers ask of it."""
+"""The interface between penalties and solvers."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ class Penalty(FeatureRules):
     Parameters
     ----------
     alpha : float, default 1.0
-        Strength on the scale of the mean loss.
+        Regularisation strength on the scale of the mean loss.
     weights : array_like or mapping, optional
-        Costs of features, which multiply alpha. These and the following rules per feature: see `FeatureRules`.
+        Feature costs, which multiply alpha. `FeatureRules` describes these and the other rules per feature.
     monotone : array_like or mapping, optional
-        Signs of coefficients.
+        Sign constraints of the coefficients.
     keep, drop : sequence of int or str, optional
-        Features that are always, or never, used.
+        Features that are always used, and features that are never used.
     feature_groups : array_like or mapping, optional
-        Features that enter together.
+        Groups of features that enter the model together.
 
     Raises
     ------
     DataError
-        A parameter outside its range.
+        A parameter is outside its range.
 
     Notes
     -----
     Instances are immutable values: `parse_penalty(repr(p)) == p`. Subclasses define `_value`, `_slope`,
     `_second_derivative` and a scalar prox (`_scalar_prox.py`), nothing else. A penalty that ties columns together
-    overrides what is under "what solvers ask", and has separable = False.
+    overrides the methods under "what solvers ask", and has separable = False.
     """
 
     kind: ClassVar[int]
@@ -71,7 +71,7 @@ class Penalty(FeatureRules):
     # -- the contract -------------------------------------------------------------------------------------------
 
     def value(self, w: np.ndarray) -> float:
-        """Penalty of w; inf where a sign is wrong or a never-use feature is used."""
+        """Penalty of w; inf if a sign is wrong or a never-use feature is used."""
         alphas, monotone = self.feature_alphas(len(w)), self.feature_signs(len(w))
         if (w * monotone < 0).any() or (np.isinf(alphas) & (w != 0)).any():
             return float("inf")
@@ -103,21 +103,21 @@ class Penalty(FeatureRules):
     # -- what solvers ask ---------------------------------------------------------------------------------------
 
     def working_blocks(self, columns: np.ndarray) -> np.ndarray:
-        """(n_features,) bool: the columns, and those that are in or out together with one of them."""
+        """(n_features,) bool: the columns, and those that enter or leave together with one of them."""
         return columns
 
     def priority(self, w: np.ndarray, gradient: np.ndarray, share: float, curvature: np.ndarray) -> np.ndarray:
-        """(n_features,) > 0 for a zero coordinate whose gradient uses up more than `share` of what holds it at 0,
-        larger for those that will sooner leave; `curvature` (n_features,) > 0 bounds that of the loss."""
+        """(n_features,) > 0 for a zero coordinate whose gradient exceeds `share` of its threshold at 0, larger for
+        coordinates that will leave 0 sooner; `curvature` (n_features,) > 0 bounds that of the loss."""
         if self.kkt_is_vacuous_at_zero:
             return np.abs(self.prox(w - gradient / curvature, 1.0 / curvature)) * curvature
         return np.asarray(np.abs(gradient) - share * self.derivative(np.zeros(len(w))))
 
     def conjugate(self, w: np.ndarray, gradient: np.ndarray) -> Conjugate:
-        """The dual side along -s gradient. For convex penalties only; sources: the Fenchel duals of l1, ridge, elastic
-        net.
+        """The penalty's half of the dual along -s gradient. For convex penalties only; sources: the Fenchel duals of
+        l1, ridge, elastic net.
 
-        A feature without a price has no finite conjugate: it is bounded to KEEP_BOX max(1, |w_j|).
+        An unpenalised feature has no finite conjugate: it is bounded to KEEP_BOX max(1, |w_j|).
         """
         alphas, abs_gradient = self.feature_alphas(len(w)), self._abs_gradient(gradient)
         finite = np.isfinite(alphas)
@@ -136,19 +136,19 @@ class Penalty(FeatureRules):
         return Conjugate(float(np.min(alphas[limited] / abs_gradient[limited], initial=np.inf)), cost)
 
     def gap_condition(self, n_features: int) -> str | None:
-        """Over which models a duality gap bounds the distance to the optimum, where these are not all: features without
-        a price are bounded, see `conjugate`."""
+        """The models among which a duality gap bounds the distance to the optimum, if these are not all: unpenalised
+        features are bounded, see `conjugate`."""
         if not self.is_convex or self.shape()[0] > 0 or not (self.feature_weights(n_features) == 0).any():
             return None
         return (
-            f"among models whose always-kept features have weights of at most {KEEP_BOX:g} max(1, |w_j|) in size, w_j "
-            "the weight found"
+            f"among models whose always-kept features have weights of at most {KEEP_BOX:g} max(1, |w_j|) in absolute "
+            "value, where w_j is the fitted weight"
         )
 
     def can_screen(self, varying: np.ndarray) -> bool:
-        """Whether `safely_zero` knows anything: for l1 (weights and monotone included), not with a quadratic part, a
-        concave penalty, or a feature without a price among those that vary, with which the dual point is only feasible
-        within a box.
+        """Whether `safely_zero` can exclude features. It can for l1 (weights and monotone included). It cannot with a
+        quadratic part, a concave penalty, or an unpenalised feature among those that vary: the dual point is then
+        feasible only within a box.
         """
         if not self.is_convex or self.shape()[0] > 0:
             return False
@@ -192,7 +192,7 @@ class Penalty(FeatureRules):
         return out
 
     def alpha_max(self, grad_at_zero: np.ndarray) -> float:
-        """Smallest strength from which w = 0 is stationary (always-keep features apart)."""
+        """Smallest strength from which w = 0 is stationary (except always-keep features)."""
         beta, abs_gradient = self.feature_weights(len(grad_at_zero)), self._abs_gradient(grad_at_zero)
         limited = (beta > 0) & np.isfinite(beta)
         slope = self._unit_slope_at_zero()
@@ -204,9 +204,9 @@ class Penalty(FeatureRules):
         return float(self._slope(np.zeros(1), np.ones(1))[0])
 
     def path_alpha_max(self, grad_at_zero: np.ndarray, curvature: np.ndarray) -> float:
-        """Smallest strength at which no coordinate step from w = 0 leaves 0: where a path starts.
+        """Smallest strength at which no coordinate step from w = 0 leaves 0: the start of a path.
 
-        A concave penalty jumps: w = 0 can be stationary and still worse than a far point, so this is at least
+        With a concave penalty, w = 0 can be stationary and still worse than a distant point, so this is at least
         `alpha_max`. `curvature` (n_features,) is the largest curvature of the loss along each coordinate.
         """
         usable = curvature > 0

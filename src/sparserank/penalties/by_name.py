@@ -1,4 +1,4 @@
-"""Rules of a penalty that name features, until the data say which numbers these have."""
+"""Penalty rules that refer to features by name, until data assign numbers to the names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DIRECTIONS = {"+": 1, "-": -1}
 
 
 def is_named(given: Any) -> bool:
-    """Whether a rule names features: a mapping (or a pandas series), its pairs, or a list with names in it."""
+    """Whether a rule uses feature names: a mapping (or a pandas series), its pairs, or a list that contains names."""
     if isinstance(given, Mapping) or hasattr(given, "items"):
         return True
     if not isinstance(given, tuple | list):
@@ -31,7 +31,7 @@ def checked_pairs(owner: str, rule: str, given: Any) -> Pairs:
     """((name, value), ...) of weights, monotone ('+' and '-' are 1 and -1) or groups, each value checked.
 
     Raises
-        DataError   a name that is no text or stands twice, a value of another kind
+        DataError   a name is not text or appears twice, or a value has another type
     """
     pairs = tuple(given.items()) if hasattr(given, "items") else tuple(given)
     out: dict[str, Any] = {}
@@ -52,30 +52,32 @@ def checked_pairs(owner: str, rule: str, given: Any) -> Pairs:
 
 
 def checked_features(owner: str, rule: str, given: Sequence[Any]) -> tuple[int | str, ...]:
-    """Features by name or number from 0.
+    """Features by name or by number from 0.
 
     Raises
-        DataError   what is neither
+        DataError   an entry is neither
     """
     for j in given:
         if isinstance(j, bool) or not isinstance(j, int | np.integer | str) or (not isinstance(j, str) and j < 0):
-            raise DataError(f"{owner}: {rule} holds names of features, or whole numbers from 0; got {brief(j)}.")
+            raise DataError(f"{owner}: {rule} must contain feature names, or integers >= 0; got {brief(j)}.")
     return tuple(str(j) if isinstance(j, str) else int(j) for j in given)
 
 
 def numbered_rules(owner: str, rules: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The rules that name features, by number: one value per feature (weight 1, sign 0, a group of its own where none
-    is given), or the features.
+    """The rules with feature names replaced by numbers: one value per feature (default: weight 1, sign 0, a separate
+    group), or the features.
 
     Raises
-        DataError   a name that no feature has
+        DataError   no feature has this name
     """
     at = {name: j for j, name in enumerate(names)}
 
     def number(rule: str, name: str) -> int:
         if name not in at:
             shown = f"{names[0]} ... {names[-1]}" if len(names) else "none"
-            raise DataError(f"{owner}: {rule} names {brief(name)}, which is no feature; there are {shown}.")
+            raise DataError(
+                f"{owner}: {rule} contains {brief(name)}, which is not a feature; the features are {shown}."
+            )
         return at[name]
 
     out: dict[str, Any] = {}

@@ -20,18 +20,17 @@ class ElasticNet(Penalty):
     Parameters
     ----------
     alpha : float, default 1.0
-        Strength on the scale of the mean loss.
+        Regularisation strength on the scale of the mean loss.
     weights : array_like or mapping, optional
-        Costs of features, which multiply the l1 part only. These and the following rules per feature: see
-        `FeatureRules`.
+        Feature costs, which multiply only the l1 part. `FeatureRules` describes these and the other rules per feature.
     monotone : array_like or mapping, optional
-        Signs of coefficients.
+        Sign constraints of the coefficients.
     keep, drop : sequence of int or str, optional
-        Features that are always, or never, used.
+        Features that are always used, and features that are never used.
     feature_groups : array_like or mapping, optional
-        Features that enter together.
+        Groups of features that enter the model together.
     l1_ratio : float, default 0.5
-        Share of l1; the quadratic part has strength alpha (1 - l1_ratio) for every feature.
+        Fraction of l1; the quadratic part has strength alpha (1 - l1_ratio) for every feature.
 
     Examples
     --------
@@ -81,15 +80,15 @@ class Ridge(Penalty):
     Parameters
     ----------
     alpha : float, default 1.0
-        Strength on the scale of the mean loss.
+        Regularisation strength on the scale of the mean loss.
     weights : array_like, optional
-        1, or inf for a feature that is never used: there is no l1 part to weigh.
+        1, or inf for a feature that is never used: there is no l1 part that weights could multiply.
     monotone : array_like or mapping, optional
-        Signs of coefficients. These and the following rules per feature: see `FeatureRules`.
+        Sign constraints of the coefficients. `FeatureRules` describes these and the other rules per feature.
     keep, drop : sequence of int or str, optional
-        Features that are always, or never, used.
+        Features that are always used, and features that are never used.
     feature_groups : array_like or mapping, optional
-        Features that enter together.
+        Groups of features that enter the model together.
 
     Examples
     --------
@@ -107,8 +106,8 @@ class Ridge(Penalty):
     def _check(self) -> None:
         if self.keep or any(b != 1 and np.isfinite(b) for b in plain_values(self.weights or ())):
             raise DataError(
-                "Ridge: a weight must be 1 or inf (never use), and no feature is always kept, since the strength is "
-                "the same for every feature; use ElasticNet, whose weights act on its l1 part, or L1."
+                "Ridge: a weight must be 1 or inf (never use), and keep must be empty, because the strength is the "
+                "same for every feature. Use ElasticNet, whose weights act on its l1 part, or L1."
             )
 
     @property
@@ -131,5 +130,5 @@ class Ridge(Penalty):
         return np.full_like(t, self.alpha)
 
     def path_alpha_max(self, grad_at_zero: np.ndarray, curvature: np.ndarray) -> float:
-        """No strength gives w = 0; from 100 times the largest curvature on, the solution is -gradient / alpha to 1%."""
+        """100 times the largest curvature; beyond it w is -gradient / alpha to 1%. No strength gives w = 0."""
         return 100.0 * float(np.max(curvature))

@@ -18,15 +18,15 @@ class L1(Penalty):
     Parameters
     ----------
     alpha : float, default 1.0
-        Strength on the scale of the mean loss.
+        Regularisation strength on the scale of the mean loss.
     weights : array_like or mapping, optional
-        Costs of features, which multiply alpha. These and the following rules per feature: see `FeatureRules`.
+        Feature costs, which multiply alpha. `FeatureRules` describes these and the other rules per feature.
     monotone : array_like or mapping, optional
-        Signs of coefficients.
+        Sign constraints of the coefficients.
     keep, drop : sequence of int or str, optional
-        Features that are always, or never, used.
+        Features that are always used, and features that are never used.
     feature_groups : array_like or mapping, optional
-        Features that enter together.
+        Groups of features that enter the model together.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""lp, 0 < p < 1, as it is and smoothed at 0."""
+"""lp, 0 < p < 1, exact and smoothed at 0."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparserank.penalties.base import Penalty
 
 @dataclass(frozen=True, repr=False)
 class _Power(Penalty):
-    """What both have: the power and the width of the smoothing."""
+    """Base of both: the power and the width of the smoothing."""
 
     p: float = 0.5
     eps: float = 1e-3
@@ -22,7 +22,7 @@ class _Power(Penalty):
     def _check(self) -> None:
         name = type(self).__name__
         if not 0 < self.p < 1:
-            raise DataError(f"{name}: p must lie in (0, 1); got {self.p}. Use L1 for p = 1.")
+            raise DataError(f"{name}: p must be in (0, 1); got {self.p}. Use L1 for p = 1.")
         if not self.eps > 0:
             raise DataError(f"{name}: eps must be positive; got {self.eps}.")
 
@@ -37,24 +37,24 @@ class Lp(_Power):
     Parameters
     ----------
     alpha : float, default 1.0
-        Strength on the scale of the mean loss.
+        Regularisation strength on the scale of the mean loss.
     weights : array_like or mapping, optional
-        Costs of features, which multiply alpha. These and the following rules per feature: see `FeatureRules`.
+        Feature costs, which multiply alpha. `FeatureRules` describes these and the other rules per feature.
     monotone : array_like or mapping, optional
-        Signs of coefficients.
+        Sign constraints of the coefficients.
     keep, drop : sequence of int or str, optional
-        Features that are always, or never, used.
+        Features that are always used, and features that are never used.
     feature_groups : array_like or mapping, optional
-        Features that enter together.
+        Groups of features that enter the model together.
     p : float, default 0.5
         Exponent, between 0 and 1.
     eps : float, default 0.001
-        Of the smoothed penalty only.
+        Width of the smoothing; used only by the smoothed penalty.
 
     Notes
     -----
     w = 0 is stationary at every alpha, so the certificate is the fixed point of the coordinate prox. The slope at 0 is
-    infinite; reweighting (Algorithm 2) therefore uses `SmoothedLp`, see `smoothed`.
+    infinite, so reweighting (Algorithm 2) uses `SmoothedLp`, see `smoothed`.
 
     References
     ----------
@@ -85,7 +85,7 @@ class Lp(_Power):
         return alphas * self.p * (self.p - 1.0) * t ** (self.p - 2.0)
 
     def alpha_max(self, grad_at_zero: np.ndarray) -> float:
-        """0: w = 0 is stationary at any strength. Paths start at `path_alpha_max`."""
+        """Always 0, because w = 0 is stationary at any strength. Paths start at `path_alpha_max`."""
         return 0.0
 
     def smoothed(self) -> SmoothedLp:
@@ -107,15 +107,15 @@ class SmoothedLp(_Power):
     Parameters
     ----------
     alpha : float, default 1.0
-        Strength on the scale of the mean loss.
+        Regularisation strength on the scale of the mean loss.
     weights : array_like or mapping, optional
-        Costs of features, which multiply alpha. These and the following rules per feature: see `FeatureRules`.
+        Feature costs, which multiply alpha. `FeatureRules` describes these and the other rules per feature.
     monotone : array_like or mapping, optional
-        Signs of coefficients.
+        Sign constraints of the coefficients.
     keep, drop : sequence of int or str, optional
-        Features that are always, or never, used.
+        Features that are always used, and features that are never used.
     feature_groups : array_like or mapping, optional
-        Features that enter together.
+        Groups of features that enter the model together.
     p : float, default 0.5
         Exponent, between 0 and 1.
     eps : float, default 0.001

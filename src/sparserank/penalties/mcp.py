@@ -17,27 +17,27 @@ from sparserank.penalties.scales import GAMMA_SCALES, scale_factor
 class MCP(Penalty):
     """The minimax concave penalty.
 
-    sum_j alpha_j |w_j| - w_j^2 / (2 gamma) up to |w_j| = gamma alpha_j, then gamma alpha_j^2 / 2, where alpha_j = alpha
-    weights_j.
+    The sum over j of alpha_j |w_j| - w_j^2 / (2 gamma) up to |w_j| = gamma alpha_j, and gamma alpha_j^2 / 2 beyond,
+    where alpha_j = alpha weights_j.
 
     Parameters
     ----------
     alpha : float, default 1.0
-        Strength on the scale of the mean loss.
+        Regularisation strength on the scale of the mean loss.
     weights : array_like or mapping, optional
-        Costs of features, which multiply alpha. These and the following rules per feature: see `FeatureRules`.
+        Feature costs, which multiply alpha. `FeatureRules` describes these and the other rules per feature.
     monotone : array_like or mapping, optional
-        Signs of coefficients.
+        Sign constraints of the coefficients.
     keep, drop : sequence of int or str, optional
-        Features that are always, or never, used.
+        Features that are always used, and features that are never used.
     feature_groups : array_like or mapping, optional
-        Features that enter together.
+        Groups of features that enter the model together.
     gamma : float, default 3.0
-        Where the penalty becomes flat, in the units of `gamma_scale`; the larger, the closer to l1.
+        Point at which the penalty becomes flat, in units of `gamma_scale`; larger values are closer to l1.
     gamma_scale : {'curvature', 'mean', 'sum'}, default 'curvature'
-        Unit of gamma: the inverse median curvature of the loss; 1, the formula as it is on the mean loss; or n_pairs,
-        as in Laporte et al. (2014), whose loss is a sum over pairs: their gamma = 2 is 2 * n_pairs here, practically
-        l1. `resolve` converts any of them to 'mean'.
+        Unit of gamma: the inverse median curvature of the loss; 1, for the formula on the mean loss; or n_pairs, as in
+        Laporte et al. (2014), whose loss is a sum over pairs. Their gamma = 2 equals 2 * n_pairs here, practically l1.
+        `resolve` converts any of them to 'mean'.
 
     References
     ----------

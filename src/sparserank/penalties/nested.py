@@ -1,4 +1,4 @@
-"""Nested penalties: a group of features pays once for being used, and each of its curves once more for bending."""
+"""Nested penalties: a group of features is penalised once for entering, and each of its curves once more."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_NEWTON = 50
 
 
 class Sizes(NamedTuple):
-    """Of coefficients: (n_features, width) by feature; (n_groups,) |u_G|; (n_features,) |u_j,curve|."""
+    """Coefficients (n_features, width) by feature, and norms: (n_groups,) |u_G|; (n_features,) |u_j,curve|."""
 
     blocks: np.ndarray
     whole: np.ndarray
@@ -30,20 +30,20 @@ class Sizes(NamedTuple):
 @dataclass(frozen=True, repr=False)
 class Nested(Penalty):
     """sum_G p(|u_G|; alpha beta_G sqrt(m_G)) + sum_j p(|u_j,curve|; alpha beta_j kappa_j) of coefficients u_j (width,)
-    for each feature, the first of which is its linear part, the others its bends; Euclidean norms, p the scalar penalty
-    `of`, whose own rules are not read.
+    for each feature. The first coefficient is the linear part of the feature, the others are its bends. Norms are
+    Euclidean; p is the scalar penalty `of`, whose rules are ignored.
 
     Conventions
-        A group G is a feature of its own where `groups` says nothing; m_G counts its features that may be used
-        (`on_coefficients` leaves out those that do not vary), beta_G is their common weight, or 0
-        where one of them is always kept: the group is paid for then.
-        A concave p leaves large coefficients free, and bends that the data hardly see would be large: `ridge` |u|^2 / 2
-        is added on curves (0 for l1). Rules (weights beta, monotone, keep, drop, groups) are given per
-        feature, and hold for all its columns; `kappa` (n_features,) is the price of bending, read where width > 1.
+        A group G is a single feature if `groups` does not mention it; m_G counts its features that may be used
+        (`on_coefficients` leaves out those that do not vary). beta_G is their common weight, or 0 if one of them is
+        always kept, because the group is then in the model anyway.
+        A concave p does not penalise large coefficients, so bends with little data would be large: `ridge` |u|^2 / 2
+        is added on curves (0 for l1). Rules (weights beta, monotone, keep, drop, groups) are set per feature,
+        and apply to all its columns; `kappa` (n_features,) is the penalty of bending, used if width > 1.
 
     Source
         Yuan and Lin (2006) for groups and sqrt(m_G); Zhao, Rocha and Yu (2009), composite absolute penalties, for
-        nested norms; a linear feature on its own pays exactly its price under `of`.
+        nested norms; a single linear feature is penalised exactly as under `of`.
     """
 
     of: Penalty = field(default_factory=L1)
@@ -57,7 +57,7 @@ class Nested(Penalty):
 
     def _check(self) -> None:
         if not nests(self.of):
-            raise DataError(f"groups and curves know the penalties {', '.join(NESTING)}; got {self.of.name}.")
+            raise DataError(f"groups and curves support the penalties {', '.join(NESTING)}; got {self.of.name}.")
 
     @property
     def _shown(self) -> str:
@@ -84,8 +84,8 @@ class Nested(Penalty):
         if unequal.any():
             j = int(np.argmax(unequal))
             raise DataError(
-                f"{self._shown}: a group is paid for once, so its features need the same weight; feature f{j + 1} has "
-                f"{beta[j]:g}, another of its group {most[group[j]]:g}."
+                f"{self._shown}: a group is penalised once, so its features must have the same weight; feature "
+                f"f{j + 1} has the weight {beta[j]:g}, another feature of its group {most[group[j]]:g}."
             )
         return np.repeat(beta, self.width)
 
@@ -103,7 +103,7 @@ class Nested(Penalty):
         return np.sqrt(squares if self.feature_groups is None else np.bincount(group, squares, n_groups))
 
     def _unit_prices(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """(n_groups,) beta sqrt(m), (n_features,) beta kappa; inf of what may not be used."""
+        """(n_groups,) beta sqrt(m), (n_features,) beta kappa; inf where use is not allowed."""
         return self._remembered("whole", n, self._make_whole), self._remembered("curve_price", n, self._make_bend)
 
     def _make_whole(self, n: int) -> np.ndarray:
@@ -133,7 +133,7 @@ class Nested(Penalty):
         return Sizes(blocks, self._over_groups(blocks[:, 0] ** 2 + squares, len(v)), np.sqrt(squares))
 
     def _slopes(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(n_groups,) and (n_features,) slopes of both terms at w; inf of what may not be used."""
+        """(n_groups,) and (n_features,) slopes of both terms at w; inf where use is not allowed."""
         sizes = self._sizes(w)
         out = []
         for size, price in zip((sizes.whole, sizes.bends), self._prices(len(w)), strict=True):
@@ -155,7 +155,7 @@ class Nested(Penalty):
         return float(paid) + 0.5 * self.ridge * float(w @ w)
 
     def _open(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """The direction of ascent as far as rules leave it open:
+        """The direction of ascent as far as rules allow it:
         0 where a coefficient that is 0 cannot follow, or may not be used."""
         monotone = self.feature_signs(len(w))
         ascent = np.where(self.usable(len(w)), -gradient, 0.0)
@@ -180,7 +180,7 @@ class Nested(Penalty):
     # -- what solvers ask ---------------------------------------------------------------------------------------------
 
     def working_blocks(self, columns: np.ndarray) -> np.ndarray:
-        """All linear parts of a group come together; a bend comes with all bends of its curve, and the linear parts."""
+        """Linear parts of a group enter together; a bend enters with all bends of its curve and the linear parts."""
         blocks = np.asarray(columns).reshape(-1, self.width)
         group, n_groups = self._groups(len(columns))
         used = np.asarray(np.bincount(group, blocks.any(axis=1), n_groups) > 0)
@@ -189,7 +189,7 @@ class Nested(Penalty):
         return out.ravel()
 
     def _pulls(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(n_features,) |g_1| and |g_curve| at 0, as far as rules leave them open."""
+        """(n_features,) |g_1| and |g_curve| at 0, as far as rules allow them."""
         blocks = self._open(np.zeros(len(gradient)), gradient).reshape(-1, self.width)
         return np.abs(blocks[:, 0]), np.linalg.norm(blocks[:, 1:], axis=1)
 
@@ -212,15 +212,15 @@ class Nested(Penalty):
         return self.of._unit_slope_at_zero()
 
     def path_alpha_max(self, grad_at_zero: np.ndarray, curvature: np.ndarray) -> float:
-        """Where w = 0 ceases to be stationary; a concave penalty may leave it a little earlier by a jump."""
+        """Strength below which w = 0 is not stationary; a concave penalty may jump away from 0 slightly earlier."""
         return self.alpha_max(grad_at_zero)
 
     def _limits(self, gradient: np.ndarray) -> np.ndarray:
-        """(n_groups,) the smallest strength, for a slope of 1 at 0, that holds each group at 0; 0 of those without a
-        price.
+        """(n_groups,) the smallest strength, for a slope of 1 at 0, that keeps each group at 0; 0 for unpenalised
+        groups.
 
-        The root of |(straight, (bent - alpha k)_+)| = alpha B, k and B the unit prices: the left side less the right is
-        convex and falls, so Newton steps from 0 stay on one side; where they end it is a quadratic equation.
+        The root of |(straight, (bent - alpha k)_+)| = alpha B, k and B the unit prices: left side minus right side is
+        convex and falls, so Newton steps from 0 stay on one side; at their end it is a quadratic equation.
         """
         n = len(gradient)
         group, n_groups = self._groups(n)
@@ -247,8 +247,8 @@ class Nested(Penalty):
         return np.where(priced, root, 0.0)
 
     def conjugate(self, w: np.ndarray, gradient: np.ndarray) -> Conjugate:
-        """The dual side along -s gradient, of l1: the largest s that holds every group at 0;
-        features without a price as in `Penalty`."""
+        """The penalty's half of the dual along -s gradient, for l1: the largest s that keeps every group at 0;
+        unpenalised features as in `Penalty`."""
         most = float(self._limits(gradient).max(initial=0.0))
         kept = self.always_in(len(w))
         abs_gradient = np.abs(self._open(w, gradient))
@@ -302,11 +302,11 @@ class Nested(Penalty):
         )
 
     def prox(self, v: np.ndarray, step: float | np.ndarray) -> np.ndarray:
-        """For l1 only: the bends are shrunk first, then the whole;
+        """The prox, for l1 only: bends are shrunk first, then the whole group;
         `step` is one number or the same for all columns of a group."""
         if not self.is_convex:
             raise DataError(
-                f"the prox of nested concave penalties has no closed form; solve groups and curves of {self.of.name} "
+                f"the prox of nested concave penalties has no closed form. Solve groups and curves of {self.of.name} "
                 "with ProxNewton."
             )
         n = len(v)
@@ -325,13 +325,13 @@ class Nested(Penalty):
 
 @dataclass(frozen=True, repr=False)
 class NestedL1(Nested):
-    """The convex one: alpha (sum_G beta_G sqrt(m_G) |u_G| + sum_j beta_j kappa_j |u_j,curve|), with a duality gap."""
+    """Convex: alpha (sum_G beta_G sqrt(m_G) |u_G| + sum_j beta_j kappa_j |u_j,curve|), with a duality gap."""
 
     is_convex: ClassVar[bool] = True
 
 
 def like_l1(penalty: FeatureRules) -> Penalty:
-    """l1 under the rules of something else: weights, monotone, groups, features always or never used; nested alike."""
+    """l1 with the rules of another penalty: weights, monotone, groups, keep, drop; nested if the other is nested."""
     rules = (penalty.weights, penalty.monotone, penalty.keep, penalty.drop, penalty.feature_groups)
     if isinstance(penalty, Nested):
         return NestedL1(1.0, *rules, of=L1(), width=penalty.width, kappa=penalty.kappa)
@@ -339,18 +339,18 @@ def like_l1(penalty: FeatureRules) -> Penalty:
 
 
 def nests(of: FeatureRules) -> bool:
-    """Whether a penalty can be put on groups and curves: its slope at 0 is finite, and it has no quadratic part."""
+    """Whether a penalty supports groups and curves: its slope at 0 is finite, and it has no quadratic part."""
     if not isinstance(of, Penalty):
         return False
     return of.kind in KINDS and not of.smooth_at_zero and not (of.is_convex and of.shape()[0] > 0)
 
 
 def nested(of: Penalty, width: int = 1, kappa: np.ndarray | None = None, monotone: np.ndarray | None = None) -> Nested:
-    """The penalty `of`, under its rules per feature, on coefficients (n_features, width).
+    """The penalty `of`, with its rules per feature, on coefficients (n_features, width).
 
     Parameters
-        kappa   (n_features,) the price of bending, for width > 1
-        monotone   (n_features,) in place of its own: 1 of a monotone curve, whose coefficients are >= 0
+        kappa   (n_features,) the penalty of bending, for width > 1
+        monotone   (n_features,) replaces that of the penalty: 1 for a monotone curve, whose coefficients are >= 0
     """
     cls, ridge = (NestedL1, 0.0) if of.is_convex else (Nested, RIDGE if width > 1 else 0.0)
     own = of.monotone if monotone is None else tuple(int(s) for s in monotone) if monotone.any() else None
@@ -370,6 +370,6 @@ def nested(of: Penalty, width: int = 1, kappa: np.ndarray | None = None, monoton
 
 
 def _left(size: np.ndarray, by: np.ndarray) -> np.ndarray:
-    """What is left of a vector of each size that is shortened."""
+    """Remaining factor of vectors of these norms after shrinking them by `by`."""
     with np.errstate(invalid="ignore"):
         return np.where(size > by, 1.0 - by / np.where(size > 0, size, 1.0), 0.0)

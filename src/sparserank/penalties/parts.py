@@ -1,4 +1,4 @@
-"""What a penalty gives to solvers besides its values: its half of the dual, and itself on some columns."""
+"""Parts of a penalty for solvers: its half of the dual, and its restriction to some columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 class Conjugate:
     """The penalty's half of the dual along theta = -s gradient: c(s) = s cost + convex(s), for 0 <= s <= limit.
 
-    convex(s) gives its value and slope, convex, 0 at 0; None: there is no such part.
+    convex(s) returns the value and slope of a convex function that is 0 at 0; None: there is no such part.
     """
 
     limit: float = float("inf")
@@ -56,9 +56,9 @@ class SeparablePart:
 class BlockPart:
     """A nested penalty of blocks of columns, in the form that compiled block descent takes.
 
-    The columns are taken in the order `order`, (n,) positions. Block b is then the columns starts[b] .. starts[b + 1] -
-    1, and pays p(|u|; whole[b]) + ridge |u|^2 / 2; curve c is the columns first[c] .. behind[c] - 1 of one of the
-    blocks, and pays p(|u|; curve_price[c]) besides. monotone (n,): 1 where u >= 0, -1 where u <= 0.
+    Columns are permuted by `order`, (n,) positions. Block b is then the columns starts[b] .. starts[b + 1] - 1, with
+    penalty p(|u|; whole[b]) + ridge |u|^2 / 2. Curve c is the columns first[c] .. behind[c] - 1 of one of the blocks,
+    with the additional penalty p(|u|; curve_price[c]). monotone (n,): 1 where u >= 0, -1 where u <= 0.
     """
 
     order: np.ndarray
@@ -77,7 +77,7 @@ class BlockPart:
     second_derivative_of: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
     def norms(self) -> Iterator[tuple[slice, float]]:
-        """(columns, price) of every norm that is paid for."""
+        """(columns, price) of every penalised norm."""
         for lo, hi, price in zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), self.whole.tolist(), strict=True):
             yield slice(lo, hi), price
         for lo, hi, price in zip(self.first.tolist(), self.behind.tolist(), self.curve_price.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""What may be said of each feature under any penalty: its price, its sign, always or never to be used."""
+"""Rules per feature, for any penalty: cost, sign, always or never used, groups."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ RULES = ("weights", "monotone", "keep", "drop", "feature_groups")
 
 @dataclass(frozen=True, repr=False)
 class FeatureRules:
-    """The strength of a penalty and its rules per feature, whatever the formula.
+    """The regularisation strength of a penalty and its rules per feature, for any formula.
 
     Parameters
     ----------
     alpha : float, default 1.0
-        Strength on the scale of the mean loss.
+        Regularisation strength on the scale of the mean loss.
     weights : array_like of shape (n_features,) or mapping, optional
-        Feature costs, which multiply alpha: 0 means always keep, inf never use. {"bm25": 2.0} names features.
+        Feature costs, which multiply alpha: 0 means always keep, inf means never use. {"bm25": 2.0} uses names.
     monotone : array_like of shape (n_features,) or mapping, optional
         1 (w_j >= 0), -1 (w_j <= 0) or 0 (free) per feature, or {"bm25": "+"}.
     keep, drop : sequence of int or str, optional
-        Features (0-based, or by name) whose weight is 0, or inf.
+        Features (0-based, or by name) whose weight is 0 (keep) or inf (drop).
     feature_groups : array_like of shape (n_features,) or mapping, optional
         Number of the group of each feature, or {"bm25_title": "title"}. The features of a group enter together, and the
-        group is paid for once (`nested.py`); their weights, the cost of the group, are the same.
+        group is penalised once (`nested.py`). Their weights must be equal, because they are the cost of the group.
 
     Notes
     -----
-    What is fitted on data puts numbers in the place of names (`for_features`).
+    A fit replaces feature names by numbers (`for_features`).
     """
 
     name: ClassVar[str]
@@ -72,7 +72,7 @@ class FeatureRules:
             if getattr(self, given) is not None and not is_named(getattr(self, given)):
                 put(self, given, plain_numbers(name, given, getattr(self, given)))
         if self.weights is not None and not all(b >= 0 for b in plain_values(self.weights)):
-            raise DataError(f"{name}: weights must be >= 0 (0 always keep, inf never use).")
+            raise DataError(f"{name}: weights must be >= 0 (0: always keep, inf: never use).")
         if self.monotone is not None:
             if not set(plain_values(self.monotone)) <= {FREE, NONNEGATIVE, NONPOSITIVE}:
                 raise DataError(f"{name}: monotone must be -1, 0 or 1.")
@@ -84,15 +84,15 @@ class FeatureRules:
         self._check()
 
     def _check(self) -> None:
-        """Raise DataError for parameters of the subclass outside their range."""
+        """Raise DataError if a parameter of the subclass is outside its range."""
 
     @property
     def named(self) -> bool:
-        """Whether some rule names features, which only data with names can number."""
+        """Whether a rule refers to features by name; only data with names can replace them by numbers."""
         return any(is_named(getattr(self, rule)) for rule in RULES)
 
     def for_features(self, names: Sequence[str]) -> Self:
-        """The same rules with numbers in the place of names.
+        """Return the same rules with feature names replaced by numbers.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class FeatureRules:
         Raises
         ------
         DataError
-            A name that no feature has.
+            No feature has this name.
         """
         if not self.named:
             return self
@@ -118,7 +118,7 @@ class FeatureRules:
         return replace(self, alpha=alpha)
 
     def with_rules_of(self, other: FeatureRules) -> Self:
-        """The same under the rules of another."""
+        """The same penalty with the rules of another."""
         return replace(self, **{rule: getattr(other, rule) for rule in RULES})
 
     def __repr__(self) -> str:
@@ -138,7 +138,7 @@ class FeatureRules:
 
     @property
     def _shown(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return type(self).__name__
 
     def feature_weights(self, n_features: int) -> np.ndarray:
@@ -146,7 +146,7 @@ class FeatureRules:
         return self._remembered("weights", n_features, self._make_weights)
 
     def _remembered(self, what: str, n_features: int, make: Callable[[int], np.ndarray]) -> np.ndarray:
-        """Per-feature arrays are asked for several times per iteration; they are made once per instance."""
+        """Cache of per-feature arrays, which are needed several times per iteration and made once per instance."""
         cache: dict[tuple[str, int], np.ndarray] = self.__dict__.setdefault("_arrays", {})
         if (what, n_features) not in cache:
             array = make(n_features)
@@ -162,12 +162,14 @@ class FeatureRules:
             ("feature_groups", self.feature_groups),
         ):
             if values is not None and len(values) != n_features:
-                raise DataError(f"{self._shown}: {name} must hold {n_features} values; got {len(values)}.")
+                raise DataError(f"{self._shown}: {name} must contain {n_features} values; got {len(values)}.")
         beta = np.ones(n_features) if self.weights is None else np.array(self.weights, dtype=np.float64)
         for name, features, value in (("keep", self.keep, 0.0), ("drop", self.drop, np.inf)):
             for j in features:
                 if not 0 <= j < n_features:
-                    raise DataError(f"{self._shown}: {name} names feature {j}; indices run 0..{n_features - 1}.")
+                    raise DataError(
+                        f"{self._shown}: {name} contains feature {j}; indices must be in 0..{n_features - 1}."
+                    )
                 beta[j] = value
         return beta
 
@@ -184,7 +186,7 @@ class FeatureRules:
             j = int(np.argmax(lost))
             raise DataError(
                 f"{self._shown}: alpha {self.alpha:g} times the weight {beta[j]:g} of feature f{j + 1} leaves the "
-                "range of numbers; take weights of moderate size."
+                "range of float64. Use weights of moderate size."
             )
         return alphas
 
@@ -194,7 +196,9 @@ class FeatureRules:
 
     def _refuse_names(self) -> None:
         if self.named:
-            raise DataError(f"{self._shown}: its rules name features; number them first, with for_features(names).")
+            raise DataError(
+                f"{self._shown}: its rules use feature names; replace them by numbers first, with for_features(names)."
+            )
 
     def _make_signs(self, n_features: int) -> np.ndarray:
         self._refuse_names()
@@ -204,7 +208,7 @@ class FeatureRules:
 
     def group_of(self, n_features: int) -> np.ndarray:
         """(n_features,) the group of each feature, numbered from 0 without gaps;
-        without groups each is one of its own."""
+        without groups, each feature is a separate group."""
         return self._remembered("feature_groups", n_features, self._make_groups)
 
     def _make_groups(self, n_features: int) -> np.ndarray:
@@ -216,7 +220,7 @@ class FeatureRules:
         )
 
     def gap_condition(self, n_features: int) -> str | None:
-        """Over which models a duality gap bounds the distance to the optimum, where these are not all."""
+        """The models among which a duality gap bounds the distance to the optimum, if these are not all."""
         return None
 
     def usable(self, n_features: int) -> np.ndarray:
@@ -224,11 +228,11 @@ class FeatureRules:
         return np.isfinite(self.feature_weights(n_features))
 
     def always_in(self, n_features: int) -> np.ndarray:
-        """(n_features,) bool: features without a price."""
+        """(n_features,) bool: unpenalised features."""
         return self.feature_alphas(n_features) == 0
 
     def _abs_gradient(self, gradient: np.ndarray) -> np.ndarray:
-        """What the penalty must hold back: |g_j|, or only the side that a sign constraint leaves open."""
+        """The gradient that the penalty must balance: |g_j|, or only the side that a sign constraint allows."""
         monotone = self.feature_signs(len(gradient))
         return np.where(
             monotone == NONNEGATIVE,
@@ -238,5 +242,5 @@ class FeatureRules:
 
 
 def plain_values(rule: Any) -> list[float]:
-    """The numbers of a rule, whether they are in the order of the features or beside names."""
+    """The numbers of a rule, whether in feature order or paired with names."""
     return [v for _, v in rule] if is_named(rule) else list(rule)

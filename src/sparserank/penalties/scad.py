@@ -17,27 +17,27 @@ from sparserank.penalties.scales import GAMMA_SCALES, scale_factor
 class SCAD(Penalty):
     """The smoothly clipped absolute deviation penalty.
 
-    Its slope is alpha_j up to |w_j| = s alpha_j, then (a s alpha_j - |w_j|) / ((a - 1) s), and 0 from a s alpha_j on,
-    where s is the threshold scale and alpha_j = alpha weights_j.
+    Its slope is alpha_j up to |w_j| = s alpha_j, then (a s alpha_j - |w_j|) / ((a - 1) s), and 0 beyond a s alpha_j.
+    s is the threshold scale, and alpha_j = alpha weights_j.
 
     Parameters
     ----------
     alpha : float, default 1.0
-        Strength on the scale of the mean loss.
+        Regularisation strength on the scale of the mean loss.
     weights : array_like or mapping, optional
-        Costs of features, which multiply alpha. These and the following rules per feature: see `FeatureRules`.
+        Feature costs, which multiply alpha. `FeatureRules` describes these and the other rules per feature.
     monotone : array_like or mapping, optional
-        Signs of coefficients.
+        Sign constraints of the coefficients.
     keep, drop : sequence of int or str, optional
-        Features that are always, or never, used.
+        Features that are always used, and features that are never used.
     feature_groups : array_like or mapping, optional
-        Features that enter together.
+        Groups of features that enter the model together.
     a : float, default 3.7
-        Where the slope ends, > 2.
+        Point at which the slope becomes 0, > 2.
     gamma_scale : {'curvature', 'mean', 'sum'}, default 'curvature'
         The threshold scale: the inverse median curvature, 1, or n_pairs; see `MCP`.
     threshold_scale : float, default 1.0
-        s itself, computed by `resolve`.
+        The value of s, computed by `resolve`.
 
     References
     ----------

@@ -11,8 +11,8 @@ def scale_factor(scale: str, curvature: np.ndarray, total_weight: float) -> floa
     """Units of a concavity parameter on the mean-loss scale.
 
     'mean': 1. 'sum' (Laporte et al.): the total pair weight (the number of pairs), because their penalty is added to a
-    sum over pairs. 'curvature': 1 / h_ref, h_ref the median over usable features of the largest curvature of the loss:
-    the concavity then means the same for any data.
+    sum over pairs. 'curvature': 1 / h_ref, where h_ref is the median over usable features of the largest curvature of
+    the loss; the concavity then has the same meaning for any data.
     """
     if scale == "mean":
         return 1.0

@@ -1,4 +1,4 @@
-"""Rankers: scikit-learn estimators, thin."""
+"""Rankers: thin scikit-learn estimators."""
 
 from sparserank.rankers.sparse_ranker import RankSVM, SparseRanker
 from sparserank.rankers.sparse_ranker_cv import SparseRankerCV

@@ -1,4 +1,4 @@
-"""What every linear ranker shares: scikit-learn manners, query ids, prediction, the model file."""
+"""Base of all linear rankers: scikit-learn interface, query ids, prediction, the model file."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ from sparserank.transforms import Transform
 class LinearRanker(SelectorMixin, BaseEstimator):
     """Base of the rankers: `coef_` ranks documents by X @ coef_, larger first.
 
-    `qid` names the query of each row, ints or strings in any order; None puts all rows into one query. `group` gives
-    consecutive block sizes instead. Features whose coefficient is not 0 are the selected ones (SelectorMixin).
-    `medians_` (n_features,) holds the medians of their training values, NaN elsewhere: what
-    `to_model().predict(X, missing='model')` takes for a missing value.
+    `qid` is the query of each row, ints or strings in any order; None puts all rows into one query. Alternatively,
+    `group` is the sizes of consecutive blocks. Features with a non-zero coefficient are selected (SelectorMixin).
+    `medians_` (n_features,) contains the medians of their training values, and NaN for other features;
+    `to_model().predict(X, missing='model')` replaces missing values by these medians.
     """
 
     __metadata_request__fit = {"qid": True}  # noqa: RUF012 (scikit-learn reads it from the class)
@@ -82,37 +82,37 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like, frame or SciPy sparse matrix of shape (n_docs, n_features)
-            Features. A frame's column qid is the query of each row, and no feature. Collections of Dask are computed
+            Features. The column qid of a frame is the query of each row, not a feature. Dask collections are computed
             into memory.
         y : array_like of shape (n_docs,)
             Relevance, finite.
         qid : array_like of shape (n_docs,), optional
             Query of each row, in any order. Default: all rows are one query.
         group : array_like, optional
-            Sizes of consecutive queries instead.
+            Sizes of consecutive queries, instead of qid.
         eval_set, eval_qid, eval_group : pair, array_like, or lists of them, optional
             Evaluation sets, (X, y) or a list of such pairs, with the features of X. Only SparseRankerCV uses them;
-            others accept them for callers that always pass them.
+            other rankers accept them for callers that always pass them.
         query_weight : array_like of shape (n_queries,), optional
-            Weights >= 0, in order of first appearance.
+            Weights >= 0 of the queries, in order of first appearance.
         doc_weight : array_like of shape (n_docs,), optional
             Weight of every pair in which the document is the preferred one. Not all rankers take it.
         client : dask.distributed.Client, optional
-            Workers that read a store which they all see. Other data are first written to a store in the folder for
-            temporary files (TMPDIR). Not all rankers take it.
+            Workers that read a store on a shared file system. Other data are first written to a store in the directory
+            for temporary files (TMPDIR). Not all rankers take it.
         **others
-            Keywords of other rankers, which are refused; the message names ours.
+            Keywords of other libraries' rankers. They are refused; the message names the alternative.
 
         Returns
         -------
         self
-            The fitted ranker. coef_ has the dtype of X; where float32 would lose a weight (to infinity or to 0),
-            float64.
+            The fitted ranker. coef_ has the dtype of X, or float64 if float32 would lose a weight (to infinity or
+            to 0).
 
         Raises
         ------
         DataError
-            Parameters or data that cannot be used, no preferred pair, no feature that varies within the queries.
+            Parameters or data are invalid, there is no preferred pair, or no feature varies within the queries.
         """
         refuse_foreign(type(self).__name__, others)
         self.check_parameters()
@@ -124,13 +124,13 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     def fit_dataset(self, data: RankingDataset, *, query_weight: Any = None, client: Any = None) -> Self:
         """Fit on a data set, which may be stored.
 
-        Features of a store are read where they are, and copied only for a feature_transform. What a ranker other than
-        SparseRanker and RankSVM computes besides may need all features in memory.
+        Features of a store are read in place, and copied only for a feature_transform. Rankers other than SparseRanker
+        and RankSVM may need all features in memory for other computations.
 
         Parameters
         ----------
         data : RankingDataset
-            The documents; `doc_weight` counts.
+            The documents; their `doc_weight` is used.
         query_weight : array_like of shape (n_queries,), optional
             Weights >= 0 of the queries.
         client : dask.distributed.Client, optional
@@ -173,8 +173,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             check_unchanged(data.X)
         except np.linalg.LinAlgError as error:
             raise DataError(
-                f"{type(self).__name__}: a system of equations has no solution in floating point ({error}); multiply "
-                "the features by constants that bring their values near 1, or take larger strengths."
+                f"{type(self).__name__}: a system of equations has no solution in floating point ({error}). Rescale "
+                "the features so that their values are near 1, or use larger regularisation strengths."
             ) from error
         self._keep_weights(self.coef_, data.X.dtype)
         self.medians_ = training_medians(data.X, self.support_, _counted_rows(data, weight))
@@ -187,36 +187,38 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     @property
     def _curves(self) -> Curves | None:
-        """What each feature adds to the score; None: its value times its weight."""
+        """Contribution of each feature to the score; None: its value times its weight."""
         return self.__dict__.get("curves_")
 
     @property
     def _fitted_transform(self) -> Transform | None:
-        """What features are turned into before they are weighed; None: nothing."""
+        """Transform of the features before they are weighted; None: no transform."""
         found = self.__dict__.get("transform_")
         return None if found is None or found.is_identity else found
 
     def __getattr__(self, name: str) -> Any:
         if name == "coef_" and self._curves is not None:
             raise AttributeError(
-                f"{type(self).__name__} draws curves, so features have no weights; curves_ holds what each adds to the "
-                "score, scaled_coef_ their sizes, to_model() the whole model."
+                f"{type(self).__name__} fits curves, so features have no weights. Use curves_ for each feature's "
+                "contribution to the score, scaled_coef_ for the size of each contribution, and to_model() for the "
+                "whole model."
             )
         if name == "coef_" and self._fitted_transform is not None:
             raise AttributeError(
-                f"{type(self).__name__} weighs transformed features, so no coef_ is in units of X; shaped_coef_ holds "
-                "the weights of transform_(X), scaled_coef_ those of the scaled ones, to_model() the whole model."
+                f"{type(self).__name__} weights transformed features, so there is no coef_ in units of X. Use "
+                "shaped_coef_ for the weights of transform_(X), scaled_coef_ for the weights of the scaled "
+                "features, and to_model() for the whole model."
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def _selecting(self) -> np.ndarray:
-        """The weights that say what is selected: those of scaled features, where the ranker scales."""
+        """The weights that define the selection: those of scaled features if the ranker scales."""
         check_is_fitted(self)
         return self.scaled_coef_ if hasattr(self, "scaled_coef_") else self.coef_
 
     def check_parameters(self) -> None:
-        """Arguments are stored unseen, as scikit-learn asks; every fit looks at them first."""
+        """Check the parameters; scikit-learn requires that the constructor does not, so every fit does."""
         parameters = self.get_params(deep=False)
         check_given(self._options, parameters, type(self).__name__)
         if "metric" in parameters:
@@ -228,18 +230,18 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     @property
     def _missing(self) -> Any:
-        """What missing values become: the rankers of the papers know none."""
+        """Rule for missing values; the rankers of the papers have none."""
         return getattr(self, "missing", ERROR)
 
     def _check_parameters(self) -> None:
-        """Raise DataError for parameters out of range that this ranker alone has."""
+        """Raise DataError for invalid parameters that only this ranker has."""
 
     def _learn(self, given: TrainingSet) -> None:
-        """Set coef_ (n_features,) float64 and what else the ranker reports."""
+        """Set coef_ (n_features,) float64 and the ranker's other fitted attributes."""
         raise NotImplementedError
 
     def _fit_dataset(self, X: Any, y: Any, qid: Any, group: Any, doc_weight: Any, query_weight: Any) -> RankingDataset:
-        """The training data, which set n_features_in_, feature_names_in_ and n_queries_in_."""
+        """Make the training data, and set n_features_in_, feature_names_in_ and n_queries_in_."""
         if doc_weight is not None and not self._takes_doc_weight:
             raise DataError(f"{type(self).__name__} takes no doc_weight; SparseRanker does.")
         policy = checked_missing(type(self).__name__, self._missing)
@@ -251,7 +253,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     def _evaluation_sets(
         self, eval_set: Any, eval_qid: Any, eval_group: Any, data: RankingDataset
     ) -> list[RankingDataset]:
-        """The evaluation sets beside the training data."""
+        """The evaluation sets that were passed with the training data."""
         return evaluation_sets(
             type(self).__name__,
             eval_set,
@@ -272,7 +274,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         scale: np.ndarray | None = None,
         knots: Knots | Straight = STRAIGHT,
     ) -> PairwiseObjective:
-        """The mean loss over preferred pairs; DataError when no feature varies within the queries."""
+        """The mean loss over preferred pairs; raise DataError if no feature varies within the queries."""
         objective = PairwiseObjective(
             given.data,
             loss=loss,
@@ -287,7 +289,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return objective
 
     def _keep_weights(self, coef: np.ndarray, dtype: np.dtype) -> None:
-        """Set coef_ in the dtype of X, or in float64 where that would lose a weight.
+        """Set coef_ in the dtype of X, or in float64 if that would lose a weight.
 
         Raises
             DataError   a weight, or the loss or objective at the weights, is not finite
@@ -298,8 +300,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         if lost:
             self.__dict__.pop("coef_", None)  # not fitted
             raise DataError(
-                f"{type(self).__name__}: {lost[0]} left the range of numbers; multiply the features by constants that "
-                "bring their values near 1, or take larger strengths or smaller steps."
+                f"{type(self).__name__}: {lost[0]} overflowed. Rescale the features so that their values are near 1, "
+                "or use larger regularisation strengths or smaller steps."
             )
         with np.errstate(over="ignore", under="ignore"):
             cast = coef.astype(dtype, copy=False)
@@ -312,15 +314,15 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return self._fitted_transform is not None and self._fitted_transform.of_lists
 
     def predict(self, X: Any, qid: Any = None) -> np.ndarray:
-        """Scores of documents.
+        """Score documents.
 
         Parameters
         ----------
         X : array_like, frame or SciPy sparse matrix of shape (n_docs, n_features)
-            Features; a frame's column qid is left out.
+            Features; the column qid of a frame is ignored.
         qid : array_like of shape (n_docs,), optional
-            Query of each row, needed by a feature_transform within queries only. Default: the column qid of X; without
-            one, all rows are one list where the ranker was fitted on one.
+            Query of each row, needed only by a feature_transform within queries. Default: the column qid of X; without
+            one, all rows are one list if the ranker was fitted on one list.
 
         Returns
         -------
@@ -330,7 +332,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         Raises
         ------
         DataError
-            No qid, and the ranker was fitted on several queries, within which it normalises features.
+            qid is missing, and the ranker was fitted on several queries and normalises features within them.
 
         Warns
         -----
@@ -358,7 +360,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return self.to_model().predict(rows, np.zeros(rows.shape[0], dtype=np.int64) if qid is None else qid)
 
     def transform(self, X: Any) -> Any:
-        """X with the selected features alone; a data frame's column qid is left out."""
+        """Return X with only the selected features; the column qid of a data frame is left out."""
         return super().transform(without_qid(X)[0])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None) -> float:
@@ -371,22 +373,22 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         y : array_like of shape (n_docs,)
             Relevance.
         sample_weight : array_like of shape (n_docs,), optional
-            Weights >= 0 of the queries. A query metric has one value per query, so all rows of a query must have the
-            same weight.
+            Weights >= 0 of the queries. A metric has one value per query, so all rows of a query must have the same
+            weight.
         qid : array_like of shape (n_docs,), optional
             Query of each row.
 
         Returns
         -------
         float
-            The mean; queries without a value are left out.
+            The mean over queries that have a value.
 
         Raises
         ------
         DataError
-            Weights that differ within a query, are not numbers >= 0, or leave no query of positive weight. Or the
-            ranker was fitted on several queries, and neither qid nor a column qid of X names those of the rows: they
-            would be scored as one.
+            Weights differ within a query, are not numbers >= 0, or leave no query with a positive weight. Also raised
+            if the ranker was fitted on several queries and there is neither qid nor a column qid in X: all rows would
+            be scored as one query.
         """
         check_is_fitted(self)
         scores = self.predict(X, qid)
@@ -395,9 +397,10 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         if qid is None and (self.n_queries_in_ > 1 or by_oversight):
             of = "many rows without query ids" if by_oversight else f"{self.n_queries_in_} queries"
             raise DataError(
-                f"{type(self).__name__}.score: pass qid=; the ranker was fitted on {of}, and all rows would be scored "
-                "as one. A search or cross-validation passes it with sklearn.set_config(enable_metadata_routing=True) "
-                "and params={'qid': qid}, or X is a data frame with a column qid."
+                f"{type(self).__name__}.score: pass qid=. The ranker was fitted on {of}; without qid, all rows would "
+                "be scored as one query. In a search or cross-validation, use "
+                "sklearn.set_config(enable_metadata_routing=True) and params={'qid': qid}, or a data frame X with a "
+                "column qid."
             )
         data = RankingDataset(scores.reshape(-1, 1), y, ids_of_rows(qid, None, len(scores)))
         metric = checked_metric(type(self).__name__, "metric", getattr(self, "metric", "ndcg@10"))
@@ -408,7 +411,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """(n_features,) absolute coefficients, of the scaled features where the ranker scales."""
+        """(n_features,) absolute coefficients, those of the scaled features if the ranker scales."""
         return np.abs(self._selecting)
 
     @property
@@ -420,7 +423,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return self._selecting != 0
 
     def to_model(self) -> RankingModel:
-        """The fitted ranker as a model file's content."""
+        """Return the fitted ranker as a model, which can be saved and exported."""
         check_is_fitted(self)
         d = self.n_features_in_
         names = tuple(feature_names(self, d))
@@ -445,7 +448,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         )
 
     def _unit_curves(self) -> dict[int, Curve]:
-        """The curves of a model, whose weights are the sizes of the features."""
+        """The curves of a model whose weights are the sizes of the features."""
         curves, size = self._curves or {}, self._selecting
         return {j: Curve(c.knots, c.values / size[j]) for j, c in curves.items()}
 
@@ -464,17 +467,17 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
 
 def _counted_rows(data: RankingDataset, weight: np.ndarray | None) -> np.ndarray | None:
-    """(n_docs,) bool: the rows of queries of positive weight; None: all."""
+    """(n_docs,) bool: the rows of queries with a positive weight; None: all."""
     return None if weight is None or (weight > 0).all() else np.repeat(weight > 0, np.diff(data.query_ptr))
 
 
 def _parameter(value: Any) -> Any:
-    """A parameter of an estimator as a model file holds it."""
+    """A parameter of an estimator in the form that the model file stores."""
     if isinstance(value, int | float | str | bool | None):
         return value
     return loss_name(value) if isinstance(value, PairwiseLoss) else repr(value)
 
 
 def used_queries(data: RankingDataset, query_weight: np.ndarray | None) -> RankingDataset:
-    """The queries of positive weight: what feature measures are taken from, which know no other weights."""
+    """The queries with a positive weight, for feature measures that support no other weights."""
     return data if query_weight is None or (query_weight > 0).all() else data.take_queries(query_weight > 0)

@@ -1,4 +1,4 @@
-"""What the parameters of rankers may be: each check raises one sentence that names ranker, parameter,
+"""Valid parameters of rankers: the error of each check names ranker, parameter,
 range and value."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sparserank.quoting import brief
 def require_count(
     owner: str, name: str, value: Any, *, least: int = 1, most: int = LARGEST_COUNT, optional: bool = False
 ) -> None:
-    """Raise ParameterError unless `value` is an integer from `least` to `most` (or None, where that is allowed)."""
+    """Raise ParameterError unless `value` is an integer from `least` to `most` (or None, if allowed)."""
     kind = Count(least, most)
     _require(owner, name, (Or(None, kind) if optional else kind).problem(value))
 
@@ -46,7 +46,7 @@ def require_number(
     least: float | None = None,
     below: float | None = None,
 ) -> None:
-    """Raise ParameterError unless `value` is a real number in the range given, 0 or within 1e-100 ... 1e100 in size."""
+    """Raise ParameterError unless `value` is a real number in the range, 0 or within 1e-100 ... 1e100 in size."""
     _require(owner, name, Number(above, least, below).problem(value))
 
 
@@ -72,12 +72,14 @@ def checked_penalty(owner: str, value: Any) -> Penalty | BestK:
     except DataError as error:
         raise DataError(f"{owner}: {error}") from error
     if not isinstance(found, Penalty | BestK):
-        raise DataError(f"{owner}: takes a penalty or best_k; `select` and `fit_path` take {found.name}.")
+        raise DataError(
+            f"{owner}: penalty must be a penalty or best_k; {found.name} works only with `select` and `fit_path`."
+        )
     return found
 
 
 def checked_loss(owner: str, value: Any) -> PairwiseLoss:
-    """The loss that `value` names or is."""
+    """The loss `value`, or the loss with this name."""
     try:
         return parse_loss(value)
     except DataError as error:
@@ -85,7 +87,7 @@ def checked_loss(owner: str, value: Any) -> PairwiseLoss:
 
 
 def numbered_penalty(owner: str, value: Any, names: Sequence[str]) -> Penalty | BestK:
-    """The penalty that `value` names, with numbers in the place of names of features."""
+    """The penalty that `value` names, with feature names replaced by numbers."""
     penalty = checked_penalty(owner, value)
     try:
         return penalty.for_features(names)
@@ -97,19 +99,20 @@ def usable_penalty(owner: str, penalty: Penalty | BestK, objective: PairwiseObje
     """The penalty with every parameter on the mean-loss scale.
 
     Raises
-        DataError   every feature that varies is never to be used
+        DataError   the penalty forbids every feature that varies
     """
     assert isinstance(penalty, Penalty)  # rankers that take best_k know it before
     resolved = penalty.resolve(objective.curvature[:: objective.width], objective.total_weight)
     if not (objective.varying & on_coefficients(resolved, objective).usable(objective.n_features)).any():
         raise DataError(
-            f"{owner}: penalty forbids every feature that varies (drop, or weights of inf), so none can be used."
+            f"{owner}: the penalty excludes every feature that varies (by drop, or by weights of inf); allow at least "
+            "one."
         )
     return resolved
 
 
 def checked_metric(owner: str, name: str, value: Any) -> Metric:
-    """The metric that `value` names, one where higher is better."""
+    """The metric that `value` names; higher must be better."""
     metric = _parsed(owner, name, value, (str, Metric), parse_metric)
     if not metric.higher_is_better:
         raise DataError(f"{owner}: {name} must be a metric where higher is better; got {brief(value)}.")
@@ -127,11 +130,11 @@ def _parsed(owner: str, name: str, value: Any, kinds: tuple[type, ...], parse: A
     try:
         return parse(value)
     except DataError as error:
-        raise DataError(f"{owner}: {name} {brief(value)} is not known ({error}).".replace(".).", ").")) from error
+        raise DataError(f"{owner}: {name} {brief(value)} is unknown ({error}).".replace(".).", ").")) from error
 
 
 def random_generator(owner: str, name: str, value: Any) -> np.random.Generator:
-    """The generator of a seed: None, an integer >= 0, or a Generator itself."""
+    """The generator of a seed; `value` is None, an integer >= 0, or a Generator."""
     if isinstance(value, np.random.Generator):
         return value
     if value is not None:
@@ -140,15 +143,15 @@ def random_generator(owner: str, name: str, value: Any) -> np.random.Generator:
 
 
 def checked_missing(owner: str, value: Any) -> MissingPolicy | None:
-    """The policy that `value` names; one that needs no query to fill in a value."""
+    """The policy that `value` names; it must fill in values without query ids."""
     try:
         policy = MissingPolicy.parse(value)
     except DataError as error:
         raise DataError(f"{owner}: {error}") from error
     if policy is not None and policy.by_query:
         raise DataError(
-            f"{owner}: missing='query-min' needs the query of every row in predict too; fill values in before, or take "
-            "'min'."
+            f"{owner}: missing='query-min' needs the query of every row, also in predict. Fill in values beforehand, "
+            "or use 'min'."
         )
     return policy
 
@@ -160,6 +163,7 @@ def checked_query_weight(data: RankingDataset, query_weight: Any) -> np.ndarray 
     weight = usable_weights(query_weight, data.n_queries)
     if weight is None:
         raise DataError(
-            f"query_weight must hold one finite weight >= 0 per query ({data.n_queries}), in order of first appearance."
+            f"query_weight must contain one finite weight >= 0 per query ({data.n_queries}), in order of first "
+            "appearance."
         )
     return weight

@@ -1,4 +1,4 @@
-"""Evaluation sets as other rankers take them: (X, y), or lists of pairs with lists of ids."""
+"""Evaluation sets in the form of other rankers: (X, y), or lists of pairs with lists of ids."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def evaluation_sets(
     names: Sequence[str] | None,
     fill_values: np.ndarray | None,
 ) -> list[RankingDataset]:
-    """The sets, their features those of the training data in the same order; missing values become what they became
-    there.
+    """Check and group the sets; features must be those of the training data in the same order, and missing values get
+    its fill values.
 
     Parameters
         eval_set               (X, y), or a list of such pairs; None: no set
-        eval_qid, eval_group   the query of each row, or sizes of consecutive queries; of a list of sets a list
-        n_queries              of the training data
-        names                  of the training data's features, where they have some
+        eval_qid, eval_group   the query of each row, or sizes of consecutive queries; for a list of sets, a list
+        n_queries              number of training queries
+        names                  names of the training features, if they have names
     Raises
-        DataError   a set of another form, shape or order of features
+        DataError   a set has another form, shape or order of features
     """
     if eval_set is None and (eval_qid is not None or eval_group is not None):
-        raise DataError(f"{owner}: eval_qid and eval_group belong to eval_set, which is missing.")
+        raise DataError(f"{owner}: eval_qid and eval_group need eval_set, which is missing.")
     if eval_set is None:
         return []
     several = isinstance(eval_set, list)
@@ -51,9 +51,10 @@ def evaluation_sets(
         held = names_of(X)
         if held is not None and names is not None and list(held) != list(names):
             absent = next((n for n in names if n not in held), None)
-            how = "in another order, or more of them" if absent is None else f"without {brief(absent)}"
+            how = "another order, or additional columns" if absent is None else f"no {brief(absent)}"
             raise DataError(
-                f"{owner}: eval_set has other columns than the training data ({how}); give the same, in the same order."
+                f"{owner}: the columns of eval_set differ from those of the training data ({how}); pass the same "
+                "columns in the same order."
             )
         if len(_shape(X)) != 2 or _shape(X)[1] != n_features:
             raise DataError(
@@ -62,8 +63,8 @@ def evaluation_sets(
             )
         if qid is None and group is None and n_queries > 1:
             raise DataError(
-                f"{owner}: eval_set needs eval_qid (or eval_group, or a frame with a column qid): training has "
-                f"{n_queries} queries, and all rows would be one."
+                f"{owner}: eval_set needs eval_qid (or eval_group, or a frame with a column qid). The training data "
+                f"have {n_queries} queries, but without ids all rows of eval_set would form one query."
             )
         if len(pair[1]) == 0:
             raise DataError(f"{owner}: eval_set has no rows.")
@@ -73,18 +74,20 @@ def evaluation_sets(
 
 
 def _one_each(owner: str, given: Any, n: int, several: bool) -> list[Any]:
-    """The ids of each of n sets; of one set they may come without a list around them."""
+    """The ids of each of n sets; for one set, the list around them is optional."""
     if given is None:
         return [None] * n
     if several and isinstance(given, list) and len(given) == n and all(v is None or np.ndim(v) == 1 for v in given):
         return given
     if n == 1:
         return [given]
-    raise DataError(f"{owner}: eval_set is a list of {n}; eval_qid or eval_group must be a list of as many arrays.")
+    raise DataError(
+        f"{owner}: eval_set is a list of {n} sets; eval_qid or eval_group must be a list with one array per set."
+    )
 
 
 def _shape(given: Any) -> tuple[int, ...]:
-    """Its shape; () for what has none, rows of unequal length for instance."""
+    """The shape of a value; () if it has none, for instance rows of unequal length."""
     try:
         return tuple(np.shape(given))
     except ValueError:

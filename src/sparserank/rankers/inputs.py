@@ -1,4 +1,4 @@
-"""What a ranker is given to learn from and to score: checked as scikit-learn asks, grouped by query,
+"""Input of fit and predict: checked as scikit-learn requires, grouped by query,
 missing values filled."""
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ FORMS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float3
 def training_data(
     ranker: Any, X: Any, y: Any, qid: Any, group: Any, doc_weight: Any, query_weight: Any, policy: MissingPolicy | None
 ) -> RankingDataset:
-    """The training data, rows grouped by query; sets the ranker's n_features_in_ and feature_names_in_.
+    """Make the training data, with rows grouped by query; set the ranker's n_features_in_ and feature_names_in_.
 
-    Missing values become what the rows of queries of positive weight teach.
+    Fill values are learned from the rows of queries with a positive weight.
 
     Raises
-        DataError   data that cannot be used
+        DataError   the data are invalid
     """
     owner = type(ranker).__name__
     X, y, qid, doc_weight = (v.compute() if is_dask(v) else v for v in (X, y, qid, doc_weight))
@@ -54,8 +54,8 @@ def training_data(
     data = RankingDataset(X, y, ids, None, names, doc_weight=doc_weight, fill_values=fill_values, filled=filled)
     if data.n_queries == 1 and qid is None and group is None and data.n_docs > MANY_ROWS:
         warnings.warn(
-            f"{owner}.fit: no qid given, so all {data.n_docs} rows are ranked as one query; pass qid=, or a data frame "
-            "with a column qid.",
+            f"{owner}.fit: qid is missing, so all {data.n_docs} rows are ranked as one query; pass qid=, or a data "
+            "frame with a column qid.",
             DataWarning,
             stacklevel=4,
         )
@@ -63,38 +63,39 @@ def training_data(
 
 
 def features_to_score(ranker: Any, X: Any, fill_values: np.ndarray | None) -> Any:
-    """X (n_docs, n_features) as an array or CSR matrix, its missing values filled where the ranker learned what they
-    become.
+    """X (n_docs, n_features) as an array or CSR matrix, with missing values filled if the ranker learned a fill value.
 
     Raises
-        DataError    a value that is missing and may not be, by row and name
-        ValueError   other features than in training, as scikit-learn says it
+        DataError    a value is missing and has no fill value; the message names row and feature
+        ValueError   other features than in training, with the message of scikit-learn
     """
     X, _ = without_qid(sparse_as_csr(X))
     X = with_holes(X) if fill_values is not None else without_mask(X)
-    filled = "fill them in before, or score with to_model().predict(X, missing='model'), which takes training medians"
+    filled = (
+        "fill them in beforehand, or score with to_model().predict(X, missing='model'), which uses training medians"
+    )
     with np.errstate(invalid="ignore"), _naming_missing(ranker, filled):
         X = validate_data(ranker, X, reset=False, ensure_all_finite=fill_values is None, **FORMS)
     X = X if fill_values is None else fill_known(X, fill_values)
     if holds_missing(stored_values(X)):
         row, j = (int(v) for v in np.argwhere(is_missing(as_dense(X)))[0])
         name = feature_names(ranker, X.shape[1])[j]
-        remedy = "missing= says nothing of it" if hasattr(ranker, "missing") else "must be filled in before"
+        remedy = "missing= does not cover it" if hasattr(ranker, "missing") else "must be filled in beforehand"
         raise DataError(
             f"{type(ranker).__name__}: row {row}, feature {brief(name)} is missing, and {remedy}; "
-            "to_model().predict(X, missing='model') takes its training median."
+            "to_model().predict(X, missing='model') uses its training median."
         )
     return X
 
 
 def feature_names(ranker: Any, n_features: int) -> list[str]:
-    """The names of a ranker's features, f1, f2, ... where they have none."""
+    """The names of a ranker's features; f1, f2, ... if they have none."""
     return [str(n) for n in getattr(ranker, "feature_names_in_", [f"f{j + 1}" for j in range(n_features)])]
 
 
 @contextmanager
 def _naming_missing(ranker: Any, remedy: str | None = None) -> Iterator[None]:
-    """What scikit-learn says of missing values, with our remedy instead of its."""
+    """Turn scikit-learn's error about missing values into DataError with our remedy."""
     try:
         yield
     except ValueError as error:
@@ -102,12 +103,12 @@ def _naming_missing(ranker: Any, remedy: str | None = None) -> Iterator[None]:
         if "contains NaN" not in said and "contains infinity" not in said:
             raise
         if remedy is None:
-            learns = "say what they become with missing='median' (or 'zero', 'min', a number)"
-            remedy = learns if hasattr(ranker, "missing") else "fill them in before"
+            learns = "set a fill value with missing='median' (or 'zero', 'min', a number)"
+            remedy = learns if hasattr(ranker, "missing") else "fill them in beforehand"
         raise DataError(f"{type(ranker).__name__}: {said.rstrip('.')}; {remedy}.") from error
 
 
 def _counted(query: np.ndarray, query_weight: Any) -> np.ndarray | None:
-    """(n_docs,) bool: the rows of queries of positive weight; None for all, and for weights that are refused later."""
+    """(n_docs,) bool: rows of queries with a positive weight; None for all, and for weights that are refused later."""
     weight = None if query_weight is None else usable_weights(query_weight, int(query.max(initial=-1)) + 1)
     return None if weight is None else weight[query] > 0

@@ -1,4 +1,4 @@
-"""Keywords that the fit of other rankers takes: what is said to those who bring them."""
+"""Messages for keywords that `fit` of other libraries' rankers takes."""
 
 from __future__ import annotations
 
@@ -10,36 +10,34 @@ from sparserank.errors import DataError
 HARMLESS = ("verbose",)  # nothing is printed anyway
 OURS = {
     "sample_weight": (
-        "give one weight per query as query_weight= (SparseRanker takes one per document too, doc_weight=)"
+        "pass one weight per query as query_weight= (SparseRanker also takes one per document, doc_weight=)"
     ),
-    "group_id": "give the query of each row as qid=",
-    "subgroup_id": "give the query of each row as qid=",
-    "group_weight": "give one weight per query as query_weight=",
-    "eval_at": "name the metric with its cutoff when the ranker is made, metric='ndcg@10'",
-    "eval_metric": "name the metric when the ranker is made, metric='ndcg@10'",
+    "group_id": "pass the query of each row as qid=",
+    "subgroup_id": "pass the query of each row as qid=",
+    "group_weight": "pass one weight per query as query_weight=",
+    "eval_at": "set the metric and its cutoff in the constructor, metric='ndcg@10'",
+    "eval_metric": "set the metric in the constructor, metric='ndcg@10'",
     "callbacks": (
-        "a fit has no rounds to call back after; follow a whole path with sr.fit_path, or a selection with "
-        "sr.select(progress=)"
+        "fitting has no rounds, so callbacks are never called; fit a whole path with sr.fit_path, or monitor a "
+        "selection with sr.select(progress=)"
     ),
     "early_stopping_rounds": "there are no rounds; SparseRankerCV chooses the strength on eval_set",
-    "feature_weights": "give a penalty with weights, sr.penalties.L1(weights=...)",
-    "feature_name": "give X as a data frame, whose columns are the names",
-    "cat_features": "features are numbers; encode categories first",
-    "categorical_feature": "features are numbers; encode categories first",
-    "init_score": ("scores to start from are not known; give the score as a feature, which a penalty can keep (keep=)"),
-    "baseline": ("scores to start from are not known; give the score as a feature, which a penalty can keep (keep=)"),
-    "base_margin": (
-        "scores to start from are not known; give the score as a feature, which a penalty can keep (keep=)"
-    ),
+    "feature_weights": "pass a penalty with weights, sr.penalties.L1(weights=...)",
+    "feature_name": "pass X as a data frame; its columns are the names",
+    "cat_features": "features must be numbers; encode categories first",
+    "categorical_feature": "features must be numbers; encode categories first",
+    "init_score": ("initial scores are not supported; pass the score as a feature, which a penalty can keep (keep=)"),
+    "baseline": ("initial scores are not supported; pass the score as a feature, which a penalty can keep (keep=)"),
+    "base_margin": ("initial scores are not supported; pass the score as a feature, which a penalty can keep (keep=)"),
 }
 
 
 def refuse_foreign(owner: str, given: Mapping[str, Any]) -> None:
-    """Accept what changes nothing; refuse the rest with what to say instead.
+    """Accept keywords without effect; refuse all others, with the alternative.
 
     Raises
-        DataError   a keyword of other rankers that is not None
-        TypeError   one of nobody's
+        DataError   a keyword of another library's rankers is not None
+        TypeError   no ranker has this keyword
     """
     for name, value in given.items():
         if name in OURS and value is not None:

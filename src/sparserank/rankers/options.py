@@ -1,4 +1,4 @@
-"""Parameters of the rankers, in the order of their documents."""
+"""Parameters of the rankers, in the order of their documentation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from sparserank.selection import options as of_selection
 MAX_ALPHAS = 100_000
 RULES = ("smallest", "best")
 
-METRIC = Option(name="metric", kind=Parsed(parse_metric, "str | Metric"), default="ndcg@10", help="Metric of `score`.")
+METRIC = Option(
+    name="metric", kind=Parsed(parse_metric, "str | Metric"), default="ndcg@10", help="Metric that `score` computes."
+)
 MISSING = replace(
     of_data.MISSING,
     kind=replace(of_data.MISSING.kind, python="str | float | Mapping[Any, str | float] | None"),  # type: ignore[type-var]
@@ -23,21 +25,21 @@ MISSING = replace(
 ALPHA = Option(
     name="alpha",
     kind=Or(None, Number(above=0)),
-    help="Strength on the mean-loss scale, for scaled features.",
+    help="Regularisation strength. Alpha times the penalty of the scaled features is added to the mean loss.",
     panel=of_paths.PANEL,
-    shown="{alpha_ratio} times where the path starts",
+    shown="{alpha_ratio} times the first strength of the path",
 )
 ALPHA_RATIO = Option(
     name="alpha_ratio",
     kind=Number(above=0),
     default=0.05,
-    help="Strength relative to where the penalty's path starts.",
+    help="Regularisation strength, as a multiple of the first strength of the penalty's path.",
     panel=of_paths.PANEL,
 )
 SIZE = Option(
     name="k",
     kind=Or(None, Count()),
-    help="Take the densest point of the path with at most K features.",
+    help="Take the densest model of the path with at most K features.",
     panel=of_paths.PANEL,
     flag="--k",
 )
@@ -47,7 +49,7 @@ SPARSE_RANKER = (
         of_paths.PENALTY,
         kind=Or(None, Parsed(parse_maker, "str | Penalty | BestK")),
         default=None,
-        shown="l1, with {k} mcp",
+        shown="l1; mcp if {k} is set",
     ),
     ALPHA,
     ALPHA_RATIO,
@@ -65,13 +67,20 @@ SPARSE_RANKER = (
 )
 SPARSE_RANKER_CV = (
     replace(of_paths.PENALTY, kind=Parsed(parse_maker, "str | Penalty")),
-    replace(METRIC, help="Metric to choose by, higher is better."),
-    Option(name="rule", kind=Choice(RULES), default="smallest", help="smallest or best."),
+    replace(METRIC, help="Metric by which the model is chosen; higher must be better."),
+    Option(
+        name="rule", kind=Choice(RULES), default="smallest", help="Rule by which the model is chosen: smallest or best."
+    ),
     of_selection.MARGIN,
     of_selection.GUARANTEE,
     of_selection.CONFIDENCE,
-    replace(SIZE, help="The best model of at most this many features instead."),
-    Option(name="cv", kind=Given("Any"), default=5, help="Query folds: their number, a splitter, or a list of pairs."),
+    replace(SIZE, help="Choose the best model with at most this many features instead of applying the rule."),
+    Option(
+        name="cv",
+        kind=Given("Any"),
+        default=5,
+        help="Query folds: the number of folds, a splitter, or a list of pairs (train rows, test rows).",
+    ),
     of_selection.SEED,
     replace(of_paths.N_ALPHAS, kind=Count(2, MAX_ALPHAS)),
     of_paths.ALPHA_MIN_RATIO,

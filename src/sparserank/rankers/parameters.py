@@ -55,6 +55,8 @@ class SparseRankerParameters(BaseEstimator):
         self.metric = metric
         self.n_threads = n_threads
 
+    __init__.__qualname__ = "SparseRanker.__init__"  # the name in the error for an unknown argument
+
 
 class SparseRankerCVParameters(BaseEstimator):
     """The constructor of SparseRankerCV."""
@@ -100,6 +102,8 @@ class SparseRankerCVParameters(BaseEstimator):
         self.n_threads = n_threads
         self.loss = loss
 
+    __init__.__qualname__ = "SparseRankerCV.__init__"  # the name in the error for an unknown argument
+
 
 class RankSVMParameters(BaseEstimator):
     """The constructor of RankSVM."""
@@ -120,3 +124,5 @@ class RankSVMParameters(BaseEstimator):
         self.max_iter = max_iter
         self.metric = metric
         self.n_threads = n_threads
+
+    __init__.__qualname__ = "RankSVM.__init__"  # the name in the error for an unknown argument

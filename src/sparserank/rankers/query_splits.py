@@ -1,4 +1,4 @@
-"""How queries are split for validation: a number of folds, a splitter of scikit-learn, or pairs of row numbers."""
+"""Splits of queries for validation: a number of folds, a scikit-learn splitter, or pairs of row numbers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sparserank.errors import DataError
 from sparserank.quoting import brief
 from sparserank.rankers.checks import require_count
 
-EXPECTED = "a number of folds >= 2, a splitter of scikit-learn, or a list of pairs (train rows, test rows)"
+EXPECTED = "a number of folds >= 2, a scikit-learn splitter, or a list of pairs (train rows, test rows)"
 
 
 def check_splits(owner: str, cv: Any) -> None:
-    """Raise DataError unless `cv` is one of EXPECTED; what it splits is looked at later."""
+    """Raise DataError unless `cv` is one of EXPECTED; its splits are checked later."""
     if hasattr(cv, "split") and not isinstance(cv, str):
         return
     again = isinstance(cv, Iterable) and not isinstance(cv, Iterator)  # a generator would serve one fit alone
@@ -31,11 +31,11 @@ def check_splits(owner: str, cv: Any) -> None:
 def split_queries(owner: str, cv: Any, data: RankingDataset, counted: np.ndarray, random_state: int) -> np.ndarray:
     """(n_counted,) the fold in which each of the counted queries is held out.
 
-    A splitter splits the queries: each is one sample and one group of its own. Row numbers are those of the rows of
-    fit, whole queries each.
+    A splitter splits the queries: each query is one sample and one group. Row numbers refer to the rows of fit, and
+    must form whole queries.
 
     Raises
-        DataError   a query is held out never or twice, in parts, or learned from while held out
+        DataError   a query is never held out, held out twice or in part, or used for training while held out
     """
     n = len(counted)
     if isinstance(cv, int | np.integer):
@@ -55,16 +55,18 @@ def split_queries(owner: str, cv: Any, data: RankingDataset, counted: np.ndarray
         if any(
             part.dtype.kind not in "iu" or (part < 0).any() or (part >= n).any() for part in (train, test) if len(part)
         ):
-            raise DataError(f"{owner}: cv must give numbers of the {n} queries.")
+            raise DataError(f"{owner}: cv must yield indices of the {n} queries.")
         if len(test) == 0 or len(train) == 0 or len(np.intersect1d(train, test)):
-            raise DataError(f"{owner}: each part of cv must learn from some queries and hold out others.")
+            raise DataError(f"{owner}: each split of cv must train on some queries and hold out others.")
         if len(train) + len(test) != n or (fold[test] >= 0).any():
             raise DataError(
-                f"{owner}: cv must hold out every query once, and learn from all others then; take GroupKFold or KFold."
+                f"{owner}: cv must hold out every query once and train on all other queries; use GroupKFold or KFold."
             )
         fold[test] = number
     if (fold < 0).any():
-        raise DataError(f"{owner}: cv must hold out every query once; {int((fold < 0).sum())} of {n} never are.")
+        raise DataError(
+            f"{owner}: cv must hold out every query once; {int((fold < 0).sum())} of {n} are never held out."
+        )
     return fold
 
 
@@ -76,7 +78,7 @@ def _pairs(owner: str, cv: Any) -> list[tuple[Any, Any]]:
 
 
 def _whole(owner: str, rows: Any, code: np.ndarray, counted: np.ndarray) -> np.ndarray:
-    """The positions among the counted queries of those that the rows are of."""
+    """The positions, among the counted queries, of the queries of these rows."""
     try:
         rows = np.asarray(rows)
     except ValueError:  # of unequal length
@@ -88,9 +90,11 @@ def _whole(owner: str, rows: Any, code: np.ndarray, counted: np.ndarray) -> np.n
         or rows.ndim != 1
         or (len(rows) and not -len(code) <= rows.min() <= rows.max() < len(code))
     ):
-        raise DataError(f"{owner}: cv must hold numbers of the {len(code)} rows; got {brief(rows)}.")
+        raise DataError(f"{owner}: cv must contain indices of the {len(code)} rows; got {brief(rows)}.")
     held = np.bincount(code[np.unique(rows % len(code))], minlength=int(code.max()) + 1)
     size = np.bincount(code)
     if ((held > 0) & (held < size)).any():
-        raise DataError(f"{owner}: cv cuts a query; give rows of whole queries (GroupKFold with groups=qid).")
+        raise DataError(
+            f"{owner}: cv splits the rows of a query; pass rows of whole queries (GroupKFold with groups=qid)."
+        )
     return np.flatnonzero(held[counted] > 0)

@@ -1,4 +1,4 @@
-"""SparseRanker: one penalty, one strength (or one number of features)."""
+"""SparseRanker: one penalty, one regularisation strength (or one number of features)."""
 
 from __future__ import annotations
 
@@ -64,30 +64,30 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
     ----------
     loss : str or PairwiseLoss, default 'squared_hinge'
         'squared_hinge', 'modified_huber' (linear below a margin of -1, so that one wrong pair costs less), or a loss
-        object: SquaredHinge(table), whose pairs are weighted by their grades, or your own.
+        object: SquaredHinge(table), which weights pairs by their grades, or a custom loss.
     penalty : str, Penalty or BestK, optional
         'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', 'best_k' (with k), a call such as 'mcp(gamma=2.0)',
-        or a Penalty, whose weights, monotone, keep and drop are honoured. Default: 'l1'; with k 'mcp', which shrinks
-        the weights of few features least.
+        or a Penalty, whose weights, monotone, keep and drop are honoured. Default: 'l1', or 'mcp' with k, because mcp
+        shrinks the weights of few features least.
     alpha : float, optional
-        Strength > 0 on the scale of the mean loss. Default: `alpha_ratio` times where the path starts (for l1:
-        alpha_max, the smallest strength whose solution is 0).
+        Regularisation strength > 0 on the scale of the mean loss. Default: `alpha_ratio` times the strength at which
+        the path starts (for l1: alpha_max, the smallest strength whose solution is 0).
     alpha_ratio : float, default 0.05
-        Used when alpha is None, > 0.
+        Ratio > 0, used when alpha is None.
     k : int, optional
-        Take the densest point of a path with at most k features; excludes alpha.
+        Use the densest point of a path with at most k features; excludes alpha.
     scaling : str, default 'within-query-std'
-        'within-query-std' (divide by the standard deviation within queries, the only part of a feature that matters to
-        a ranker), 'standard', 'min-max', or 'none' for exact comparisons.
+        'within-query-std' (divide by the standard deviation within queries, because only differences within a query
+        affect a ranking), 'standard', 'min-max', or 'none' for exact comparisons.
     feature_transform : str, default 'none'
-        How features enter: 'none', 'log' (sign(x) log(1 + |x|)), 'asinh' (asinh(x / median |x|)), 'query-log' (the log,
-        from 0 to 1 within each query), or 'curves', 'curves(log)', ...: see Notes. (Selectors of scikit-learn have a
-        method `transform`, hence the name.)
+        Transform of the features: 'none', 'log' (sign(x) log(1 + |x|)), 'asinh' (asinh(x / median |x|)), 'query-log'
+        (the log, scaled to 0 to 1 within each query), or 'curves', 'curves(log)', ...: see Notes. (The name is not
+        transform because scikit-learn's selectors have a method `transform`.)
     n_knots : int, default 10
         Knots of each curve, 3 to 256, at quantiles of the transformed training values.
     missing : str, float or mapping, default 'error'
-        What NaN and infinite values become: 'error' (refused), 'zero', 'min' or 'median' (of the known training values
-        of the feature), a number, or one of these per feature: {'bm25': 'min', '*': 'median'}.
+        Rule for NaN and infinite values: 'error' (refused), 'zero', 'min' or 'median' (of the known training values of
+        the feature), a number, or one of these per feature: {'bm25': 'min', '*': 'median'}.
     pair_weights : {'pair', 'query'}, default 'pair'
         Whether every pair or every query has the same weight.
     tol : float, default 1e-6
@@ -95,7 +95,8 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
     max_iter : int, default 500
         Iterations of the solver at one strength.
     n_alphas : int, default 40
-        Points of the path when k is given. A path that ends with fewer features continues once, to weaker strengths.
+        Number of points of the path when k is set. A path that ends with fewer features continues once, to weaker
+        strengths.
     metric : str or Metric, default 'ndcg@10'
         Metric of `score`.
     n_threads : int, optional
@@ -104,45 +105,47 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights in units of X, scaling included. With a transform instead: transform_, and shaped_coef_, the weights of
-        transform_(X). With curves: curves_, {feature: Curve}, what each adds to the score.
+        Weights in units of X, scaling included. With a transform, transform_ and shaped_coef_ (the weights of
+        transform_(X)) replace it. With curves, curves_ replaces it: {feature: Curve}, the contribution of each to the
+        score.
     scaled_coef_, feature_importances_ : ndarray of shape (n_features,)
         Weights of the scaled features, and their absolute values; with curves, the sizes of the curves.
     support_ : ndarray of int
         Features whose scaled_coef_ is not 0.
     scale_ : ndarray of shape (n_features,) or None
-        What features are divided by.
+        Divisors of the features.
     fill_values_ : ndarray of shape (n_features,)
-        What missing values become.
+        Replacements for missing values.
     objective_, loss_ : float
-        Mean loss + penalty; mean loss. These and the following belong to the scaled problem.
+        Mean loss + penalty; mean loss. These and the attributes below refer to the scaled problem.
     kkt_violation_, duality_gap_ : float
         Largest distance of -gradient to the subdifferential; value minus a dual bound (None if not convex).
     n_iter_, status_, certificate_ : int, str, Certificate
-        Iterations; 'optimal', 'stationary', 'stalled' or 'iteration limit'; the certificate with the problem to which
-        it belongs, and over which models the gap holds.
+        Iterations; 'optimal', 'stationary', 'stalled' or 'iteration limit'; the certificate, with its problem and the
+        models to which the gap applies.
     alpha_, alpha_max_ : float
         Strength (NaN under best_k); alpha_max of l1.
     C_sum_, C_mean_, r_ : float
-        The same strength as the papers' weight of the summed and of the mean loss, and as the l1 norm of scaled_coef_.
-        Infinite where alpha_ is 0 (no feature can leave 0) or below 1e-308, NaN under best_k.
+        The same strength, as the papers' weight of the summed and of the mean loss, and as the l1 norm of scaled_coef_.
+        Infinite if alpha_ is 0 (no feature can enter) or below 1e-308; NaN under best_k.
     n_pairs_, penalty_ : int, Penalty
         Preferred pairs; the resolved penalty.
 
     Raises
     ------
     DataError
-        No preferred pair, no feature that varies or may be used, data not finite, or parameters out of range.
+        There is no preferred pair, no feature varies or may be used, data are not finite, or parameters are invalid.
 
     Notes
     -----
-    With curves, each feature (or its log) enters straight or, at a further price, as a piecewise linear curve, flat
-    outside its knots. A curve may not fall where the penalty's monotone is 1, nor rise where it is -1. Curves need l1,
-    mcp, scad, log or best_k; the concave penalties add a ridge of a thousandth of the curvature of a linear feature to
-    objective_. `scaling` is not used then: knots are where the values are.
+    With curves, each feature (or its log) enters linearly or, at an extra penalty, as a piecewise linear curve, flat
+    outside its knots. A curve cannot fall where the penalty's monotone is 1, nor rise where it is -1. Curves need l1,
+    mcp, scad, log or best_k. The concave penalties add a ridge of a thousandth of the curvature of a linear feature to
+    objective_. `scaling` is not used with curves, because knots are at quantiles of the values.
 
-    Certificates are those of the float64 solution; `coef_` has the dtype of X, as scikit-learn asks. A threshold on
-    `coef_` compares weights of different units: give SelectFromModel and RFE importance_getter="feature_importances_".
+    Certificates refer to the float64 solution; `coef_` has the dtype of X, as scikit-learn requires. A threshold on
+    `coef_` compares weights with different units: pass importance_getter="feature_importances_" to SelectFromModel and
+    RFE.
 
     References
     ----------
@@ -166,10 +169,13 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         name = type(self).__name__
         penalty = checked_penalty(name, self._penalty)
         if isinstance(penalty, BestK) and self.k is None:
-            raise ParameterError("penalty", f"{penalty.name} goes through sizes; set {option('k')}.", owner=name)
+            raise ParameterError(
+                "penalty", f"{penalty.name} searches over the number of features; set {option('k')}.", owner=name
+            )
         if self.feature_transform in CURVES and not (nests(penalty) or isinstance(penalty, BestK)):
             known = (
-                f"cannot be {self.feature_transform} under {penalty.name}; curves know {', '.join(NESTING)} and best_k."
+                f"cannot be {self.feature_transform} with {penalty.name}; curves support {', '.join(NESTING)} and "
+                "best_k."
             )
             raise ParameterError("feature_transform", known, owner=name)
         if self.k is not None and not maker_of(penalty).selects:
@@ -243,18 +249,20 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
             warnings.warn(f"{type(self).__name__}: {kept_in_vain(shown)}", DataWarning, stacklevel=5)
 
     def _fit_knots(self, given: TrainingSet) -> Knots:
-        """Raises DataError for features that are not in memory, and for a penalty that signs other features."""
+        """Raise DataError for features that are not in memory, and for a penalty with monotone of other features."""
         data = given.data
         if data.is_stored or given.client is not None:
             raise DataError(f"{type(self).__name__}: {not_in_memory()}")
         penalty = numbered_penalty(type(self).__name__, self._penalty, data.feature_names or ())
         monotone = penalty.feature_signs(data.n_features)
         if len(monotone) != data.n_features:
-            raise DataError(f"{type(self).__name__}: monotone must hold {data.n_features} values; got {len(monotone)}.")
+            raise DataError(
+                f"{type(self).__name__}: monotone must contain {data.n_features} values; got {len(monotone)}."
+            )
         return fit_knots(used_queries(data, given.query_weight), self.n_knots, monotone)
 
     def _draw(self, objective: PairwiseObjective, data: RankingDataset) -> None:
-        """curves_ of the coefficients that were found, and scaled_coef_ by feature."""
+        """Set curves_ from the fitted coefficients, and scaled_coef_ per feature."""
         assert isinstance(objective.knots, Knots)
         names = tuple(f"f{j + 1}" for j in range(data.n_features))
         blocks = objective.curve_blocks()
@@ -264,8 +272,8 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         self.curves_ = {j: Curve(c.knots, model.coef[j] * c.values) for j, c in model.curves.items()}
 
     def _solve(self, objective: PairwiseObjective, penalty: Penalty) -> Solution:
-        """One strength; a concave penalty starts from the l1 solution of the same strength (Algorithm 2's first
-        round)."""
+        """Solve at one strength; a concave penalty starts from the l1 solution of the same strength (Algorithm 2's
+        first round)."""
         stop = Stop(tol=self.tol, max_iter=self.max_iter, scale=max(self.alpha_max_, 1e-300))
         start = None
         if not penalty.is_convex:
@@ -300,7 +308,8 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         within = np.flatnonzero((path.nnz <= k) & (path.nnz > 0))
         if len(within) == 0:
             raise DataError(
-                f"no strength gives between 1 and {k} features: too many enter at once (duplicated features?)."
+                f"no regularisation strength selects between 1 and {k} features, because too many enter the model at "
+                "once. Check for duplicated features."
             )
         best = int(within[np.argmin(path.losses[within])])
         self.scaled_coef_ = path.scaled_coef(best)
@@ -335,22 +344,22 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
 
 
 def _largest_within(path: PathResult, k: int) -> int:
-    """The most features of a point of at most k; 0 where every point is empty or larger."""
+    """Largest number of features, at most k, of any point; 0 if every point is empty or larger."""
     return int(path.nnz[path.nnz <= k].max(initial=0))
 
 
 def _usable(penalty: Penalty | BestK, objective: PairwiseObjective) -> int:
-    """How many features vary and may be used."""
+    """Number of features that vary and may be used."""
     n = objective.n_features // objective.width
     varying = objective.varying.reshape(n, -1).any(axis=1)
     return int((varying & np.isfinite(penalty.feature_weights(n))).sum())
 
 
 def _within(penalty: Penalty | BestK, objective: PairwiseObjective, k: int) -> Penalty | BestK:
-    """The penalty without groups that alone have more than k features that vary and may be used.
+    """The penalty with groups dropped that have more than k features that vary and may be used.
 
     Raises
-        DataError   there is no other
+        DataError   there is no other group
     """
     if penalty.feature_groups is None:
         return penalty
@@ -360,7 +369,8 @@ def _within(penalty: Penalty | BestK, objective: PairwiseObjective, k: int) -> P
     size = np.bincount(group, varying)
     if not ((size > 0) & (size <= k)).any():
         raise DataError(
-            f"every group has more than {k} features; the smallest has {int(size[size > 0].min())}. Allow as many."
+            f"every group has more than {k} features; the smallest has {int(size[size > 0].min())}. Allow at least "
+            "that many."
         )
     beyond = set(np.flatnonzero(size[group] > k).tolist())
     keep = tuple(j for j in penalty.keep if j not in beyond)
@@ -373,7 +383,7 @@ class RankSVM(RankSVMParameters, SparseRanker):  # type: ignore[misc]  # its alp
     Parameters
     ----------
     alpha : float, default 0.001
-        Strength > 0 of alpha ||w||^2 / 2 on the scale of the mean loss; 1 / C of the usual mean-scaled RankSVM.
+        Strength > 0 of alpha ||w||^2 / 2 on the scale of the mean loss; equals 1 / C of the usual mean-scaled RankSVM.
     pair_weights : {'pair', 'query'}, default 'pair'
         Whether every pair or every query has the same weight.
     tol : float, default 1e-6
@@ -387,7 +397,7 @@ class RankSVM(RankSVMParameters, SparseRanker):  # type: ignore[misc]  # its alp
 
     References
     ----------
-    Chapelle and Keerthi (2010), 'Efficient algorithms for ranking with SVMs' (RankSVM-Primal), without pairs.
+    Chapelle and Keerthi (2010), 'Efficient algorithms for ranking with SVMs' (RankSVM-Primal), without forming pairs.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""SparseRankerCV: the strength by validation, in one call, with the whole curve."""
+"""SparseRankerCV: regularisation strength by validation, in one call, with the curve over all sizes."""
 
 from __future__ import annotations
 
@@ -41,34 +41,34 @@ NO_FOLD = -2  # of queries that do not count, and of all with an eval_set
 
 
 class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
-    """Linear ranker whose strength is chosen by cross-validation over queries, or on a given validation set.
+    """Linear ranker whose strength is chosen by cross-validation over queries, or on a validation set.
 
     Parameters
     ----------
     penalty : str or Penalty, default 'l1'
-        As in `SparseRanker`, but always named.
+        As in `SparseRanker`, but None is not allowed.
     metric : str or Metric, default 'ndcg@10'
         Metric to choose by; higher is better.
     rule : {'smallest', 'best'}, default 'smallest'
-        'smallest': the smallest model whose estimated loss against the best of all sizes is at most `margin` times the
-        best.
+        'smallest': the smallest model whose estimated loss compared with the best of all sizes is at most `margin`
+        times the best. 'best': the model with the highest mean.
     margin : float, default 0.01
-        Of rule 'smallest'.
+        Largest estimated loss under rule 'smallest', relative to the best.
     guarantee : float, optional
-        The bound on the loss is to be at most this, instead of its estimate.
+        Largest upper bound on the loss, instead of the largest estimated loss.
     confidence : float, default 0.95
-        Of bounds and intervals, > 0.5 and <= 0.99.
+        Confidence level of bounds and intervals, > 0.5 and <= 0.99.
     k : int, optional
-        The best model of at most k features instead.
+        Choose the best model of at most k features instead.
     cv : int, splitter or list of (train rows, test rows), default 5
-        Folds of queries, used when `fit` gets no eval_set. A scikit-learn splitter splits the queries; lists hold whole
-        queries.
+        Folds of queries, used when `fit` gets no eval_set. A scikit-learn splitter splits the queries; lists must
+        contain whole queries.
     random_state : int, default 0
         Seed of the folds.
     n_alphas : int, default 40
-        Points of the paths.
+        Number of points of the paths.
     alpha_min_ratio : float, default 0.01
-        Smallest strength of the paths, as a share of the largest.
+        Smallest strength of the paths, as a fraction of the largest.
     scaling : str, default 'within-query-std'
         As in `SparseRanker`; learned in every fold on its training queries.
     missing : str, float or mapping, default 'error'
@@ -89,24 +89,25 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
     coef_, scaled_coef_, scale_, support_, alpha_ : ndarray
         As in `SparseRanker`.
     path_ : PathResult
-        On all training rows.
+        The path on all training rows.
     n_iter_, best_index_, chosen_index_ : int
-        Iterations; the points of path_ with the highest mean and of the chosen model.
+        Iterations; index in path_ of the point with the highest mean; index of the chosen model.
     bound_, resolution_ : float
-        Bound on the mean loss of the chosen model against the best; the smallest such bound of any size.
+        Bound on the mean loss of the chosen model compared with the best; the smallest such bound of any size.
     values_ : ndarray of shape (n_sizes, n_queries)
-        Metric on queries not used to fit the model; NaN for queries of weight 0, which do not count.
+        Metric on held-out queries; NaN for queries of weight 0, which are ignored.
     curve_ : list of dict
-        alpha, n_features, mean, low, high and bound for each size of the path (for each alpha with ridge).
+        alpha, n_features, mean, low, high and bound for each size of the path (with ridge, for each alpha).
 
     Raises
     ------
     DataError
-        As `SparseRanker`; fewer than two queries without an eval_set.
+        As `SparseRanker`; also raised if all queries have weight 0.
 
     Notes
     -----
-    A single query cannot be validated. Without an eval_set it is scored on itself, with a warning if its qid was given.
+    A single query cannot be validated. Without an eval_set, the model is scored on this query itself, with a warning if
+    qid was passed.
 
     Examples
     --------
@@ -125,14 +126,19 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
         metric = checked_metric(type(self).__name__, "metric", self.metric)
         counted = np.arange(data.n_queries) if weight is None else np.flatnonzero(weight)
         if len(counted) == 0:
-            raise DataError(f"{type(self).__name__}: every query has weight 0; nothing is left to learn from.")
+            raise DataError(
+                f"{type(self).__name__}: every query has weight 0; at least one must have a positive weight."
+            )
         if len(given.evaluation) > 1:
             raise DataError(f"{type(self).__name__} takes one evaluation set; got {len(given.evaluation)}.")
         unseen: RankingDataset | None = given.evaluation[0] if given.evaluation else None
         if unseen is None and len(counted) == 1:
             if not given.one_list:
                 warnings.warn(
-                    "one query cannot be validated: it is scored on itself; pass eval_set.", DataWarning, stacklevel=4
+                    "a single query cannot be cross-validated, so the model is scored on its training query; "
+                    "pass eval_set.",
+                    DataWarning,
+                    stacklevel=4,
                 )
             unseen = data
         of_query = np.full(data.n_queries, NO_FOLD)
@@ -178,7 +184,9 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
         name = type(self).__name__
         penalty = checked_penalty(name, self.penalty)
         if isinstance(penalty, BestK):
-            raise DataError(f"{name}: {penalty.name} goes through sizes; `select` takes it (penalties='best_k').")
+            raise DataError(
+                f"{name}: {penalty.name} searches over the number of features; use `select` (penalties='best_k')."
+            )
         check_splits(name, self.cv)
         instead = "k" if self.k is not None else "rule='best'"
         if self.guarantee is not None and (self.k is not None or self.rule == "best"):

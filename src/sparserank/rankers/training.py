@@ -1,4 +1,4 @@
-"""What a fit learns from."""
+"""Input of a fit."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sparserank.data.dataset import RankingDataset
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Training data with what else a fit is given.
+    """Training data with the other arguments of a fit.
 
     query_weight   (n_queries,) >= 0, or None
-    client         whose workers read the data, or None
-    evaluation     sets beside the data
-    one_list       there were no query ids at all: all rows are one list
+    client         client of the workers that read the data, or None
+    evaluation     evaluation sets
+    one_list       whether there were no query ids: all rows are one list
     """
 
     data: RankingDataset

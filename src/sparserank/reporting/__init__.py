@@ -1,1 +1,1 @@
-"""Sections of tables and pictures, and how they become text, CSV, Markdown and HTML; nothing of ranking."""
+"""Sections of tables and pictures, rendered as text, CSV, Markdown and HTML; independent of ranking."""

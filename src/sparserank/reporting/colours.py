@@ -30,5 +30,5 @@ COLOURS = {light: name for name, (light, _) in PALETTE.items()} | {"#000000": "i
 
 
 def variables(dark: bool) -> str:
-    """The palette as declarations of a style sheet."""
+    """The palette as custom properties of a style sheet."""
     return " ".join(f"--{name}: {pair[dark]};" for name, pair in PALETTE.items())

@@ -1,4 +1,4 @@
-"""What a report is made of: sections of tables and pictures, which the renderers print."""
+"""The parts of a report: sections of tables and pictures, which the renderers print."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ LONGEST_LISTED = 60  # characters of a name among others
 
 @dataclass(frozen=True)
 class Table:
-    """screen: the columns that a terminal shows (default all), the other renderers show everything; strong: rows that
-    stand out; words: columns of words beside the first, which wrap; folded: a page shows the title alone until it is
-    opened.
-    """
+    """screen: the columns that a terminal shows (default all); the other renderers show all columns. strong:
+    highlighted rows. words: columns of text after the first, which wrap. folded: a page shows only the title until it
+    is opened."""
 
     title: str
     columns: list[str]
@@ -35,7 +34,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """caption: its title, shown below; description: what it shows, for those who cannot see it."""
+    """caption: its title, shown below; description: alternative text, for screen readers."""
 
     name: str
     caption: str
@@ -52,7 +51,7 @@ class Section:
 
 
 def figure(value: Any, digits: int = 4, signed: bool = False) -> str:
-    """A number for people; '-' for what does not exist."""
+    """A number for people; '-' for a missing one."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
     if isinstance(value, str):
@@ -61,7 +60,7 @@ def figure(value: Any, digits: int = 4, signed: bool = False) -> str:
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:
-    """Names for people: 'a, b and 3 more'; '-' for none; very long ones by their beginnings."""
+    """Names for people: 'a, b and 3 more'; '-' for none; very long names are cut."""
     shown = (
         ", ".join(
             name if len(name) <= LONGEST_LISTED else name[: LONGEST_LISTED - 1] + "\u2026" for name in names[:most]
@@ -72,7 +71,7 @@ def listed(names: Sequence[str], most: int = 12) -> str:
 
 
 def first_names(names: Sequence[str]) -> list[str]:
-    """Names one by one, as many as stand below a title, and how many more there are."""
+    """The names that fit below a title, one by one, and the number of others."""
     return [*names[:MAX_NAMES], *([f"{len(names) - MAX_NAMES} more"] if len(names) > MAX_NAMES else [])]
 
 

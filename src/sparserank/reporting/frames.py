@@ -1,4 +1,4 @@
-"""Tables as users hold them: pandas frames where pandas is installed, Arrow tables otherwise."""
+"""Tables for users: pandas frames if pandas is installed, otherwise Arrow tables."""
 
 from __future__ import annotations
 

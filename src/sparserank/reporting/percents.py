@@ -1,4 +1,4 @@
-"""Differences as people read them: in percent of a reference, bounds rounded outwards."""
+"""Differences in percent of a reference, with bounds rounded outwards."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 
 def percent(share: float) -> str:
-    """'+1.4%', '-0.3%', '+0.0%' (no minus before a zero), '-' for what does not exist."""
+    """'+1.4%', '-0.3%', '+0.0%' (no minus before a zero), '-' for a missing value."""
     return "-" if math.isnan(share) else f"{round(100.0 * share, 1) + 0.0:+.1f}%"
 
 
@@ -21,8 +21,8 @@ def upper(share: float) -> str:
 
 
 def relative(difference: float, low: float, high: float, reference: float, *, shown: bool = True, sign: int = 1) -> str:
-    """'-0.9% (-4.6 to +3.7%)', and 'better' or 'worse' where the interval shows it; low, high: of the difference,
-    infinite where nothing is known; shown: whether another test shows it too; sign: -1 where lower is better."""
+    """'-0.9% (-4.6 to +3.7%)', with 'better' or 'worse' if the interval shows it. low, high: of the difference,
+    infinite if unknown; shown: whether another test shows it too; sign: -1 if lower is better."""
     size = abs(reference) or 1.0
     if not math.isfinite(high - low):
         return percent(difference / size)

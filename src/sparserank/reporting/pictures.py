@@ -1,5 +1,5 @@
-"""An SVG picture as part of a page: its colours follow the page, its identifiers are its own,
-screen readers are told what it shows."""
+"""An SVG picture as part of a page: its colours follow the page, its identifiers are unique,
+and screen readers get its description."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LINES = "stroke-linejoin: round; stroke-linecap: butt"
 
 
 def inline(picture: Picture, prefix: str) -> str:
-    """Its <svg> element; `prefix` tells its identifiers from those of the page's other pictures."""
+    """Its <svg> element; `prefix` makes its identifiers differ from those of the other pictures on the page."""
     ET.register_namespace("", SVG)
     ET.register_namespace("xlink", XLINK)
     root = ET.fromstring(picture.svg)
@@ -46,7 +46,7 @@ def inline(picture: Picture, prefix: str) -> str:
 
 
 def _own(element: ET.Element, prefix: str) -> None:
-    """Identifiers, references and colours of an element; never its text, which is other people's."""
+    """Set identifiers, references and colours of an element, but never its text, which is untrusted."""
     for name, value in element.attrib.items():
         if name == "id":
             element.set(name, prefix + value)
@@ -59,6 +59,6 @@ def _own(element: ET.Element, prefix: str) -> None:
 
 
 def _variable(colour: re.Match[str]) -> str:
-    """A colour of the palette as the page's variable, which is another one in the dark."""
+    """A colour of the palette as the page's variable, which differs in dark mode."""
     known = COLOURS.get(colour[0].lower())
     return colour[0] if known is None else f"var(--{known}, {colour[0]})"

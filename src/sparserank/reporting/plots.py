@@ -20,8 +20,8 @@ LEGEND_HEIGHT = 0.2  # inches of a line
 
 
 def picture_text(name: object) -> str:
-    """A name as matplotlib must be given it: no mathematics between dollar signs,
-    and legends that keep a leading underscore."""
+    """A name in the form that matplotlib needs: without mathematics between dollar signs,
+    and with a leading underscore that legends keep."""
     text = visible(name).replace("$", r"\$")
     return "\u200b" + text if text.startswith("_") else text
 
@@ -46,15 +46,15 @@ def new_axes(x_label: str, y_label: str, size: tuple[float, float] = (6.0, 4.0))
 
 
 def dress(axes: Any) -> None:
-    """Two spines, and nothing above what is drawn."""
+    """Keep two spines, and draw the axes below the data."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=INK, labelsize=10)
     axes.set_axisbelow(True)
 
 
 def legend_below(figure: Figure, columns: int = 2) -> None:
-    """The legend under the axes, where it hides nothing, in fewer columns where its labels are long;
-    the figure grows by its lines."""
+    """Put the legend below the axes, where it hides nothing, in fewer columns if its labels are long.
+    The figure grows by its lines."""
     labels = [label for axes in figure.axes for label in axes.get_legend_handles_labels()[1]]
     longest = max(map(len, labels), default=0)
     fitting = min(max(LEGEND_LINE // (longest + 6), 1), columns)
@@ -71,6 +71,6 @@ def legend_below(figure: Figure, columns: int = 2) -> None:
 
 
 def keep_within(axes: Any, limits: tuple[float, float]) -> None:
-    """The vertical axis no longer than the values that the metric can take."""
+    """Limit the vertical axis to the values that the metric can take."""
     low, high = axes.get_ylim()
     axes.set_ylim(max(low, limits[0]), min(high, limits[1]))

@@ -1,10 +1,11 @@
-"""Sections as text, CSV, Markdown and a self-contained HTML page."""
+"""Render sections as text, CSV, Markdown and a self-contained HTML page."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -89,8 +90,9 @@ def to_html(
     top: str = "",
     style: str = "",
 ) -> str:
-    """One document: no network, pictures inline; what names hold is shown, never obeyed. intro: a text, or sentences
-    one by one; names: of what is kept, shown below the title; top: HTML below these, with its style."""
+    """Render one document without network access, with inline pictures. Names are escaped, so that their content is
+    only shown. intro: a text, or sentences one by one; names: the kept features, shown below the title; top: HTML below
+    these, with its style."""
     listed = f"<p>{_text(intro)}</p>" if isinstance(intro, str) else _list("lead", intro)
     parts = [
         "<!doctype html>",
@@ -115,10 +117,19 @@ def to_html(
 
 
 def to_fragment(headline: str, sentences: Sequence[str], section: Section, key: str) -> str:
-    """A line, sentences, tables and pictures for a cell of a notebook;
-    `key` tells its identifiers from those of other cells."""
-    parts = ["<div>", f"<p><strong>{_text(headline)}</strong></p>", *(f"<p>{_text(s)}</p>" for s in sentences)]
-    return "\n".join([*parts, *_content(section, f"{key}-"), "</div>"])
+    """Render a line, pictures, and behind them sentences and tables, collapsed, for a cell of a notebook;
+    `key` makes its identifiers differ from those of other cells."""
+    top = Section("", "", [], section.pictures)
+    said = "".join(f"<p>{_text(s)}</p>" for s in sentences)
+    folded = Section("", "", [replace(t, folded=True) for t in section.tables])
+    parts = [
+        "<div>",
+        f"<p><strong>{_text(headline)}</strong></p>",
+        *_content(top, f"{key}-"),
+        f"<details><summary>In words</summary>{said}</details>",
+        *_content(folded, f"{key}-"),
+    ]
+    return "\n".join([*parts, "</div>"])
 
 
 def _content(section: Section, prefix: str) -> list[str]:
@@ -142,7 +153,7 @@ def _list(kind: str, items: Sequence[str]) -> str:
 
 
 def _html_table(t: Table, titled: bool = True) -> str:
-    """A table in a box of its own, in which it scrolls where it is wider than the page; titled:
+    """A table in a separate box, in which it scrolls if it is wider than the page; titled:
     with its title above."""
     kinds = [' class="words"' if k in t.words else "" for k in range(len(t.columns))]
     head = "".join(
@@ -163,8 +174,8 @@ def _html_table(t: Table, titled: bool = True) -> str:
 
 
 def _width(t: Table, column: int) -> str:
-    """The least width of the first column or one of words: that of its longest cell,
-    up to a limit from which it wraps."""
+    """The minimum width of the first column or a text column: that of its longest cell,
+    up to a limit above which it wraps."""
     if column not in (0, *t.words):
         return ""
     longest = max((len(visible(cell)) for cell in (t.columns[column], *(row[column] for row in t.rows))), default=0)
@@ -172,7 +183,7 @@ def _width(t: Table, column: int) -> str:
 
 
 def to_markdown(title: str, intro: str, sections: Sequence[Section], pictures: str, preface: str = "") -> str:
-    """Markdown with pictures referred to as files in the folder `pictures`; `preface` stands before the tables."""
+    """Render Markdown; pictures are links to files in the folder `pictures`, and `preface` precedes the tables."""
     parts = [f"# {title}", "", intro, "", *([preface.strip(), ""] if preface else [])]
     for s in sections:
         parts += [f"## {s.title}", ""]
@@ -206,7 +217,7 @@ def refuse_foreign_pictures(folder: Path) -> None:
     """Refuse a folder with pictures that `write_picture` did not write.
 
     Raises
-        RunDirectoryError   names the first
+        RunDirectoryError   there is one; the message names the first
     """
     for picture in sorted(folder.glob("*.svg")):
         if not picture.read_bytes().startswith(DRAWN_HERE.encode()):
@@ -214,7 +225,7 @@ def refuse_foreign_pictures(folder: Path) -> None:
 
 
 def write_picture(path: Path, svg: str) -> Path:
-    """An SVG file of its own."""
+    """Write a picture as a separate SVG file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return write_text(path, DRAWN_HERE + svg)
 

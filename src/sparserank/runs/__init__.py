@@ -1,1 +1,1 @@
-"""Resumable work: a marked and locked directory, named and checksummed pieces, workers that leave with their parent."""
+"""Resumable work: a marked and locked directory, named pieces with checksums, workers that end with their parent."""

@@ -21,15 +21,15 @@ MARK = ".sparserank-run"
 
 
 class RunDirectory:
-    """A directory that this process may write to until `close` (or the end of a `with` block, or of the process).
+    """A directory that this process may write to until `close`, the end of a `with` block, or the end of the process.
 
-    It is new, empty, or holds the mark of an earlier run of the same kind; the system releases its lock when the
-    process ends, however that happens. What a killed run was writing is removed.
+    It is new, empty, or marked by an earlier run of the same kind. The system releases its lock when the process ends,
+    however that happens. Partly written files of a killed run are removed.
 
     Parameters
-        kind   what writes here: 'select', 'compare', 'experiment' or 'demo'
+        kind   kind of run: 'select', 'compare', 'experiment' or 'demo'
     Raises
-        RunDirectoryError   it cannot be made, holds other people's files or a run of another kind, or is in use
+        RunDirectoryError   it cannot be created, contains foreign files or a run of another kind, or is in use
     """
 
     def __init__(self, path: str | os.PathLike, kind: str) -> None:
@@ -65,7 +65,7 @@ class RunDirectory:
         self.close()
 
     def read_json(self, name: str) -> Any:
-        """The content of a JSON file in here; None when it is absent or damaged."""
+        """The content of a JSON file in this directory; None if it is absent or damaged."""
         try:
             return json.loads((self.path / name).read_bytes())
         except (OSError, ValueError, RecursionError):
@@ -87,7 +87,7 @@ class RunDirectory:
         first = min((name for name in os.listdir(self.path) if name != MARK), default=None)
         if first is not None:
             raise RunDirectoryError(
-                f"{self.path}: holds files that no sparserank run has written (such as {first}); "
+                f"{self.path}: contains files that no sparserank run has written (such as {first}); "
                 f"choose a new or empty directory for {option('out')}."
             )
 
@@ -112,5 +112,5 @@ class RunDirectory:
         elif known != f"{kind}\n".encode():
             held = known.decode(errors="replace").strip()
             raise RunDirectoryError(
-                f"{self.path}: holds a '{held}' run, not a '{kind}' run; choose another {option('out')}."
+                f"{self.path}: contains a '{held}' run, not a '{kind}' run; choose another {option('out')}."
             )

@@ -1,5 +1,5 @@
-"""Messages between a parent and its workers: a length, then that many bytes. To a worker: a task, arguments for it each
-time, the end of the task; and so on."""
+"""Messages between a parent and its workers: a length, then that many bytes. A worker receives a task, arguments for it
+as often as needed, and the end of the task; then the next task may follow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def write_frame(stream: IO[bytes], content: bytes) -> None:
 
 
 def read_frame(stream: IO[bytes]) -> bytes | None:
-    """The next message, or None when the other side is gone."""
+    """The next message, or None if the other side is gone."""
     head = stream.read(LENGTH_BYTES)
     if len(head) < LENGTH_BYTES:
         return None

@@ -1,4 +1,4 @@
-"""Finished pieces of work on disk: each complete and undamaged, or computed again."""
+"""Finished pieces of work on disk: each piece is complete and undamaged, or it is computed again."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ RECORDS = "pieces"
 
 
 class PieceStore:
-    """Named pieces below a folder. A piece is one or more files and, written after them, a record of their checksums.
+    """Named pieces below a folder. A piece consists of files and of a record of their checksums, written after them.
 
-    Names must hold all that a piece depends on (`identity.name_of`); the folder must be locked (`RunDirectory`).
+    Names must include all that a piece depends on (`identity.name_of`). The folder must be locked (`RunDirectory`).
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def save(self, name: str, files: Mapping[str, bytes]) -> None:
-        """`files` by their path inside the folder."""
+        """Save a piece; `files` by their path inside the folder."""
         for inside, content in files.items():
             self._write(self.folder / inside, content)
         record = {inside: hashlib.sha256(content).hexdigest() for inside, content in files.items()}
         self._write(self._record(name), (json.dumps(record, indent=1) + "\n").encode())
 
     def load(self, name: str, files: Collection[str]) -> dict[str, bytes] | None:
-        """The files of a piece, which must be these; None when it has to be computed. Damage is named in a warning, and
-        the piece forgotten.
+        """The files of a piece, which must be these; None if it has to be computed. A damaged piece is forgotten, with
+        a warning that names it.
 
         Warns
-            DataWarning   a file of the piece, or its record, is not what was written
+            DataWarning   a file of the piece, or its record, differs from what was written
         """
         record = self._record(name)
         try:
             written = json.loads(record.read_bytes())
             if set(written) != set(files):
-                raise ValueError("the record is not of its files")
+                raise ValueError("the record does not match its files")
             content = {inside: (self.folder / inside).read_bytes() for inside in written}
             for inside, digest in written.items():
                 if hashlib.sha256(content[inside]).hexdigest() != digest:
@@ -55,7 +55,7 @@ class PieceStore:
         return content
 
     def drop(self, name: str, files: Collection[str]) -> None:
-        """Remove a piece, its record first; nothing where there is none."""
+        """Remove a piece, its record first; do nothing if there is none."""
         self._record(name).unlink(missing_ok=True)
         for inside in files:
             (self.folder / inside).unlink(missing_ok=True)

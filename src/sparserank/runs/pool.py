@@ -1,9 +1,9 @@
-"""Independent pieces of work, in processes or threads, handed back as they finish; nothing outlives the caller.
+"""Run independent pieces of work in processes or threads, and return them as they finish. Nothing outlives the caller.
 
-Processes are for many short solves, where Python's own lock would leave threads waiting. They are plain children that
-talk through pipes: no semaphores to leak, no import of the caller's script, and they are not in the terminal's process
-group, so that an interrupt reaches the caller alone. A job keeps its processes from one stage to the next
-(`kept_workers`), for each of them imports everything anew.
+Processes are for many short solves, in which threads would wait for Python's global lock. They are plain children that
+communicate through pipes, without semaphores to leak and without importing the caller's script. They are not in the
+terminal's process group, so an interrupt reaches only the caller. A job keeps its processes from one stage to the next
+(`kept_workers`), because each new process imports everything again.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _job = threading.local()  # .idle: the workers that a job of this thread keeps, 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of piece `index`: its result or its exception, the seconds it took,
-    and what it warned of elsewhere."""
+    """The outcome of piece `index`: its result or its exception, the seconds it took,
+    and its warnings from another process."""
 
     index: int
     result: Any
@@ -49,12 +49,12 @@ class Outcome:
 def run_pieces(
     task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], n_workers: int, *, processes: bool
 ) -> Generator[Outcome, None, None]:
-    """`task(*arguments[i])` for every i, each outcome as soon as it is there, in any order.
+    """Run `task(*arguments[i])` for every i, and yield each outcome as soon as it is there, in any order.
 
-    With processes, `task` (a picklable object) goes to each worker once; arguments and results go every time; what they
-    warn of is warned of here. What a script itself defines runs in threads, for no other process can import it. Closing
-    the iterator, or an exception in the loop around it, ends what is still running: processes at once, threads when
-    their piece is done.
+    With processes, `task` (a picklable object) is sent to each worker once; arguments and results are sent every time.
+    Warnings of the workers are issued here. Tasks that a script defines run in threads, because no other process can
+    import them. Closing the iterator, or an exception in the loop around it, ends the remaining pieces: processes at
+    once, threads when their piece is done.
 
     Raises
         RunDirectoryError   a worker process was lost
@@ -83,8 +83,8 @@ def _packed_if_possible(arguments: Sequence[tuple[Any, ...]]) -> bytes:
 
 @contextmanager
 def kept_workers() -> Iterator[None]:
-    """Inside, worker processes that are done wait for the next `run_pieces` of this thread; they end with the outermost
-    of these contexts. In between they hold nothing of what they worked on."""
+    """Inside the context, idle worker processes wait for the next `run_pieces` of this thread. They end with the
+    outermost context. In between they keep none of the data that they worked on."""
     if getattr(_job, "idle", None) is not None:
         yield
         return
@@ -104,7 +104,7 @@ def kill_workers() -> None:
 
 
 def _after_fork() -> None:
-    """The workers are the parent's."""
+    """Forget the workers in a forked child: they belong to the parent."""
     _workers.clear()
     _job.idle = None
 
@@ -150,7 +150,7 @@ def _in_processes(
             outcome = outcomes.get()
             if outcome is None:
                 raise RunDirectoryError(
-                    "a worker process ended unexpectedly (out of memory?); finished work is kept. Run the same again, "
+                    "a worker process ended unexpectedly (out of memory?); finished work is kept. Run it again, "
                     f"with {option('n_threads', 1)} if memory is short."
                 )
             yield outcome
@@ -165,7 +165,7 @@ def _in_processes(
 
 
 def _waiting_one(idle: list[Worker] | None) -> Worker | None:
-    """A worker that the job has kept, if one is left that is alive."""
+    """A worker that the job has kept, if one is still alive."""
     while idle:
         worker = idle.pop()
         if worker.poll() is None:
@@ -175,7 +175,7 @@ def _waiting_one(idle: list[Worker] | None) -> Worker | None:
 
 
 def _is_released(worker: Worker) -> bool:
-    """Tell a worker to forget its task; False when it is gone."""
+    """Tell a worker to forget its task; False if it is gone."""
     assert worker.stdin is not None
     try:
         write_frame(worker.stdin, END_OF_TASK)
@@ -185,7 +185,7 @@ def _is_released(worker: Worker) -> bool:
 
 
 def _end(workers: Sequence[Worker], feeders: Sequence[threading.Thread] = ()) -> None:
-    """feeders: the threads that talk to them."""
+    """End workers. feeders: the threads that communicate with them."""
     for process in workers:
         process.kill()
     for feeder in feeders:
@@ -216,7 +216,7 @@ def _feed(
     waiting: deque[int],
     outcomes: queue.SimpleQueue[Outcome | None],
 ) -> None:
-    """Hand one worker its task and piece after piece; None among the outcomes says that it was lost."""
+    """Pass one worker its task and piece after piece; None as an outcome means that it was lost."""
     try:
         assert process.stdin is not None
         write_frame(process.stdin, packed)
@@ -234,7 +234,7 @@ def _next_of(waiting: deque[int]) -> int | None:
 
 
 def _ask(process: Worker, index: int, arguments: tuple[Any, ...]) -> Outcome:
-    """The outcome of one piece; OSError when the worker is gone."""
+    """The outcome of one piece; OSError if the worker is gone."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:

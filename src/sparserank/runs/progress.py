@@ -1,4 +1,4 @@
-"""What is told of long work: how much is done, and how long the rest will take."""
+"""Progress of long work: how much is done, and how long the rest will take."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ Progress = Callable[[int, int, str, float | None], None]  # pieces done, in all,
 class TimeLeft:
     """Seconds until all pieces are done, from the durations of finished pieces of the same kind.
 
-    Kinds differ in duration by orders of magnitude, so the mean over all finished pieces stands in only for kinds of
-    which none is finished.
+    Kinds differ in duration by orders of magnitude. The mean over all finished pieces is therefore used only for kinds
+    without a finished piece.
     """
 
     def __init__(self, kinds: Sequence[str], n_workers: int, alone: Collection[str] = ()) -> None:
-        """alone: kinds of which each piece has all workers for itself."""
+        """alone: kinds whose pieces each use all workers."""
         self._unfinished = Counter(kinds)
         self._n_workers, self._alone = n_workers, frozenset(alone)
         self._durations: dict[str, list[float]] = {}
 
     def finished(self, kind: str, seconds: float) -> None:
-        """A piece of this kind took so long."""
+        """Record that a piece of this kind took so long."""
         self._durations.setdefault(kind, []).append(seconds)
         self.skip(kind)
 
     def skip(self, kind: str, n: int = 1) -> None:
-        """So many pieces of this kind need no time."""
+        """Record that so many pieces of this kind need no time."""
         self._unfinished[kind] = max(self._unfinished[kind] - n, 0)
 
     def drop(self, kind: str) -> None:
-        """No piece of this kind is left."""
+        """Record that no piece of this kind is left."""
         self._unfinished[kind] = 0
 
     def seconds(self) -> float | None:
@@ -47,14 +47,14 @@ class TimeLeft:
 
 
 class LaterWork:
-    """Seconds of work that follows the pieces, worth so many of them, from the time that each piece takes."""
+    """Seconds of work that follows the pieces, estimated as the time of `worth` pieces."""
 
     def __init__(self, worth: float) -> None:
         self._worth, self._began, self._first = worth, 0.0, 0
 
     def seconds(self, done: int, left: float | None, now: float | None = None) -> float | None:
-        """`left` and the work that follows, `done` pieces being done;
-        None where nothing is known yet (left is None)."""
+        """Seconds for `left` and the following work, after `done` pieces;
+        None if nothing is known yet (left is None)."""
         now = time.perf_counter() if now is None else now
         if left is None or self._began == 0.0:  # the first piece comes after starting and compiling, and tells nothing
             self._began, self._first = (0.0 if left is None else now), done

@@ -1,5 +1,5 @@
-"""Resumable work: named pieces, of which an earlier run left some; the others are computed, kept as they finish, and
-told of with the time that is left."""
+"""Resumable work in named pieces. Pieces that an earlier run left are reused. The others are computed, kept as they
+finish, and reported with the time that is left."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ T = TypeVar("T")
 
 
 class Keeper(Protocol[T]):
-    """Where results of pieces are kept."""
+    """Storage for results of pieces."""
 
     def load(self, name: str, /) -> T | None:
-        """The result of a finished piece; None where it has to be computed."""
+        """The result of a finished piece; None if it has to be computed."""
         ...
 
     def save(self, name: str, result: T, /) -> None: ...
 
 
 class Work(Generic[T]):
-    """Pieces by name. `done` names those that are there, `results` holds them.
+    """Pieces by name. `done` names the finished pieces, and `results` contains them.
 
     Parameters
-        kinds      {name: what pieces of about its duration have in common}
+        kinds      {name: kind}, where pieces of one kind take about equally long
         keeper     where results are kept and taken from, or None
         n_workers  pieces of `run` that are computed at a time
-        alone      kinds of which each piece has all workers for itself
-        in_memory  False: results are in the keeper alone
+        alone      kinds whose pieces each use all workers
+        in_memory  False: results are in the keeper only
         progress   called with (pieces done, pieces in all, the last one, seconds left or None)
     """
 
@@ -57,7 +57,7 @@ class Work(Generic[T]):
         self._left = TimeLeft([kind for n, kind in self._kinds.items() if n not in self.done], n_workers, alone)
 
     def begin(self, more: str = "") -> None:
-        """Tell what is there already; more: what else is."""
+        """Report the pieces that exist already; more: other work that exists."""
         self.tell(f"resumed{more}" if self.done or more else "start", None)
 
     def tell(self, what: str, left: float | None) -> None:
@@ -65,13 +65,13 @@ class Work(Generic[T]):
         self._progress(len(self.done) + self._n_failed, len(self._kinds), what, left)
 
     def keep(self, name: str, result: T) -> None:
-        """A piece is finished."""
+        """Keep the result of a finished piece."""
         self._note(name, result)
         if self._keeper is not None:
             self._keeper.save(name, result)
 
     def finish(self, name: str, what: str, result: T, seconds: float) -> None:
-        """Keep a piece that took so long, and tell of it."""
+        """Keep a piece that took so long, and report it."""
         self.keep(name, result)
         self._left.finished(self._kinds[name], seconds)
         self.tell(what, self._left.seconds())
@@ -90,7 +90,7 @@ class Work(Generic[T]):
         processes: bool = True,
         failed: Callable[[str, Exception], None] | None = None,
     ) -> None:
-        """`task(*arguments[name])` for each of these pieces that is not there, n_workers at a time.
+        """Run `task(*arguments[name])` for each of these pieces that is not done, n_workers at a time.
 
         failed   called with a piece and its error; by default the error is raised, and ends the others
         """

@@ -21,14 +21,14 @@ ARRAYS = "arrays"
 
 
 class WorkStore(RunDirectory):
-    """Finished pieces, written as they come, so that a killed run goes on where it stood.
+    """Finished pieces, written as they come, so that a killed run continues where it stopped.
 
-    identity   plain JSON values: all that stored pieces depend on; part of the name of each
-    restart    discard what a run of another identity (or the same) left here
-    kind       of run; results: the files that it writes besides, which a restart removes
-    check      called before a piece is saved: raises where what it was computed from has changed
+    identity   plain JSON values: everything that stored pieces depend on; part of the name of each piece
+    restart    discard the work of any earlier run in this directory
+    kind       of run; results: the other files that it writes, which a restart removes
+    check      called before a piece is saved: raises if the data that it was computed from have changed
     Raises
-        RunDirectoryError   as `RunDirectory`; or the directory holds work of another identity
+        RunDirectoryError   as in `RunDirectory`; or the directory contains work of another identity
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class WorkStore(RunDirectory):
             self.close()
             different = sorted(k for k in known.keys() | identity.keys() if known.get(k) != identity.get(k))
             raise RunDirectoryError(
-                f"{self.path}: holds a run with other data or options; choose another {option('out')}, or "
-                f"{option('restart', True)} to discard it (different: {', '.join(different)})."
+                f"{self.path}: contains a run with other data or options; choose another {option('out')}, or "
+                f"discard the run with {option('restart', True)} (different: {', '.join(different)})."
             )
         self.write_json(PLAN, identity)
 
     def load(self, name: str) -> dict[str, np.ndarray] | None:
-        """Arrays of a finished piece; None when it has to be computed."""
+        """Arrays of a finished piece; None if it has to be computed."""
         full = self._name(name)
         files = self.pieces.load(full, [_file(full)])
         if files is None:
@@ -74,7 +74,7 @@ class WorkStore(RunDirectory):
         self.pieces.save(full, {_file(full): content.getvalue()})
 
     def drop(self, name: str) -> None:
-        """Forget a piece that is of no use any more."""
+        """Forget a piece that is no longer needed."""
         full = self._name(name)
         self.pieces.drop(full, [_file(full)])
 
@@ -91,7 +91,7 @@ class WorkStore(RunDirectory):
 def work_store_in(
     out: str | os.PathLike | None, identity: dict[str, Any], **options: Any
 ) -> AbstractContextManager[WorkStore | None]:
-    """To enter: the store in `out`, with options of `WorkStore`; None where nothing is to be kept."""
+    """A context with the store in `out`, with the options of `WorkStore`; None if nothing is to be kept."""
     return WorkStore(out, identity, **options) if out is not None else nullcontext()
 
 

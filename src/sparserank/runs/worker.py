@@ -1,8 +1,8 @@
-"""A worker process: a task comes first, then its arguments; results go back; then another task may come. It ends when
-its parent does.
+"""A worker process. It receives a task, then arguments for it, and returns results; then another task may follow. It
+ends when its parent ends.
 
-Imports the standard library only, so that a worker knows within milliseconds of its start when its parent is gone. The
-parent's end closes the pipe that the reading thread waits on, however it went.
+It imports only the standard library, so that within milliseconds of its start a worker notices when its parent is gone.
+However the parent ends, its end closes the pipe that the reading thread waits on.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def _work_on(packed_task: bytes | None, requests: queue.SimpleQueue[bytes], replies: IO[bytes]) -> None:
-    """One task, arguments after arguments; nothing of it is left in memory afterwards."""
+    """Work on one task, for one set of arguments after another; nothing of it stays in memory afterwards."""
     task: Any = None
     while (packed_arguments := requests.get()) != END_OF_TASK:
         began = time.perf_counter()
@@ -52,8 +52,7 @@ def _receive(stream: IO[bytes], requests: queue.SimpleQueue[bytes]) -> None:
 
 
 def _packed(outcome: tuple[bool, Any], seconds: float, remarks: list[tuple[type[Warning], str]]) -> bytes:
-    """(done, result or exception, seconds, warnings); an exception that does not survive the journey goes as its
-    words."""
+    """(done, result or exception, seconds, warnings); an exception that cannot be pickled is replaced by its text."""
     try:
         packed = pickle.dumps((*outcome, seconds, remarks), protocol=pickle.HIGHEST_PROTOCOL)
         if not outcome[0]:

@@ -159,14 +159,14 @@ class ComparisonResult:
         mean, low, high = mean_interval(difference, self.confidence)
         chosen = sorted(set(self.n_chosen))
         said = [
-            f"Our choice of {counted(self.span)} has {self.metric} {self.choice.mean:.4f} out of fold, trees on all "
-            f"{counted(self.n_features)} {self.all_features.mean:.4f}: a difference of {mean:+.4f} [{low:+.4f}, "
-            f"{high:+.4f}] on these {self.n_queries} queries. The choice was made by these values, which the intervals "
-            "do not know: it is flattered a little."
+            f"Our choice of {counted(self.span)} has {self.metric} {self.choice.mean:.4f} out of fold; trees on all "
+            f"{counted(self.n_features)} have {self.all_features.mean:.4f}. The difference is {mean:+.4f} "
+            f"[{low:+.4f}, {high:+.4f}] on these {self.n_queries} queries. The choice is optimistically biased, "
+            "because the same queries were used to make it; the intervals do not account for this bias."
         ]
         if self.n_queries < MIN_QUERIES:
             said.append(
-                f"{self.n_queries} queries are too few to tell systems apart; {MIN_QUERIES} are needed at least."
+                f"{self.n_queries} queries are too few to tell systems apart; at least {MIN_QUERIES} are needed."
             )
         at = min(
             (s for s in self.systems if s.name == "trees on own gain"),
@@ -176,8 +176,8 @@ class ComparisonResult:
         if at is not None:
             mean, low, high = mean_interval(self.choice.values - at.values, self.confidence)
             said.append(
-                f"Against trees on the {counted(at.k or 0)} of their own largest gain ({at.mean:.4f}) it is "
-                f"{mean:+.4f} [{low:+.4f}, {high:+.4f}]."
+                f"Compared with trees on the {counted(at.k or 0)} with the largest gain ({at.mean:.4f}), the "
+                f"difference of our choice is {mean:+.4f} [{low:+.4f}, {high:+.4f}]."
             )
         return said
 

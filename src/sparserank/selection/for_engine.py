@@ -40,17 +40,22 @@ class ForEngine:
         """What was left out, and what that costs."""
         title = ENGINES[self.name].title
         if not self.left_out:
-            return f"for {self.name}: {title} can run everything that was tried."
-        said = f"for {self.name}: {' and '.join(self.left_out)} not tried, because {title} cannot run it"
+            return f"for {self.name}: {title} can run all models that were tried."
+        said = (
+            f"for {self.name}: no models with {' and '.join(self.left_out)} were tried, because {title} cannot run them"
+        )
         if self.cost is None:
             same = f"a run without {option('engine')} into the same {option('out')}"
-            return f"{said}; what that costs is known after {same}."
-        best = f"the best of it, {self.cost.penalty} with {self.cost.n_features} features, has a mean {metric} of"
+            return f"{said}. To measure the cost of this restriction, start {same}."
+        best = (
+            f"The best of these models, {self.cost.penalty} with {self.cost.n_features} features, has a mean {metric} "
+            "of"
+        )
         against = f"{best} {self.cost.mean:.4f} in an earlier run"
         if self.cost.loss <= 0:
-            return f"{said}; {against}, which is no more than the best of what was tried, so nothing is lost."
-        share = f", {self.cost.loss / self.cost.mean:.1%} of it" if self.cost.mean > 0 else ""
-        return f"{said}; {against}, {self.cost.loss:.4f} above the best of what was tried{share}."
+            return f"{said}. {against}, which is not above the best model tried for the engine; nothing is lost."
+        share = f", {self.cost.loss / self.cost.mean:.1%} of its mean" if self.cost.mean > 0 else ""
+        return f"{said}. {against}, {self.cost.loss:.4f} above the best model tried for the engine{share}."
 
 
 def for_engine(
@@ -75,6 +80,6 @@ def other_fills(engine: Engine, model: RankingModel) -> list[str]:
         return []
     more = f" and {len(odd) - 1} other features" if len(odd) > 1 else ""
     return [
-        f"{engine.title} takes 0 for a missing value, and the model another one of {brief(odd[0])}{more}; the export "
-        f"asks for {option('filled', True)}, or train with {option('missing', 'zero')}."
+        f"{engine.title} treats a missing value as 0, but the model uses another value for {brief(odd[0])}{more}. "
+        f"Export with {option('filled', True)}, or train with {option('missing', 'zero')}."
     ]

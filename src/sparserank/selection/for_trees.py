@@ -117,14 +117,16 @@ class TreesSelection:
         seeds = f"means of {self.n_seeds} {'seed' if self.n_seeds == 1 else 'seeds'}"
         text = f"Trees on the chosen list have {self.metric} {level:.4f} out of fold, corrected for the choice"
         if self.chosen is not everything:
-            text += f"; on all {everything.n_features} that vary and may be used {everything.mean:.4f}"
+            text += (
+                f"; trees on all {everything.n_features} features that vary and may be used have {everything.mean:.4f}"
+            )
         said.append(f"{text} ({seeds}).")
         if self.ours is not None:
             o = self.ours
             said.append(
-                f"Our linear model ({o.transform}) refitted on the same list has {o.mean:.4f}, trees "
-                f"{self.chosen.mean:.4f}, neither corrected: {o.difference:+.4f}, "
-                f"{as_percent(self.plan.confidence)} interval of this pair {o.low:+.4f} to {o.high:+.4f}."
+                f"Our linear model ({o.transform}), refitted on the same list, has {o.mean:.4f}; the trees have "
+                f"{self.chosen.mean:.4f} (both without correction). The difference is {o.difference:+.4f}, with a "
+                f"{as_percent(self.plan.confidence)} interval for this pair of {o.low:+.4f} to {o.high:+.4f}."
             )
         return said
 

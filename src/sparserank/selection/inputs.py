@@ -32,7 +32,7 @@ def check_overlap(parts: Mapping[str, RankingDataset | None], *, may_be_allowed:
             allow = f", or give {option('allow_overlap', True)} if equal ids mean different queries"
             raise DataError(
                 f"{first} and {second} have {len(common)} query ids in common (first: {brief(a[min(common)])}); this "
-                f"leaks. Separate them{allow if may_be_allowed else ''}."
+                f"leaks labels. Separate them{allow if may_be_allowed else ''}."
             )
 
 
@@ -72,7 +72,7 @@ def signs_of(monotone: Mapping[str, Any], names: Sequence[str]) -> tuple[int, ..
     for name, direction in monotone.items():
         if name not in at:
             raise ParameterError(
-                "monotone", f"names {brief(name)}, which is no feature; there are {names[0]} ... {names[-1]}."
+                "monotone", f"names {brief(name)}, which is not a feature; the features are {names[0]} ... {names[-1]}."
             )
         if isinstance(direction, bool) or not isinstance(direction, str | int) or direction not in DIRECTIONS:
             raise ParameterError("monotone", f"must give '+' or '-' for {brief(name)}; got {brief(direction)}.")
@@ -92,7 +92,7 @@ def features_named(given: Any, option: str, names: Sequence[str]) -> tuple[int, 
     for name in given:
         if not isinstance(name, str) or name not in at:
             raise ParameterError(
-                option, f"names {brief(name)}, which is no feature; there are {names[0]} ... {names[-1]}."
+                option, f"names {brief(name)}, which is not a feature; the features are {names[0]} ... {names[-1]}."
             )
     return tuple(sorted({at[name] for name in given}))
 
@@ -113,16 +113,14 @@ def rules_of(
     for name, other, features in (("keep", "drop", kept), ("drop", "keep", dropped)):
         against = set(features) & set(getattr(own, other))
         if against:
-            raise ParameterError(
-                name, f"names {brief(names[min(against)])}, of which a penalty's {other} says the opposite."
-            )
+            raise ParameterError(name, f"names {brief(names[min(against)])}, but {other} of a penalty names it too.")
     rules: dict[str, Any] = {}
     if monotone:
         given = signs_of(monotone, names)
         before = own.monotone or (0,) * len(names)
         odd = next((j for j, (a, b) in enumerate(zip(given, before, strict=True)) if a * b < 0), None)
         if odd is not None:
-            raise ParameterError("monotone", f"says the opposite of a penalty's monotone for {brief(names[odd])}.")
+            raise ParameterError("monotone", f"contradicts monotone of a penalty for {brief(names[odd])}.")
         rules["monotone"] = tuple(a or b for a, b in zip(given, before, strict=True))
     if kept:
         rules["keep"] = tuple(sorted({*own.keep, *kept}))
@@ -147,6 +145,8 @@ def read_query_weights(path: str | os.PathLike) -> dict[str, float]:
         if not (np.isfinite(value) and value >= 0):
             raise DataFormatError(f"{path}:{number}: expected a query id and a weight >= 0; got {brief(text)}.")
         if fields[0] in weights:
-            raise DataFormatError(f"{path}:{number}: query {brief(fields[0])} has a weight already.")
+            raise DataFormatError(
+                f"{path}:{number}: query {brief(fields[0])} already has a weight; give one line per query."
+            )
         weights[fields[0]] = value
     return weights

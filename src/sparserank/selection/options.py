@@ -30,7 +30,7 @@ METRIC = Option(
     name="metric",
     kind=Parsed(parse_metric, "str | Metric"),
     default="ndcg@10",
-    help="Metric of choice.",
+    help="Metric for choosing models.",
     panel=CHOICE,
 )
 ALSO = Option(
@@ -51,72 +51,83 @@ PROTOCOL = Option(
     name="protocol",
     kind=Choice(PROTOCOLS),
     default="cv",
-    help="cv (out of fold over the queries of train and validation) or holdout (choice on validation alone).",
+    help="cv (out of fold on the queries of train and validation) or holdout (choice on the validation queries only).",
     panel=CHOICE,
 )
-FOLDS = Option(name="cv", flag="--folds", kind=Count(2), default=5, help="Folds of the cv protocol.", panel=CHOICE)
+FOLDS = Option(
+    name="cv", flag="--folds", kind=Count(2), default=5, help="Number of folds of the cv protocol.", panel=CHOICE
+)
 SEED = Option(
-    name="random_state", flag="--seed", kind=Count(0, 2**63 - 1), default=0, help="Seed of the folds.", panel=CHOICE
+    name="random_state",
+    flag="--seed",
+    kind=Count(0, 2**63 - 1),
+    default=0,
+    help="Seed with which the folds are drawn.",
+    panel=CHOICE,
 )
 MARGIN = Option(
     name="margin",
     kind=Number(least=0, below=1),
     default=DEFAULT_MARGIN,
-    help="Take the smallest model whose estimated loss against the best of all models tried is at most this share of "
-    "it (0.01 is 1%); the bound on the loss is reported beside it.",
+    help="Take the smallest model whose estimated loss is at most this share of the metric of the best model tried "
+    "(0.01 is 1%). The bound on the loss is also reported.",
     panel=CHOICE,
 )
 GUARANTEE = Option(
     name="guarantee",
     kind=Or(None, Number(above=0, below=1)),
-    help="Instead of {margin}: take the smallest model that is shown, with {confidence}, to lose at most this share of "
-    "the best.",
+    help="Used instead of {margin}: take the smallest model that is shown, with {confidence}, to lose at most this "
+    "share of the metric of the best model tried.",
     panel=CHOICE,
 )
 CONFIDENCE = Option(
     name="confidence",
     kind=Number(above=0.5, most=MAX_CONFIDENCE),
     default=DEFAULT_CONFIDENCE,
-    help="Of every bound and interval: above 0.5, at most 0.99.",
+    help="Confidence level of every bound and interval, above 0.5 and at most 0.99.",
     panel=CHOICE,
 )
-K = Option(name="k", kind=Or(None, Count()), help="Take the best model of at most K features.", panel=CHOICE)
+K = Option(name="k", kind=Or(None, Count()), help="Take the best model with at most K features.", panel=CHOICE)
 BUDGET = Option(
-    name="budget", kind=Or(None, Number(above=0)), help="Take the best model of at most this total cost.", panel=CHOICE
+    name="budget",
+    kind=Or(None, Number(above=0)),
+    help="Take the best model with at most this total cost.",
+    panel=CHOICE,
 )
 COSTS = Option(
     name="costs",
     kind=Given("str | os.PathLike | Sequence[float] | Mapping[str, float] | None", "Path | None"),
-    help="Costs > 0 of the features: one for each, or a file with one per line; they weight the penalties too. With "
-    "{feature_groups} {group: cost}.",
+    help="Costs > 0 of the features: one cost for each feature, or a file with one cost per line. Costs also weight "
+    "the penalties. With {feature_groups}, pass {group: cost}.",
     says="File with one feature cost > 0 per line; costs also weight the penalties.",
     panel=CHOICE,
 )
 GROUPS = Option(
     name="feature_groups",
     kind=Given("str | os.PathLike | Mapping[str, str] | None", "Path | None"),
-    help="Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group enters "
-    "whole and is paid for once; other features are groups of their own, and a cost that is not given is 1.",
-    says="File of lines feature,group,cost: features that are computed together. A group enters whole and is paid for "
-    "once; others are groups of their own, and a cost that is not given is 1.",
+    help="Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group is "
+    "selected as a whole, and its cost is counted once. Every other feature is a group by itself; a missing cost "
+    "counts as 1.",
+    says="File of lines feature,group,cost: features that are computed together. A group is selected as a whole, and "
+    "its cost is counted once. Every other feature is a group by itself; a missing cost counts as 1.",
     panel=MODEL,
 )
 QUERY_WEIGHT = Option(
     name="query_weight",
     kind=Given("str | os.PathLike | Mapping[Any, float] | Sequence[float] | None", "Path | None"),
-    help="Weights >= 0 of the queries of train and validation in the loss: {query id: weight}, one for each query in "
-    "order of first appearance, or a file of lines 'query-id weight'. Queries of weight 0 are left out; metrics count "
-    "the others alike.",
-    says="File of lines 'query-id weight' (>= 0) for train and validation: weights of queries in the loss. Queries of "
-    "weight 0 are left out; metrics count the others alike.",
+    help="Weights >= 0 in the loss of the queries of train and validation: {query id: weight}, one weight for each "
+    "query in order of first appearance, or a file of lines 'query-id weight'. Queries with weight 0 are left "
+    "out. Metrics weight all other queries equally.",
+    says="File of lines 'query-id weight', with the weights (>= 0) in the loss of the queries of train and "
+    "validation. Queries with weight 0 are left out. Metrics weight all other queries equally.",
     panel=MODEL,
 )
 REFITS = Option(
     name="relaxed",
     kind=Flag(),
     default=True,
-    help="Try the models of each size also relaxed: refitted without the sparsity penalty, half-way (0.5) and "
-    "fully (1).",
+    help="Also try relaxed models of each size. They are refitted without the sparsity penalty, either half-way (0.5) "
+    "or fully (1).",
     panel=MODEL,
     flag="--relaxed/--no-relaxed",
 )
@@ -124,8 +135,9 @@ METRIC_REFITS = Option(
     name="metric_refits",
     kind=Flag(),
     default=False,
-    help="Try models of a few sizes also refitted for the metric (ndcg, from 100 training queries on): pairs weighted "
-    "by what they change in it, and small steps that raise it on both halves of the training queries.",
+    help="Also try models of a few sizes that are refitted for the metric (only ndcg, with at least 100 training "
+    "queries). Each pair is weighted by its effect on the metric; small steps then raise the metric on both "
+    "halves of the training queries.",
     panel=MODEL,
     flag="--metric-refits/--no-metric-refits",
 )
@@ -133,22 +145,23 @@ TRANSFORM = replace(
     of_paths.TRANSFORM,
     kind=Parsed(parse_transform, "str | Sequence[str]", several=True),
     default=(AUTO,),
-    help="How features may enter, the best out of fold: none, log (signed log1p), asinh (of x over its median size), "
-    "query-log (the log, from 0 to 1 within each query), mixed (each as it is or as its log), curves or curves(log) "
-    "(piecewise linear curves, flat outside their knots; their straight models are tried too), or auto: none, log, and "
-    f"curves of training data in memory of at most {MAX_VALUES_OF_CURVES / 1e6:g} million values, else mixed.",
+    help="Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); asinh (of x "
+    "divided by the median of |x|); query-log (the log, scaled to 0..1 within each query); mixed (each feature "
+    "unchanged or as its log); curves or curves(log) (piecewise linear, flat outside the knots; models without "
+    "bends are tried too). auto tries none, log and curves if the training data are in memory and have at most "
+    f"{MAX_VALUES_OF_CURVES / 1e6:g} million values, otherwise mixed.",
 )
 TRANSFORM_OF_LISTS = replace(  # of our path for trees: one
     of_paths.TRANSFORM,
     kind=Choice((AUTO, *KINDS, MIXED)),
     default=AUTO,
-    help="How features enter our path: none, log, asinh, query-log, mixed (each as it is or as its log), or auto: "
-    "mixed where logs differ from the features.",
+    help="Transform of the features in our path: none, log, asinh, query-log, mixed (each feature unchanged or as its "
+    "log), or auto (mixed if logs differ from the features).",
 )
 ENGINE = Option(
     name="engine",
     kind=Or(None, Choice(tuple(ENGINES))),
-    help=f"Engine that is to run the model: {', '.join(ENGINES)}. Only what it can run is tried.",
+    help=f"Engine that will run the model: {', '.join(ENGINES)}. Only models that it can run are tried.",
     panel=MODEL,
 )
 MONOTONE = Option(
@@ -161,8 +174,8 @@ MONOTONE = Option(
 KEEP = Option(
     name="keep",
     kind=Given("Sequence[str] | None", "list[str] | None"),
-    help="Names of features that every sparse model uses, whatever they cost ({budget} counts it).",
-    says="Feature that every sparse model uses, whatever it costs ({budget} counts it).",
+    help="Names of features that every sparse model uses, regardless of their cost, which counts towards {budget}.",
+    says="Feature that every sparse model uses, regardless of its cost, which counts towards {budget}.",
     panel=MODEL,
 )
 DROP = Option(
@@ -176,7 +189,8 @@ HALF_SAMPLES = Option(
     name="half_samples",
     kind=Count(0, 10_000),
     default=20,
-    help="Halves of the queries on which the choice of features is repeated, to say how stable it is; even, 0: none.",
+    help="Number of half-samples of the queries on which the selection is repeated to measure its stability. The "
+    "number is even; 0 means none.",
     panel=CHOICE,
 )
 CHOOSING = (METRIC, ALSO, CONVENTION, FOLDS, SEED, MARGIN, GUARANTEE, CONFIDENCE, K, BUDGET)

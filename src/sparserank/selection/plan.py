@@ -35,15 +35,15 @@ from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE
 
 @dataclass(frozen=True)
 class SelectionPlan:
-    """What to do.
+    """What `select` does: the options of a choice.
 
     protocol   'cv': quality out of fold over all queries of train and validation, final path on all of them;
                'holdout': paths on train, choice on validation alone (the papers' protocol)
-    margin     largest estimated loss of the model that is taken, relative to the best of all
-    guarantee  instead: largest bound on that loss
+    margin     largest estimated loss of the chosen model, relative to the best of all
+    guarantee  largest bound on that loss; takes the place of margin
     feature_transform  how features may enter: names that `transforms.parse_transform` takes, curves with n_knots knots
-    engine     that is to run the model: only what it can run is tried; None: everything
-    half_samples  halves of the queries on which the choice is repeated, to say how stable it is; even, 0: none
+    engine     that will run the model: only models it can run are tried; None: all models
+    half_samples  half-samples of the queries on which the selection is repeated, to measure stability; even, 0: none
     relaxed    whether the models of each size are also tried without the shrinkage of their penalty
     metric_refits  whether models of a few sizes are also tried refitted for the metric
     k, budget  largest number of features, largest total cost; either replaces the margin
@@ -82,14 +82,14 @@ class SelectionPlan:
             said = f"{dense} selects no features; {it} is always fitted as the dense reference."
             raise ParameterError("penalties", said)
         if len({p.with_alpha(1.0) for p in self.penalties}) < len(self.penalties):
-            raise ParameterError("penalties", "names the same penalty twice; a path goes through all strengths.")
+            raise ParameterError("penalties", "names the same penalty twice; one path covers all strengths.")
         if not self.metric.higher_is_better:
             raise ParameterError(
-                "metric", f"must be one where higher is better; report others with {option('report_metrics')}."
+                "metric", f"must be one where higher is better. Report others with {option('report_metrics')}."
             )
         check_given(of_selection.PLANNED, vars(self))
         if self.half_samples % 2:
-            raise ParameterError("half_samples", f"must be even: two halves at a time; got {self.half_samples}.")
+            raise ParameterError("half_samples", f"must be even, because they come in pairs; got {self.half_samples}.")
         named = (self.feature_transform,) if isinstance(self.feature_transform, str) else self.feature_transform
         object.__setattr__(self, "feature_transform", tuple(dict.fromkeys(named)))
         if not named or (AUTO in named and len(named) > 1):
@@ -134,8 +134,7 @@ class SelectionPlan:
         keep: Any = None,
         drop: Any = None,
     ) -> SelectionPlan:
-        """The plan with what users say of features, by name or in files; each is as in `select`. Penalties are
-        completed here, once.
+        """The plan with the options that name features; each is as in `select`. Penalties are completed here, once.
 
         Raises
             ParameterError, DataFormatError   name what cannot be used
@@ -153,7 +152,7 @@ class SelectionPlan:
             own = next((p for p in numbered if p.weights is not None), None)
             if own is not None:
                 raise ParameterError(
-                    "costs", f"and the weights of penalty {own.name} exclude each other; costs are the weights."
+                    "costs", f"cannot be combined with the weights of penalty {own.name}: costs are used as weights."
                 )
             shared = {"weights": prices}
         completed = tuple(replace(p, **shared, **rules_of(monotone, keep, drop, names, p)) for p in numbered)
@@ -234,7 +233,7 @@ def _refuse_rules_that_are_not_kept(p: Penalty | SizedMaker) -> None:
     """Raise ParameterError for a rule that the models of somebody else's maker would break."""
     for rule in ("monotone", "keep", "drop", "feature_groups"):
         if isinstance(p, SizedMaker) and rule not in p.respects and getattr(p, rule):
-            raise ParameterError(rule, f"is no rule that models of {p.name} keep; it knows {', '.join(p.respects)}.")
+            raise ParameterError(rule, f"is not supported by {p.name}, which supports {', '.join(p.respects)}.")
 
 
 def _refuse_groups_of_their_own(penalties: Sequence[Penalty | SizedMaker]) -> None:
@@ -244,13 +243,11 @@ def _refuse_groups_of_their_own(penalties: Sequence[Penalty | SizedMaker]) -> No
     )
     if unknown is not None:
         raise ParameterError(
-            "feature_groups", f"know the penalties {', '.join(NESTING)} and best_k; got {unknown.name}."
+            "feature_groups", f"are supported by the penalties {', '.join(NESTING)} and best_k; got {unknown.name}."
         )
     own = next((p for p in penalties if p.feature_groups is not None), None)
     if own is not None:
-        raise ParameterError(
-            "feature_groups", f"cannot be combined with the groups of a penalty; {own.name} has its own."
-        )
+        raise ParameterError("feature_groups", f"cannot be combined with the groups of a penalty; {own.name} has some.")
 
 
 def make_plan(

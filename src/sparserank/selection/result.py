@@ -47,43 +47,43 @@ class SelectionResult:
     model : RankingModel
         The chosen model, fitted to all queries.
     choice : Choice
-        The candidates that were compared, the chosen one, the best, and the bounds on what each loses.
+        The candidates, the chosen one, the best one, and a bound on the loss of each.
     paths, scalings : dict
-        {label of the penalty: path on all queries}, and its scaling.
+        {label of the penalty: path on all queries}, and the scaling of each path.
     dense : Candidate
         The best model that uses all features.
     all_features : AllFeatures
-        The chosen model, and each of `by_size`, compared with it.
+        The chosen model and each of `by_size`, compared with the model of all features.
     certificate : Certificate
-        What is known of the chosen model as the solution of a problem.
+        Certificate of optimality of the chosen model.
     by_penalty : dict
-        The smallest candidate of each penalty whose loss is small enough, or None.
+        For each penalty the smallest candidate within the margin, or None.
     by_size : list of Candidate
-        The candidate of the highest mean for each number of features (for each cost, where groups were given), smallest
+        The candidate with the highest mean for each number of features (for each cost, if groups were given), smallest
         first.
     models : list of RankingModel
         The final model of each of `by_size`.
     worth : Worth
-        What leaving out each selected feature or group costs, and which others could be used.
+        The ablation cost of each selected feature or group, and the possible substitutes.
     stability : Stability or None
-        Selection frequencies over random halves of the queries.
+        Selection frequencies over random half-samples of the queries.
     redundant : RedundantFeatures
-        Features that were left out and correlate highly with a selected one.
+        Features that were not selected and correlate strongly with a selected one.
     change : Change or None
-        The chosen model compared with the one in use.
+        The chosen model compared with the ranker in use.
     references : tuple of Reference
-        All features, the strongest rival and the ranker in use: their metric on each query, beside which models of
-        every size are shown.
+        The model of all features, the strongest rival and the ranker in use: their metric on each query. Models of
+        every size are compared with them.
     rivals : RivalReport
-        Rankers that were compared with all candidates, and never chosen.
+        Rankers that were compared with all candidates but never chosen.
     queries : Queries
-        Queries on which the chosen model loses and gains most against the one in use, or else against the dense one.
+        Queries on which the chosen model loses and gains most against the ranker in use, or else the dense model.
     test : Comparison or None
         The chosen model and others on the test queries.
     origin : Origin or None
         Where the data come from.
     engine : ForEngine or None
-        The engine that is to run the model, and what was left out for it.
+        The engine that will run the model, and the transforms left out for it.
 
     Examples
     --------
@@ -176,12 +176,14 @@ class SelectionResult:
         return selection_fragment(self)
 
     def table(self) -> Any:
-        """The selected features, largest weight first: feature, weight (of the scaled feature; of a curve its size),
-        its transform (curves too: 'curve(log)'), selection_frequency (the share of half-samples that select it), share
-        (of the sets nearly as good as the chosen one that hold it), folds (in how many the model uses it), substitute
-        (what may take its place), substitute_difference (mean metric with it there, minus that without this exchange)
-        and substitute_correlation (of the two within queries), and for each metric what leaving the feature out costs
-        out of fold, the others refitted, with its interval."""
+        """The selected features, largest weight first.
+
+        Columns: feature, weight (of the scaled feature; for a curve its size), transform (for example 'curve(log)'),
+        selection_frequency (share of half-samples that select it), share (of the nearly equal models that use it),
+        folds (number of folds whose model uses it), substitute, substitute_difference (mean metric after the exchange
+        minus before) and substitute_correlation (within queries). For each metric: the ablation cost out of fold, the
+        others refitted, with its interval.
+        """
         rows = []
         for d in self.worth.features:
             what = {"feature": d["feature"], "weight": d["coef"], "transform": d["transform"]}
@@ -189,7 +191,7 @@ class SelectionResult:
         return frame_of(rows)
 
     def _selection_frequency(self, row: dict[str, Any]) -> dict[str, Any]:
-        """How often halves of the queries and models nearly as good keep a feature, and what takes its place."""
+        """How often half-samples and nearly equal models use a feature, and its substitute."""
         other = self.worth.substitute(row["feature"])
         found = {
             "share": row["share"],
@@ -204,10 +206,11 @@ class SelectionResult:
         return {"selection_frequency": float(frequency), **found}
 
     def sizes(self) -> Any:
-        """The best model of each number of features (of each cost, where groups were given): n_features, penalty,
-        relax, cost, mean of the metric, the same corrected for having been picked among its size, mean loss against the
-        best of all (an estimate, of means before that correction), the bound on that loss (all bounds hold at once),
-        whether it is the chosen one, and the features that enter and leave against the size before.
+        """The best model of each number of features, or of each cost if groups were given.
+
+        Columns: n_features, penalty, relax, cost, mean (of the metric), corrected (the mean, corrected for the choice
+        within its size), loss (estimated against the best of all, before that correction), bound (on that loss,
+        simultaneous), chosen, enter and leave (features, compared with the size before).
         """
         return frame_of(self._sizes())
 
@@ -217,7 +220,7 @@ class SelectionResult:
         return [tuple(m.feature_names[j] for j in m.support) for m in self.models]
 
     def model_of(self, k: int) -> RankingModel:
-        """The model of k features; where no size is k, the best of fewer.
+        """The model of k features; if no model has k, the best one with fewer.
 
         Parameters
         ----------
@@ -243,8 +246,7 @@ class SelectionResult:
         return self.models[max(exact or within, key=lambda i: (self.by_size[i].mean, -self.by_size[i].n_features))]
 
     def moves(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """For each of by_size the features that enter and those that leave against the size before,
-        in the order of the data."""
+        """For each of by_size, the features that enter and leave compared with the size before, in data order."""
         before: tuple[str, ...] = ()
         out = []
         for used in self.used:
@@ -258,9 +260,10 @@ class SelectionResult:
         return [{**self._size(c), "enter": list(enter), "leave": list(leave)} for c, (enter, leave) in moves]
 
     def feature_groups(self) -> Any:
-        """The groups in use, the dearest first: group, group_cost, its features in use, and for each metric what
-        leaving the group out costs out of fold, the others refitted, with its interval; empty where no groups were
-        given.
+        """The groups in use, the most expensive first.
+
+        Columns: group, group_cost, features (those in use), and for each metric the ablation cost of the group out of
+        fold, the others refitted, with its interval. Empty if no groups were given.
         """
         return frame_of([self._costed(d, ("group", "group_cost", "features")) for d in self.worth.feature_groups])
 
@@ -287,7 +290,7 @@ class SelectionResult:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Everything the screen says, for programs: the content of result.json (docs/result-json.md)."""
+        """Everything on the screen, for programs: the content of result.json (docs/result-json.md)."""
         plan, bounds = self.plan, self.choice.bounds
         content = {
             "format": FORMAT,
@@ -434,7 +437,7 @@ class SelectionResult:
         Parameters
         ----------
         folder : path
-            A new or empty folder, or one that this method made. (A folder given to `select(out=)` belongs to that run.)
+            A new or empty folder, or one that this method made. A folder of `select(out=)` belongs to that run.
 
         Returns
         -------

@@ -76,7 +76,9 @@ class RivalReport:
         """What to do where it is shown better."""
         bends = self.straight and (r.on_chosen is None or r.chosen_mean is None or r.on_chosen > r.chosen_mean)
         curves = f"{option('feature_transform', 'curves')} may close the gap; " if bends else ""
-        return f"{curves}to choose features for it: {option('for_model', r.for_model)} (in Python of select_for_trees)"
+        return (
+            f"{curves}to choose features for it, use {option('for_model', r.for_model)} (in Python: select_for_trees)"
+        )
 
     def with_chosen_features(self, name: str, on_chosen: float, chosen_mean: float) -> RivalReport:
         """The same, with what trees of this name are worth on the features of the chosen model."""
@@ -90,7 +92,7 @@ class RivalReport:
     def headline(self) -> str:
         """What a first line must not leave out: trees that are shown better, and what to do; else ''."""
         r = self.better
-        return "" if r is None else f"{r.name} on {r.n_features} features is shown better; {self.advice(r)}"
+        return "" if r is None else f"{r.name} on {r.n_features} features is shown to be better; {self.advice(r)}"
 
     def sentences(self, metric: str, confidence: str) -> list[str]:
         """To be read aloud."""
@@ -111,12 +113,12 @@ def _beside(r: ComparedRival, metric: str, confidence: str) -> str:
         f"the chosen model is {difference[1:]} {'lower' if difference.startswith('-') else 'higher'}"
     )
     if low:
-        shown = f"{r.name} is shown {r.shown}" if r.shown else "no difference is shown"
+        shown = f"{r.name} is shown to be {r.shown}" if r.shown else "no difference is shown"
         text += f" ({confidence} interval before this correction: {low} to {high}; {shown})"
     if r.on_chosen is not None and r.chosen_mean is not None:
         text += (
-            f". On the features of the chosen model such trees have {r.on_chosen:.4f}, the model itself "
-            f"{r.chosen_mean:.4f} (neither corrected)"
+            f". On the features of the chosen model, such trees reach {r.on_chosen:.4f} and the model itself "
+            f"{r.chosen_mean:.4f} (both without correction)"
         )
     return f"{text}."
 

@@ -21,16 +21,17 @@ def headline(choice: Choice, metric: str, n_features: int) -> str:
     kept = f"{'Best guess:' if coarse(choice) else 'Keep'} {c.n_features} of {counted(n_features)}"
     kept += f" at a cost of {c.cost:g}" if choice.by_cost else ""
     if not math.isfinite(choice.bound(c)):
-        return f"{kept}; too few queries to bound what is lost"
+        return f"{kept}; there are too few queries to bound the loss"
     if all_equal(choice):
-        return f"{kept}; these queries tell no models apart"
+        return f"{kept}; these queries cannot tell any models apart"
     at_most = share(choice.bound(c), choice)
     if choice.best is c:
-        lost = f"the highest {metric} of all that were tried, at most {at_most} below the best"
+        lost = f"the highest estimated {metric} of all models tried; true loss at most {at_most}"
     else:
-        lost = f"{metric} an estimated {estimated(c, choice)} below the best, at most {at_most}"
+        lost = f"{metric} is an estimated {estimated(c, choice)} below the best, at most {at_most}"
     if coarse(choice):
-        return f"{kept}; {bounds.n_queries} queries rule out no loss below {share(bounds.resolution, choice)}; {lost}"
+        ruled_out = share(bounds.resolution, choice)
+        return f"{kept}; {bounds.n_queries} queries cannot rule out a loss below {ruled_out}; {lost}"
     return f"{kept}; {lost}"
 
 
@@ -82,7 +83,7 @@ def few_sentence(choice: Choice) -> str:
     """That there are too few queries for any bound."""
     n = choice.bounds.n_queries
     few = f"{n} {'query is' if n == 1 else 'queries are'}"
-    return f"{few} too few to bound what a model loses; {MIN_QUERIES} are needed at least."
+    return f"{few} too few to bound the loss of a model; at least {MIN_QUERIES} are needed."
 
 
 def _kept(choice: Choice, n_features: int) -> str:
@@ -102,7 +103,7 @@ def _kept(choice: Choice, n_features: int) -> str:
         enough, none = f"shown to lose at most {most}", f"none is shown to lose at most {most}"
     if choice.within_margin(c):
         return f"{text}, the {smallest} model {enough}."
-    return f"{text}, the sparse model of the highest mean: {none}."
+    return f"{text}, the sparse model with the highest mean: {none}."
 
 
 def quality_sentence(choice: Choice, dense: Candidate, metric: str) -> str:
@@ -116,21 +117,21 @@ def quality_sentence(choice: Choice, dense: Candidate, metric: str) -> str:
 def coarse_sentence(choice: Choice) -> str:
     """That the queries cannot tell how small is enough, and how many would."""
     return (
-        f"These {choice.bounds.n_queries} queries{_zero(choice)} cannot say how small a model is enough: they rule out "
-        f"no loss below {share(choice.bounds.resolution, choice)}, whatever the model; to rule out one of {NEEDED:.0%} "
-        f"you would need roughly {_needed(choice, NEEDED)}."
+        f"These {choice.bounds.n_queries} queries{_zero(choice)} cannot show how small a model is enough: they cannot "
+        f"rule out a loss below {share(choice.bounds.resolution, choice)} for any model. To rule out a loss of "
+        f"{NEEDED:.0%}, you would need roughly {_needed(choice, NEEDED)} queries."
     )
 
 
 def _resolution(choice: Choice) -> str:
     bounds, rule = choice.bounds, choice.rule
     text = (
-        f"These {bounds.n_queries} queries{_zero(choice)} rule out no loss below {share(bounds.resolution, choice)}, "
-        "whatever the model"
+        f"These {bounds.n_queries} queries{_zero(choice)} cannot rule out a loss below "
+        f"{share(bounds.resolution, choice)} for any model"
     )
     wanted = NEEDED if rule.guarantee is None else rule.guarantee
     if choice.resolution > wanted:
-        text += f"; to rule out one of {wanted * 100:.3g}% you would need roughly {_needed(choice, wanted)}"
+        text += f"; to rule out a loss of {wanted * 100:.3g}%, you would need roughly {_needed(choice, wanted)} queries"
     return f"{text}."
 
 
@@ -151,7 +152,7 @@ def _resampled(choice: Choice) -> list[str]:
     low, high = choice.size_range()
     kept = counted(low) if low == high else f"between {low} and {high} features"
     how = "every time" if sizes.min() == sizes.max() else f"90% of {len(sizes)} times"
-    return [f"On resampled queries the same rule keeps {kept} ({how})."]
+    return [f"On resampled queries the same rule selects {kept} ({how})."]
 
 
 def stability_sentence(stability: Stability) -> str:
@@ -160,11 +161,11 @@ def stability_sentence(stability: Stability) -> str:
     often = [(stability.frequency[j], j) for j in stability.chosen]
     stable = sum(f >= MIN_FREQUENCY for f, _ in often)
     text = (
-        f"On {stability.n_samples} halves of the queries {stable} of the {len(often)} features "
+        f"On {stability.n_samples} half-samples of the queries, {stable} of the {len(often)} features "
         f"{'is' if stable == 1 else 'are'} selected at least {MIN_FREQUENCY:.0%} of the time"
     )
     if math.isfinite(value):
-        text += f" ({name} index {value:.2f}; 1: always the same features, 0: as by chance)"
+        text += f" ({name} index {value:.2f}; 1: always the same features, 0: chance)"
     return f"{text}."
 
 

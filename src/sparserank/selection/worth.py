@@ -63,5 +63,5 @@ class Worth:
                 f"{s.feature} by {s.other} ({metric} {s.difference:+.4f}, correlation {s.correlation:.2f})"
                 for s in found
             ]
-            text += f". Can be replaced, as these queries estimate it: {', '.join(said)}"
+            text += f". By the estimates on these queries, you can replace {', '.join(said)}"
         return f"{text}."

@@ -1,4 +1,4 @@
-"""Shards own rows: whole queries, what they cost at given coefficients, and nothing else."""
+"""Shards of whole queries: their rows, and the sums over them at given coefficients."""
 
 from sparserank.shards.local import LocalShards, Shards, as_rows, make_shards
 from sparserank.shards.rows import Rows

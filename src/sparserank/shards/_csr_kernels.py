@@ -1,4 +1,4 @@
-"""Products with compressed sparse rows, compiled."""
+"""Compiled products with compressed sparse rows."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 

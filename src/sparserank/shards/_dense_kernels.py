@@ -1,6 +1,6 @@
-"""Products with dense rows, compiled.
+"""Compiled products with dense rows.
 
-Reassociation (and nothing else of fast-math: NaN and infinity survive) lets the dot product vectorise.
+Reassociation lets the dot product vectorise. Other fast-math options are off, so NaN and infinity survive.
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
@@ -19,11 +19,12 @@ ROWS_IN_CACHE = 32  # whose products with all gradients are added up before the 
 
 @kernel(fastmath=_REASSOCIATE)
 def scores(arrays, lo, hi, W, which, out):
-    """out[k] = X[lo:hi] W[k] for k of `which`. Two rows go together, half of the rows apart: memory answers two streams
-    faster than one. They stay in cache for all k; of an odd number of rows the last is done twice.
+    """out[k] = X[lo:hi] W[k] for k of `which`. Rows are processed in pairs, half of the rows apart, because memory
+    serves two streams faster than one. They stay in cache for all k; with an odd number of rows, the last is computed
+    twice.
 
-    Conversions of float32 leave the processor little room to look ahead: rows of a cache line to AHEAD_BYTES are asked
-    for AHEAD_BYTES before they are read.
+    Conversions of float32 leave the processor little room to look ahead. Rows of a cache line to AHEAD_BYTES are
+    therefore prefetched AHEAD_BYTES before they are read.
     """
     X = arrays[0]
     n, d = X.shape
@@ -47,8 +48,8 @@ def scores(arrays, lo, hi, W, which, out):
 
 @kernel(fastmath={"contract"})
 def transposed(arrays, lo, hi, G, which, out):
-    """out[k] += X[lo:hi]^T G[k] for k of `which`; rows without a gradient are not read. Eight rows with one go
-    together: each sum is read and written once for eight multiply-adds."""
+    """out[k] += X[lo:hi]^T G[k] for k of `which`; rows without a gradient are not read. Eight rows with a gradient are
+    processed together: each sum is read and written once for eight multiply-adds."""
     X = arrays[0]
     d = X.shape[1]
     for first in range(lo, hi, ROWS_IN_CACHE):
@@ -79,7 +80,7 @@ def transposed(arrays, lo, hi, G, which, out):
 def differences(X, query_ptr, queries, columns, inverse, out):
     """out = (X - the first document of its query) * inverse, for the rows of `queries` and the given columns.
 
-    What is the same within a query changes no pair: without it, float32 is enough for a model of the curvature.
+    A part that is constant within a query changes no pair. Without it, float32 suffices for a model of the curvature.
     """
     at = 0
     for q in queries:

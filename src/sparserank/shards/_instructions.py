@@ -1,4 +1,4 @@
-"""Instructions of the processor that Numba has no name for."""
+"""Processor instructions that Numba does not expose."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
@@ -39,7 +39,7 @@ def prefetch(typing_context, X, i, j):
 
 @intrinsic
 def add_pair(typing_context, sums, c, first, second):
-    """sums[c] += first and sums[c + 1] += second at once; sums (n,) float64, contiguous, 0 <= c < n - 1."""
+    """sums[c] += first and sums[c + 1] += second in one addition; sums (n,) float64, contiguous, 0 <= c < n - 1."""
 
     def codegen(context, builder, signature, args):
         address = _address(context, builder, signature.args[0], args[0], args[1:2])

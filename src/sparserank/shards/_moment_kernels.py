@@ -11,10 +11,10 @@ from sparserank._kernel_cache import kernel
 
 @kernel
 def moments(X, at, query_ptr, used, unit, around, first, last, low, high, sums, within, between):
-    """Adds queries first .. last - 1 to the sums of every k with used[k, q]; the first row of X is document `at`.
+    """Add queries first .. last - 1 to the sums of every k with used[k, q]; the first row of X is document `at`.
 
-    Of the features times unit (d,), all (K, d): low, high; sums of x - around; within: squares about the query's mean;
-    between: squares of the query's mean about `around` (K, d), times its documents.
+    For the features times unit (d,), all (K, d): low, high; sums of x - around; within: squares about the query's mean;
+    between: squares of the query's mean about `around` (K, d), times its number of documents.
     """
     d = X.shape[1]
     of_query = np.empty((4, d))

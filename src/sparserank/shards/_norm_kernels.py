@@ -1,5 +1,5 @@
-"""Sums of the pair norms, compiled: running sums that begin anew with each segment;
-all sums of dense rows with few grades."""
+"""Compiled sums of the pair norms: running sums that restart with each segment, and all sums of dense rows with few
+grades."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
@@ -13,7 +13,7 @@ from sparserank._kernel_cache import kernel
 @kernel
 def sums_before(values, is_first, out):
     """out[i] = the sum of values (n, d) before row i since the last row with is_first[i]:
-    what is in another segment takes no digit."""
+    other segments cost no precision."""
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
             out[i, j] = 0.0 if is_first[i] else out[i - 1, j] + values[i - 1, j]
@@ -25,7 +25,7 @@ def dense_sums(X, lists, weight, of_document, unit, of_query, largest, offset):
     table: per query the sum over pairs of t (v_i - v_j)^2, v = X times unit (d,), and the largest |deviation| from, and
     |value| of, the first document in a pair.
 
-    weight, of_document (n_docs,): of a document, and of all its pairs. NaN in X stays NaN.
+    weight, of_document (n_docs,): weights of a document, and of all its pairs. NaN in X stays NaN.
     """
     query_ptr, levels, n_levels, table, doc_weight = lists
     d, K = X.shape[1], table.shape[0]

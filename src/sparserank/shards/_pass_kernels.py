@@ -1,4 +1,4 @@
-"""Compiled passes over a shard: scores, the loss's sweep and X^T g while a query's rows are in cache.
+"""Compiled passes over a shard: scores, the loss's sweep and X^T g while the rows of a query are in cache.
 
 Losses never see X, and rows never see a loss: a factory compiles each pass around the row kernels of a kind of shard
 and the loss's own sweep. Whatever the dtype of X, products are accumulated in float64.
@@ -25,10 +25,10 @@ row_scores = row_transposed = sweep = hessian_sweep = dual_sweep = None  # place
 
 
 class ListFacts(NamedTuple):
-    """What the kernels know of the lists: query_ptr (n_queries + 1,), levels (n_docs,), n_levels (n_queries,), table
+    """Data of the lists for the kernels: query_ptr (n_queries + 1,), levels (n_docs,), n_levels (n_queries,), table
     (K, K) as in RelevanceLevels, doc_weight (n_docs,) of a pair's preferred document or None.
 
-    Without document weights the kernels compile as if there were none: None is a type.
+    Without document weights, the kernels compile without that code, because None is a type.
     """
 
     query_ptr: np.ndarray
@@ -42,9 +42,9 @@ class ListFacts(NamedTuple):
 def bind(template: Callable, **functions: Any) -> Callable:
     """Compile `template` with the given compiled functions in place of its placeholders.
 
-    They go in as globals: a closure over compiled functions is never found again in Numba's disk cache, because the
-    key of such a closure differs from process to process. What is compiled around functions of other packages is not
-    kept on disk: nothing there would tell two of them apart, or notice a change.
+    They are inserted as globals, because Numba's disk cache never finds a closure over compiled functions again: its
+    key differs from process to process. Passes around functions of other packages are not cached on disk, because the
+    cache could not tell two of them apart, or notice a change.
     """
     module = "_".join(f.__module__.rpartition(".")[2] for f in functions.values())
     bound = FunctionType(template.__code__, {**template.__globals__, **functions}, template.__name__)
@@ -94,10 +94,9 @@ def _pass(rows, W, lists, scales, blocks, start, step, orders, kept, gradients, 
     """One thread's share of a pass at the m rows of W: the blocks start, start + step, ...
 
     scales (m, n_queries): 0 leaves a query out. Per block b and row k: sums[b, k] = (scaled loss, scaled sum of
-    phi'^2 / 4), gradients[b, k] = X^T g, which comes in as 0; orders (m, n_docs) are corrected where the scale is not
-    0, and scores kept there if kept is (m, n_docs) and not (0, 0).
-    Sums grow in memory of the thread's own: two blocks side by side share cache lines, which threads would take from
-    each other.
+    phi'^2 / 4), gradients[b, k] = X^T g, which is 0 on entry. orders (m, n_docs) are corrected where the scale is not
+    0, and scores are kept there if kept is (m, n_docs) and not (0, 0).
+    Sums grow in memory of the thread: adjacent blocks share cache lines, which threads would take from each other.
     """
     query_ptr, levels, n_levels, table, doc_weight = lists
     longest = 0
@@ -145,7 +144,7 @@ def _pass(rows, W, lists, scales, blocks, start, step, orders, kept, gradients, 
 
 
 def _line_pass(scores, direction, mu, lists, scale, queries, order):
-    """Scaled loss at scores + mu direction, and its first and second derivative with respect to mu."""
+    """Scaled loss at scores + mu direction, and its first and second derivatives with respect to mu."""
     query_ptr, levels, n_levels, table, doc_weight = lists
     longest = 0
     for q in queries:
@@ -184,7 +183,7 @@ def _dual_pass(s, scores, lists, scale, queries, order):
 
 
 def _weighted_columns(rows, W, Z, lists, scale, queries, order, out):
-    """out = H Z for the given queries, whose documents fill the rows of Z in order: H is the Hessian by scores, with
+    """out = H Z for the given queries, whose documents fill the rows of Z in order. H is the Hessian by scores, with
     the query scale, at the scores X W[0]."""
     query_ptr, levels, n_levels, table, doc_weight = lists
     alone = np.zeros(1, dtype=np.int64)

@@ -1,7 +1,7 @@
-"""Products with the ramps of piecewise linear curves, never written out: a value is a segment and the fraction of it
-that is passed.
+"""Products with the ramps of piecewise linear curves, which are never written out: a value is stored as a segment and
+the fraction of it that is passed.
 
-Ramp b of a feature is 0 before segment b, the fraction within, 1 behind it. Columns of feature j are j m .. j m +
+Ramp b of a feature is 0 before segment b, the fraction within it, and 1 after it. Columns of feature j are j m .. j m +
 m - 1.
 """
 
@@ -19,8 +19,8 @@ AHEAD = 4  # documents: how far ahead of the scores memory is asked for values
 
 @kernel
 def _heights(w, m, used, at_start):
-    """Of the features that have a weight: their numbers in `used`,
-    what their curve has risen by the start of each segment; how many."""
+    """For the features with a weight: their numbers in `used`,
+    and the rise of their curves up to the start of each segment. Returns how many there are."""
     n = 0
     for j in range(len(w) // m):
         any_weight = False
@@ -38,7 +38,7 @@ def _heights(w, m, used, at_start):
 
 @kernel
 def _score(segment, fraction, w, m, used, at_start):
-    """The ramps of one document times w; the last two from `_heights`."""
+    """The ramps of one document times w; the last two arguments are from `_heights`."""
     total = 0.0
     for u in range(len(used)):
         j = used[u]
@@ -51,7 +51,7 @@ def _score(segment, fraction, w, m, used, at_start):
 def scores(arrays, lo, hi, W, which, out):
     """out[k] = ramps[lo:hi] W[k] for k of `which`; features without a weight are not read.
 
-    Memory is asked for all of them, AHEAD documents further: `transposed` reads them next.
+    All features are prefetched AHEAD documents further, because `transposed` reads them next.
     """
     segment, fraction = arrays
     n_docs, d = segment.shape
@@ -71,7 +71,7 @@ def scores(arrays, lo, hi, W, which, out):
 
 @kernel
 def transposed(arrays, lo, hi, G, which, out):
-    """out[k] += ramps[lo:hi]^T G[k]: what falls into each segment is added up first, whole and by fraction;
+    """out[k] += ramps[lo:hi]^T G[k]: sums per segment, whole and by fraction, come first;
     two documents at a time."""
     segment, fraction = arrays
     d = segment.shape[1]
@@ -99,7 +99,7 @@ def transposed(arrays, lo, hi, G, which, out):
 
 @kernel
 def _add_two(segment, fraction, g, segment_2, fraction_2, g_2, m, sums):
-    """sums[2 c] += g, sums[2 c + 1] += g * fraction, c the column of each value of two documents."""
+    """sums[2 c] += g, sums[2 c + 1] += g * fraction, where c is the column of each value of two documents."""
     two = np.uint64(2)
     step, at = two * np.uint64(m), np.uint64(0)
     for j in range(len(segment)):
@@ -121,8 +121,8 @@ def ramps(segment, fraction, m, out):
 
 @kernel
 def differences(segment, fraction, query_ptr, queries, feature, start, rise, out):
-    """out = combinations of ramps minus those of the first document of each query: column c is that of feature[c],
-    which has risen by start[c, b] at the start of segment b and rises by rise[c, b] in it."""
+    """out = combinations of ramps minus those of the first document of each query. Column c is a combination for
+    feature[c], which is start[c, b] at the start of segment b and increases by rise[c, b] in it."""
     at = 0
     for q in queries:
         lo, hi = query_ptr[q], query_ptr[q + 1]
@@ -157,11 +157,11 @@ def _weight_of(doc_weight, i):
 
 @kernel
 def pair_grams(segment, fraction, lists, scale, m, first, last, out):
-    """out[k, j - first] += sum over pairs of scale[k, q] t (r_i - r_l)(r_i - r_l)^T, r the ramps of feature j, for j of
-    first .. last - 1.
+    """out[k, j - first] += sum over pairs of scale[k, q] t (r_i - r_l)(r_i - r_l)^T, where r are the ramps of feature
+    j, for j of first .. last - 1.
 
-    Documents of a query are added up by level: with sums N, S, Q of 1, r, r r^T over a level by document weight and n,
-    s, q without, the pairs of level a over b add n_b Q_a + N_a q_b - S_a s_b^T - s_b S_a^T.
+    Documents of a query are summed by level. N, S, Q are the sums of 1, r, r r^T over a level with document weights,
+    and n, s, q without them. The pairs of level a over b then add n_b Q_a + N_a q_b - S_a s_b^T - s_b S_a^T.
     """
     query_ptr, levels, n_levels, table, doc_weight = lists
     K = scale.shape[0]

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 
 def centred_products(X: Any, columns: np.ndarray, ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(products of some columns with all, squares of all) of deviations from the query's mean;
+    """(products of some columns with all, squares of all) of deviations from the query mean;
     sparse rows stay sparse."""
     sizes = np.diff(ptr).astype(np.float64)
     of_query = sp.csr_array((np.ones(X.shape[0]), np.arange(X.shape[0]), ptr), shape=(len(sizes), X.shape[0]))

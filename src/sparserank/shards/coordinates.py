@@ -1,5 +1,5 @@
-"""What solvers' coefficients are to the columns of a shard: the same, divided by scales,
-or mixed within each feature."""
+"""Maps from solvers' coefficients to the columns of a shard: identity, division by scales,
+or mixing within each feature."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import numpy as np
 
 
 class Coordinates(Protocol):
-    """Linear maps from coefficients to weights of columns, one for each of K weightings of the same shards."""
+    """Linear maps from coefficients to column weights, one for each of K weightings of the same shards."""
 
     def raw(self, W: np.ndarray, ks: Sequence[int]) -> np.ndarray:
-        """(m, n_columns) weights of the columns of W (m, n_coordinates), row i under weighting ks[i]."""
+        """(m, n_columns) column weights for W (m, n_coordinates), row i under weighting ks[i]."""
         ...
 
     def pulled_back(self, G: np.ndarray, ks: Sequence[int]) -> np.ndarray:
-        """(m, n_coordinates) gradients by coefficients of gradients by columns (m, n_columns): the transposed map."""
+        """(m, n_coordinates) gradients by coefficients, from (m, n_columns) by columns: the transposed map."""
         ...
 
     def on(self, k: int, columns: np.ndarray) -> np.ndarray | None:
-        """The map of weighting k for some coefficients, in the form that `Rows.differences` takes; None: the same."""
+        """The map of weighting k for some coefficients, in the form for `Rows.differences`; None: identity."""
         ...
 
 
 @dataclass(frozen=True)
 class Plain:
-    """Coefficients are weights of columns."""
+    """Coefficients that are column weights."""
 
     def raw(self, W: np.ndarray, ks: Sequence[int]) -> np.ndarray:
         return W
@@ -79,7 +79,7 @@ def mixed(blocks: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def coordinates_of(maps: np.ndarray | None) -> Coordinates:
-    """For what `Shard.set_weights` is told: None, (K, n_columns) factors of the columns, or the blocks of `Mixed`."""
+    """The map for `Shard.set_weights`: from None, (K, n_columns) column factors, or the blocks of `Mixed`."""
     if maps is None:
         return Plain()
     return Scaled(maps) if maps.ndim == 2 else Mixed(maps)

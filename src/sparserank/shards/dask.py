@@ -1,9 +1,9 @@
-"""Shards on a Dask cluster: each is made where it is used, from a store on a disk that every worker sees.
+"""Shards on a Dask cluster: each is created where it is used, from a store on a disk that every worker sees.
 
-A shard is a future of a pure loader, so that the scheduler makes it again, elsewhere, when its worker is lost; what it
-had been told besides (weights) is told again. One call is one task per worker, whatever the number of shards; results
-are put in shard order, so that sums do not depend on the number of workers. No future is pinned to a worker and no
-actor is used: both would be lost with it. A shard that moves is not sent but loaded where it is wanted.
+A shard is a future of a pure loader. If its worker is lost, the scheduler creates it again on another one, and its
+weights are sent again. One call is one task per worker, whatever the number of shards. Results are put in shard order,
+so that sums do not depend on the number of workers. No future is pinned to a worker and no actor is used, because both
+would be lost with the worker. A shard that moves is not sent, but loaded on the other worker.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from sparserank.shards.shard import Shard
 
 
 def placed(client: Any, data: RankingDataset) -> RankingDataset:
-    """`data` with its features in a store that every worker sees: as they are, or written to a temporary one.
+    """`data` with its features in a store that every worker sees: the existing store, or a temporary one.
 
     Raises
         DataError           a worker does not see the folder
-        RunDirectoryError   it cannot be written, the disk is full
+        RunDirectoryError   it cannot be written, or the disk is full
     """
     usable_client(client)
     if not _in_stores(data.X):
@@ -49,17 +49,17 @@ def placed(client: Any, data: RankingDataset) -> RankingDataset:
     for worker, seen in client.run(_sees, folders, on_error="ignore").items():  # one that is lost says nothing
         if not seen:
             raise DataError(
-                f"worker {worker} does not see {', '.join(folders)}; use a store on a disk that every worker sees "
-                "('sparserank convert'), or set TMPDIR to a folder on one."
+                f"worker {worker} cannot access {', '.join(folders)}; use a store on a disk that every worker can "
+                "access ('sparserank convert'), or set TMPDIR to a folder on such a disk."
             )
     return data
 
 
 def usable_client(client: Any) -> None:
-    """Refuse what is no client of a running cluster of this program, before anything is written.
+    """Refuse an object that is not a client of a usable cluster, before anything is written.
 
     Raises
-        DataError   it is of another kind, or closed; a worker has no sparserank, or another version of it
+        DataError   it is another type, or closed; a worker has no sparserank, or another version of it
     """
     if not all(hasattr(client, name) for name in ("submit", "gather", "nthreads", "run")):
         raise DataError(f"client must be a dask.distributed Client; got {brief(type(client).__name__)}.")
@@ -70,7 +70,7 @@ def usable_client(client: Any) -> None:
     for worker, found in client.run(version, "sparserank", on_error="return").items():
         if isinstance(found, PackageNotFoundError) or (isinstance(found, str) and found != own):
             has = f"sparserank {found}" if isinstance(found, str) else "no sparserank"
-            raise DataError(f"worker {worker} has {has}; install sparserank {own} there, as it is here.")
+            raise DataError(f"worker {worker} has {has}; install sparserank {own}, the version on this machine.")
 
 
 def _sees(folders: list[str]) -> bool:
@@ -85,7 +85,7 @@ def shards_on(client: Any, data: RankingDataset, loss: PairwiseLoss) -> DaskShar
     """The shards of `placed` data on the workers of a dask.distributed Client.
 
     Raises
-        DataError   labels or document weights other than those in the store; no worker
+        DataError   labels or document weights differ from those in the store; there is no worker
     """
     X = data.X
     shards = DaskShards(client, X, loss)
@@ -96,22 +96,24 @@ def shards_on(client: Any, data: RankingDataset, loss: PairwiseLoss) -> DaskShar
     labels = np.concatenate([np.asarray(h["label"], dtype=np.float64) for h in held])
     weights = np.concatenate([np.asarray(h.get("weight", np.ones(len(h["label"])))) for h in held])
     if not np.array_equal(labels, data.relevance):
-        raise DataError("on a cluster labels are those of the store; convert the data again with the others.")
+        raise DataError(
+            "on a cluster, labels must be those of the store; convert the data again with the other labels."
+        )
     if not np.array_equal(weights, np.ones(len(labels)) if data.doc_weight is None else data.doc_weight):
         raise DataError(
-            "on a cluster weights of documents are those of the store; convert the data again with their column."
+            "on a cluster, document weights must be those of the store; convert the data again with their column."
         )
     return shards
 
 
 def sums_on(client: Any, X: Any) -> MomentSums:
-    """What moments are made of, summed up by the workers; of `placed` features."""
+    """The sums for moments, computed by the workers from `placed` features."""
     shards = DaskShards(client, X, SquaredHinge())
     return lambda used, unit, around: shards.call("moments", unit, around, per_query=used)
 
 
 def connect(address: str) -> Any:
-    """A Client of the scheduler at an address.
+    """Connect a Client to the scheduler at an address.
 
     Raises
         DataError   dask is not installed, or no scheduler answers
@@ -129,14 +131,14 @@ def connect(address: str) -> Any:
 
 
 class LoadedShard:
-    """A shard on a worker; sent as what it is loaded from."""
+    """A shard on a worker; it is pickled as the arguments that load it."""
 
     def __init__(self, source: Source, loss: PairwiseLoss) -> None:
         self._made_of = (source, loss)
         folder, number, identity = source
         manifest = read_manifest(Path(folder))
         if manifest["identity"] != identity:
-            raise DataFormatError(f"{folder}: was written anew while it was in use; open it again.")
+            raise DataFormatError(f"{folder}: was rewritten while it was in use; open it again.")
         arrays = map_shard(Path(folder), manifest["shards"][number], manifest["n_features"], manifest["dtype"])
         X = arrays["X"].checked()
         self.shard = Shard(
@@ -155,7 +157,7 @@ class LoadedShard:
 
 
 def _threads() -> int | None:
-    """The threads of the worker that this runs on."""
+    """The number of threads of the worker that runs this."""
     with contextlib.suppress(ImportError, ValueError):
         from distributed import get_worker
 
@@ -176,7 +178,7 @@ def _on_worker(
     key: str | None,
     telling: list[Any] | None,
 ) -> list[Any]:
-    """One call on the shards of a group, run where they are."""
+    """Run one call on the shards of a group, where they are."""
     results = []
     small, telling = unpacked(small), unpacked(telling)
     for i, (loaded, more) in enumerate(zip(shards, own, strict=True)):
@@ -194,7 +196,7 @@ def _on_worker(
 
 
 class _Call(NamedTuple):
-    """What is asked of every shard; key: the weighting that it names, or None."""
+    """The arguments of a call for every shard; key: the weighting that it names, or None."""
 
     method: str
     small: tuple[Any, ...]
@@ -216,7 +218,7 @@ class DaskShards:
         self.n_docs, self.n_columns = X.shape
         workers = sorted(client.nthreads())
         if not workers:
-            raise DataError("the cluster has no worker; start some, and try again.")
+            raise DataError("the cluster has no worker; start some and try again.")
         sources = [source for source in X.sources if source is not None]
         n = min(len(workers), len(sources))
         cuts = np.linspace(0, len(sources), n + 1).round().astype(int)  # neighbours on one worker: fewer sums travel
@@ -237,7 +239,7 @@ class DaskShards:
         self.n_rounds = 0
 
     def call(self, method: str, *small: Any, per_query: np.ndarray | None = None) -> list[Any]:
-        """`method(*small)` of every shard, one task per worker; the results in shard order."""
+        """Call `method(*small)` of every shard, with one task per worker; the results are in shard order."""
         if method == "set_weights":
             key, inverse = small
             assert per_query is not None
@@ -258,7 +260,7 @@ class DaskShards:
         return [r for g in range(len(self._groups)) for r in results[g]]
 
     def in_order(self, method: str, *small: Any) -> Iterator[Any]:
-        """One group's results are held at a time, in which order they come is that of the shards."""
+        """The results in shard order, whatever the order in which they arrive, with one group's in memory at a time."""
         asked = _Call(method, small, None, self._key(small))
         tasks = self._submit(range(len(self._groups)), asked, tell=asked.key not in self._known)
         for g in range(len(self._groups)):
@@ -282,12 +284,12 @@ class DaskShards:
             if type(error).__module__.partition(".")[0] not in ("distributed", "asyncio", "concurrent"):
                 raise
             raise DataError(
-                f"the cluster could not finish ({type(error).__name__}: {brief(str(error))}); see docs/scale.md on the "
-                "memory limit of workers, and run again: finished work is kept."
+                f"the cluster could not finish ({type(error).__name__}: {brief(str(error))}); docs/scale.md explains "
+                "the memory limit of workers. Run again; finished work is kept."
             ) from error
 
     def _submit(self, groups: Any, asked: _Call, *, tell: bool) -> dict[int, Any]:
-        """A task per group; with `tell` the weighting that the call names, if any, goes along."""
+        """Submit a task per group; with `tell`, the weighting that the call names, if any, is sent too."""
         tasks = {}
         method, small, per_query, key = asked
         small = packed(small)

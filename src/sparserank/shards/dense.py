@@ -1,4 +1,4 @@
-"""Dense rows: a C-ordered float32 or float64 array, in memory or mapped."""
+"""Dense rows: a C-ordered float32 or float64 array, in memory or memory-mapped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shards of this process: in memory (or mapped), their blocks worked on by threads."""
+"""Shards of this process, in memory or memory-mapped; threads work on their blocks."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from sparserank.shards.shard import Shard
 
 
 class Shards(Protocol):
-    """Whole queries, wherever they are. What a call returns is small: nothing per document; per query only the facts,
-    asked for once, and what models are worth."""
+    """Shards of whole queries, in any place. The results of a call are small: nothing per document, and per query only
+    the facts, which are requested once, and metrics of models."""
 
     n_docs: int
     n_queries: int
@@ -31,20 +31,20 @@ class Shards(Protocol):
     loss: PairwiseLoss
 
     def call(self, method: str, *small: Any, per_query: np.ndarray | None = None) -> list[Any]:
-        """`method(*small)` of every shard; the results in shard order, so that sums of them do not depend on where
-        shards are.
+        """Call `method(*small)` of every shard. The results are in shard order, so that sums of them do not depend on
+        where shards are.
 
-        per_query (..., n_queries): each shard gets its own queries' part as one argument more.
+        per_query (..., n_queries): each shard gets the part of its queries as an additional argument.
         """
         ...
 
     def in_order(self, method: str, *small: Any) -> Iterator[Any]:
-        """The results of `call`, of which no more than a few are held at a time: for large ones."""
+        """The results of `call`, with only a few in memory at a time: for large results."""
         ...
 
 
 class LocalShards:
-    """`Shards` in this process; passes over them go to the threads together."""
+    """`Shards` in this process; threads work on all passes together."""
 
     def __init__(self, shards: Sequence[Shard], loss: PairwiseLoss) -> None:
         self.shards, self.loss = list(shards), loss
@@ -77,8 +77,8 @@ def make_shards(
     n_threads: int | None = None,
     docid: np.ndarray | None = None,
 ) -> LocalShards:
-    """Cut rows and lists into shards; where depends on the data alone. Nothing is copied.
-    Several rows stand one below the other."""
+    """Cut rows and lists into shards at places that depend only on the data. Nothing is copied.
+    Several rows are stacked one below the other."""
     executor = BlockExecutor(n_threads)
     shards = []
     for own, a, b in in_parts(rows, query_ptr) if isinstance(rows, Sequence) else _cut(rows, query_ptr):
@@ -102,7 +102,7 @@ def _cut(rows: Rows, query_ptr: np.ndarray) -> list[tuple[Rows, int, int]]:
 
 
 def as_rows(X: Any) -> Rows | list[Rows]:
-    """The kind of shard for an array, a CSR matrix, each part of what is stored, or rows of any kind as they are."""
+    """The rows for an array, a CSR matrix, each part of a store, or rows of any kind unchanged."""
     if isinstance(X, StoredFeatures):
         return [CsrRows(p) if sp.issparse(p) else DenseRows(p) for p in X.parts]
     if sp.issparse(X):

@@ -1,4 +1,4 @@
-"""Ranking metrics of many models at once: scores chunk by chunk, never of all documents."""
+"""Ranking metrics of many models at once, from scores chunk by chunk, never of all documents."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def measure(
     metrics: Sequence[Metric],
     executor: BlockExecutor,
 ) -> list[np.ndarray]:
-    """Metrics of groups of models, each on the queries that are its own.
+    """Metrics of groups of models, each group on its assigned queries.
 
     Parameters
         models   per group (n_models, n_columns) float64 CSR, or Columns
@@ -84,13 +84,13 @@ def measure(
 
 
 def _as_products_want(models: sp.csr_array, rows: Rows) -> np.ndarray | sp.csr_array:
-    """Models as arrays where rows are dense, or they are."""
+    """Models as arrays if rows are dense, else unchanged."""
     few = not rows.is_dense and models.nnz < DENSE_FROM * np.prod(models.shape)
     return models if few else np.asarray(models.toarray())
 
 
 def _scores(rows: Rows, models: np.ndarray | sp.csr_array | Columns, documents: np.ndarray) -> np.ndarray:
-    """(len(documents), n_models)"""
+    """(len(documents), n_models) scores."""
     if isinstance(models, Columns):
         return rows.columns(documents, models.columns) * models.monotone
     return rows.times(models, documents)

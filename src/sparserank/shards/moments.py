@@ -1,4 +1,4 @@
-"""Statistics of features over several sets of queries at once: what scalings are made of."""
+"""Statistics of features over several sets of queries at once, for scalings."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ LARGEST_EXPONENT = 256  # numbers between 2 to the minus and to the plus of this
 
 
 def coarse_unit(factor: np.ndarray) -> np.ndarray:
-    """A power of two near each factor, 1 for all but extreme ones: multiplying by it changes no digit, and squares stay
-    numbers.
+    """A power of two near each factor, 1 for all but extreme factors: multiplication by it changes no digit, and
+    squares do not overflow.
 
-    It depends on the factor coarsely, so that weightings of similar scale share one read.
+    It depends only coarsely on the factor, so that weightings of similar scale share one read.
     """
     exponent = np.frexp(factor)[1]
     steps = np.where(np.abs(exponent) > LARGEST_EXPONENT, np.round(exponent / LARGEST_EXPONENT), 0.0)
@@ -28,7 +28,7 @@ def coarse_unit(factor: np.ndarray) -> np.ndarray:
 
 
 def alike(rows: np.ndarray) -> list[np.ndarray]:
-    """The numbers of the rows that are equal, for each distinct row."""
+    """The indices of equal rows, for each distinct row."""
     found: dict[bytes, list[int]] = {}
     for k, row in enumerate(rows):
         found.setdefault(row.tobytes(), []).append(k)
@@ -36,7 +36,7 @@ def alike(rows: np.ndarray) -> list[np.ndarray]:
 
 
 class Moments(NamedTuple):
-    """Of K sets of queries: n_docs (K,); low, high, mean, and the sums of squares within and between queries,
+    """Moments of K sets of queries: n_docs (K,); low, high, mean, and the sums of squares within and between queries,
     (K, n_columns)."""
 
     n_docs: np.ndarray
@@ -65,10 +65,10 @@ def feature_moments(
     unit: np.ndarray | None = None,
     around: np.ndarray | None = None,
 ) -> Moments:
-    """Moments of K sets of queries, used (K, n_queries) bool, in one read; each what it would be alone.
+    """Moments of K sets of queries, used (K, n_queries) bool, in one read; each set gets the same result as alone.
 
-    sizes    (n_queries,) documents
-    unit     (K, n_columns) powers of two by which features are multiplied first; sets of other units are read apart
+    sizes    (n_queries,) numbers of documents
+    unit     (K, n_columns) powers of two that multiply features first; sets with other units are read separately
     around   (K, n_columns) points near the means, about which `between` keeps its digits; None for sparse rows, which
              stay around 0
     """
@@ -92,7 +92,7 @@ def feature_moments(
 
 
 def local_sums(rows: Rows | Sequence[Rows], query_ptr: np.ndarray) -> MomentSums:
-    """Of rows in this process, one below the other if several."""
+    """Sums of rows in this process, stacked one below the other if there are several."""
     executor = BlockExecutor()
 
     def sums_of(used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:
@@ -128,7 +128,7 @@ def _add_dense(
     high: np.ndarray,
     sums: np.ndarray,
 ) -> None:
-    """low and high take in (K, d) of these rows; sums (3, K, d) grow by the values,
+    """Update low and high (K, d) with these rows, and add to sums (3, K, d) the values,
     the squares within queries and those between."""
     K, d = low.shape
     blocks = split_queries(query_ptr, row_bytes(rows), minimum_bytes=16.0 * 8 * d)
@@ -157,7 +157,7 @@ def _add_sparse(
     high: np.ndarray,
     sums: np.ndarray,
 ) -> None:
-    """The same from CSR, without a dense row: sums of squares, which cancel to the square root of the rounding."""
+    """The same from CSR, without a dense row. Sums of squares cancel to the square root of the rounding."""
     X = rows.query_block(0, rows.n_docs)
     for first, last in pairwise(query_pieces(X, query_ptr)):
         own = X[query_ptr[first] : query_ptr[last]]

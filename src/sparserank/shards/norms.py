@@ -1,5 +1,5 @@
-"""Weighted sums over all pairs of squared feature differences, active or not, from sums per level: no pair, no dense
-row.
+"""Weighted sums over all pairs of squared feature differences, active or not, from sums per level, without a pair or a
+dense row.
 
 sum over pairs (i, j) of t (v_i - v_j)^2 = sum_i c_i v_i^2 - 2 sum over levels a > b of t_ab U_a S_b, where c_i is the
 weight of the pairs of document i, S_b the sum of v over the documents of level b and U_a that over level a by document
@@ -30,7 +30,7 @@ class _Deviations(NamedTuple):
 
 
 def lists_between(lists: ListFacts, first: int, last: int) -> ListFacts:
-    """The facts of the queries first .. last - 1."""
+    """The list facts of the queries first .. last - 1."""
     lo, hi = lists.query_ptr[first], lists.query_ptr[last]
     weight = None if lists.doc_weight is None else lists.doc_weight[lo:hi]
     return ListFacts(
@@ -43,7 +43,7 @@ def pair_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray) -
     over pairs of scale t (x_ij - x_jj)^2, features times unit (d,); the largest |deviation| within a query; the largest
     |value| around which.
 
-    The last two over queries whose scale is not 0. What leaves the range of numbers is refused by whoever asked.
+    The last two are over queries whose scale is not 0. The caller refuses values that overflow.
     """
     out = np.zeros((3, len(scales), X.shape[1]))
     if len(lists.levels) == 0:
@@ -80,8 +80,8 @@ def _add_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray, o
 
 
 def _dense_deviations(X: np.ndarray, query_ptr: np.ndarray, counted: np.ndarray, unit: np.ndarray) -> _Deviations:
-    """Around the first document of each query that is in a pair;
-    those that are in none count as if they stood there."""
+    """Deviations from the first document of each query that is in a pair;
+    documents that are in none are counted as equal to it."""
     sizes = np.diff(query_ptr)
     filled = np.flatnonzero(sizes > 0)
     offset, largest = (np.zeros((len(sizes), X.shape[1])) for _ in range(2))
@@ -95,7 +95,7 @@ def _dense_deviations(X: np.ndarray, query_ptr: np.ndarray, counted: np.ndarray,
 
 
 def _sparse_deviations(X: sp.csr_matrix, query_ptr: np.ndarray, counted: np.ndarray, unit: np.ndarray) -> _Deviations:
-    """The same where every document in a pair has the feature, else around 0, so that nothing is filled in."""
+    """Deviations as above if every document in a pair has the feature, else from 0, so that nothing is filled in."""
     n_queries, d = len(query_ptr) - 1, X.shape[1]
     query_of = np.repeat(np.arange(n_queries), np.diff(query_ptr))
     entries = np.flatnonzero(np.repeat(counted, np.diff(X.indptr)))
@@ -129,7 +129,7 @@ class _Groups(NamedTuple):
 
 
 def _by_table(lists: ListFacts, weight: np.ndarray) -> _Groups:
-    """Few levels, whose pairs have weights."""
+    """Sums for few levels, whose pairs have weights."""
     query_ptr, levels, n_levels, table, doc_weight = lists
     n_queries, n = len(n_levels), len(levels)
     K = int(levels.max()) + 1
@@ -154,7 +154,7 @@ def _by_table(lists: ListFacts, weight: np.ndarray) -> _Groups:
 
 
 def _by_rank(lists: ListFacts, weight: np.ndarray) -> _Groups:
-    """Any number of levels, all pairs of weight 1 but for their documents: running sums over a query's levels."""
+    """Any number of levels, where all pairs have weight 1 except for document weights: running sums over levels."""
     query_ptr, levels, n_levels, _, doc_weight = lists
     n_queries, n = len(n_levels), len(levels)
     query = np.repeat(np.arange(n_queries), np.diff(query_ptr))
@@ -183,7 +183,7 @@ def _by_rank(lists: ListFacts, weight: np.ndarray) -> _Groups:
 
 
 def _before(sums: Any, of_group: np.ndarray) -> Any:
-    """Row g: the sum of the rows before g of the same query; of CSR rows only where the row has an entry itself."""
+    """Row g: the sum of the rows before g of the same query; for CSR rows only where the row has an entry."""
     if not sp.issparse(sums):
         out = np.empty(sums.shape)
         sums_before(np.ascontiguousarray(sums), np.diff(of_group, prepend=of_group[:1] - 1) != 0, out)

@@ -1,4 +1,4 @@
-"""Arrays that travel between processes: those that are mostly zeros without them."""
+"""Arrays that are sent between processes: arrays of mostly zeros are sent without them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_FILLED = 0.5  # share of values that are not 0; an index is half a value
 
 
 class _Parcel(NamedTuple):
-    """An array of float64, all but some of whose values are 0."""
+    """An array of float64 in which most values are 0."""
 
     shape: tuple[int, ...]
     at: np.ndarray
@@ -19,7 +19,7 @@ class _Parcel(NamedTuple):
 
 
 def packed(value: Any) -> Any:
-    """The same with its large sparse arrays made small: arrays, and tuples and lists of such."""
+    """The value (arrays, tuples and lists of arrays) with its large sparse arrays compressed."""
     if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.size >= LEAST:
         at = np.flatnonzero(value)
         if len(at) <= MAX_FILLED * value.size:
@@ -31,7 +31,7 @@ def packed(value: Any) -> Any:
 
 
 def unpacked(value: Any) -> Any:
-    """What `packed` was given; zeros are +0."""
+    """The value that `packed` received; zeros are +0."""
     if isinstance(value, _Parcel):
         out = np.zeros(value.shape)
         out.ravel()[value.at] = value.values

@@ -1,4 +1,4 @@
-"""Passes over the shards of one process: begun in turn, worked on by all threads together, finished in order."""
+"""Passes over the shards of one process: started in turn, processed by all threads together, finished in order."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Sums = tuple[np.ndarray, np.ndarray, np.ndarray]  # values (m,), sums of phi'^2 
 
 
 class Pass(NamedTuple):
-    """A pass over a shard that has been begun: `share(start, step)` works on its blocks start, start + step, ..., and
-    when all have been worked on `finish()` keeps the orders, and gives the sums and what it kept of each row."""
+    """A pass over a shard that has been started. `share(start, step)` works on its blocks start, start + step, ... When
+    all blocks are done, `finish()` keeps the orders, and returns the sums and what is kept of each row."""
 
     share: Share
     n_blocks: int
@@ -30,11 +30,11 @@ class Pass(NamedTuple):
 def run_passes(
     shards: Sequence[Shard], executor: BlockExecutor, W: np.ndarray, key: str, ks: Sequence[int]
 ) -> list[Sums]:
-    """Of each shard the sums at W (m, n), row i under weighting ks[i]; one read of X, several where PASS_BYTES do not
-    hold all rows.
+    """The sums of each shard at W (m, n), row i under weighting ks[i]. X is read once, or several times if not all rows
+    fit in PASS_BYTES.
 
-    As many passes as PASS_BYTES hold go to the threads together: a hand-over costs a third of a millisecond, a shard
-    for a fast loss ten. What a shard's sums are depends on neither.
+    As many passes as fit in PASS_BYTES are given to the threads together: a hand-over costs a third of a millisecond, a
+    shard for a fast loss ten. The sums of a shard depend on neither.
     """
     parts: list[list[Sums]] = [[] for _ in shards]
     begun: list[tuple[list[Sums], Pass]] = []

@@ -1,4 +1,4 @@
-"""What a kind of shard is: the features of consecutive documents, in the form that compiled passes take."""
+"""The interface of a kind of shard: the features of consecutive documents, in the form for compiled passes."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ PIECE = 1 << 19  # non-zeros whose statistics are worked on at once
 
 
 class Rows:
-    """The features of n_docs documents, grouped by query; one file per kind.
+    """The features of n_docs documents, grouped by query, with one file for each kind.
 
-    arrays        what the two kernels get, arrays of a fixed number and type
+    arrays        arguments of the two kernels, arrays of a fixed number and type
     scores        compiled: scores(arrays, lo, hi, W, which, out): out[k, : hi - lo] = X[lo:hi] W[k] for k of `which`
     transposed    compiled: transposed(arrays, lo, hi, G, which, out): out[k] += X[lo:hi]^T G[k, : hi - lo] for k of
                   `which`; W and out (m, n_columns), G (m, at least hi - lo); a g of 0 costs nothing
-    nbytes        of `arrays`, by which data are cut into shards and blocks
-    is_dense      whether `query_block` is an array
-    shares_reads  whether the products with a second w or g, in the same pass, cost much less than the pass
+    nbytes        of `arrays`, which determines how data are cut into shards and blocks
+    is_dense      True if `query_block` is an array
+    shares_reads  True if the products with a second w or g, in the same pass, cost much less than the pass
 
-    Both kernels accumulate in float64, each k in an order that depends on lo, hi and its own row of G alone.
+    Both kernels accumulate in float64, each k in an order that depends only on lo, hi and its row of G.
     `column_blocks` names the columns that belong together, for penalties that tie them; None: each column is one.
     """
 
@@ -45,7 +45,7 @@ class Rows:
         raise NotImplementedError
 
     def query_block(self, lo: int, hi: int) -> Any:
-        """Documents lo..hi - 1, all columns, as a C-ordered float array or, where not `is_dense`, a CSR matrix."""
+        """Documents lo..hi - 1, all columns, as a C-ordered float array or, if not `is_dense`, a CSR matrix."""
         raise NotImplementedError
 
     def times(self, models: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -76,7 +76,7 @@ ALONE = read_only(np.zeros(1, dtype=np.int64))  # the first of one
 
 
 def scores_of(rows: Rows | Sequence[Rows], w: np.ndarray) -> np.ndarray:
-    """(n_docs,) X w, w (n_columns,), of rows that stand one below the other."""
+    """(n_docs,) X w, with w (n_columns,), for rows stacked one below the other."""
     found = []
     for part in [rows] if isinstance(rows, Rows) else rows:
         out = np.zeros((1, part.n_docs))
@@ -86,7 +86,7 @@ def scores_of(rows: Rows | Sequence[Rows], w: np.ndarray) -> np.ndarray:
 
 
 def transposed_times(rows: Rows | Sequence[Rows], g: np.ndarray) -> np.ndarray:
-    """(n_columns,) X^T g, g (n_docs,), of rows that stand one below the other."""
+    """(n_columns,) X^T g, with g (n_docs,), for rows stacked one below the other."""
     parts = [rows] if isinstance(rows, Rows) else list(rows)
     out, at = np.zeros((1, parts[0].n_columns)), 0
     for part in parts:
@@ -96,7 +96,7 @@ def transposed_times(rows: Rows | Sequence[Rows], g: np.ndarray) -> np.ndarray:
 
 
 def in_parts(rows: Rows | Sequence[Rows], query_ptr: np.ndarray) -> list[tuple[Rows, int, int]]:
-    """(rows, first query, last query + 1) of rows that stand one below the other, each of whole queries."""
+    """(rows, first query, last query + 1) of rows stacked one below the other, each of whole queries."""
     parts = [rows] if isinstance(rows, Rows) else list(rows)
     ends = np.searchsorted(query_ptr, np.cumsum([p.n_docs for p in parts]), side="left")
     ends[-1:] = len(query_ptr) - 1  # queries without documents at the end
@@ -104,7 +104,7 @@ def in_parts(rows: Rows | Sequence[Rows], query_ptr: np.ndarray) -> list[tuple[R
 
 
 def row_bytes(rows: Rows) -> float:
-    """Bytes of features per document, on average."""
+    """Average bytes of features per document."""
     return rows.nbytes / max(rows.n_docs, 1)
 
 
@@ -115,8 +115,8 @@ def documents_of(query_ptr: np.ndarray, queries: np.ndarray) -> np.ndarray:
 
 
 def query_pieces(X: Any, query_ptr: np.ndarray) -> list[int]:
-    """The queries at which statistics begin anew, and the last:
-    those of sparse rows take a dozen times the bytes of their values."""
+    """The queries at which statistics restart, and the last:
+    statistics of sparse rows use a dozen times the bytes of their values."""
     last = len(query_ptr) - 1
     if not sp.issparse(X):
         return [0, last]

@@ -21,18 +21,18 @@ SCALINGS = ("within-query-std", "none", "min-max", "standard", "log-standard", "
 
 @dataclass(frozen=True)
 class FeatureScaling:
-    """Scaling (t(x) - center) / scale of each feature, t the identity or the signed log1p.
+    """Scaling (t(x) - center) / scale of each feature, where t is the identity or the signed log1p.
 
-    Or min-max within each query.
+    Alternatively, min-max scaling within each query.
 
     Parameters
     ----------
     method : str
         As in `fit_scaling`.
     center : ndarray of shape (n_features,)
-        Subtracted from dense X. For sparse X it is left out: a shift within a query changes no ranking.
+        Subtracted from dense X. Sparse X is not shifted, because a shift within a query changes no ranking.
     scale : ndarray of shape (n_features,)
-        What features are divided by.
+        Divisors of the features.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class FeatureScaling:
 
     @property
     def per_query(self) -> bool:
-        """True when a value depends on the other documents of its query: not expressible in a search engine."""
+        """True if a value depends on the other documents of its query, which a search engine cannot express."""
         return self.method == "query-min-max"
 
     @property
@@ -56,7 +56,7 @@ class FeatureScaling:
         return self.method == "log-standard"
 
     def transform(self, X: Any, query_ptr: np.ndarray | None = None) -> Any:
-        """Scaled copy of X (n_docs, n_features); `query_ptr` is needed by per-query scaling only."""
+        """Scaled copy of X (n_docs, n_features); only per-query scaling needs `query_ptr`."""
         if self.method == "none":
             return X
         if self.per_query:
@@ -70,7 +70,7 @@ class FeatureScaling:
 
     @property
     def is_linear(self) -> bool:
-        """True when a weight per feature undoes it: X itself need not be scaled."""
+        """True if a weight per feature reverses it, so that X need not be scaled."""
         return not self.per_query and not self.logarithmic
 
     def apply(self, data: RankingDataset) -> RankingDataset:
@@ -86,18 +86,18 @@ def fit_scaling(data: RankingDataset, method: str = "within-query-std") -> Featu
         The training data.
     method : str, default 'within-query-std'
         'within-query-std' (divide by the root mean squared deviation from the mean of the query, the only part that
-        matters to a ranker), 'none', 'min-max', 'standard' (population standard deviation), 'log-standard' (signed
+        affects a ranking), 'none', 'min-max', 'standard' (population standard deviation), 'log-standard' (signed
         log1p, then standard) or 'query-min-max' (LETOR's QueryLevelNorm: to [0, 1] within each query, constants to 0).
 
     Returns
     -------
     FeatureScaling
-        The scaling, to apply to any data with these features. A feature without spread has scale 1.
+        The scaling, for any data with these features. A feature without spread has scale 1.
 
     Raises
     ------
     DataError
-        An unknown method, or a feature whose spread is too large or too small to divide by.
+        The method is unknown, or the spread of a feature is too large or too small to divide by.
 
     Examples
     --------
@@ -111,14 +111,14 @@ def fit_scaling(data: RankingDataset, method: str = "within-query-std") -> Featu
 
 
 def prepared(data: RankingDataset, method: str) -> RankingDataset:
-    """`data` with what is not linear in a scaling applied (signed log, min-max within queries);
-    the same object without."""
+    """`data` with the nonlinear part of a scaling applied (signed log, min-max within queries);
+    the same object if there is none."""
     if method not in SCALINGS:
         raise DataError(f"scaling must be one of {', '.join(SCALINGS)}; got {method!r}.")
     if data.is_stored and method not in LINEAR_SCALINGS:
         raise DataError(
-            f"scaling {method!r} would copy all features; those in a store are read where they are: take one of "
-            f"{', '.join(LINEAR_SCALINGS)}, or write the store from features that are scaled already."
+            f"scaling {method!r} would copy all features, but features in a store are read in place. Use one of "
+            f"{', '.join(LINEAR_SCALINGS)}, or write the store from scaled features."
         )
     if method == "log-standard":
         return data.replace_features(_signed_log(data.X))
@@ -129,10 +129,10 @@ def fit_scalings(
     data: RankingDataset, method: str, used: np.ndarray, sums_of: MomentSums | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """(centers, scales), each (K, n_features), learned from K sets of queries of `prepared` data, used (K, n_queries)
-    bool; sums_of: where the features are summed up, default here.
+    bool; sums_of: computes the sums of the features, default in this process.
 
     Raises
-        DataError   as `fit_scaling`
+        DataError   as in `fit_scaling`
     """
     shape = (len(used), data.n_features)
     if method in ("none", "query-min-max"):
@@ -146,8 +146,8 @@ def fit_scalings(
         assert data.feature_names is not None
         raise DataError(
             f"feature {data.feature_names[j]} cannot be scaled: its spread is {spread[k, j]:.3g} (values up to "
-            f"{size[k, j]:.3g}), and {SMALLEST_SPREAD:g} to {LARGEST_SPREAD:g} is usable. Multiply it by a constant, "
-            f"clip it, or take its logarithm ({option('transform', 'log')})."
+            f"{size[k, j]:.3g}), and the usable range is {SMALLEST_SPREAD:g} to {LARGEST_SPREAD:g}. Multiply it by a "
+            f"constant, clip it, or take its logarithm ({option('transform', 'log')})."
         )
     return np.zeros(shape) if data.is_sparse else center, np.where(flat, 1.0, spread)
 
@@ -155,8 +155,8 @@ def fit_scalings(
 def _fit_spread(
     data: RankingDataset, method: str, used: np.ndarray, sums_of: MomentSums
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(center, spread, largest size), each (K, n_features); columns near the ends of the number range are moved by a
-    power of two first, which changes no digit, so that their squares are numbers."""
+    """(center, spread, largest size), each (K, n_features). Columns near the ends of the number range are first
+    multiplied by a power of two, which changes no digit, so that their squares do not overflow."""
     sizes, d = np.diff(data.query_ptr), data.n_features
     found = feature_moments(sums_of, sizes, used, d)
     size = found.size

@@ -1,5 +1,5 @@
-"""Shaped rows: each value as a segment of its feature's curve and the fraction of it;
-five bytes, and ramps are never written out."""
+"""Shaped rows: each value as a segment of its feature's curve and the fraction of that segment,
+in five bytes; ramps are never written out."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from sparserank.shards.rows import Rows, read_only
 
 
 class ShapedRows(Rows):
-    """segment (n_docs, n_features) uint8 and fraction (n_docs, n_features) float32 in [0, 1]; m columns for each
-    feature, the ramps of its segments."""
+    """segment (n_docs, n_features) uint8 and fraction (n_docs, n_features) float32 in [0, 1]. Each feature has m
+    columns, the ramps of its segments."""
 
     scores: ClassVar[Callable] = staticmethod(kernels.scores)
     transposed: ClassVar[Callable] = staticmethod(kernels.transposed)
@@ -55,7 +55,7 @@ class ShapedRows(Rows):
         return self._ramps(rows)[:, columns]
 
     def pair_grams(self, lists: Any, scale: np.ndarray, first: int, last: int) -> np.ndarray:
-        """(K, last - first, m, m) of some features: sums over pairs of scale (K, n_queries) times the outer product of
+        """(K, last - first, m, m) for some features: sums over pairs of scale (K, n_queries) times the outer product of
         ramp differences."""
         out = np.zeros((len(scale), last - first, self.m, self.m))
         segment, fraction = self.arrays

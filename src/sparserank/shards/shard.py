@@ -1,4 +1,4 @@
-"""A shard: whole queries, their rows, their lists, and everything that is a sum over them."""
+"""A shard: whole queries with their rows and lists, and all sums over them."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ FEATURES_AT_ONCE = 8  # whose Grams a thread makes
 
 
 class ShardFacts(NamedTuple):
-    """What the objective has to know of the lists, once.
+    """Facts on the lists that the objective needs, once.
 
     n_docs (n_queries,) sizes; pair_weight (n_queries,) total weight of the pairs (grade pairs and documents weighted);
-    n_pairs (n_queries,) pairs whose preferred document has positive weight, counted; shares_reads: whether a second
-    place in a pass costs much less than the pass, its dual included.
+    n_pairs (n_queries,) pairs whose preferred document has positive weight, counted; shares_reads: True if a
+    second row in a pass costs much less than the pass, its dual included.
     """
 
     n_docs: np.ndarray
@@ -45,8 +45,8 @@ class ShardFacts(NamedTuple):
 
 @dataclass(frozen=True)
 class _Weighting:
-    """scale (K, n_queries) of each pair of a query, 0: the query is left out; coordinates: what coefficients are to
-    columns; useful: per k the queries that have pairs and a scale > 0."""
+    """scale (K, n_queries) of each pair of a query, 0: the query is left out; coordinates: the map of coefficients to
+    columns; useful: for each k, the queries that have pairs and a scale > 0."""
 
     scale: np.ndarray
     coordinates: Coordinates
@@ -55,10 +55,10 @@ class _Weighting:
 
 @dataclass(frozen=True)
 class _Scored:
-    """Scores (n_docs,) at w, of the queries that count.
+    """Scores (n_docs,) at w, for the queries in use.
 
-    They cost a pass 4%. They are kept if the loss has a dual of its own, and of a single point if a line has asked for
-    them under this key: the first to ask pays a pass.
+    They add 4% to a pass. They are kept if the loss has its own dual, and for a single point if a line has requested
+    them under this key: the first request costs a pass.
     """
 
     w: np.ndarray
@@ -70,10 +70,10 @@ class Shard:
 
     Conventions
         `set_weights` sends K weightings under a key; calls name the key and one k (or one per row of W) of it.
-        Coefficients, gradients, Hessians and norms belong to the scaled features x_j inverse[k, j].
-        Every result is a function of the arguments alone, to the last bit: of several rows of W in one call each gets
-        what it would get alone. Scores are kept per (key, k) and found again by the value of w, replaced whole; sorting
-        orders are lent to one call at a time. Losing either costs time alone. Arguments are trusted.
+        Coefficients, gradients, Hessians and norms refer to the scaled features x_j inverse[k, j].
+        Every result depends only on the arguments, to the last bit: each of several rows of W in one call gets the same
+        result as alone. Scores are kept per (key, k), looked up by the value of w, and replaced as a whole. Sorting
+        orders are lent to one call at a time. Losing either costs only time. Arguments are trusted.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Shard:
         self._first_order = np.concatenate(in_rows or [np.empty(0, dtype=np.int32)])
 
     def _split(self, finer: float = 1.0) -> np.ndarray:
-        """Offsets of blocks of whole queries, by the data alone."""
+        """Offsets of blocks of whole queries, which depend only on the data."""
         least = 16.0 * 8 * self.rows.n_columns
         return split_queries(self.query_ptr, finer * row_bytes(self.rows), minimum_bytes=least)
 
@@ -118,7 +118,7 @@ class Shard:
         return self._facts
 
     def set_weights(self, key: str, maps: np.ndarray | None, scale: np.ndarray) -> None:
-        """What coefficients are to columns (`coordinates_of`) and scale (K, n_queries), under a key of the caller's."""
+        """Set coordinates (`coordinates_of`) and scale (K, n_queries) under a key of the caller's."""
         counts = (self._facts.pair_weight > 0) & (self._lists.n_levels > 1)
         useful = tuple(np.flatnonzero((row > 0) & counts) for row in scale)
         self._weightings[key] = _Weighting(
@@ -127,7 +127,7 @@ class Shard:
         self._orders.update({(key, k): [] for k in range(len(scale))})
 
     def forget(self, key: str) -> None:
-        """Drop what is kept under a key: it will not be asked for again."""
+        """Drop everything that is kept under a key, which will not be requested again."""
         for kept in (self._last, self._orders, self._directions):
             for held in [held for held in list(kept) if held[0] == key]:
                 kept.pop(held, None)
@@ -147,12 +147,12 @@ class Shard:
         return run_passes([self], self.executor, W, key, ks)[0]
 
     def bytes_of_a_pass(self, key: str) -> int:
-        """Of its partial sums, an order and, if they are kept, scores: the last two twice, for a moment."""
+        """Bytes of its partial sums, an order and, if kept, scores; the last two count twice, for a moment."""
         per_document = 24 if self.loss.dual_sweep is not None or key in self._asks_for_scores else 8
         return 8 * (len(self._blocks) - 1) * self.rows.n_columns + per_document * self.rows.n_docs
 
     def begin(self, W: np.ndarray, key: str, ks: Sequence[int]) -> Pass:
-        """A pass at W (m, n), row i under weighting ks[i]."""
+        """Start a pass at W (m, n), row i under weighting ks[i]."""
         n_blocks, m, d = len(self._blocks) - 1, len(W), self.rows.n_columns
         weighting = self._weightings[key]
         raw = weighting.coordinates.raw(W, ks)
@@ -185,10 +185,8 @@ class Shard:
         return Pass(share, n_blocks, finish)
 
     def _borrowed(self, key: str, k: int) -> np.ndarray:
-        """An order (n_docs,) of each query's documents, for kernels to correct and to give back: the last one, or rows
-        as they stand if another call has it. Whoever fails keeps it: what a kernel has left half sorted is of no
-        use.
-        """
+        """An order (n_docs,) of each query's documents, for kernels to correct and to return: the last one, or the row
+        order if another call has it. A call that fails keeps it, because a half-sorted order is useless."""
         try:
             return self._orders[key, k].pop()
         except IndexError:
@@ -204,7 +202,7 @@ class Shard:
         return np.array(self._weightings[key].coordinates.raw(w[None, :], [k]), dtype=np.float64)
 
     def _scored_at(self, w: np.ndarray, key: str, k: int) -> _Scored:
-        """Scores at w, taken from the last pass when it was there; nobody may change them."""
+        """Scores at w, from the last pass if they are there; callers must not change them."""
         self._asks_for_scores.add(key)
         last = self._last.get((key, k))
         if last is not None and np.array_equal(w, last.w):
@@ -343,7 +341,7 @@ class Shard:
             return float(pair_norms(self._times(v, key, k), self._lists, scale, np.ones(1))[0, 0, 0])
 
     def _times(self, v: np.ndarray, key: str, k: int) -> np.ndarray:
-        """X v (n_docs, 1) for kernels; kept, since a line search asks for the same v again."""
+        """X v (n_docs, 1) for kernels; kept, because a line search requests the same v again."""
         known = self._directions.get((key, k))
         if known is not None and np.array_equal(v, known[0]):
             return known[1]
@@ -365,9 +363,9 @@ class Shard:
     def gathered(
         self, columns: np.ndarray, key: str, k: int, taken: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Of the documents of the queries taken (n_queries,) bool: what some coefficients (c,) multiply, (n, c), up to
-        what is the same for all documents of a query; relevance; ids. For small samples: nothing else leaves a shard
-        document by document."""
+        """For the documents of the queries taken (n_queries,) bool: the factors of some coefficients (c,), as (n, c),
+        up to what is constant within a query; relevance; ids. For small samples: no other call returns values per
+        document."""
         queries = np.flatnonzero(taken)
         documents = documents_of(self.query_ptr, queries)
         Z = np.zeros((len(documents), 0))

@@ -20,7 +20,7 @@ def shrunk(v, at, first, behind, slopes, monotone, h, whole, kind, shape1, shape
     """In place: argmin over u of h/2 |u - v|^2 + p(|u|; whole) + ridge |u|^2 / 2 + sum over curves c of slopes[c] |u of
     c|, under signs.
 
-    v holds the columns from `at` on; curve c those from first[c] to behind[c] - 1.
+    v contains the columns from `at` on; curve c those from first[c] to behind[c] - 1.
     """
     n = len(v)
     for i in range(n):
@@ -68,7 +68,7 @@ def descend_blocks(
     """Cyclic sweeps over blocks until no step exceeds `tol` in gradient units; returns (sweeps, largest step).
 
     Block b is the columns starts[b] .. starts[b + 1] - 1 with the curves curves[b] .. curves[b + 1] - 1; largest_h[b]
-    bounds the eigenvalues of H on it. residual and u change in place. Of a concave penalty the price of bending is its
+    bounds the eigenvalues of H on it. residual and u change in place. For a concave penalty the price of bending is its
     tangent at the present curve, so the model falls at every step.
     """
     longest, most_curves = 0, 0

@@ -1,4 +1,4 @@
-"""Looking ahead on a path: while one problem is solved, the next one's solution is guessed and evaluated in the same
+"""Looking ahead on a path: while one problem is solved, the solution of the next is guessed and evaluated in the same
 reads of X."""
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ MAX_LOOKS = 3  # while one problem is solved: where it takes more steps than tha
 
 
 class Ahead:
-    """The problem of a path that comes after the one that is being solved.
+    """The problem on a path after the one that is being solved.
 
-    Its solution is foreseen by the same quadratic model of the loss. A second place costs a quarter of a read of X
-    (dense float64; half of one in float32); where it turns out to be near enough, the next problem is solved, else it
-    begins there.
+    Its solution is predicted by the same quadratic model of the loss. A second point costs a quarter of a read of X
+    (dense float64; half of one in float32). If the point is near enough, the next problem is solved; otherwise its
+    solve begins there.
     """
 
     def __init__(self, following: Penalised, stop: Stop) -> None:
@@ -29,8 +29,8 @@ class Ahead:
         self.found: Iterate | None = None  # of the following problem
 
     def guess(self, curvature: Curvature, here: Iterate) -> np.ndarray | None:
-        """(n_features,) the solution as the model has it, from the place found before or else from here; None: not
-        worth a look, or the model knows no better than what was found."""
+        """(n_features,) the solution according to the model, from the earlier guess or else from here; None: not worth
+        an evaluation, or the model does not improve on the earlier guess."""
         if self._looks == MAX_LOOKS:
             return None
         self._looks += 1
@@ -46,7 +46,7 @@ class Ahead:
         return None if self.found is not None and np.array_equal(w, base.w) else w
 
     def learn(self, w: np.ndarray, at: Evaluation) -> None:
-        """The guess was evaluated."""
+        """Record that the guess was evaluated."""
         there = self._problem.iterate(w, at)
         if there.value < (np.inf if self.found is None else self.found.value):
             self.found = there

@@ -1,4 +1,4 @@
-"""Certificates from one value and gradient of the loss: no pair, no further pass over X."""
+"""Certificates from one value and gradient of the loss, without pairs or another pass over X."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def dual_scale(objective: PairwiseObjective, penalty: Penalty, here: Iterate) ->
 def duality_gap(objective: PairwiseObjective, penalty: Penalty, here: Iterate) -> float:
     """loss + penalty(w) - D(s*): an upper bound on the distance to the optimal value, for convex penalties.
 
-    With always-keep features the bound holds over |w_j| <= 10 max(1, |w_j|) for those.
+    With always-keep features, the bound is valid over |v_j| <= 10 max(1, |w_j|) for those features; w are the fitted
+    weights.
     """
     return max(here.loss + penalty.value(here.w) - dual_scale(objective, penalty, here)[1], 0.0)
 
@@ -48,8 +49,9 @@ def duality_gap(objective: PairwiseObjective, penalty: Penalty, here: Iterate) -
 def gap_safe_screen(objective: PairwiseObjective, penalty: Penalty, here: Iterate) -> np.ndarray:
     """(n_features,) bool: features that are zero in every solution at this alpha, proved by the duality gap.
 
-    The dual point of the solution is within sqrt(2 L gap) of ours, L the smoothness of the loss: its conjugate, and so
-    the dual, is strongly concave with 1 / (L v_p). Its gradient is then within that times ||K_j||_v of s g_j.
+    The dual point of the solution is within sqrt(2 L gap) of ours, where L is the smoothness of the loss, because the
+    conjugate, and so the dual, is strongly concave with 1 / (L v_p). Its gradient is then within that times ||K_j||_v
+    of s g_j.
     """
     if not penalty.can_screen(objective.varying):
         return np.zeros(len(here.w), dtype=bool)

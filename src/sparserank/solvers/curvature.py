@@ -1,5 +1,5 @@
-"""What a solver knows of the loss's Hessian: exact, or of a sample of whole queries and corrected by what steps have
-shown."""
+"""Estimates of the loss's Hessian for solvers: exact, or from a sample of whole queries, corrected by observed
+steps."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ MIN_CURVED = 1e-3  # a step along which the loss bends less than this share of w
 
 
 class Samples:
-    """Hessians of one objective at the last points of a path from which steps were taken, each of a sample of its own:
-    other queries every time.
+    """Hessians of one objective at the last points of a path from which steps were taken, each from a different sample
+    of queries.
 
-    From one strength to the next the Hessian changes by a percent or two, by less than a sample of some hundred queries
-    errs, so their mean is nearer the truth than the last of them.
+    From one strength to the next the Hessian changes by one or two percent, less than the error of a sample of some
+    hundred queries, so the mean of several samples is more accurate than the last one.
     """
 
     def __init__(self, objective: PairwiseObjective) -> None:
@@ -42,8 +42,8 @@ class Samples:
         self._known: list[tuple[np.ndarray, np.ndarray, int]] = []  # columns, Hessian, documents
 
     def add(self, iterate: Iterate, columns: np.ndarray, turn: int) -> Steps[None]:
-        """The next point of the path, the one with number `turn`, on columns in rising order; nothing where a sample
-        would be of most documents."""
+        """Add the next point of the path, number `turn`, on columns in rising order; does nothing if a sample would
+        contain most documents."""
         n, of_all = max(len(columns), 1), self._objective.n_useful_docs
         n_docs = int(max(SAMPLED_VALUES * of_all / n, MIN_WORK / n**2, AVERAGED_DOCUMENTS_PER_COLUMN * n))
         if n_docs >= SAMPLED_SHARE * of_all:
@@ -55,7 +55,7 @@ class Samples:
             del self._known[0]
 
     def mean(self, columns: np.ndarray) -> np.ndarray | None:
-        """(c, c) mean on columns (c,) in rising order over the last points that know all of them;
+        """(c, c) mean on columns (c,) in rising order over the last points that have all of them;
         None if the last does not."""
         total, documents = np.zeros((len(columns), len(columns))), 0
         for known, H, n_docs in reversed(self._known):
@@ -70,8 +70,8 @@ class Samples:
 class Curvature:
     """The generalised Hessian of one objective on some columns, reused from iterate to iterate until it is renewed.
 
-    A sample errs by some percent in every direction. The difference of the gradients at two iterates says what the loss
-    bends like between them without a further look at the data, so the sample is made to agree with it (BFGS formula).
+    A sample has an error of some percent in every direction. The difference of the gradients at two iterates gives the
+    curvature between them without reading the data again, so the sample is corrected to agree with it (BFGS formula).
     Certificates never come from here.
     """
 
@@ -83,10 +83,9 @@ class Curvature:
         samples: Samples | None = None,
         strides: int = 0,
     ) -> None:
-        """seen: iterates of the objective that are known already, in the order of the path that led here, the last of
-        them where a solver will begin; later: columns in rising order that will be asked for besides those of the
-        iterates; samples: of that path's points; strides: how many of its points there are from where a solver begins
-        to the solution, 1 or 0.
+        """seen: known iterates of the objective, in the order of the path that led here; a solver begins at the last.
+        later: columns in rising order that will be needed in addition to those of the iterates; samples: of that path's
+        points; strides: number of its points from the start of a solver to the solution, 1 or 0.
         """
         self.objective = objective
         self.is_sampled = self._is_fresh = False
@@ -100,14 +99,14 @@ class Curvature:
         self._samples, self._strides = samples, strides
 
     def near(self, iterate: Iterate, columns: np.ndarray) -> Steps[np.ndarray]:
-        """(c, c) Hessian on columns (c,) in rising order, at an iterate, or at an earlier one when it still serves."""
+        """(c, c) Hessian on columns (c,) in rising order, at an iterate, or at an earlier one that still serves."""
         self._is_fresh = self._is_stale or not np.isin(columns, self._columns).all()
         if self._is_fresh:
             yield from self._ask(iterate, columns)
         return self.known(columns)[1]
 
     def known(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Those of the columns that it knows, in rising order, and the Hessian on them."""
+        """Those of the columns that are known, in rising order, and the Hessian on them."""
         own = np.intersect1d(columns, self._columns)
         at = np.searchsorted(self._columns, own)
         return own, self._H[np.ix_(at, at)]
@@ -130,15 +129,15 @@ class Curvature:
                 self._H = corrected(self._H, moved, turned, self._columns)
 
     def drift(self, columns: np.ndarray, beyond: int = 0) -> np.ndarray | None:
-        """(c,) how much more, or less, than H says the gradient will turn on the way to the solution, or to that point
-        of the path which is the beyond-th after it; on columns that it knows. None when nothing is known, or there is
-        no way to go.
+        """(c,) predicted error of H times the step: the change of the gradient on the way to the solution, or to the
+        beyond-th point of the path after it, minus what H predicts; on known columns. None if nothing is known, or
+        nothing is left to go.
 
-        H agrees with the last step. What it gets wrong about the one before is what the Hessian has changed by in
-        between, and it goes on changing as fast. The last two steps were a and r a, the way is l r a long, l = r +
-        r^2 + ... + r^n: the Hessians of the two steps lie (1 + r) a / 2 apart, that of the way (1 + l) r a / 2 beyond
-        the last. So the way turns the gradient by r^2 l (1 + l) / (1 + r) of what was wrong, by r^3 of it if it is one
-        step.
+        H agrees with the last step. Its error on the step before is the change of the Hessian in between, which is
+        assumed to continue at the same rate. The last two steps were a and r a, and the way is l r a long, with l = r +
+        r^2 + ... + r^n. The Hessians of the two steps are (1 + r) a / 2 apart; that of the way is (1 + l) r a / 2
+        beyond the last. So the way changes the gradient by r^2 l (1 + l) / (1 + r) of that error, or by r^3 of it if it
+        is one step.
         """
         n = self._strides + beyond
         if len(self._secants) < 2 or n == 0 or not self.is_sampled:
@@ -157,35 +156,35 @@ class Curvature:
         return np.asarray(share * (along - turned[self._columns])[np.searchsorted(self._columns, columns)])
 
     def learn(self, before: Iterate, after: Iterate) -> None:
-        """A step was taken."""
+        """Record a step."""
         self._strides = 0
         self._secants = [*self._secants, secant(before, after)][-MEMORY:]
         if not self._is_stale:
             self._H = corrected(self._H, *self._secants[-1], self._columns)
 
     def renew(self) -> None:
-        """It serves no longer."""
+        """Discard the Hessian; the next request computes a new one."""
         self._is_stale = True
 
     def doubt(self) -> None:
-        """The last step hardly helped: renew, from more documents if a fresh sample was to blame."""
+        """Renew after a step with little progress, from more documents if the sample was fresh."""
         self.renew()
         if self._is_fresh and self.is_sampled and self._factor < MOST:
             self._factor *= MORE
 
     def make_exact(self) -> None:
-        """No sample will do from here on."""
+        """Use no samples from now on."""
         self.renew()
         self._factor = np.inf
 
 
 def secant(before: Iterate, after: Iterate) -> tuple[np.ndarray, np.ndarray]:
-    """(how far w moved, how far the gradient turned), each (n_features,)."""
+    """(change of w, change of the gradient), each (n_features,)."""
     return after.w - before.w, after.gradient - before.gradient
 
 
 def corrected(H: np.ndarray, moved: np.ndarray, turned: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """H, made to turn the gradient by `turned` along `moved`, unless that is not to be had on its columns."""
+    """H, corrected to change the gradient by `turned` along `moved`, if that is possible on its columns."""
     s, y = moved[columns], turned[columns]
     expected = H @ s
     seen, known = float(y @ s), float(expected @ s)

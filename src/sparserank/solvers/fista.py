@@ -38,7 +38,7 @@ def tight_lipschitz(objective: PairwiseObjective) -> float:
 
 
 def _length(v: np.ndarray) -> float:
-    """Euclidean norm of a vector that is not 0, also where the squares leave the range of numbers."""
+    """Euclidean norm of a vector that is not 0, also if the squares overflow or underflow."""
     largest = float(np.abs(v).max())
     return largest * float(np.linalg.norm(v / largest))
 
@@ -49,11 +49,12 @@ class Fista:
     Parameters
     ----------
     step : {'tight', 'published', 'backtracking'}, default 'tight'
-        1 / L, with L the largest eigenvalue; the sum of squared norms, which makes the step three times smaller on
-        MQ2008; or the smallest sufficient L found on the way, never shrinking.
+        The step 1 / L. 'tight': L is the largest eigenvalue. 'published': L is the sum of squared norms, which makes
+        the step three times smaller on MQ2008. 'backtracking': L is the smallest sufficient value so far, and never
+        shrinks.
     check_every : int, default 10
-        Steps between certificates. Each costs one pass at the iterate itself, because the gradient at the extrapolated
-        point certifies nothing about it.
+        Steps between certificates. Each certificate costs one pass at the iterate itself, because the gradient at the
+        extrapolated point certifies nothing about the iterate.
 
     References
     ----------

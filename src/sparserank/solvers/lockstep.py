@@ -1,5 +1,5 @@
-"""Requests that solvers yield, and the driver that answers them:
-like requests of several solves by one visit of the data."""
+"""Requests that solvers yield, and the driver that answers them;
+it answers similar requests of several solves in one pass over the data."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Evaluate:
-    """Ask for the Evaluation of an objective at w (n_features,), or for the m Evaluations at w (m, n_features), of
-    which the objective remembers the last."""
+    """Request the Evaluation of an objective at w (n_features,), or the m Evaluations at w (m, n_features); the
+    objective remembers the last."""
 
     objective: PairwiseObjective
     w: np.ndarray
@@ -35,8 +35,8 @@ class Evaluate:
 
 @dataclass(frozen=True, eq=False)
 class Hessian:
-    """Ask for the Hessian of an objective at w on some columns, from a sample of about n_docs documents when given: the
-    turn-th one, of other queries than the last."""
+    """Request the Hessian of an objective at w on some columns; with n_docs, from a sample of about that many
+    documents, the turn-th one, with other queries than the last."""
 
     objective: PairwiseObjective
     w: np.ndarray
@@ -51,7 +51,7 @@ class Hessian:
 
 @dataclass(frozen=True, eq=False)
 class HessianTimes:
-    """Ask for the Hessian of an objective at w, times v (n_features,)."""
+    """Request the Hessian of an objective at w, times v (n_features,)."""
 
     objective: PairwiseObjective
     w: np.ndarray
@@ -64,8 +64,8 @@ class HessianTimes:
 
 @dataclass(frozen=True)
 class Seconds:
-    """Ask for the seconds that this solve has cost so far: its own,
-    and its share of what it had in common with others."""
+    """Request the seconds that this solve has cost so far: its own,
+    and its share of passes that several solves used."""
 
 
 Request = Evaluate | Hessian | HessianTimes | Seconds
@@ -83,10 +83,10 @@ def run(steps: Steps[T]) -> T:
 
 
 def run_all(computations: Sequence[Steps[T]]) -> list[T]:
-    """Drive several computations to their ends, in lockstep: their requests to one weighting are answered together.
+    """Drive several computations to their ends, in lockstep: requests to one weighting are answered together.
 
-    None waits for another's iterations: each goes on as soon as its own request is answered, and gets what it would get
-    alone, to the last bit.
+    No computation waits for the iterations of another: each continues as soon as its request is answered, and gets the
+    same results as alone, to the last bit.
     """
     results: list[Any] = [None] * len(computations)
     spent = [0.0] * len(computations)

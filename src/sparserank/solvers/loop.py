@@ -1,4 +1,4 @@
-"""The loop that every solver shares: certificate, clock, history, status."""
+"""The loop shared by all solvers: certificate, clock, history, status."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from sparserank.solvers.solution import Iterate, Solution, Status, Stop
 
 
 class Solver(Protocol):
-    """A solver is its step, a generator of requests; loop, clock, certificate and status are everybody's.
+    """A solver is its step, a generator of requests; loop, clock, certificate and status are shared.
 
-    `begin` prepares for one problem. `step` returns the next iterate, or None when it stops by itself: what that means
-    is `gives_up`, STALLED (no further progress is possible) or NOT_CERTIFIED (a published rule that proves nothing).
+    `begin` prepares for one problem. `step` returns the next iterate, or None if the solver stops by itself. The
+    meaning of None is `gives_up`: STALLED (no further progress is possible) or NOT_CERTIFIED (a published rule that
+    proves nothing).
     """
 
     gives_up: Status
@@ -47,19 +48,19 @@ def solve(
     Parameters
     ----------
     solver : Solver
-        ProxNewton, Fista, Reweighted, or your own.
+        ProxNewton, Fista, Reweighted, or a custom solver.
     objective : PairwiseObjective
         The loss and the data.
     penalty : Penalty
         The penalty. A gamma_scale other than 'mean' is resolved here.
     w0 : ndarray of shape (n_features,), optional
-        Start, default 0. Features that may not be used, or have the wrong sign, are set to 0.
+        Start, default 0. Coefficients of features that may not be used, or with the wrong sign, are set to 0.
     stop : Stop, optional
-        Tolerance and iterations.
+        Tolerance and limit of iterations.
     start : Iterate, optional
-        An iterate at which the loss and its gradient are known; saves a pass.
+        An iterate at which the loss and its gradient are known, which saves a pass.
     warn : bool, default True
-        Whether to warn when the tolerance is not reached; `status` says so in any case.
+        Whether to warn if the tolerance is not reached; `status` always shows this.
 
     Returns
     -------
@@ -113,14 +114,14 @@ def solving(
 def minimising(
     solver: Solver, problem: Problem, w0: np.ndarray | None, stop: Stop, *, start: Iterate | None = None
 ) -> Steps[Solution]:
-    """The loop that every solver shares: from w0, or from an iterate of the problem's."""
+    """The loop shared by all solvers, from w0 or from an iterate of the problem."""
     began = yield Seconds()
     solver.begin(problem, stop)
     iterate = start if start is not None else (yield from problem.evaluate(problem.start(w0)))
     if not np.isfinite(iterate.value):
         raise DataError(
-            f"the objective is {iterate.value} at the start: features, weights or strength are too large for their "
-            "squares to be numbers. Scale the features."
+            f"the objective is {iterate.value} at the start: features, weights or strength are so large that their "
+            "squares overflow. Scale the features."
         )
     history = []
     status = Status.OPTIMAL if problem.is_convex else Status.STATIONARY

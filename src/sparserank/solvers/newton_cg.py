@@ -1,4 +1,4 @@
-"""Truncated Newton for ridge on many features: products with the Hessian instead of the Hessian."""
+"""Truncated Newton for ridge on many features, with products instead of the full Hessian."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ MAX_TRIALS = 30
 
 
 class NewtonCG:
-    """Each step: conjugate gradients on the Newton system, until its residual is a share of the gradient that shrinks
-    with the violation; then a line search. Memory is a few vectors of n_features.
+    """Truncated Newton. Each step runs conjugate gradients on the Newton system, until its residual is a fraction of
+    the gradient that shrinks with the violation; then a line search. Memory is a few vectors of n_features.
 
     Source
         Dembo and Steihaug (1983), truncated Newton; Lee and Lin (2014) for RankSVM.

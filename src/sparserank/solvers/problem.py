@@ -1,4 +1,4 @@
-"""What a solver minimises, and how good a point of it is."""
+"""Problems that solvers minimise, and measures of their points."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sparserank.weighting import Evaluation
 
 
 class Problem(Protocol):
-    """A loss and whatever is added to it, or keeps it within bounds."""
+    """A loss plus a penalty, or with constraints."""
 
     @property
     def is_convex(self) -> bool: ...
@@ -31,11 +31,11 @@ class Problem(Protocol):
         ...
 
     def violation(self, here: Iterate) -> float:
-        """What must fall below the threshold: 0 at a solution, > 0 elsewhere."""
+        """The measure that must fall below the threshold: 0 at a solution, > 0 elsewhere."""
         ...
 
     def gap(self, here: Iterate) -> float | None:
-        """A bound on value - minimum; None where there is none."""
+        """A bound on value - minimum; None if there is no bound."""
         ...
 
 
@@ -48,14 +48,16 @@ class Penalised:
 
     def __post_init__(self) -> None:
         if self.penalty.feature_groups is not None and not self.penalty.blockwise:
-            raise DataError("a penalty with groups is solved as `paths.on_coefficients(penalty, objective)`.")
+            raise DataError(
+                "a penalty with groups cannot be solved directly; use `paths.on_coefficients(penalty, objective)`."
+            )
 
     @property
     def is_convex(self) -> bool:
         return self.penalty.is_convex
 
     def start(self, w: np.ndarray | None) -> np.ndarray:
-        """Features that may not be used, or have the wrong sign, are set to 0."""
+        """w with 0 for features that may not be used, or have the wrong sign."""
         w = np.zeros(self.objective.n_features) if w is None else np.asarray(w, dtype=np.float64)
         n = len(w)
         usable = self.objective.varying & self.penalty.usable(n) & (w * self.penalty.feature_signs(n) >= 0)
@@ -66,7 +68,7 @@ class Penalised:
         return self.iterate(w, at)
 
     def iterate(self, w: np.ndarray, at: Evaluation) -> Iterate:
-        """The iterate at w, evaluated there already."""
+        """The iterate at w from an existing evaluation."""
         return Iterate(w, at, at.value + self.penalty.value(w))
 
     def violation(self, here: Iterate) -> float:

@@ -30,14 +30,14 @@ class ProxNewton:
     curvature : Curvature, optional
         Cache of Hessian entries, shared by solvers on the same objective.
     ahead : Ahead, optional
-        Evaluates the point at which a step will probably end before it ends.
+        Evaluates the predicted end point of a step before the step ends.
 
     Notes
     -----
-    On convex problems a step that falls short is shortened. Concave penalties are not convex along a segment: there a
-    coordinate may also jump to 0 where the model, which holds nearby only, underestimates the loss. A Newton step on
-    the present support is tried next, then extra curvature. One instance may solve several problems on the same
-    objective; it keeps what it knows of the Hessian.
+    On convex problems, a step that does not decrease the objective enough is shortened. Concave penalties are not
+    convex along a segment: a coordinate may jump to 0 where the model, which is valid only nearby, underestimates the
+    loss. A Newton step on the current support is tried next, then extra curvature. One instance can solve several
+    problems on the same objective; it keeps its estimate of the Hessian.
 
     Examples
     --------
@@ -51,8 +51,8 @@ class ProxNewton:
     gives_up = Status.STALLED
 
     def __init__(self, curvature: Curvature | None = None, ahead: Ahead | None = None) -> None:
-        """curvature: what is known of the objective's Hessian already, default nothing; ahead:
-        the problem that comes next on a path."""
+        """curvature: existing estimate of the objective's Hessian, default none; ahead:
+        the next problem on a path."""
         self.n_iter = 0
         self.curvature, self._ahead = curvature, ahead
         self._damping = 0.0
@@ -61,7 +61,7 @@ class ProxNewton:
         objective, penalty = problem.objective, problem.penalty
         if not (penalty.is_convex or penalty.separable or penalty.blockwise):
             raise DataError(
-                f"ProxNewton solves penalties that are convex or a sum over features; {penalty.name} is neither. Use "
+                f"ProxNewton needs a penalty that is convex or a sum over features; {penalty.name} is neither. Use "
                 "Fista."
             )
         if self.curvature is None or self.curvature.objective is not objective:
@@ -101,8 +101,8 @@ class ProxNewton:
     ) -> Steps[Iterate | None]:
         """The step on the working set that passes the decrease test, or None at the noise floor.
 
-        drift (len(ws),): what the gradient is expected to turn by besides H times the step; forgotten if that leads
-        nowhere.
+        drift (len(ws),): expected change of the gradient in addition to H times the step; dropped if the step with it
+        fails.
         """
         penalty, curvature = self._penalty, self.curvature
         assert curvature is not None
@@ -158,7 +158,7 @@ class ProxNewton:
         return None
 
     def _evaluate(self, w: np.ndarray, ahead: Ahead | None, here: Iterate) -> Steps[Iterate]:
-        """The iterate at w; in the same read the place where the next problem is looked for from here,
+        """The iterate at w; the same read evaluates the guess for the next problem,
         if there is one."""
         assert self.curvature is not None
         guess = None if ahead is None else ahead.guess(self.curvature, here)
@@ -169,9 +169,9 @@ class ProxNewton:
         return self._problem.iterate(w, at)
 
     def _majorised_coordinate_step(self, iterate: Iterate) -> Steps[Iterate | None]:
-        """Prox step of the one coordinate that moves most, at the largest curvature the loss has along it.
+        """Prox step of the one coordinate that moves most, at the largest curvature of the loss along it.
 
-        The quadratic then lies above the loss, so the objective falls however little the other models could be trusted.
+        The quadratic is then above the loss, so the objective falls even if the other models were not accurate.
         """
         h = np.where(self._usable, self._objective.curvature, 1.0)
         target = self._penalty.prox(iterate.w - iterate.gradient / h, 1.0 / h)

@@ -1,5 +1,5 @@
 """Minimise a quadratic model plus a penalty on the working set: coordinate descent, finished by direct solves;
-accelerated prox steps where the penalty ties columns together."""
+accelerated prox steps if the penalty ties columns together."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def minimise_model(
 ) -> np.ndarray:
     """argmin over u of gradient.(u - w) + (u - w)^T H (u - w) / 2 + penalty(u), from u = w.
 
-    Correlated features make coordinate descent crawl. Once it has found which coordinates are not zero, a Newton step
-    on those (exact for piecewise quadratic penalties) goes up to the first coordinate that would change sign.
+    Correlated features make coordinate descent slow. Once the non-zero coordinates are known, a Newton step on them
+    (exact for piecewise quadratic penalties) goes up to the first coordinate that would change sign.
     """
     if isinstance(part, BlockPart):
         return _block_descent(H, gradient, w, part, tol)
@@ -51,7 +51,7 @@ def minimise_model(
 
 
 def _block_descent(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: BlockPart, tol: float) -> np.ndarray:
-    """Sweeps over blocks, between them Newton steps on the coordinates that are not zero."""
+    """Sweeps over blocks, alternating with Newton steps on the non-zero coordinates."""
     order = part.order
     H = np.ascontiguousarray(H[np.ix_(order, order)])
     u = w[order].astype(np.float64)
@@ -88,7 +88,7 @@ def _block_descent(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: Blo
 
 
 def _direct_block_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part: BlockPart) -> None:
-    """A Newton step on the coordinates that are not zero, as far along as the model falls;
+    """A Newton step on the non-zero coordinates, as long as the model falls along it;
     u and residual change in place."""
     slope, second = part.expansion(u)
     S = np.flatnonzero(u)
@@ -112,8 +112,8 @@ def _direct_block_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part:
 
 
 def _solved(system: np.ndarray, right: np.ndarray) -> np.ndarray | None:
-    """A solution with a positive definite matrix; what is not one is made so by as little as will do.
-    None where nothing does."""
+    """The solution of a system; a matrix that is not positive definite gets the smallest sufficient shift.
+    None if no shift suffices."""
     size = max(float(np.abs(system).max(initial=0.0)), 1e-300)
     for extra in (0.0, 1e-6, 1e-3, 1e-1, 1.0):
         try:
@@ -145,8 +145,8 @@ def _prox_steps(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: Part, 
 def newton_on_support(
     H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: SeparablePart | BlockPart | Part
 ) -> np.ndarray:
-    """One Newton step of the model on the non-zero coordinates alone;
-    none of them jumps to 0 except by changing sign."""
+    """One Newton step of the model on only the non-zero coordinates;
+    none of them becomes 0 except by changing sign."""
     assert isinstance(part, SeparablePart)  # ProxNewton refuses concave penalties of another kind
     u, residual = w.astype(np.float64, copy=True), gradient.astype(np.float64, copy=True)
     _direct_step(H, residual, u, part)

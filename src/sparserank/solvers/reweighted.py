@@ -22,19 +22,19 @@ class Reweighted:
     Parameters
     ----------
     inner : callable, default ProxNewton
-        Makes the solver of the weighted l1 problems: ProxNewton, or Fista as published.
+        Constructor of the solver of the weighted l1 problems: ProxNewton, or Fista as published.
     inner_options : dict, optional
-        Its arguments.
+        Arguments of the constructor.
 
     Notes
     -----
-    Each round but the first minimises a majorisation of the concave penalty, so that the objective never increases from
-    there; the round with beta = 1 majorises nothing and may raise it. lp has an infinite slope at 0: pass
-    `Lp(...).smoothed()`, whose smoothed objective is the one that never increases.
+    Each round after the first minimises a majorisation of the concave penalty, so the objective never increases. The
+    round with beta = 1 majorises nothing and may increase it. lp has an infinite slope at 0: pass `Lp(...).smoothed()`;
+    its smoothed objective never increases.
 
     References
     ----------
-    Laporte et al. (2014), Algorithm 2 and equation (13); beta = 1 in the first round whatever the start, as there.
+    Laporte et al. (2014), Algorithm 2 and equation (13); as there, beta = 1 in the first round for any start.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Reweighted:
         penalty = problem.penalty
         if not penalty.separable:
             raise DataError(
-                f"Reweighted needs a penalty that is a sum over features; {penalty.name} is none. Use Fista."
+                f"Reweighted needs a penalty that is a sum over features; {penalty.name} is not. Use Fista."
             )
         if penalty.kkt_is_vacuous_at_zero:
             raise DataError("Reweighted needs a finite slope at 0; pass Lp(...).smoothed() instead of Lp(...).")

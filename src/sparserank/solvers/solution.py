@@ -1,4 +1,4 @@
-"""What every solver returns, and when it may stop."""
+"""Results of solvers, and their stopping rule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sparserank.weighting import Evaluation
 
 
 class Status(Enum):
-    """How a solve ended; the value is the word shown to people.
+    """How a solve ended; the value is the word that users see.
 
     Attributes
     ----------
@@ -20,12 +20,12 @@ class Status(Enum):
     STATIONARY : Status
         Stationary point of a nonconvex problem, to the tolerance; a lower objective may exist.
     STALLED : Status
-        No step lowers the objective any further in floating point, short of the tolerance.
+        The tolerance was not reached, but no step lowers the objective any further in floating point.
     ITERATION_LIMIT : Status
-        max_iter was reached first.
+        max_iter was reached before the tolerance.
     NOT_CERTIFIED : Status
-        Ended by a published rule that proves nothing, or a mixture of two solutions, or one changed for a metric, which
-        solves no problem.
+        The solve ended by a published rule that proves nothing; or the point is a mixture of two solutions, or was
+        changed for a metric, and so solves no problem.
 
     Examples
     --------
@@ -46,11 +46,11 @@ class Status(Enum):
 
     @property
     def remedy(self) -> str:
-        """What a person can do about a solve that did not converge."""
+        """Remedy for a solve that did not converge."""
         if self is Status.STALLED:
-            return "no step lowers the objective any further in floating point; scale the features alike, or raise tol"
+            return "floating point allows no further decrease of the objective; scale features to similar sizes, or raise tol"
         if self is Status.NOT_CERTIFIED:
-            return "the published rule ended it; SparseRanker solves such problems to a certificate"
+            return "the published stopping rule ended the fit; SparseRanker solves such problems with a certificate"
         return "raise max_iter or tol"
 
 
@@ -63,7 +63,7 @@ class Stop:
     tol : float, default 1e-6
         Relative tolerance.
     max_iter : int, default 500
-        Iterations.
+        Largest number of iterations.
     scale : float, default 1.0
         alpha_max of the l1 problem.
 
@@ -85,7 +85,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Iterate:
-    """A point, the loss there (with its gradient and what the dual needs), and loss + penalty."""
+    """A point, its loss (with the gradient and data for the dual), and loss + penalty."""
 
     w: np.ndarray
     at: Evaluation
@@ -102,7 +102,7 @@ class Iterate:
 
 @dataclass(frozen=True)
 class Solution:
-    """A point and its certificate; what `solve` returns.
+    """A point and its certificate, as returned by `solve`.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Solution:
         Largest distance of -gradient to the subdifferential over coordinates, in units of the gradient (for lp: the
         largest coordinate prox residual times the curvature).
     gap : float or None
-        Value minus a dual bound, >= 0 up to rounding; None when the problem is not convex.
+        Value minus a dual bound, >= 0 up to rounding; None if the problem is not convex.
     n_iter : int
         Iterations.
     status : Status

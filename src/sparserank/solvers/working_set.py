@@ -1,4 +1,4 @@
-"""Which coordinates a solver looks at, and which it will look at soon."""
+"""The coordinates that a solver uses now, and those that it will probably use soon."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def working_set(objective: PairwiseObjective, penalty: Penalty, iterate: Iterate
 
 
 def working_sets_to_come(objective: PairwiseObjective, penalty: Penalty, iterate: Iterate) -> np.ndarray:
-    """The same, and what is likely to join while a path goes on from here."""
+    """The same, plus coordinates that will probably join as a path continues from here."""
     priority = _priority(objective, penalty, iterate, SOON_ACTIVE)
     return _with_the_needed(objective, penalty, iterate, priority > 0, priority)
 
@@ -44,8 +44,8 @@ def _with_the_needed(
     candidate: np.ndarray,
     priority: np.ndarray,
 ) -> np.ndarray:
-    """Those that cannot be left out, and the candidates of the highest priority:
-    MAX_NEW, or as many as the former if these are more."""
+    """The required coordinates, and the candidates with the highest priority:
+    MAX_NEW of them, or as many as are required if that is more."""
     usable, w = _usable(objective, penalty), iterate.w
     needed = usable & ((w != 0) | penalty.always_in(len(w)))
     joining = np.flatnonzero(candidate & usable & ~needed)

@@ -64,7 +64,7 @@ def _find_docid(buf, start, stop):
 
 @kernel
 def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, rows_line, runs, comments, slow, info):
-    """Parse whole lines of ranking text; stops at the first bad one.
+    """Parse whole lines of ranking text; stop at the first malformed line.
 
     Parameters
         buf          (n_bytes,) uint8, ends at a line end or at the end of the file; carriage returns only at line ends

@@ -1,4 +1,4 @@
-"""One file of ranking text as parsed stretches of whole lines, parsed by several threads."""
+"""Parse a file of ranking text in chunks of whole lines, with several threads."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ CHUNK_BYTES = 8 << 20  # large enough to hide Python's overhead, small enough th
 
 @dataclass
 class Chunk:
-    """The parsed rows of one stretch of one file; lines count from 0 in the stretch,
-    which starts at `first_line` from 1."""
+    """The parsed rows of one chunk of a file; lines count from 0 in the chunk,
+    which starts at `first_line` of the file, from 1."""
 
     path: str
     first_line: int
@@ -54,7 +54,7 @@ class Chunk:
         return self.place(int(self.row_lines[row]))
 
     def place(self, line: int) -> str:
-        """`path:line` of a line of the stretch."""
+        """`path:line` of a line of the chunk."""
         return f"{self.path}:{self.first_line + line}"
 
 
@@ -66,10 +66,10 @@ def stream_chunks(
     queries: SideQueries | None = None,
     skip: int = 0,
 ) -> Iterator[Chunk]:
-    """The stretches as they are parsed, no more than a few at a time; the first `skip` are passed over unparsed.
+    """Yield the chunks as they are parsed, only a few at a time; the first `skip` are skipped without parsing.
 
     Raises
-        DataFormatError        the file cannot be read, or names the first line that is not as the format says
+        DataFormatError        the file cannot be read, or a line is malformed; the message names the first such line
         TooManyFeaturesError   a line names a feature beyond n_features
     """
     first_line = 1
@@ -99,7 +99,7 @@ def stream_chunks(
 
 
 def _with_ids(path: Path, queries: SideQueries | None) -> Iterator[bytes]:
-    """The stretches, with the query ids of a side file where the lines have none."""
+    """The chunks of text, with query ids of a side file if the lines have none."""
     blocks = _line_blocks(path)
     first = next(blocks, b"")
     line = next((ln for ln in first.split(b"\n") if ln.strip() and not ln.lstrip().startswith(b"#")), b"qid:")
@@ -108,7 +108,7 @@ def _with_ids(path: Path, queries: SideQueries | None) -> Iterator[bytes]:
 
 
 def _line_blocks(path: Path) -> Iterator[bytes]:
-    """Stretches of whole lines without byte-order mark; refuses what is not a readable text file."""
+    """Chunks of whole lines without byte-order mark; refuses anything but a readable text file."""
     if path.is_dir():
         raise DataFormatError(f"{path}: is a directory; name a LETOR text file.")
     try:
@@ -215,7 +215,7 @@ def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> C
 
 
 def _sort_rows(first: int, row_ptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> tuple[int, int] | None:
-    """Bring the features of every row from `first` on into ascending order; (row, index) of the first that repeats."""
+    """Sort the features of every row from `first` on in ascending order; (row, index) of the first repeated one."""
     lo, hi = row_ptr[first], row_ptr[-1]
     key = np.repeat(np.arange(len(row_ptr) - 1 - first) << 32, np.diff(row_ptr[first:])) | indices[lo:hi]
     order = np.argsort(key)
@@ -247,7 +247,7 @@ def _is_utf8(token: bytes) -> bool:
 def _problem(
     text: bytes, info: np.ndarray, index_base: int, n_features: int | None
 ) -> tuple[tuple[int, str] | None, int | None]:
-    """Line and sentence of what stopped the parser, if anything, and the number of features that would not have."""
+    """Line and message of what stopped the parser, if anything, and the number of features that would have helped."""
     status = int(info[kernels.STATUS])
     if status == kernels.OK:
         return None, None
@@ -258,17 +258,17 @@ def _problem(
         what = brief(text[a : min(b, a + 4 * LONGEST)].decode("utf-8", "backslashreplace"))
     sentence = {
         kernels.BAD_LABEL: (
-            f"label must be a number; got {what}. A line reads 'label qid:ID index:value ... # comment'."
+            f"label must be a number; got {what}. Lines must be 'label qid:ID index:value ... # comment'."
         ),
         kernels.MISSING_QID: f"expected 'qid:ID' after the label; got {what}. Add the query id to every line.",
         kernels.EMPTY_QID: "query id is empty after 'qid:'; give every line the id of its query.",
         kernels.BAD_TOKEN: f"expected 'index:value'; got {what}. Start comments with '#'.",
         kernels.BAD_INDEX: f"feature index is too large: {what}.",
         kernels.INDEX_BELOW_BASE: f"feature indices start at {index_base}; got {what}. "
-        f"Give {option('index_base', 0)} for files that count from 0.",
+        f"Use {option('index_base', 0)} for files whose feature indices start at 0.",
         kernels.BAD_VALUE: f"feature value must be a number; got {what}.",
         kernels.INDEX_ABOVE_LIMIT: f"has feature {what}, but {n_features} features are expected; "
-        f"read every file with n_features={a + 1 - index_base}, or remove it.",
+        f"read every file with n_features={a + 1 - index_base}, or remove the feature.",
     }[status]
     width = a + 1 - index_base if status == kernels.INDEX_ABOVE_LIMIT else None
     return (int(info[kernels.N_LINES]), sentence), width

@@ -1,4 +1,4 @@
-"""LETOR / SVMlight ranking text, plain or gzip, several files as one: as a stream of rows, and as a data set."""
+"""Read LETOR / SVMlight ranking text, plain or gzip, one or several files, as a stream of rows or as a data set."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ def read_letor(
     paths : path or sequence of paths
         Files that are read as one data set; gzip is recognised by content.
     n_features : int, optional
-        Number of features; larger indices in a file are an error. Default: the largest index found.
+        Number of features; larger indices in a file are an error. Default: the largest index in the files.
     missing : str, float or mapping, optional
-        What NULL, nan, inf and 1.797e308 become: None or 'error' (refused), 'zero', 'min' or 'median' (of the known
+        Replacement for NULL, nan, inf and 1.797e308: None or 'error' (refused), 'zero', 'min' or 'median' (of the known
         values of the feature in these rows), 'query-min', a number, a mapping such as {11: 'zero', 'bm25': 5, '*':
         'median'}, or its text form '11=zero;bm25=5;*=median'.
     index_base : {1, 0}, default 1
         Number of the first feature in the file.
     unjudged : {'error', 'drop', 'zero'}, default 'error'
-        What a label of -1 means: refuse it, drop the row, or take 0.
+        Treatment of a label of -1: refuse it, drop the row, or use 0.
     feature_names : path or sequence of str, optional
         Names, or a file with one name per line.
     sparse : bool, optional
@@ -63,12 +63,13 @@ def read_letor(
     dtype : dtype, default float64
         float64 or float32.
     n_threads : int, optional
-        Parsing threads. Default: the number of cores.
+        Parsing threads. Default: the number of cores, at most 8.
 
     Returns
     -------
     RankingDataset
-        With `docid` and `comment` of the file; absent features are 0. `fill_values` holds what missing values became.
+        Has `docid` and `comment` of the file; absent features are 0. `fill_values` has the replacements for missing
+        values.
 
     Raises
     ------
@@ -84,8 +85,8 @@ def read_letor(
 
     Notes
     -----
-    A superset of the SVMlight ranking format: query ids may be strings, indices come in any order, tabs and CRLF are
-    accepted.
+    The format is a superset of the SVMlight ranking format: query ids may be strings, indices may be in any order, and
+    tabs and CRLF are accepted.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def read_letor(
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
     if not isinstance(paths, Sequence) or not all(isinstance(p, str | os.PathLike) for p in paths):
-        raise DataError(f"read_letor takes a path or several; got {brief(paths)}.")
+        raise DataError(f"read_letor takes a path or a list of paths; got {brief(paths)}.")
     if not paths:
         raise DataError("read_letor needs at least one file.")
     reading = Reading(
@@ -121,9 +122,9 @@ class TextRows(Stream):
     """The rows of files of ranking text, float64 unless the reading says otherwise.
 
     Parameters
-        like   the data set that these have the number of features of
+        like   the data set whose number of features these have
     Raises
-        DataError   names that are not as many as the features
+        DataError   the number of names differs from the number of features
     """
 
     def __init__(
@@ -143,7 +144,9 @@ class TextRows(Stream):
         given = reading.feature_names
         self._named_by = str(given) if isinstance(given, str | os.PathLike) else "feature_names"
         if names is not None and self._most not in (None, len(names)):
-            raise DataError(f"{self._named_by} holds {len(names)} names for {self._most} features; they must agree.")
+            raise DataError(
+                f"{self._named_by} contains {len(names)} names for {self._most} features; give one name per feature."
+            )
         if names is not None:
             checked_names(names, len(names))
         self._known = False
@@ -206,7 +209,7 @@ class TextRows(Stream):
         )
 
     def _width(self, seen: _Seen) -> int:
-        """The number of features: what was asked for or named, or the largest index; refuses what cannot be meant."""
+        """The number of features: as requested or named, else the largest index; refuses implausible numbers."""
         if seen.n_values == 0:
             raise DataFormatError(f"{self.place}: no line has a feature; expected 'label qid:ID index:value ...'.")
         largest, names = seen.largest + self.index_base, self.feature_names
@@ -214,7 +217,8 @@ class TextRows(Stream):
         if names is not None:
             if seen.largest >= len(names):
                 raise DataError(
-                    f"{seen.where}: has feature {largest}, but {self._named_by} holds {len(names)} names; complete it."
+                    f"{seen.where}: has feature {largest}, but {self._named_by} contains {len(names)} names; add the "
+                    "missing names."
                 )
             return len(names)
         if seen.largest >= most:
@@ -224,14 +228,14 @@ class TextRows(Stream):
             )
         if self._most is not None and self._most > most:
             raise DataError(
-                f"{option('n_features')} is {self._most}, but the data hold {seen.n_values} values, none of a "
-                f"feature beyond {largest} ({seen.where}); give the number of features that the data have."
+                f"{option('n_features')} is {self._most}, but the data contain only {seen.n_values} values, and their "
+                f"largest feature index is {largest} ({seen.where}); give the actual number of features."
             )
         return self._most or seen.largest + 1
 
 
 class _Seen:
-    """Sums over chunks: rows, values, the largest index of a feature, from 0, and where it stands."""
+    """Sums over chunks: rows, values, the largest index of a feature, from 0, and its place."""
 
     def __init__(self) -> None:
         self.n_rows = self.n_values = 0

@@ -1,4 +1,4 @@
-"""Side files that say where queries begin: LightGBM's `DATA.query` and XGBoost's `DATA.group`, one size per line."""
+"""Side files with the sizes of queries: LightGBM's `DATA.query` and XGBoost's `DATA.group`, one size per line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SideQueries:
     """The queries of a data file without query ids: numbers `first`, `first` + 1, ... for blocks of rows.
 
     Raises
-        DataFormatError   names file and line of what is no size
+        DataFormatError   an entry is not a size; the message names file and line
     """
 
     def __init__(self, path: Path) -> None:
@@ -26,8 +26,8 @@ class SideQueries:
         sizes = read_numbers(path, "query size", "a whole number >= 1", lambda v: v >= 1 and v == int(v))
         if not sizes or sum(sizes) >= 2**62:
             raise DataFormatError(
-                f"{path}: holds {'no size' if not sizes else 'sizes that no file has'}; expected one query size per "
-                "line."
+                f"{path}: contains {'no size' if not sizes else 'sizes larger than any file'}; expected one query size "
+                "per line."
             )
         self.ends = np.cumsum(np.array(sizes, dtype=np.int64))
 
@@ -35,20 +35,21 @@ class SideQueries:
         """(last - first,) the query of the rows first .. last - 1 of the file called `data`."""
         if last > (self.ends[-1] if len(self.ends) else 0):
             raise DataFormatError(
-                f"{self.path}: the sizes sum to {self.ends[-1]} rows; {data} has more. They must agree."
+                f"{self.path}: the sizes sum to {self.ends[-1]} rows, but {data} has more. The numbers must be equal."
             )
         return self.first + np.searchsorted(self.ends, np.arange(first, last), side="right")
 
     def check(self, n_rows: int, data: str) -> None:
-        """Refuse a file of other length than the sizes say."""
+        """Refuse a file whose number of rows differs from the sum of the sizes."""
         if n_rows != self.ends[-1]:
             raise DataFormatError(
-                f"{self.path}: the sizes sum to {self.ends[-1]} rows; {data} has {n_rows}. They must agree."
+                f"{self.path}: the sizes sum to {self.ends[-1]} rows, but {data} has {n_rows}. The numbers must "
+                "be equal."
             )
 
 
 def side_files(paths: Sequence[str | os.PathLike]) -> list[SideQueries | None]:
-    """Of each file what stands beside it; each counts on behind those before it."""
+    """The side file of each data file, if any; query numbers continue from one file to the next."""
     found, first = [side_file(path) for path in paths], 0
     for queries in found:
         if queries is not None:
@@ -57,7 +58,7 @@ def side_files(paths: Sequence[str | os.PathLike]) -> list[SideQueries | None]:
 
 
 def side_file(path: str | os.PathLike) -> SideQueries | None:
-    """What stands beside a data file under its name and one of the suffixes."""
+    """The side file of a data file, named like it with one of the suffixes; None if there is none."""
     for suffix in SUFFIXES:
         beside = Path(f"{os.fspath(path)}{suffix}")
         if beside.is_file():
@@ -66,7 +67,7 @@ def side_file(path: str | os.PathLike) -> SideQueries | None:
 
 
 def with_query_ids(blocks: Iterable[bytes], queries: SideQueries, data: str) -> Iterator[bytes]:
-    """Whole lines of ranking text without query ids, as lines with them."""
+    """Add query ids to whole lines of ranking text without them."""
     row = 0
     for block in blocks:
         lines = block.split(b"\n")

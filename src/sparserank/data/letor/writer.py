@@ -28,7 +28,7 @@ def write_letor(data: RankingDataset, path: str | os.PathLike, *, index_base: in
     Parameters
     ----------
     data : RankingDataset
-        What is written. Values have the shortest exact representation; zeros of sparse data are left out.
+        The data set. Values have the shortest exact representation; zeros of sparse data are left out.
     path : path
         The file.
     index_base : {1, 0}, default 1
@@ -37,13 +37,13 @@ def write_letor(data: RankingDataset, path: str | os.PathLike, *, index_base: in
     Raises
     ------
     DataError
-        An id that the text cannot hold (blanks, control characters, in a query id also '#'), or a comment of several
-        lines. Nothing is written then.
+        An id that the text cannot contain (blanks, control characters, in a query id also '#'), or a comment of several
+        lines. In both cases nothing is written.
 
     Notes
     -----
-    `read_letor` restores the same data, given `n_features` when the last features are absent. Blanks around a comment
-    are lost.
+    `read_letor` restores the same data; pass `n_features` if the last features are absent. Blanks around a comment are
+    lost.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def letor_lines(X: Any, relevance: np.ndarray, qid: Any, docid: Any, comment: An
     """A line per row; docid and comment may be None.
 
     Raises
-        DataError   an id or a comment that would be read as something else
+        DataError   an id or a comment that would be read back differently
     """
     for i in range(len(relevance)):
         label = relevance[i]
@@ -91,8 +91,8 @@ def _docid_in(comment: str) -> str | None:
 
 def _unwritable(what: str, text: str, held: str) -> DataError:
     return DataError(
-        f"{what} {brief(text)} is empty or holds {held}, which ranking text cannot; change it, or write Parquet or a "
-        "store."
+        f"{what} {brief(text)} is empty or contains {held}, which ranking text does not allow; change it, or write "
+        "Parquet or a store."
     )
 
 
@@ -104,5 +104,5 @@ def _row(X: Any, i: int) -> Iterator[tuple[int, str]]:
 
 
 def _texts(values: np.ndarray) -> list[str]:
-    """The shortest text that reads back as each value, in the values' own dtype."""
+    """The shortest text that reads back as each value, in the dtype of the values."""
     return [repr(v) for v in values.tolist()] if values.dtype == np.float64 else values.astype("U").tolist()

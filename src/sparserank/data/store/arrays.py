@@ -1,5 +1,5 @@
-"""The arrays of a store: one .npy file each, written whole, and mapped only where its header,
-size and place are as they must be."""
+"""The arrays of a store: one .npy file each, written completely or not at all, and mapped only if its header,
+size and place are valid."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def open_own(path: Path) -> Iterator[BufferedReader]:
     """A regular file of a store, open for reading.
 
     Raises
-        DataFormatError   a link, a device or a pipe, or it cannot be read
+        DataFormatError   it is a link, a device or a pipe, or cannot be read
     """
     if path.is_symlink():
         raise DataFormatError(linked(path))
@@ -56,7 +56,7 @@ def open_own(path: Path) -> Iterator[BufferedReader]:
         raise DataFormatError(f"{path}: cannot be read ({error.strerror or error}); convert the data again.") from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise DataFormatError(f"{path}: is no regular file; convert the data again.")
+        raise DataFormatError(f"{path}: is not a regular file; convert the data again.")
     with open(descriptor, "rb") as content:
         yield content
 
@@ -68,11 +68,11 @@ def checksum(path: Path) -> str:
 
 
 def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int, dtype: Any) -> dict[str, Any]:
-    """The arrays of a shard that `check_shards` has passed, mapped and checked; "X" its MappedFeatures, whose values
-    are checked when asked for.
+    """The arrays of a shard that `check_shards` has passed, mapped and checked; "X" is its MappedFeatures, whose values
+    are checked on demand.
 
     Raises
-        DataFormatError   names the file and what is wrong with it
+        DataFormatError   the message names the file and what is wrong with it
     """
     n, n_queries = shard["n_docs"], shard["n_queries"]
     values = np.dtype(dtype).str
@@ -97,9 +97,9 @@ def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int, dtype: An
         return arrays
     data, indices, indptr = (arrays.pop(name) for name in SPARSE)
     if indices.dtype != indptr.dtype or len(indices) != len(data):
-        raise damaged(paths["indices"], "indices must be as many as data, and of the type of indptr")
+        raise damaged(paths["indices"], "indices must have the same length as data and the same type as indptr")
     if indptr[0] != 0 or indptr[-1] != len(data) or (indptr[1:] < indptr[:-1]).any():
-        raise damaged(paths["indptr"], f"it must rise from 0 to {len(data)}")
+        raise damaged(paths["indptr"], f"it must increase from 0 to {len(data)}")
     X = sp.csr_matrix((n, n_features), dtype=data.dtype)
     X.data, X.indices, X.indptr = data, indices, indptr  # the constructor would read all of them
     X.has_canonical_format = True
@@ -108,12 +108,12 @@ def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int, dtype: An
 
 
 def _check_lists(arrays: Mapping[str, np.ndarray], paths: Mapping[str, Path]) -> None:
-    """What is small enough to be read when a store is opened."""
+    """Check the arrays that are small enough to be read when a store is opened."""
     label, ptr = arrays["label"], arrays["query_ptr"]
     if not np.isfinite(label).all():
         raise damaged(paths["label"], "a label is not finite")
     if ptr[0] != 0 or ptr[-1] != len(label) or not (ptr[1:] > ptr[:-1]).all():
-        raise damaged(paths["query_ptr"], f"it must rise from 0 to {len(label)}, by one or more each")
+        raise damaged(paths["query_ptr"], f"it must increase from 0 to {len(label)} in steps of at least 1")
     if arrays["qid"].dtype.kind == "S":
         try:
             decoded(arrays["qid"])
@@ -124,7 +124,7 @@ def _check_lists(arrays: Mapping[str, np.ndarray], paths: Mapping[str, Path]) ->
 
 
 def _mapped(path: Path, n_bytes: int, types: tuple[Any, ...], shape: tuple[int | None, ...]) -> np.ndarray:
-    """The array in a file of n_bytes, read-only; a shape of None is any number."""
+    """The array in a file of n_bytes, read-only; None in a shape stands for any number."""
     with open_own(path) as content:
         size = os.fstat(content.fileno()).st_size
         if size != n_bytes:
@@ -133,17 +133,18 @@ def _mapped(path: Path, n_bytes: int, types: tuple[Any, ...], shape: tuple[int |
         start = len(MAGIC) + 2 + int.from_bytes(head[len(MAGIC) : len(MAGIC) + 2], "little")
         found = HEADER.fullmatch(head[len(MAGIC) + 2 : start].decode("latin-1"))
         if not head.startswith(MAGIC) or start > MAX_HEADER or start % ALIGNED or found is None:
-            raise damaged(path, "its header is none that a conversion writes")
+            raise damaged(path, "its header was not written by a conversion")
         written = tuple(int(n) for n in found[2].split(", "))
         if not any(found[1] == t if isinstance(t, str) else t.fullmatch(found[1]) for t in types):
             raise damaged(path, f"its values are of type {found[1]}")
         if len(written) != len(shape) or any(s is not None and w != s for w, s in zip(written, shape, strict=True)):
             raise damaged(
-                path, f"its shape is {written}, and the manifest says {shape if None not in shape else 'one dimension'}"
+                path,
+                f"its shape is {written}, but the manifest states {shape if None not in shape else 'one dimension'}",
             )
         dtype, count = np.dtype(found[1]), math.prod(written)
         if start + count * dtype.itemsize != size:
-            raise damaged(path, f"{size} bytes are not those of {written} values of type {found[1]}")
+            raise damaged(path, f"its size of {size} bytes does not match {written} values of type {found[1]}")
         if count == 0:
             return np.empty(written, dtype=dtype)
         try:
@@ -154,19 +155,19 @@ def _mapped(path: Path, n_bytes: int, types: tuple[Any, ...], shape: tuple[int |
 
 
 def torn(path: Path, found: int, expected: int) -> DataFormatError:
-    return DataFormatError(f"{path}: is torn: {found} bytes, and the store says {expected}; convert the data again.")
+    return DataFormatError(f"{path}: has {found} bytes, but the manifest states {expected}; convert the data again.")
 
 
 def decoded(texts: np.ndarray) -> np.ndarray:
-    """UTF-8 as text; numbers as they are."""
+    """UTF-8 as text; numbers unchanged."""
     return np.char.decode(texts, "utf-8") if texts.dtype.kind == "S" else np.asarray(texts)
 
 
 def write_shard(folder: Path, number: int, arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, Any]]:
-    """Write the arrays of a shard, each file whole or not at all; {array: {bytes, sha256}}.
+    """Write the arrays of a shard, each file completely or not at all; {array: {bytes, sha256}}.
 
     Raises
-        RunDirectoryError   the folder cannot be written, the disk is full
+        RunDirectoryError   the folder cannot be written, or the disk is full
     """
     return {name: _write(folder / file_name({"number": number}, name), array) for name, array in arrays.items()}
 

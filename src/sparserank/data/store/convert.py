@@ -1,4 +1,4 @@
-"""From files to a store: killed and started again it goes on where it stood."""
+"""Convert files to a store; an interrupted conversion resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def convert(
     paths : sequence of paths
         Files of one kind, as for `read_data`, or feature logs.
     out : path
-        A new or empty folder, or one that an interrupted or finished conversion of the same files made.
+        A new or empty folder, or the folder of an interrupted or finished conversion of the same files.
     reading : Reading, optional
-        How to read them; dtype is float32 unless it says otherwise.
+        Options for reading the files; dtype is float32 unless specified.
     shard_bytes : int, default 134217728
-        Size of a shard in bytes, about.
+        Approximate size of a shard in bytes.
     restart : bool, default False
-        Discard what an earlier conversion left.
+        Discard the files of an earlier conversion.
     like : path, optional
-        The store of the training data: its features are taken in its order, and its values for missing ones.
+        The store of the training data: use its features, their order, and its replacements for missing values.
     progress : callable, optional
-        Called as the work goes on.
+        Called during the conversion.
 
     Returns
     -------
@@ -64,10 +64,10 @@ def convert(
     Raises
     ------
     DataFormatError
-        A malformed file; the message names file and line, or row and column. What was written stays, and the same call
-        continues from there.
+        A malformed file; the message names file and line, or row and column. Files written so far are kept, and the
+        same call continues from there.
     RunDirectoryError
-        The folder cannot be written or holds something else, or the disk is full.
+        The folder cannot be written or contains something else, or the disk is full.
 
     Examples
     --------
@@ -94,8 +94,8 @@ def convert(
         for held in (known, unfinished):
             if held is not None and held.get("plan") != plan:
                 raise RunDirectoryError(
-                    f"{folder.path}: holds a store of other files or options, or of files that have changed since; "
-                    f"choose another folder, or {option('restart', True)} to discard it."
+                    f"{folder.path}: contains a store of other files, of other options, or of files that have changed "
+                    f"since; choose another folder, or discard the store with {option('restart', True)}."
                 )
         if known is not None:
             open_store(folder.path)
@@ -116,7 +116,7 @@ def convert(
 def _opened(
     paths: Sequence[str | os.PathLike], reading: Reading, first: RankingDataset | None
 ) -> tuple[Stream, MissingPolicy | None]:
-    """The rows, and what missing values become: what they became in the first data set, if there is one."""
+    """The rows, and the policy for missing values: that of the first data set, if there is one."""
     policy = MissingPolicy.parse(reading.missing)
     if first is None:
         return open_stream(paths, reading), policy
@@ -125,7 +125,7 @@ def _opened(
 
 
 def _progress(folder: RunDirectory) -> dict[str, Any] | None:
-    """How far an earlier conversion came; None where there was none."""
+    """The progress of an earlier conversion; None if there was none."""
     if not (folder.path / PROGRESS).exists():
         return None
     state = folder.read_json(PROGRESS)
@@ -142,7 +142,7 @@ def _progress(folder: RunDirectory) -> dict[str, Any] | None:
 
 
 def _plan(paths: Sequence[str | os.PathLike], reading: Reading, shard_bytes: int) -> dict[str, Any]:
-    """What a conversion depends on, as plain JSON values."""
+    """Everything that a conversion depends on, as plain JSON values."""
     files: list[list[Any]] = []
     given = reading.feature_names
     named = [Path(given)] if isinstance(given, str | os.PathLike) else []
@@ -164,19 +164,19 @@ def _plan(paths: Sequence[str | os.PathLike], reading: Reading, shard_bytes: int
 
 
 def _described(reading: Reading) -> str:
-    """The options as text; one that earlier versions did not have stands there only where it is used,
-    so that their conversions go on."""
+    """The options as text; an option that earlier versions did not have is included only if it is used,
+    so that their conversions can resume."""
     return repr(reading) + ("" if reading.docid is None else f" docid={reading.docid!r}")
 
 
 def _refuse_itself(paths: Sequence[str | os.PathLike], out: str | os.PathLike) -> None:
-    """Refuse to write into what is read."""
+    """Refuse to write into an input."""
     target = Path(os.path.realpath(out))
     for path in paths:
         source = Path(os.path.realpath(path))
         if target == source or target in source.parents or source in target.parents:
             raise RunDirectoryError(
-                f"{out}: is, holds or lies in what is read ({path}); choose another folder to write."
+                f"{out}: is, contains or is inside an input ({path}); choose another output folder."
             )
 
 
@@ -186,12 +186,12 @@ def _discard(folder: Path) -> None:
 
 
 def _shard_files(folder: Path) -> list[Path]:
-    """Files that only a store has."""
+    """Files with names that only a store uses."""
     return [f for f in folder.glob("*.npy") if FILE_NAME.fullmatch(f.name)]
 
 
 def _drop_others(folder: Path, manifest: dict[str, Any]) -> None:
-    """Remove shards that the manifest does not know: what was there before scattered queries were gathered."""
+    """Remove shards that are not in the manifest: those from before scattered queries were gathered."""
     ours = {file_name(shard, name) for shard in manifest["shards"] for name in shard["files"]}
     for file in _shard_files(folder):
         if file.name not in ours:

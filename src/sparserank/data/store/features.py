@@ -18,7 +18,7 @@ Stamp = tuple[int, int, int, int]  # of a file: device, inode, size, time of cha
 
 
 class Source(NamedTuple):
-    """A shard of a store: its folder, its number in there, and what the store's content is known by."""
+    """A shard of a store: its folder, its number there, and the identity of the store's content."""
 
     folder: str
     number: int
@@ -26,11 +26,11 @@ class Source(NamedTuple):
 
 
 class MappedFeatures:
-    """The features of a shard in mapped files; `checked` reads them through when they are first asked for.
+    """The features of a shard in mapped files; `checked` validates them on first use.
 
     Parameters
         X       an array, or a CSR matrix whose indptr has been checked
-        place   the file that messages name
+        place   name of the file in messages
     """
 
     def __init__(self, X: Any, place: str) -> None:
@@ -39,10 +39,10 @@ class MappedFeatures:
         self.nbytes = stored_bytes(X)
 
     def checked(self) -> Any:
-        """The array or matrix: finite values, and indices in range that rise within each row.
+        """The array or matrix: values are finite, and indices are in range and increase within each row.
 
         Raises
-            DataFormatError   names the file of what is none
+            DataFormatError   a check fails; the message names the file
         """
         if not self._is_checked:
             fault = fault_of(self._X)
@@ -53,15 +53,14 @@ class MappedFeatures:
 
 
 class StoredFeatures:
-    """(n_docs, n_features) features in parts, one below the other: all arrays, or all CSR matrices, of one dtype.
+    """(n_docs, n_features) features in vertically stacked parts: all arrays, or all CSR matrices, of one dtype.
 
-    Reading rows or columns copies these; nothing else does. Each part holds whole queries. Mapped parts are checked
-    when they are first used.
+    Only reading rows or columns copies data. Each part contains whole queries. Mapped parts are checked on first use.
 
     Parameters
         parts      arrays or CSR matrices, or MappedFeatures
-        identity   what the content is known by: results depend on it instead of on the bytes
-        sources    the store's shard that each part is, None for one that is in memory
+        identity   identifies the content: results depend on it instead of on the bytes
+        sources    the shard of a store that each part is, None for a part in memory
         stamps     {path: stamp} of the files that are mapped
     """
 
@@ -84,7 +83,7 @@ class StoredFeatures:
         """One part, as an array or a CSR matrix.
 
         Raises
-            DataFormatError   its file does not hold what kernels can work with
+            DataFormatError   its file contains values that kernels cannot handle
         """
         part = self._parts[k]
         return part.checked() if isinstance(part, MappedFeatures) else part
@@ -99,7 +98,7 @@ class StoredFeatures:
         return tuple(self.part(k) for k in range(self.n_parts))
 
     def __getitem__(self, at: Any) -> Any:
-        """Rows X[rows], or X[rows, columns] with rows a slice of all: a new array or CSR matrix."""
+        """Rows X[rows], or X[rows, columns] with a slice of all rows: a new array or CSR matrix."""
         rows, columns = at if isinstance(at, tuple) else (at, None)
         if isinstance(rows, slice) and rows == slice(None):
             taken = [p[:, columns] if columns is not None else p for p in self.parts]
@@ -126,12 +125,11 @@ class StoredFeatures:
 
 
 class StoredTexts:
-    """Texts of consecutive documents, UTF-8 in mapped arrays; rows that are asked for become strings, slices stay where
-    they are.
+    """Texts of consecutive documents, UTF-8 in mapped arrays; requested rows become strings, slices are not copied.
 
     Parameters
         parts   arrays of bytes
-        place   what messages call them
+        place   their name in messages
     """
 
     def __init__(self, parts: Sequence[np.ndarray], place: str) -> None:
@@ -175,7 +173,7 @@ class StoredTexts:
 
 
 def joined(features: Sequence[Any]) -> StoredFeatures:
-    """Stored features and such in memory, one below the other.
+    """Stack stored features and features in memory vertically.
 
     Raises
         DataError   some are sparse and some dense, or their dtypes differ
@@ -184,7 +182,9 @@ def joined(features: Sequence[Any]) -> StoredFeatures:
     kinds = {("sparse" if _is_sparse(p) else "dense", p.dtype.name) for p in parts}
     if len(kinds) > 1:
         shown = " and ".join(" ".join(k) for k in sorted(kinds))
-        raise DataError(f"data sets of which one is stored must be of one kind; got {shown}. Convert them alike.")
+        raise DataError(
+            f"if one of several data sets is stored, all must be of the same kind; got {shown}. Convert them alike."
+        )
     sources = [s for X in features for s in (X.sources if isinstance(X, StoredFeatures) else [None])]
     stamps = {path: stamp for X in features if isinstance(X, StoredFeatures) for path, stamp in X.stamps.items()}
     return StoredFeatures(parts, " ".join(identity_of(X) for X in features), sources, stamps)
@@ -196,13 +196,12 @@ def stamp_of(path: str | os.PathLike) -> Stamp:
 
 
 def check_unchanged(X: Any) -> None:
-    """Refuse what was computed from stored features whose mapped files were written into meanwhile; others are as they
-    were.
+    """Refuse results from stored features whose mapped files were modified in the meantime.
 
-    A file that was replaced or removed is another one: the mapped one goes on to hold what it held.
+    A file that was replaced or removed does no harm: the mapped file keeps its content.
 
     Raises
-        DataFormatError   names the file
+        DataFormatError   the message names the file
     """
     for path, (device, inode, *content) in X.stamps.items() if isinstance(X, StoredFeatures) else ():
         try:
@@ -211,8 +210,8 @@ def check_unchanged(X: Any) -> None:
             continue
         if found[:2] == (device, inode) and [*found[2:]] != content:
             raise DataFormatError(
-                f"{path}: was written into while it was in use, so that results may mix old and new values; they are "
-                "not kept. Run again, on a store that nobody writes to."
+                f"{path}: was modified while it was in use, so the results may mix old and new values and are "
+                "discarded. Run again on a store to which no other program writes."
             )
 
 
@@ -221,7 +220,7 @@ def _is_sparse(part: Any) -> bool:
 
 
 def identity_of(X: Any) -> str:
-    """What the content of features is known by: a hash of their bytes, or what their store says of them."""
+    """The identity of the content of features: a hash of their bytes, or that in the manifest of their store."""
     if isinstance(X, StoredFeatures):
         return X.identity
     digest = hashlib.sha256()

@@ -1,4 +1,4 @@
-"""The manifest of a store: what it says of the files beside it, checked before any of them is opened."""
+"""The manifest of a store: the description of its files, checked before any of them is opened."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_EMPTY_FEATURES = 10_000_000  # without names, beyond 100 per stored value: a
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What a store says of itself.
+    """Read and check the manifest of a store.
 
     Raises
         DataFormatError   no store, an unfinished one, one of another version, a damaged manifest
@@ -35,7 +35,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             raise DataFormatError(
                 f"{folder}: is an unfinished store; run the same 'sparserank convert' again to finish it."
             )
-        raise DataFormatError(f"{folder}: is no store (no {MANIFEST}); make one with 'sparserank convert'.")
+        raise DataFormatError(f"{folder}: is not a store (no {MANIFEST}); make one with 'sparserank convert'.")
     if path.is_symlink():
         raise DataFormatError(linked(path))
     try:
@@ -46,8 +46,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise damaged(path, error) from error
     if manifest.get("version") != VERSION:
         raise DataFormatError(
-            f"{path}: is of version {brief(manifest.get('version'))}; this program reads version {VERSION}. Convert "
-            "the data again."
+            f"{path}: has version {brief(manifest.get('version'))}; this program reads version {VERSION}. Convert the "
+            "data again."
         )
     check_manifest(path, manifest)
     if manifest.get("identity") != identity_of_shards(manifest):
@@ -56,10 +56,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
-    """Refuse a manifest that no conversion writes; `path` is what messages call it.
+    """Refuse a manifest that no conversion writes; `path` is its name in messages.
 
     Raises
-        DataFormatError   names the field
+        DataFormatError   the message names the field
     """
     try:
         for name in ("n_docs", "n_queries", "n_features"):
@@ -79,20 +79,20 @@ def check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def check_shards(shards: Any, sparse: bool) -> None:
-    """Raise ValueError for what are no shards, each of {number, n_docs, n_queries, files: {array: {bytes, sha256}}}."""
+    """Raise ValueError unless each shard is {number, n_docs, n_queries, files: {array: {bytes, sha256}}}."""
     if not isinstance(shards, list) or not shards:
-        raise ValueError("shards must be a list of one or more")
+        raise ValueError("shards must be a non-empty list")
     known = set()
     for shard in shards:
         if not isinstance(shard, dict) or not isinstance(shard.get("files"), dict):
-            raise ValueError("a shard must be an object with its files")
+            raise ValueError("a shard must be an object that lists its files")
         known.add(_count(shard.get("number"), "number of a shard", 0))
         _count(shard.get("n_queries"), "n_queries of a shard", 1)
         _count(shard.get("n_docs"), "n_docs of a shard", shard["n_queries"])
         needed = {*(SPARSE if sparse else DENSE), *LISTS}
         if not needed <= set(shard["files"]) <= needed.union(OPTIONAL):
             raise ValueError(
-                f"the arrays of a shard must be {', '.join(sorted(needed))}, and may be docid and weight; got "
+                f"a shard must have the arrays {', '.join(sorted(needed))}, and may have docid and weight; got "
                 f"{brief(sorted(shard['files']))}"
             )
         for entry in shard["files"].values():
@@ -100,11 +100,11 @@ def check_shards(shards: Any, sparse: bool) -> None:
                 raise ValueError("a file of a shard must have bytes and sha256")
             _count(entry.get("bytes"), "bytes of a file", 1)
     if len(known) < len(shards):
-        raise ValueError("two shards have one number")
+        raise ValueError("two shards have the same number")
 
 
 def identity_of_shards(manifest: Mapping[str, Any]) -> str:
-    """A hash of all that the content of a store is made of: checksums, shape, names."""
+    """A hash of everything that defines the content of a store: checksums, shape, names."""
     content = [manifest["shards"], manifest["n_features"], manifest["dtype"], manifest["feature_names"]]
     if "fill_values" in manifest:
         content.append(manifest["fill_values"])
@@ -112,7 +112,7 @@ def identity_of_shards(manifest: Mapping[str, Any]) -> str:
 
 
 def fill_values_of(manifest: Mapping[str, Any]) -> np.ndarray | None:
-    """What missing values of each feature became; NaN where they became no one value."""
+    """Replacement for missing values of each feature; NaN where there was no single value."""
     found = manifest.get("fill_values")
     return None if found is None else np.array([np.nan if v is None else v for v in found], dtype=np.float64)
 
@@ -127,8 +127,8 @@ def damaged(path: Path, why: object) -> DataFormatError:
 
 def linked(path: Path) -> str:
     return (
-        f"{path}: is a link, and a store is read in its own folder only; copy the store with what its links name (cp "
-        "-rL)."
+        f"{path}: is a link, but the files of a store must be in its folder; copy the store and replace links by their "
+        "targets (cp -rL)."
     )
 
 
@@ -149,9 +149,9 @@ def _check_names(manifest: Mapping[str, Any]) -> None:
             raise ValueError(f"n_features is {n_features}, but at most {n_values} values are stored")
         return
     if not isinstance(names, list) or len(names) != n_features or not all(type(n) is str for n in names):
-        raise ValueError(f"feature_names must be {n_features} names")
+        raise ValueError(f"feature_names must contain {n_features} names")
     if len(set(names)) < n_features:
-        raise ValueError("two features have one name")
+        raise ValueError("two features have the same name")
 
 
 def _check_fill_values(manifest: Mapping[str, Any]) -> None:
@@ -159,7 +159,7 @@ def _check_fill_values(manifest: Mapping[str, Any]) -> None:
     if found is None:
         return
     if not isinstance(found, list) or len(found) != manifest["n_features"]:
-        raise ValueError(f"fill_values must be {manifest['n_features']} numbers")
+        raise ValueError(f"fill_values must contain {manifest['n_features']} numbers")
     for value in found:
         if value is not None and (type(value) not in (int, float) or not math.isfinite(value)):
             raise ValueError(f"fill_values must be finite numbers or null; got {brief(value)}")

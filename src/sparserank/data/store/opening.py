@@ -1,9 +1,9 @@
 """The on-disk store: a folder of .npy shards of whole queries, and a manifest with a checksum of each file.
 
-manifest.json    written last, so that a folder without one is no store
+manifest.json    written last, so that a folder without one is not a store
 NNNNN-X.npy      features (n_docs, n_features), C-ordered; sparse ones as NNNNN-data, -indices, -indptr
 NNNNN-label, -qid (n_queries,), -query_ptr (n_queries + 1,), and where the input has them -docid (UTF-8), -weight
-stamps.json      size and time of change of each file when its checksum was last seen to be right: of this copy of the
+stamps.json      size and time of change of each file when its checksum was last verified; valid for this copy of the
                  store only
 """
 
@@ -47,7 +47,7 @@ def open_store(
     verify : bool, default False
         Read and compare every file, and check the features now.
     progress : callable, optional
-        Called with (bytes done, bytes in all) during the comparison.
+        Called with (bytes done, bytes in total) during the comparison.
 
     Returns
     -------
@@ -94,11 +94,11 @@ def open_store(
         weights.append(np.array(arrays.get("weight", np.ones(shard["n_docs"]))))
     query_ids = plain_ids(decoded(np.concatenate(ids)))
     if query_ids.dtype.kind not in "iuU":
-        raise damaged(folder / MANIFEST, "query ids of two shards are integers of two types")
+        raise damaged(folder / MANIFEST, "query ids of two shards are integers of different types")
     if len(np.unique(query_ids)) < len(query_ids):
-        raise damaged(folder / MANIFEST, "two queries have one id")
+        raise damaged(folder / MANIFEST, "two queries have the same id")
     if _stamps_of(folder, manifest) != before:  # else what was mapped is what was checked
-        raise DataFormatError(f"{folder}: was written anew while it was being opened; open it again.")
+        raise DataFormatError(f"{folder}: was rewritten while it was being opened; open it again.")
     return RankingDataset.of_groups(
         StoredFeatures(
             parts,
@@ -117,7 +117,7 @@ def open_store(
 
 
 def open_stores(paths: Sequence[str | os.PathLike]) -> list[RankingDataset]:
-    """Several stores that are read together.
+    """Open several stores that are read together.
 
     Raises
         DataFormatError   as `open_store`
@@ -127,8 +127,8 @@ def open_stores(paths: Sequence[str | os.PathLike]) -> list[RankingDataset]:
     for path, other in zip(paths, stores, strict=True):
         if other.feature_names != stores[0].feature_names or other.is_sparse != stores[0].is_sparse:
             raise DataError(
-                f"{path}: has other features than {paths[0]}, or in another order, or is sparse where that is dense; "
-                "convert what both were made of together."
+                f"{path}: its features, their order or their storage (sparse or dense) differ from those of "
+                f"{paths[0]}; convert the inputs of both together."
             )
     return stores
 
@@ -172,7 +172,7 @@ def _check_files(
 
 
 def write_stamps(folder: Path, stamps: Mapping[str, list[int]]) -> None:
-    """Remember when files were found right; a store that cannot be written is compared each time."""
+    """Record when files were verified; a store that cannot be written is verified each time."""
     path = folder / STAMPS
     if path.is_symlink() or (path.exists() and not path.is_file()):  # somebody else's, who may mean another file
         return

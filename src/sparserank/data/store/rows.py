@@ -1,4 +1,4 @@
-"""Stores as a stream of rows."""
+"""Read stores as a stream of rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sparserank.errors import DataFormatError
 
 
 class StoreRows(Stream):
-    """The rows of finished stores, as they are in there."""
+    """The rows of finished stores, in stored order."""
 
     def __init__(self, paths: Sequence[str | os.PathLike], reading: Reading) -> None:
         self._stores, self._places = open_stores(paths), [str(p) for p in paths]
@@ -30,7 +30,7 @@ class StoreRows(Stream):
         self.dtype = first.X.dtype if reading.dtype is None else float_type(reading.dtype)
 
     def _ones(self, n: int) -> np.ndarray | None:
-        """Weights of a store without, beside one that has some."""
+        """Unit weights for a store without weights, if another store has weights."""
         return np.ones(n) if any(s.doc_weight is not None for s in self._stores) else None
 
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
@@ -49,7 +49,7 @@ class StoreRows(Stream):
 
 
 def _mark_missing(X: Any, own: Any, place: str, policy: MissingPolicy | None) -> None:
-    """NaN into `own`, a copy of the stored X in another dtype, where X holds what means a missing value.
+    """Write NaN into `own`, a copy of the stored X in another dtype, where X has a missing value.
 
     Raises
         DataFormatError   there is such a value and no policy; a number is too large for the dtype

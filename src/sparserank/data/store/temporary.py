@@ -1,4 +1,4 @@
-"""Data that are in no store, written to one for as long as they are used: what the workers of a cluster read."""
+"""Write data to a temporary store for as long as they are used, for the workers of a cluster to read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BLOCK_BYTES = 32 << 20  # of features, about
 
 
 class HeldRows(Stream):
-    """The rows of a data set; with its features under several transforms, side by side, when asked for."""
+    """The rows of a data set; optionally with its features under several transforms, side by side."""
 
     def __init__(self, data: RankingDataset, transforms: Sequence[Transform] = ()) -> None:
         self._data, self._transforms = data, transforms
@@ -55,12 +55,12 @@ class HeldRows(Stream):
 
 
 def in_temporary_store(stream: Stream, policy: MissingPolicy | None = None) -> RankingDataset:
-    """The rows of a stream in a store in the folder for temporary files (TMPDIR), which goes with the features of the
-    data set.
+    """Write the rows of a stream to a store in the folder for temporary files (TMPDIR); it is removed together with the
+    features of the data set.
 
     Raises
-        DataFormatError     what cannot be read
-        RunDirectoryError   the folder cannot be written, the disk is full
+        DataFormatError     the input cannot be read
+        RunDirectoryError   the folder cannot be written, or the disk is full
     """
     folder = Path(tempfile.mkdtemp(prefix="sparserank-store-"))
     try:

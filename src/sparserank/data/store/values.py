@@ -1,4 +1,4 @@
-"""The values of stored features, read through before anything is computed with them: kernels trust what they get."""
+"""Check the values of stored features before anything is computed with them, because kernels do not check them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ BLOCK = 1 << 18  # values at once: they and what is made of them stay in a secon
 
 
 def fault_of(X: Any) -> str | None:
-    """What is wrong with an array or a CSR matrix whose indptr is right: a value that is not finite, an index that is
-    none or does not rise within its row; None if nothing is."""
+    """The fault of an array, or of a CSR matrix with a valid indptr: a value that is not finite, or an index that is
+    out of range or does not increase within its row; None if there is no fault."""
     if not sp.issparse(X):
         flat = X.reshape(-1)
         return next(
@@ -32,7 +32,7 @@ def fault_of(X: Any) -> str | None:
         starts = X.indptr[lo + 1 : hi] - (first + 1)  # where the row before each row ends
         rises[starts[(starts >= 0) & (starts < len(rises))]] = True
         if not rises.all():
-            return "the indices of a row do not rise"
+            return "the indices of a row do not increase"
     return None
 
 

@@ -1,4 +1,5 @@
-"""Shards of a store from a stream of rows: whole queries each, in bounded memory; scattered queries are gathered."""
+"""Write the shards of a store from a stream of rows, in bounded memory; each shard contains whole queries, and
+scattered queries are gathered."""
 
 from __future__ import annotations
 
@@ -37,10 +38,10 @@ Progress = Callable[[int, str], None]  # documents written, what is going on
 
 
 class Conversion:
-    """Shards from a stream: whole queries each, about so many bytes of features.
+    """Write shards from a stream: whole queries each, with features of about a given number of bytes.
 
-    These are no pieces of `runs.work`: which shards there are, and where in the files each begins, is known only when
-    those before it are written, so that how far a conversion came is one position and not a set of names.
+    Shards are not pieces of `runs.work`: the position of a shard in the files is known only when those before it are
+    written, so the progress of a conversion is one position and not a set of names.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class Conversion:
         self.scattered = False  # whether a query goes on after others
 
     def run(self, unfinished: dict[str, Any] | None) -> dict[str, Any]:
-        """The manifest."""
+        """Write all shards; return the manifest."""
         start = Position(0, 0, 0) if unfinished is None else self._resume(unfinished)
         size = 0
         for block in self.stream.blocks(start):
@@ -103,7 +104,7 @@ class Conversion:
         (folder.path / PROGRESS).unlink(missing_ok=True)
 
     def _resume(self, unfinished: dict[str, Any]) -> Position:
-        """Take over the shards that are there whole; the position of the first row behind them."""
+        """Take over the complete shards; return the position of the first row after them."""
         self.shards, self.scattered = unfinished["shards"], unfinished["scattered"]
         try:
             check_shards(self.shards, self.stream.sparse)
@@ -137,13 +138,13 @@ class Conversion:
                 self.scattered = True
                 if self.filling is not None and self.filling.by_query.any():
                     raise DataFormatError(
-                        f"{self.plan['files'][0][0]}: the rows of query {brief(q)} stand in several places, and "
-                        f"{option('missing', 'query-min')} needs them together; sort the rows by query id first (for "
-                        f"text: sort -s -k2,2 FILE), or choose {option('missing', 'zero')}."
+                        f"{self.plan['files'][0][0]}: the rows of query {brief(q)} are not contiguous, as "
+                        f"{option('missing', 'query-min')} requires. Sort the rows by query id first (for text: sort "
+                        f"-s -k2,2 FILE), or choose {option('missing', 'zero')}."
                     )
 
     def _flush(self, *, whole: bool = False) -> None:
-        """Write shards of the waiting rows: of all, or of those before the last query, which may go on."""
+        """Write shards of the waiting rows: of all, or of those before the last query, which may continue."""
         if not self.waiting:
             return
         rows = one_below_the_other(self.waiting)
@@ -158,14 +159,14 @@ class Conversion:
         self.waiting = [rows.take(slice(at, None))] if at < n else []
 
     def _note(self, position: np.ndarray) -> None:
-        """How far the shards reach, for another start."""
+        """Record how far the shards reach, for resuming."""
         state = {"plan": self.plan, "shards": self.shards, "scattered": self.scattered, "next": position.tolist()}
         self.folder.write_json(PROGRESS, {**state, "sum": sum_of(state)})
         if self.progress is not None:
             self.progress(self._n_docs(), "written")
 
     def _write(self, rows: RowBlock, number: int) -> dict[str, Any]:
-        """One shard."""
+        """Write one shard; return its entry in the manifest."""
         if self.filling is not None:
             self.filling.fill(rows.X, query_codes(rows.qid))
         starts = _starts(rows.qid)
@@ -189,9 +190,9 @@ class Conversion:
         return {"number": number, "n_docs": len(rows.label), "n_queries": len(starts), "files": files}
 
     def _gathered(self) -> list[dict[str, Any]]:
-        """New shards with the rows of each query together, queries in the order in which they first came.
+        """New shards with the rows of each query together, queries in order of first appearance.
 
-        The shards so far are mapped and read where their rows are needed; they go when the store is finished.
+        The earlier shards are mapped and read as their rows are needed; they are removed when the store is finished.
         """
         parts = [map_shard(self.folder.path, shard, self.stream.n_features, self.stream.dtype) for shard in self.shards]
         ids = np.concatenate([decoded(p["qid"]) for p in parts])
@@ -229,7 +230,7 @@ class Conversion:
 
 
 def _starts(qid: np.ndarray) -> np.ndarray:
-    """The rows with which runs of a query begin."""
+    """The first row of each run of a query."""
     return np.concatenate([[0], np.flatnonzero(qid[1:] != qid[:-1]) + 1])
 
 

@@ -1,1 +1,1 @@
-"""Tables: Parquet, CSV, Arrow files, data frames, collections of Dask."""
+"""Tables: Parquet, CSV, Arrow files, data frames, Dask collections."""

@@ -1,4 +1,4 @@
-"""Tables - Parquet, CSV, Arrow files and data sets, data frames - as batches of rows."""
+"""Tables (Parquet, CSV, Arrow files and data sets, data frames) as batches of rows."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ BUFFER_BYTES = 1 << 16  # of each column of a Parquet file: without it a whole r
 
 
 class Batch(NamedTuple):
-    """Consecutive rows: X (n, d) with NaN for what is missing;
-    label, qid (None: of the side file), docid and weight (None: not there), (n,)."""
+    """Consecutive rows: X (n, d) with NaN for missing values;
+    label, qid (None: from the side file), docid and weight (None: absent), (n,)."""
 
     X: np.ndarray
     label: np.ndarray | None
@@ -45,11 +45,11 @@ class Batch(NamedTuple):
 
 
 class Table:
-    """One table: a file, a folder of files, or what the user holds in memory.
+    """One table: a file, a folder of files, or an object in memory.
 
-    place     what messages call it
-    n_rows    None: known at the end only
-    queries   the side file that says where queries begin, for a table without a column for it
+    place     its name in messages
+    n_rows    None: known only at the end
+    queries   the side file with the sizes of queries, for a table without a column of query ids
     """
 
     error: type[SparserankError] = DataFormatError
@@ -74,8 +74,8 @@ class Table:
         raise NotImplementedError
 
     def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """The named columns of all rows, in blocks of at most so many rows, without looking at a value:
-        those of a CSV file are text."""
+        """The named columns of all rows, in blocks of at most that many rows, without checking values;
+        columns of a CSV file are text."""
         for records in self.record_batches(Roles(None, None, None, None, tuple(names), None)):
             for at in range(0, records.num_rows, rows):
                 yield records.slice(at, rows)
@@ -84,7 +84,7 @@ class Table:
         """All rows, in order.
 
         Raises
-            DataFormatError   (DataError for a frame) names table, row (from 0) and column of a value that cannot be
+            DataFormatError   (DataError for a frame) an invalid value; the message names table, row (from 0) and column
         """
         at = 0
         for records in self.record_batches(roles):
@@ -94,8 +94,8 @@ class Table:
                 except (pa.ArrowException, TypeError) as error:
                     reason = (str(error).splitlines() or [type(error).__name__])[0]
                     raise self.error(
-                        f"{self.place}: rows from {at}: query, document or weight is of a kind that cannot be read "
-                        f"({brief(reason)}); make it numbers or text."
+                        f"{self.place}: rows from {at}: the column of query ids, document ids or weights has a type "
+                        f"that cannot be read ({brief(reason)}); convert it to numbers or text."
                     ) from error
             at += records.num_rows
 
@@ -111,11 +111,11 @@ class Table:
         if roles.label is not None:
             label = np.empty(n)
             self._into(label, records.column(roles.label), roles.label, at)
-            self._refuse(~np.isfinite(label), at, roles.label, label, "a finite number as label")
+            self._refuse(~np.isfinite(label), at, roles.label, label, "a finite number as the label")
         if roles.weight is not None:
             weight = np.empty(n)
             self._into(weight, records.column(roles.weight), roles.weight, at)
-            self._refuse(~(weight >= 0) | np.isinf(weight), at, roles.weight, weight, "a number >= 0 as weight")
+            self._refuse(~(weight >= 0) | np.isinf(weight), at, roles.weight, weight, "a number >= 0 as the weight")
         qid = None if roles.qid is None else self._ids(records.column(roles.qid), roles.qid, at)
         docid = None
         if roles.docid is not None:
@@ -144,8 +144,8 @@ class Table:
         if lengths is not None and (lengths != width).any():
             row = int(np.argmax(lengths != width))
             raise self.error(
-                f"{self.place}: row {at + row} holds {lengths[row]} features in {brief(name)}, row {at} {width}; "
-                "give every row the same number."
+                f"{self.place}: row {at + row} has {lengths[row]} features in {brief(name)}, but row {at} has {width}; "
+                "give every row the same number of features."
             )
         out = np.empty(len(column) * width, dtype=dtype)
         self._into(out, column.flatten(), name, at)
@@ -153,7 +153,7 @@ class Table:
 
     def _ids(self, column: pa.Array, name: str, at: int) -> np.ndarray:
         if column.null_count:
-            self._refuse(column.is_null().to_numpy(zero_copy_only=False), at, name, None, "the query of every row")
+            self._refuse(column.is_null().to_numpy(zero_copy_only=False), at, name, None, "a query id in every row")
         if pa.types.is_integer(column.type):
             ids = np.asarray(column.to_numpy(zero_copy_only=False))
             large = ids.dtype == np.uint64 and len(ids) > 0 and int(ids.max()) >= 2**63
@@ -161,18 +161,18 @@ class Table:
         if pa.types.is_floating(column.type):
             values = column.to_numpy(zero_copy_only=False)
             whole = np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) < 2**53)
-            self._refuse(~whole, at, name, values, "a whole number or text as query id")
+            self._refuse(~whole, at, name, values, "a whole number or text as the query id")
             return values.astype(np.int64)
         coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         held = np.array(["" if t is None else str(t) for t in coded.dictionary.to_pylist()] or [""], dtype=object)
         where = coded.indices.to_numpy(zero_copy_only=False)
         self._refuse_nul(held[where], at, name)
         out = held.astype("U")[where]
-        self._refuse(out == "", at, name, out, "the query of every row")
+        self._refuse(out == "", at, name, out, "a query id in every row")
         return np.asarray(out)
 
     def _refuse_nul(self, ids: np.ndarray, at: int, name: str) -> None:
-        """Texts that NumPy cannot tell from shorter ones."""
+        """Refuse texts that NumPy cannot distinguish from shorter ones."""
         ends = np.fromiter((i.endswith("\0") for i in ids.tolist()), dtype=bool, count=len(ids))
         self._refuse(ends, at, name, ids, "an id that does not end in a NUL character")
 
@@ -199,7 +199,7 @@ class _InMemory(Table):
 
 
 class _Dataset(Table):
-    """An Arrow file, or a data set of the user's."""
+    """An Arrow file, or an Arrow data set of the user."""
 
     def __init__(self, place: str, dataset: Any, queries: SideQueries | None) -> None:
         with _readable(place):
@@ -218,21 +218,21 @@ class _Dataset(Table):
             ).to_batches()
 
     def _refuse_uneven(self, roles: Roles) -> None:
-        """Raises DataFormatError for a file that lacks a column that is read."""
+        """Raise DataFormatError for a file that lacks a column that is read."""
         for file, held in self._columns:
             lacking = next((name for name in roles.read if name not in held.names), None)
             if lacking is not None:
                 raise self.error(
-                    f"{file}: has no column {brief(lacking)}, which other files of {self.place} have; give all files "
-                    f"the same columns, or leave it out with {option('ignore_columns', [lacking])}."
+                    f"{file}: has no column {brief(lacking)}, but other files of {self.place} have; give all files the "
+                    f"same columns, or ignore this column with {option('ignore_columns', [lacking])}."
                 )
 
 
 class _Parquet(_Dataset):
     """A Parquet file, or a folder of them (hive partitions become columns).
 
-    Batches are read as they are asked for. A scanner reads to the end before it closes: an error in the first row would
-    be said after the last.
+    Batches are read on demand. A scanner reads to the end before it closes: it would report an error in the first row
+    only after the last.
     """
 
     def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
@@ -251,8 +251,8 @@ class _Parquet(_Dataset):
 
 
 def _in_schema(records: pa.RecordBatch, asked: pa.Schema, fixed: dict[str, Any]) -> pa.RecordBatch:
-    """The columns that are asked for: values of the partition repeated,
-    columns that one file of many lacks as nulls."""
+    """The requested columns: values of the partition are repeated,
+    and columns that one of several files lacks are null."""
     n, columns = records.num_rows, []
     for field in asked:
         if field.name in fixed:
@@ -301,20 +301,22 @@ class _Csv(Table):
 
 
 def document_texts(values: Any) -> np.ndarray:
-    """(n,) document ids of any kind, beside arrays, as text.
+    """(n,) document ids of any type, passed with arrays, as text.
 
     Raises
-        DataError   they are no list of ids
+        DataError   they are not a list of ids
     """
     try:
         return _texts(pa.array(values, from_pandas=True))
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise DataError(f"docid must be the document ids of the rows, numbers or text; got {brief(values)}.") from error
+        raise DataError(
+            f"docid must contain a document id, a number or text, for every row; got {brief(values)}."
+        ) from error
 
 
 def _texts(column: pa.Array) -> np.ndarray:
-    """(n,) document ids of any kind as text, "" where there is none;
-    whole numbers without a point, whatever holds them."""
+    """(n,) document ids of any type as text, "" where there is none;
+    whole numbers without a decimal point, even if they are floats."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_floating(column.type):  # as pandas keeps whole numbers beside missing ones
@@ -331,7 +333,7 @@ def _rows(roles: Roles) -> int:
 
 
 def open_table(path: str | os.PathLike, kind: str) -> Table:
-    """The table in a file or folder; `kind` is what `data.reading.kind_of` found:
+    """The table in a file or folder; `kind` is the result of `data.kinds.kind_of`:
     'parquet', 'arrow', 'folder' or 'csv'."""
     from pyarrow import dataset as ds
 
@@ -347,8 +349,8 @@ def open_table(path: str | os.PathLike, kind: str) -> Table:
 
 
 def table_of(name: str, frame: Any) -> Table:
-    """What the user holds in memory: an Arrow table or data set, a pandas or polars frame,
-    whatever gives an Arrow stream."""
+    """The table of an object in memory: an Arrow table or data set, a pandas or polars frame,
+    or any object with an Arrow stream."""
     from pyarrow import dataset as ds
 
     if isinstance(frame, ds.Dataset):
@@ -360,11 +362,11 @@ def table_of(name: str, frame: Any) -> Table:
         return _InMemory(name, pa.Table.from_pandas(frame, preserve_index=False))
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = str(error).splitlines()[0]
-        raise DataError(f"{name}: a column is neither numbers nor text: {brief(reason)}.") from error
+        raise DataError(f"{name}: a column contains neither numbers nor text ({brief(reason)}).") from error
 
 
 def is_frame(source: Any) -> bool:
-    """Whether `table_of` takes it."""
+    """Whether `table_of` accepts the source."""
     return (
         hasattr(source, "__arrow_c_stream__")
         or (hasattr(source, "columns") and hasattr(source, "__getitem__"))
@@ -374,8 +376,8 @@ def is_frame(source: Any) -> bool:
 
 @contextmanager
 def _readable(place: str, remedy: str = "", columns: Sequence[str] = ()) -> Iterator[None]:
-    """What Arrow and the system say of a file, as one sentence;
-    `columns` are those of a CSV file, which Arrow numbers."""
+    """Turn errors of Arrow and of the system about a file into one sentence;
+    `columns` are those of a CSV file, which Arrow identifies by number."""
     try:
         yield
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""What a collection of Dask is; imports nothing."""
+"""Recognise Dask collections without importing Dask."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from typing import Any
 
 
 def is_dask(source: Any) -> bool:
-    """Whether it is a collection of Dask, whose values are somewhere else or not computed yet."""
+    """Whether the source is a Dask collection, whose values are elsewhere or not yet computed."""
     return hasattr(source, "__dask_graph__") and hasattr(source, "compute")

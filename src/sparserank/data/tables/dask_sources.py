@@ -1,4 +1,4 @@
-"""Collections of Dask - data frames, arrays - as tables and streams: one partition in memory at a time."""
+"""Dask collections (data frames, arrays) as tables and streams, with one partition in memory at a time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Partitions(Table):
 
 
 class ArrayRows(Stream):
-    """The rows of a Dask array X (n_docs, n_features), with labels and query ids that are arrays of whatever kind."""
+    """The rows of a Dask array X (n_docs, n_features), with labels and query ids that are arrays of any kind."""
 
     sparse, feature_names = False, None
 
@@ -54,11 +54,11 @@ class ArrayRows(Stream):
         given = qid.compute() if is_dask(qid) else qid
         if len(self._y) != len(given):
             raise DataError(
-                f"there are {len(self._y)} labels and {len(given)} query ids; give one of each per row of X."
+                f"there are {len(self._y)} labels and {len(given)} query ids; give one label and one id per row of X."
             )
         self._qid = as_query_ids(given, len(self._y))
         if not np.isfinite(self._y).all():
-            raise DataError("labels must be finite; they hold NaN or infinity.")
+            raise DataError("labels must be finite; they contain NaN or infinity.")
 
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
         at = 0
@@ -76,4 +76,4 @@ class ArrayRows(Stream):
             yield RowBlock(X, self._y[rows], np.asarray(self._qid[rows]), None, None, positions(0, b, n))
             at += n
         if at != len(self._y):
-            raise DataError(f"X has {at} rows; there are {len(self._y)} labels.")
+            raise DataError(f"X has {at} rows, but there are {len(self._y)} labels.")

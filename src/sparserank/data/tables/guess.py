@@ -1,4 +1,4 @@
-"""What the columns of a table probably are, and the options that would read it: a proposal for people to check."""
+"""Guess the roles of the columns of a table and the options that would read it: a proposal for people to check."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ HALF = 0.5  # of the values missing: said, since what is filled in then outweigh
 
 @dataclass
 class Proposal:
-    """Roles, each with its reason in a few words, and what is in the way.
+    """Roles, each with a short reason, and problems.
 
-    packed     the column that holds the features of a row as a list
-    left_out   {column: why it is no feature}
+    packed     the column that contains the features of a row as a list
+    left_out   {column: why it is not a feature}
     missing    {feature: (policy, why)}
     blocked    why no options make the table usable
     """
@@ -100,13 +100,13 @@ def propose(
     *,
     sparing: bool = False,
 ) -> Proposal:
-    """Roles and options for tables that are read as one. What the reading says stands; the rest is guessed from names
-    and values.
+    """Propose roles and options for tables that are read as one. Options of the reading are kept; the rest is guessed
+    from names and values.
 
     Parameters
-        wanted   the features, where other data have decided them
-        sparing  leave out only what can be no feature, and nothing that is none in all likelihood: constants, copies,
-                 ids
+        wanted   the features, if other data determine them
+        sparing  leave out only columns that cannot be features, and not those that are probably none: constants,
+                 copies, ids
     """
     out, columns = Proposal(), found.columns
     given = [
@@ -148,7 +148,7 @@ def _role(
     """The column of a role: the one that is named, else one of a usual name,
     else the only one whose values look like it."""
     if given is not None and given in columns:
-        out.why[role] = "as you say"
+        out.why[role] = "as you requested"
         return given
     absent = "" if given is None else f"there is no {brief(given)}; "
     if names[0] in free and role != "docid":  # what is taken without being told
@@ -165,19 +165,19 @@ def _role(
         n for n in known.values() if (columns[n].is_text or role != "docid") and _by_values(role, columns[n], fits)
     ]
     if len(alike) == 1 and (needed or role == "docid"):
-        out.why[role] = f"{absent}the only column that looks like it; {fits(columns[alike[0]])}"
+        out.why[role] = f"{absent}the only column with suitable values; {fits(columns[alike[0]])}"
         return alike[0]
     if needed:
         some = f"; {', '.join(map(repr, alike[:5]))} could be" if alike else ""
         out.blocked.append(
-            f"no column looks like the {'label' if role == 'label' else 'query'} for sure{some}: name it with {role}= "
-            f"(--{role}-column)"
+            f"it is not clear which column is the {'label' if role == 'label' else 'query'}{some}: name the column "
+            f"with {role}= (--{role}-column)"
         )
     return None
 
 
 def _packed(out: Proposal, schema: pa.Schema, free: dict[str, Column]) -> str | None:
-    """A list of features: of the usual name, or the only one where no column of numbers is left."""
+    """A list of features: of the usual name, or the only list if no column of numbers is left."""
     lists = [n for n in free if n in schema.names and is_list(schema.field(n).type)]
     numbers = [n for n, c in free.items() if c.is_number and n not in (out.label, out.qid, out.docid)]
     return next((n for n in lists if n == PACKED or (len(lists) == 1 and not numbers)), None)
@@ -210,7 +210,7 @@ def _is_document(query: Column | None, sparing: bool) -> Callable[[Column], str 
 
 
 def _by_values(role: str, c: Column, fits: Callable[[Column], str | None]) -> bool:
-    """Whether values alone, under whatever name, look like a role."""
+    """Whether the values alone, whatever the name, look like a role."""
     if fits(c) is None or c.missing or c.n_distinct is None:
         return False
     if role == "label":
@@ -221,7 +221,7 @@ def _by_values(role: str, c: Column, fits: Callable[[Column], str | None]) -> bo
 
 
 def counted(c: Column) -> str:
-    """The number of values that differ: '80', 'more than 10000'."""
+    """The number of distinct values: '80', 'more than 10000'."""
     if c.n_distinct is None or c.breaks:
         return "?"
     if c.grows:  # each is larger than the one before
@@ -237,7 +237,7 @@ def _features(
     packed: str | None,
     sparing: bool,
 ) -> None:
-    """Features, what is left out and why, and what missing values become."""
+    """Determine the features, the columns that are left out and why, and the replacements for missing values."""
     chosen = wanted if wanted is not None else reading.feature_columns
     taken = {out.label, out.qid, out.docid, reading.doc_weight}
     features = []
@@ -247,7 +247,7 @@ def _features(
             continue
         why = None if wanted is not None else _unfit(c, out, columns, sparing or chosen is not None)
         if name in reading.ignore_columns and chosen is None:
-            out.left_out[name] = "as you say"
+            out.left_out[name] = "as you requested"
         elif packed is not None and name != packed and chosen is None:
             out.left_out[name] = f"the features are in {packed!r}"
         elif name == packed:
@@ -259,7 +259,7 @@ def _features(
     out.features = tuple(features)
     absent = [n for n in reading.feature_columns or () if n not in columns]
     if absent:
-        out.blocked.append(f"there is no column {brief(absent[0])}, which is to be a feature")
+        out.blocked.append(f"there is no column {brief(absent[0])}, although you named it as a feature")
     for name in features:
         c = columns[name]
         if c.missing and c.is_number and reading.missing is None:
@@ -267,13 +267,13 @@ def _features(
 
 
 def _unfit(c: Column, out: Proposal, columns: dict[str, Column], sparing: bool) -> str | None:
-    """Why a column had better be no feature."""
+    """Why a column should not be a feature."""
     if c.breaks:
-        return f"{c.breaks[1]} in row {c.breaks[0]} is no number"
+        return f"{c.breaks[1]} in row {c.breaks[0]} is not a number"
     if not c.is_number:
-        return f"{'text' if c.is_text else c.kind}, no number"
+        return f"{'text' if c.is_text else c.kind}, not a number"
     if c.missing == 1:
-        return "no value at all"
+        return "no values"
     if sparing:
         return None
     if c.is_constant and not c.missing:
@@ -284,16 +284,16 @@ def _unfit(c: Column, out: Proposal, columns: dict[str, Column], sparing: bool) 
     if same is not None:
         return f"equal to the {'query' if same == out.qid else 'document'} id"
     if c.whole and c.all_differ and c.kind not in ("float", "double", "halffloat"):
-        return f"{'a larger' if c.grows else 'another'} whole number in every row, as ids have it"
+        return f"{'a larger' if c.grows else 'a different'} whole number in every row, like an id"
     return None
 
 
 def _policy(c: Column) -> tuple[str, str]:
     share = f"{percent(c.missing)} missing" + (f" ({c.n_infinite} infinite)" if c.n_infinite else "")
     if c.whole and {c.low, c.high} <= {0.0, 1.0}:
-        return ZERO, f"{share}; a flag that is not set"
-    more = "; more than half: think of leaving it out" if c.missing > HALF else ""
-    return MEDIAN, f"{share}; an ordinary value, whatever the scale and the outliers{more}"
+        return ZERO, f"{share}; 0/1 flag: a missing value is taken to mean that the flag is not set"
+    more = "; more than half: consider leaving it out" if c.missing > HALF else ""
+    return MEDIAN, f"{share}; a typical value, robust to scale and outliers{more}"
 
 
 def percent(share: float) -> str:
@@ -302,24 +302,24 @@ def percent(share: float) -> str:
 
 
 def _check(out: Proposal, columns: dict[str, Column], schema: pa.Schema, looked_at: bool) -> None:
-    """What no option mends."""
+    """Record problems that no option can fix."""
     for role, name in (("label", out.label), ("query", out.qid)):
         c = None if name is None else columns[name]
         n = 0 if c is None else c.n_missing + c.n_infinite - (c.n_spelled if role == "query" else 0)
         if n:
             out.blocked.append(
-                f"{n} row{'s have' if n > 1 else ' has'} no {role} in {name!r}: drop these rows, or complete them"
+                f"{n} row{'s have' if n > 1 else ' has'} no {role} in {name!r}: drop or complete these rows"
             )
     if out.label is not None and not columns[out.label].is_number:
-        out.blocked.append(f"the label {out.label!r} is {schema.field(out.label).type}: make it numbers")
+        out.blocked.append(f"the label {out.label!r} is {schema.field(out.label).type}: convert it to numbers")
     elif out.label is not None and columns[out.label].is_constant:
         out.blocked.append(
             f"the label {out.label!r} is {columns[out.label].low:g} in every row: no document is better than another"
         )
     if not out.features and out.packed is None and looked_at:
-        out.blocked.append("no feature is left: a feature is a column of numbers")
+        out.blocked.append("no feature is left: features must be numeric columns")
     if columns and all(_is_written_number(name) for name in columns):
-        out.blocked.append("the first line holds numbers: give the file a line with the names of its columns")
+        out.blocked.append("the first line contains numbers: add a first line with the names of the columns")
     out.drops_unjudged = out.label is not None and columns[out.label].low == UNJUDGED
 
 
@@ -339,7 +339,7 @@ def _is_written_number(name: str) -> bool:
 def _options(
     out: Proposal, columns: dict[str, Column], reading: Reading, wanted: Sequence[str] | None, packed: str | None
 ) -> dict[str, Any]:
-    """Those of `Reading` that differ from what is done without any."""
+    """The options of `Reading` that differ from the defaults."""
     options: dict[str, Any] = {}
     usual = next(
         (d for d in DOCUMENT if d in columns and d not in (out.label, out.qid) and not columns[d].is_number), None

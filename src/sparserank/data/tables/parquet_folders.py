@@ -1,4 +1,4 @@
-"""Data sets of several files, whose columns must be the same: Arrow goes by the first file alone."""
+"""Data sets of several files, which must have the same columns: Arrow uses only the first file's schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sparserank.errors import DataFormatError
 
 
 def columns_of(dataset: Any, place: str) -> list[tuple[str, pa.Schema]]:
-    """(name, columns that it holds or that its folder's name says) of each file."""
+    """(name, columns in the file or in the name of its folder) of each file."""
     from pyarrow import dataset as ds
 
     found = []
@@ -24,7 +24,7 @@ def columns_of(dataset: Any, place: str) -> list[tuple[str, pa.Schema]]:
 
 
 def with_uneven(dataset: Any, columns: list[tuple[str, pa.Schema]]) -> pa.Schema:
-    """The schema with the columns that only some files have; Arrow goes by the first file, and would leave them out."""
+    """The schema with the columns that only some files have; Arrow uses the first file's, and would leave them out."""
     everywhere = set.intersection(*(set(held.names) for _, held in columns)) if columns else set()
     uneven: dict[str, pa.Field] = {}
     for _, held in columns:
@@ -33,10 +33,10 @@ def with_uneven(dataset: Any, columns: list[tuple[str, pa.Schema]]) -> pa.Schema
 
 
 def folder_of_tables(place: str) -> Any:
-    """The data set of a folder of Parquet files, each column of a type that holds the values of all files.
+    """The data set of a folder of Parquet files, each column of a type that can represent the values of all files.
 
     Raises
-        DataFormatError   a file that is no Parquet file, or has a column of a type that does not go with the others'
+        DataFormatError   a file is not a Parquet file, or a column type is incompatible with that in the other files
     """
     from pyarrow import dataset as ds
 
@@ -44,7 +44,8 @@ def folder_of_tables(place: str) -> Any:
         hidden = any(part.startswith((".", "_")) for part in file.relative_to(place).parts)  # as Arrow has it
         if not hidden and file.is_file() and not _is_parquet(file):
             raise DataFormatError(
-                f"{file}: is no Parquet file; a folder that is read as a table may hold no others, so move it away."
+                f"{file}: is not a Parquet file; a folder that is read as a table must contain only Parquet files, so "
+                "move this file elsewhere."
             )
     found = ds.dataset(place, partitioning="hive", format="parquet")
     schema = found.schema
@@ -54,8 +55,8 @@ def folder_of_tables(place: str) -> Any:
         except pa.ArrowException as error:
             reason = str(error).splitlines()[0]
             raise DataFormatError(
-                f"{name}: a column is of another kind than in the other files of {place} ({reason}); write it alike in "
-                "all files."
+                f"{name}: the type of a column differs from its type in the other files of {place} ({reason}); write "
+                "the column with the same type in all files."
             ) from error
     return ds.dataset(place, partitioning="hive", format="parquet", schema=schema)
 

@@ -1,4 +1,4 @@
-"""Tables below each other: as a stream of rows, and as a data set."""
+"""Read vertically stacked tables as a stream of rows or as a data set."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from sparserank.quoting import brief
 
 
 def read_tables(tables: Sequence[Table], reading: Reading, *, like: RankingDataset | None = None) -> RankingDataset:
-    """Tables as one data set, below each other; the features of `like`, else of the first, by name,
-    decide those of the others."""
+    """Read vertically stacked tables as one data set; the features of `like`, or else of the first table,
+    determine by name those of the others."""
     return collect(TableRows(tables, reading, like=like), MissingPolicy.parse(reading.missing))
 
 
 class TableRows(Stream):
-    """The rows of tables below each other; float32 where every feature is, unless the reading says.
+    """The rows of vertically stacked tables; float32 if every feature is, unless the reading names a dtype.
 
     Parameters
         like   the data set whose features these must have
@@ -72,7 +72,8 @@ class TableRows(Stream):
             first = all_roles[0]
             if (roles.packed is None) != (first.packed is None):
                 raise DataError(
-                    f"{table.place} holds features as {'columns' if first.packed else 'a list'}; {self.place} does not."
+                    f"{table.place} contains its features as {'columns' if first.packed else 'a list'}, but "
+                    f"{self.place} as {'a list' if first.packed else 'columns'}."
                 )
             wanted = None if first.packed else list(first.features)  # lists name no features that others could have
         return all_roles
@@ -103,7 +104,10 @@ class TableRows(Stream):
             if not self._known:
                 self._has_width(width)
             if width != self.n_features:
-                raise table.error(f"{table.place} has lists of {width} features; {self.place} of {self.n_features}.")
+                raise table.error(
+                    f"{table.place} has lists of {width} features, but {self.place} has lists of {self.n_features} "
+                    "features."
+                )
             if b >= skip and (table.n_rows is None or at + n <= table.n_rows):  # more rows are refused below
                 yield self._piece(batch, f, b, at, first_query)
             at += n
@@ -111,7 +115,7 @@ class TableRows(Stream):
             table.queries.check(at, table.place)
         if table.n_rows not in (None, at):
             raise table.error(
-                f"{table.place}: holds {at} rows, and says of itself that it holds {table.n_rows}; write it again."
+                f"{table.place}: contains {at} rows, but its metadata state {table.n_rows}; write it again."
             )
         if at == 0:
             raise table.error(no_rows(table.place))
@@ -135,14 +139,14 @@ class TableRows(Stream):
 
 
 def natural_float(tables: Sequence[Table], roles: Sequence[Roles]) -> np.dtype:
-    """What features are kept in: float32 where every one is."""
+    """The dtype of the features: float32 if every column is, otherwise float64."""
     kinds = {t.schema.field(c).type for t, r in zip(tables, roles, strict=True) for c in r.features}
     kinds |= {t.schema.field(r.packed).type.value_type for t, r in zip(tables, roles, strict=True) if r.packed}
     return np.dtype(np.float32 if kinds <= {pa.float32(), pa.float16()} else np.float64)
 
 
 def set_missing(batch: Batch, table: Table, roles: Roles, policy: MissingPolicy | None, at: int) -> None:
-    """What is missing becomes NaN; without a policy the first such value is refused. The batch begins with row `at`."""
+    """Set missing values to NaN; without a policy, refuse the first one. The batch begins with row `at`."""
     if not holds_missing(batch.X):
         return
     bad = is_missing(batch.X)

@@ -1,5 +1,5 @@
-"""A table that cannot be read as it is: everything that is in the way in one sentence,
-and the call that would go through."""
+"""The message about a table that cannot be read as it is: all problems in one sentence,
+and the call that would succeed."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ FRAMES = ("the frame", "train", "data")  # what messages call a frame
 
 @contextmanager
 def telling_all(tables: Sequence[Table], reading: Reading, wanted: Sequence[str] | None = None) -> Iterator[None]:
-    """What is the matter with a column, said together with what else is, of all tables that are read as one.
+    """Report a problem of a column together with all others, for all tables that are read as one.
 
     Parameters
-        wanted   the features, where other data have decided them
+        wanted   the features, if other data determine them
     """
     try:
         yield
@@ -109,7 +109,7 @@ def _no_numbers(told: Proposal, found: Survey, reading: Reading, wanted: Sequenc
 
 
 def _call(places: Sequence[str], told: Proposal, wanted: Sequence[str] | None) -> str:
-    """The call that goes through."""
+    """The call that would succeed."""
     source = "frame" if places[0] in FRAMES else repr(places[0] if len(places) == 1 else list(places))
     given = ", ".join(f"{name}={value!r}" for name, value in told.options.items())
     if wanted is not None:
@@ -119,7 +119,7 @@ def _call(places: Sequence[str], told: Proposal, wanted: Sequence[str] | None) -
 
 
 def listed(each: Sequence[Any]) -> str:
-    """'a, b and c'; many are cut."""
+    """'a, b and c'; a long list is shortened."""
     shown = [str(e) for e in each[:SHOWN]]
     if len(each) > SHOWN:
         return f"{', '.join(shown)} and {len(each) - SHOWN} others"

@@ -1,4 +1,4 @@
-"""Which column of a table is what: label, query, document, weight, features."""
+"""The roles of the columns of a table: label, query, document, weight, features."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHOWN = 8  # column names in a message
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """What the user says of a table's columns; None: by the usual names, all that is left are features."""
+    """The user's names of a table's columns; None: the usual names, and all other columns are features."""
 
     label: str | None = None
     qid: str | None = None
@@ -37,7 +37,7 @@ class ColumnNames:
 
 
 class Roles(NamedTuple):
-    """Which column is what. packed: one column holds the features of a row as a list, and `features` is empty."""
+    """The roles of columns. packed: one column contains the features of a row as a list, and `features` is empty."""
 
     label: str | None
     qid: str | None
@@ -62,15 +62,15 @@ def roles_of(
     labelled: bool = True,
     grouped: bool = True,
 ) -> Roles:
-    """Which column of a table is what.
+    """Determine the roles of the columns of a table.
 
     Parameters
-        wanted     names of the features, when another table has decided them
-        others     columns beside the wanted ones are left out; False: refused, unless names.features says which to take
-        labelled   False: labels are not read, and a table without is taken too
-        grouped    False: a table without query ids is taken too
+        wanted     names of the features, if another table determines them
+        others     columns other than the wanted ones are left out; False: refused, unless names.features names features
+        labelled   False: labels are not read, and a table without labels is accepted
+        grouped    False: a table without query ids is accepted
     Raises
-        DataError   a column that is named and not there, one that can be no feature, no feature at all
+        DataError   a named column does not exist, a column cannot be a feature, or there is no feature
     """
     schema, place = table.schema, table.place
     label = unread = None
@@ -94,12 +94,14 @@ def roles_of(
     if names.features is not None:
         for name in names.features:
             if name not in schema.names:
-                raise DataError(f"{place} has no column {brief(name)}, which is to be a feature; {_holds(table)}.")
+                raise DataError(
+                    f"{place} has no column {brief(name)}, although you named it as a feature; {_holds(table)}."
+                )
             for other, role in ((label, "label"), (qid, "query id"), (weight, "weight")):
                 if name == other:
                     raise DataError(
-                        f"{place}: column {brief(name)} is the {role}, and cannot be a feature too; leave it out of "
-                        f"{option('feature_columns')}, or name another column as {role}."
+                        f"{place}: column {brief(name)} is the {role}, so it cannot also be a feature; remove it from "
+                        f"{option('feature_columns')}, or name another column as the {role}."
                     )
         chosen = names.features
     else:
@@ -113,17 +115,17 @@ def roles_of(
         more = f", nor are {len(odd) - 1} others: {brief(', '.join(odd[1:]))}" if len(odd) > 1 else ""
         raise TableError(
             f"{place}: column {brief(odd[0])} is not numeric ({schema.field(odd[0]).type}){more}; leave them out with "
-            f"{option('ignore_columns', odd[:SHOWN_NAMES])}, or turn them into numbers."
+            f"{option('ignore_columns', odd[:SHOWN_NAMES])}, or convert them to numbers."
         )
     if not chosen and wanted is None:
-        raise DataError(f"{place} has no feature column beside {brief(label)} and {brief(qid)}.")
+        raise DataError(f"{place} has no feature column (label: {brief(label)}, query id: {brief(qid)}).")
     if wanted is not None:
         missing = [w for w in wanted if w not in chosen]
         extra = sorted(set(chosen) - set(wanted))
         if missing or extra:
-            differs = f"lacks {brief(missing[0])}" if missing else f"has {brief(extra[0])} beside them"
+            differs = f"lacks {brief(missing[0])}" if missing else f"also has {brief(extra[0])}"
             raise DataError(
-                f"{place} must have the same feature columns as the {'training data' if others else 'table before'}; "
+                f"{place} must have the same feature columns as the {'training data' if others else 'previous table'}; "
                 f"it {differs}."
             )
         chosen = tuple(wanted)
@@ -150,7 +152,7 @@ def _document(
     table: Table, given: str | None, parts: dict[str | None, str], left_out: Collection[str | None]
 ) -> str | None:
     """The column of document ids: the one that is named, else a text column of a usual name that is not left out;
-    none has to be."""
+    None if there is none."""
     schema = table.schema
     if given is None:
         usual = (d for d in DOCUMENT if d in schema.names and d not in parts and d not in left_out)
@@ -158,8 +160,8 @@ def _document(
     found = _column(table, given, given, "docid", required=True)
     if found in parts:
         raise DataError(
-            f"{table.place}: column {brief(found)} is to be {parts[found]} and the document id; name another column "
-            f"({option('docid')})."
+            f"{table.place}: column {brief(found)} cannot be both {parts[found]} and the document id; name another "
+            f"column ({option('docid')})."
         )
     return found
 
@@ -183,7 +185,7 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether a column of this type can hold all features of a row."""
+    """Whether a column of this type can contain all features of a row."""
     from pyarrow import types as t
 
     listed = t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind)

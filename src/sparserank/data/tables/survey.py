@@ -1,4 +1,4 @@
-"""What the columns of a table hold, from one reading in bounded memory that no value can stop."""
+"""Survey the columns of a table in one pass and bounded memory; no value can stop it."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Column:
     kind        the type, as Arrow calls it
     is_number   whether it can be a feature
     n_missing   rows without a value; n_infinite: rows with an infinite one; both count as missing features; n_spelled:
-                those of n_missing for which a CSV file has a word, such as NA, which is an id where ids are read
-    n_distinct  values that differ, None where nothing is known; `more`: there are more than these
-    low, high   of numbers, NaN where there is none
+                those of n_missing for which a CSV file has a word, such as NA, which counts as an id in a column of ids
+    n_distinct  number of distinct values, None if unknown; `more`: there are more than these
+    low, high   of numbers, NaN if there are none
     whole       every value is a whole number
     grows       every value is larger than the one before
-    n_runs      stretches of rows with one value
+    n_runs      runs of rows with the same value
     same_as     an earlier column with the same value in every row
-    breaks      what is no number in a column of a CSV file that begins with numbers, and in which row
+    breaks      row and text of the first entry that is not a number, in a CSV column that begins with numbers
     """
 
     name: str
@@ -70,20 +70,20 @@ class Column:
 
     @property
     def all_differ(self) -> bool:
-        """Whether every row is known to hold another value."""
+        """Whether every row is known to have a different value."""
         return (
             self.missing == 0 and self.n_rows > 1 and (self.grows or (not self.more and self.n_distinct == self.n_rows))
         )
 
     @property
     def is_constant(self) -> bool:
-        """Whether there is one value, or none."""
+        """Whether there is at most one value."""
         return self.n_distinct is not None and self.n_distinct <= 1 and not self.more
 
 
 @dataclass(frozen=True)
 class Survey:
-    """The columns of tables that are read as one. whole: whether every row was looked at."""
+    """The columns of tables that are read as one. whole: whether every row was read."""
 
     n_rows: int
     columns: dict[str, Column]
@@ -91,10 +91,10 @@ class Survey:
 
 
 def survey(tables: Sequence[Table], *, most_values: float = np.inf) -> Survey:
-    """Look at the columns of tables that lie below each other; those of one that lacks a column are missing there.
+    """Survey the columns of vertically stacked tables; a column that a table lacks counts as missing there.
 
     Parameters
-        most_values   stop after about as many values
+        most_values   stop after about this many values
     Raises
         DataFormatError   a file that cannot be read
     """
@@ -146,7 +146,7 @@ def _watch(kind: pa.DataType, most: int) -> _Watch:
 
 
 class _Watch:
-    """A column of whatever kind, block by block."""
+    """A column of any kind, read block by block."""
 
     is_number = False
 
@@ -189,7 +189,7 @@ class _Watch:
 
 
 class _Texts(_Watch):
-    """Text, or categories; an empty one is missing."""
+    """Text or categories; an empty string is missing."""
 
     def __init__(self, most: int) -> None:
         super().__init__(most)
@@ -264,7 +264,7 @@ class _Numbers(_Watch):
                 self.seen, self.more = np.empty(0), True
 
     def _parsed(self, column: pa.Array, at: int) -> pa.Array | None:
-        """Numbers from their text; None where there is none, of which is kept what stands there."""
+        """Parse numbers from text; None if this fails, in which case the first other text is recorded."""
         column = pc.utf8_trim_whitespace(column)
         spelled = pc.is_in(column, value_set=pa.array(csv.ConvertOptions().null_values))
         self.n_spelled += pc.sum(pc.and_(spelled, pc.not_equal(column, ""))).as_py() or 0

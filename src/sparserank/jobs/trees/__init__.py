@@ -1,1 +1,1 @@
-"""Tree ensembles of LightGBM, beside our models, and on lists of features that they should keep."""
+"""Jobs with tree ensembles of LightGBM: comparison with our models, and selection of features for the trees."""

@@ -1,4 +1,4 @@
-"""`compare_with_trees`: the comparison in one call; the command line calls it too."""
+"""`compare_with_trees`: the comparison in one call, which the command line also uses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def compare_with_trees(
 ) -> ComparisonResult:
     """Compare our models of every size with LightGBM, on the same folds.
 
-    The trees use all features, or k features of their own choice or of ours.
+    The trees use all features, or k features that they or our models choose.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def compare_with_trees(
     penalties : str, Penalty, SizedMaker, or sequence of them, default ('l1', 'log', 'mcp')
         As in `select`.
     metric : str or Metric, default 'ndcg@10'
-        The metric that decides.
+        Metric that decides.
     out : path, optional
         Directory for finished work and results.
     n_threads : int, optional
@@ -56,9 +56,9 @@ def compare_with_trees(
     progress : callable, optional
         As in `select`.
     **options
-        sizes (numbers of features), repeats (times that all folds are drawn anew), n_seeds (of the trees on all
-        features, whose mean is shown), n_trees, n_leaves, feature_transform, cv, ...: type, default and meaning of each
-        in `CompareOptions` and in docs/options.md.
+        sizes (numbers of features), repeats (number of times that all folds are redrawn), n_seeds (seeds of the trees
+        on all features, averaged), n_trees, n_leaves, feature_transform, cv, ... `CompareOptions` and docs/options.md
+        give the type, default and meaning of each.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def compare_with_trees(
     DataError
         LightGBM is not installed, or does not accept the relevance.
     ParameterError
-        Names the parameter that is unknown or out of its range.
+        A parameter is unknown or out of its range; the message names it.
     RunDirectoryError
         `out` cannot be used.
 

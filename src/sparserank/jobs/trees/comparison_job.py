@@ -1,4 +1,4 @@
-"""The comparison: the same folds for all, several times over; per query, so that differences have intervals."""
+"""The comparison of models and trees on the same folds, drawn several times; per query, for intervals."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from sparserank.selection.plan import SelectionPlan
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """plan: of our own selection, whose folds, seed, metric and makers hold; repeats: of all folds, each with a seed of
-    its own; n_seeds: of the trees on all features; on k features they have one.
+    """plan: our selection, whose folds, seed, metric and makers are used; repeats: how often all folds are drawn, each
+    time with another seed; n_seeds: seeds of the trees on all features; trees on k features have one.
 
     Raises
-        ParameterError   names the field that is out of its range
+        ParameterError   a field is out of its range; the message names it
     """
 
     plan: SelectionPlan
@@ -48,11 +48,11 @@ class ComparisonPlan:
 
     @property
     def asked(self) -> Asked:
-        """What trees are asked."""
+        """The settings of the trees."""
         return Asked(self.plan.metric, self.trees, self.sizes, n_seeds=self.n_seeds)
 
     def identity(self, data: RankingDataset) -> dict[str, Any]:
-        """What stored pieces depend on."""
+        """Everything that stored pieces depend on."""
         chooses = {name: getattr(self.plan, name) for name in ("margin", "guarantee", "confidence")}
         return {**self.asked.identity(self.plan, data), **chooses}
 
@@ -65,11 +65,11 @@ def compare(
     *,
     n_threads: int | None = None,
 ) -> ComparisonResult:
-    """Our makers at every size beside trees on all features and on k features chosen in five ways, inside each fold;
-    finished pieces are kept in `store`, and taken from there.
+    """Compare our makers at every size with trees on all features and on k features chosen in five ways, inside each
+    fold. Finished pieces are kept in `store` and reused.
 
     Raises
-        DataError   LightGBM is not installed, or its objective does not take the relevance
+        DataError   LightGBM is not installed, or its objective does not accept the relevance
     """
     check_trees(data)
     own = [
@@ -101,7 +101,7 @@ def compare(
 
 
 def _our_paths(data: RankingDataset, plan: SelectionPlan, sizes: Sequence[int], n_threads: int) -> Arrays:
-    """Values of our models of every size and of our choice, and the lists of the maker of the choice."""
+    """Values of our models of every size and of our choice, and the feature lists of the chosen maker."""
     began = time.perf_counter()
     job = SelectionJob(plan, data, None, None, n_threads=n_threads)
     candidate_set = job.candidates()
@@ -118,8 +118,8 @@ def _our_paths(data: RankingDataset, plan: SelectionPlan, sizes: Sequence[int], 
 
 
 def _best_by_size(sparse: Sequence[Candidate], sizes: Sequence[int]) -> list[Candidate]:
-    """For each maker and size the candidate of the highest mean among its shrunken and
-    relaxed models of at most that size."""
+    """For each maker and size, the candidate with the highest mean among its shrunken and relaxed models of at most
+    that size."""
     out = []
     for label in dict.fromkeys(c.penalty for c in sparse):
         own = [c for c in sparse if c.penalty == label]

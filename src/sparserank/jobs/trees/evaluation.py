@@ -1,5 +1,5 @@
-"""The machine behind the comparison and the lists for trees: lists of features on folds that are drawn again and again
-in, what trees on them are worth on every query out."""
+"""Evaluate trees on lists of features: the comparison and the selection for trees both use this. It trains trees on
+folds that are drawn repeatedly, and gives their metric on every query."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ VALUES = "values"
 
 @dataclass(frozen=True)
 class Asked:
-    """What trees are asked.
+    """Settings of an evaluation of trees.
 
-    metric    that they are judged by
-    sizes     lengths of lists; lists: those of LISTS that are tried
-    n_seeds   of the trees on all features; n_list_seeds: on a list
-    first     features that stand first in every list; never: those that trees may not use
-    feature_groups  (n_features,) of features that come with each other, or None
+    metric    metric that judges the trees
+    sizes     lengths of lists; lists: the entries of LISTS that are tried
+    n_seeds   seeds of the trees on all features; n_list_seeds: seeds of the trees on a list
+    first     features at the front of every list; never: features that trees may not use
+    feature_groups  (n_features,) group of each feature, or None; the features of a group enter together
 
     Raises
-        ParameterError   names the field that is out of its range
+        ParameterError   a field is out of its range; the message names it
     """
 
     metric: Metric
@@ -68,7 +68,7 @@ class Asked:
         check_given((N_SEEDS,), vars(self))
 
     def identity(self, plan: SelectionPlan, data: RankingDataset) -> dict[str, Any]:
-        """What stored pieces depend on, our paths by this plan among them."""
+        """Everything that stored pieces depend on, including our paths under this plan."""
         own = {name: repr(value) for name, value in vars(self).items()}
         transforms = {"feature_transform": list(plan.feature_transform), "n_knots": plan.n_knots}
         return {**plan.identity(data, None), **own, **transforms, **identity_of_trees()}
@@ -84,7 +84,7 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Judged:
-    """systems: what was judged, in every repeat on every query; ours, trees: the pieces of work behind them."""
+    """systems: those judged on every query in every repeat; ours, trees: the pieces of work behind them."""
 
     systems: list[ComparedSystem]
     ours: list[Arrays]
@@ -101,10 +101,10 @@ def evaluate_lists(
     progress: Progress | None = None,
     n_threads: int | None = None,
 ) -> Judged:
-    """Trees on all features and on lists, inside each fold; finished pieces are kept in `store`, and taken from there.
+    """Evaluate trees on all features and on lists, inside each fold. Finished pieces are kept in `store` and reused.
 
     our_path   (number of a repeat, n_workers) -> a piece with our lists on its folds (`our_lists`), and with values
-               where our own models are systems too
+               if our models are systems too
     """
     n_workers = n_threads or available_cores()
     ours = [f"ours-{r}" for r in range(len(repeats))]
@@ -132,14 +132,14 @@ def evaluate_lists(
 
 @dataclass(frozen=True)
 class TreesOfFold:
-    """A task for a worker process: fold f is left out of the data."""
+    """A task for a worker process that leaves fold f out of the data."""
 
     data: RankingDataset
     repeat: Repeat
     asked: Asked
 
     def __call__(self, f: int, ours: Mapping[int, np.ndarray]) -> Arrays:
-        """ours: {k: features} of the list of that name. Gains and contributions are those of the training queries."""
+        """ours: {k: features} of the list named ours. Gains and contributions come from the training queries."""
         asked = self.asked
         held = HeldOutTrees(self.data, self.repeat.fold, f, asked.trees, self.repeat.seed)
         usable = held.usable(asked.never)
@@ -169,7 +169,7 @@ class TreesOfFold:
 
 
 def named(system: str, k: int | None = None) -> str:
-    """The name of a system's values in a piece."""
+    """The name of the values of a system in a piece."""
     return f"{VALUES}|{system}|{k or 0}"
 
 
@@ -179,7 +179,7 @@ def features_of(system: str, k: int | None) -> str:
 
 
 def _systems(pieces: Sequence[Arrays], n_queries: int, repeats: int) -> list[ComparedSystem]:
-    """Means over repeats of the systems that have a value of every query in every repeat."""
+    """Means over repeats, for systems that have a value for every query in every repeat."""
     total: dict[str, np.ndarray] = {}
     count: dict[str, np.ndarray] = {}
     for p in pieces:

@@ -1,4 +1,4 @@
-"""The files of a comparison with trees, and of lists for trees."""
+"""Write the files of a comparison with trees, and of a selection for trees."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def _json(content: object) -> str:
 
 
 def _written(folder: Path, known: tuple[str, ...], texts: Mapping[str, str]) -> list[Path]:
-    """Each file appears whole or not at all; those that an earlier run left go first, so that files of two runs never
-    stand side by side."""
+    """Write each file completely or not at all. Files of an earlier run are removed first, so that files of two runs
+    are never mixed."""
     for name in known:
         (folder / name).unlink(missing_ok=True)
     for name, text in texts.items():

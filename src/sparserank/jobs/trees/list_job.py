@@ -1,5 +1,5 @@
-"""The list that trees should keep: lists of every length judged out of fold, the rule of `select` among them, the trees
-on the list that it takes."""
+"""The selection of features for trees: judge lists of every length out of fold, apply the rule of `select`, and train
+the trees on the chosen list."""
 
 from __future__ import annotations
 
@@ -38,28 +38,27 @@ LISTS = (GAIN, SHAP, OURS)
 def asked_of_lists(
     data: RankingDataset, plan: SelectionPlan, trees: TreeSettings, sizes: tuple[int, ...], n_seeds: int
 ) -> Asked:
-    """What trees are asked of lists of these data: the rules of the plan's penalty and its groups hold for every list.
-    Lists have the lengths that they can have: not below the number of features that are kept, not up to all that may be
-    used; k, where given, is one of them and the longest.
+    """The settings for trees on lists of these data. Every list obeys the rules and groups of the plan's penalty. A
+    list has at least as many features as are kept, and fewer than may be used. If k is given, it is the longest length.
 
     Raises
-        DataError        LightGBM is not installed, or does not take the relevance; there is nothing to choose
+        DataError        LightGBM is not installed, or does not accept the relevance; there is nothing to choose
         ParameterError   k, the sizes or the number of seeds are out of range
     """
     check_trees(data)
     (penalty,), k, feature_groups = plan.penalties, plan.k, plan.feature_groups
     kept, usable = len(penalty.keep), len(usable_by_trees(data, penalty.drop))
     if k is not None and k < kept:
-        raise ParameterError("k", f"is {k}, but {kept} features are to be kept.")
+        raise ParameterError("k", f"is {k}, but keep names {kept} features.")
     wanted = sizes if k is None else tuple(sorted({int(k), *(s for s in sizes if s < k)}))
     possible = tuple(s for s in wanted if max(kept, 1) <= s < usable)
     if usable < 2:
         raise DataError(
-            f"{'one feature varies' if usable else 'no feature varies'} and may be used; there is nothing to choose."
+            f"{'one feature varies' if usable else 'no feature varies'} and may be used, so there is nothing to choose."
         )
     if not possible:
         raise ParameterError(
-            "sizes", f"hold no length from {max(kept, 1)} to {usable - 1}: {usable} features vary and may be used."
+            "sizes", f"contain no length from {max(kept, 1)} to {usable - 1}: {usable} features vary and may be used."
         )
     return Asked(
         plan.metric,
@@ -84,8 +83,8 @@ def select_list(
     *,
     n_threads: int | None = None,
 ) -> TreesSelection:
-    """Judge, choose, fit the trees on the chosen list to all queries; finished pieces are kept in `store`, and taken
-    from there. Trees take missing values as they are. plan: of our path, of one penalty, and of the choice; asked:
+    """Judge lists, choose one, and fit the trees on it to all queries. Finished pieces are kept in `store` and reused.
+    Trees read missing values as they are. plan: our path, of one penalty, and the rule of choice; asked: from
     `asked_of_lists`."""
     of_trees, test_of_trees = data.unfilled(), None if test is None else test.unfilled()
     repeat = Repeat(query_folds(data.n_queries, min(plan.cv, data.n_queries), plan.random_state), plan.random_state)
@@ -121,7 +120,7 @@ def select_list(
 def _our_path(
     data: RankingDataset, fold: np.ndarray, plan: SelectionPlan, sizes: Sequence[int], n_workers: int
 ) -> Arrays:
-    """The lists of our path. The penalty and the transform of features are fixed before anything is judged."""
+    """The feature lists of our path. The penalty and the transform of features are fixed before anything is judged."""
     ((label, penalty),) = plan.labelled.items()
     transform = _transform(data, plan, MIXED)
     cv = CrossValidation(data, fold, [transform], plan.settings, plan.metrics, n_workers=n_workers, n_threads=n_workers)
@@ -130,7 +129,7 @@ def _our_path(
 
 
 def _transform(data: RankingDataset, plan: SelectionPlan, where_logs_differ: str) -> FeatureTransform:
-    """What was asked for; of `auto` and `mixed` this one, or, where logs do not differ, features as they are."""
+    """The requested transform; for `auto` and `mixed` this one, or none if logs do not differ from the features."""
     (name,) = plan.feature_transform
     if name == AUTO and plan.settings.scaling in LINEAR_SCALINGS and logs_differ(data):
         name = MIXED
@@ -140,8 +139,8 @@ def _transform(data: RankingDataset, plan: SelectionPlan, where_logs_differ: str
 
 
 def _filled_values(data: RankingDataset) -> np.ndarray | None:
-    """(n_features,) what a missing value of each feature is to trees that have seen none: what it becomes in our
-    models; NaN where they have, and take it as it is. None where nothing is known."""
+    """(n_features,) value that replaces a missing value of each feature for trees that have seen none: the one that our
+    models use. NaN where the trees have seen missing values and read them as they are. None if nothing is known."""
     if data.fill_values is None or data.filled is None:
         return data.fill_values
     return np.where(data.filled.any(axis=0), np.nan, data.fill_values)
@@ -155,7 +154,7 @@ def _ours_on(
     trees: np.ndarray,
     n_threads: int | None,
 ) -> OurModel | None:
-    """Our linear models on the list of each fold, refitted there, beside the values (n_queries,) of trees; None where a
+    """Our linear models, refitted on the list of each fold, compared with the values (n_queries,) of trees. None if a
     list has no feature that a linear model can use."""
     transform = _transform(data, plan, LOG)
     cv = CrossValidation(data, fold, [transform], plan.settings, [plan.metric], n_threads=n_threads)
@@ -178,7 +177,7 @@ def _final_lists(
     ours: Mapping[str, np.ndarray],
     full: Trees,
 ) -> dict[Candidate, np.ndarray]:
-    """{candidate: its list from all queries}, the trees on all features, `full`, a candidate too."""
+    """{candidate: its list from all queries}; the trees on all features, `full`, are a candidate too."""
     usable = full.columns
     price = plan.feature_groups or each_alone(data.feature_names or (), plan.costs)
     orders, own = ranked(full, data, asked.first), lists_of_fold(ours, FINAL, asked.sizes)
@@ -194,7 +193,7 @@ def _final_lists(
 
 
 def _on_test(plan: SelectionPlan, test: RankingDataset, chosen: Trees, full: Trees) -> Comparison:
-    """The trees on the chosen list beside those on all features."""
+    """Compare the trees on the chosen list with those on all features."""
     systems = {f"trees on the {len(chosen.columns)} chosen": chosen, ALL: full}
     scores = {name: test.to_input_order(trees.scores(test.X)) for name, trees in systems.items()}
     return compare_systems(scores, test, plan.metrics)

@@ -1,4 +1,4 @@
-"""Lists of features that trees are tried on: where they come from, and what is whole."""
+"""Lists of features that trees are tried on: their sources, and whole groups."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ LISTS = (GAIN, SHAP, RECURSIVE, RANDOM, OURS)
 
 
 def on_list(name: str) -> str:
-    """What trees on a list are called."""
+    """The name of trees on a list."""
     return f"trees on {name}"
 
 
 def ranked(trees: Trees, train: RankingDataset, first: Sequence[int] = ()) -> dict[str, np.ndarray]:
-    """{list: all features of trees fitted to these data, the most important first}, `first` in front of all."""
+    """{list: all features of trees fitted to these data, the most important first}, with `first` at the front."""
     front = np.array([j for j in first if j in trees.columns], dtype=np.int64)
     orders = {GAIN: trees.by_gain(), SHAP: trees.by_shap(train.X)}
     return {name: np.concatenate([front, order[~np.isin(order, front)]]) for name, order in orders.items()}
 
 
 def whole_groups(features: np.ndarray, usable: np.ndarray, feature_groups: Sequence[int] | None) -> np.ndarray:
-    """Some features and all usable ones of their groups (n_features,), rising."""
+    """Some features with all usable features of their groups (n_features,), in rising order."""
     if feature_groups is None:
         return np.sort(features)
     of_feature = np.array(feature_groups)
@@ -37,8 +37,8 @@ def whole_groups(features: np.ndarray, usable: np.ndarray, feature_groups: Seque
 
 
 def largest_within(candidates: Sequence[Candidate], sizes: Sequence[int]) -> dict[int, Candidate]:
-    """{k: the largest of some candidates of one maker with at most k features},
-    without those that stand for a smaller k already."""
+    """{k: the largest of some candidates of one maker with at most k features}, without candidates that already
+    represent a smaller k."""
     out: dict[int, Candidate] = {}
     for k in sorted(sizes):
         c = max((c for c in candidates if c.k <= k), key=lambda c: c.k, default=None)
@@ -50,14 +50,14 @@ def largest_within(candidates: Sequence[Candidate], sizes: Sequence[int]) -> dic
 def our_lists(
     candidate_set: CandidateSet, candidates: Sequence[Candidate], sizes: Sequence[int], folds: Sequence[int]
 ) -> dict[str, np.ndarray]:
-    """The features of some candidates of one maker, at most k of each size, in every fold and on all queries (FINAL);
-    by names that `lists_of_fold` reads."""
+    """The features of some candidates of one maker, at most k for each size, in every fold and on all queries (FINAL).
+    The keys are the names that `lists_of_fold` reads."""
     found = largest_within(candidates, sizes)
     return {_named(f, k): candidate_set.features(c, f) for k, c in found.items() for f in (FINAL, *folds)}
 
 
 def lists_of_fold(ours: Mapping[str, np.ndarray], f: int, sizes: Sequence[int]) -> dict[int, np.ndarray]:
-    """{k: features} of our lists without a fold."""
+    """{k: features} of our lists when a fold is left out."""
     return {k: ours[_named(f, k)] for k in sizes if _named(f, k) in ours}
 
 

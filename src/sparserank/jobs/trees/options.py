@@ -1,4 +1,4 @@
-"""Options of the jobs with trees: what each takes, in the order of documents."""
+"""Options of the jobs with trees: their values, in the order of documents."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ FOR_MODEL = Option(
     name="for_model",
     kind=Given("str | os.PathLike", "str | None"),
     default=LIGHTGBM,
-    help="The ranker whose features are chosen: lightgbm, or a file: a model that LightGBM saved or a file of its "
-    "parameters, whose settings are used in place of {n_trees}, {n_leaves} and {learning_rate}.",
-    says="Choose features for this ranker: lightgbm, or a file: a model that LightGBM saved or a file of its "
-    "parameters, whose settings are used. The result is the shortest list of features on which it ranks as well as on "
-    "the best that was tried, among lists of ours, of its own gain and of SHAP values; needs sparserank[trees].",
+    help="The ranker for which features are chosen: lightgbm, or the path of a saved LightGBM model or of a parameter "
+    "file. The settings in the file replace {n_trees}, {n_leaves} and {learning_rate}.",
+    says="Choose features for this ranker: lightgbm, or the path of a saved LightGBM model or of a parameter file, "
+    "whose settings are used. The result is the shortest list of features on which the ranker ranks as well as "
+    "on the best list tried. Lists are made by our path, by the gain of the trees and by SHAP values. This needs "
+    "sparserank[trees].",
     panel=PANEL,
 )
 SIZES = Option(
     name="sizes",
     kind=Parsed(lengths_of, "Sequence[int]", refused=(0, "three", (0,), (2.5,), (True,), ())),
     default=(1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 45),
-    help="Lengths of lists of features.",
+    help="Lengths of the feature lists to try.",
     panel=PANEL,
     flag="--size",
     command="list[int] | None",
@@ -38,16 +39,20 @@ N_SEEDS = Option(
     name="n_seeds",
     kind=Count(),
     default=3,
-    help="Seeds of the trees on every list; values are means over them.",
+    help="Number of seeds of the trees on every list; values are averages over the seeds.",
     panel=PANEL,
     flag="--seeds",
 )
 COMPARED = (1, 2, 3, 4, 5, 7, 10, 12, 15, 20)  # sizes
 REPEATS = Option(
-    name="repeats", kind=Count(), default=1, help="Times that all folds are drawn anew.", panel=of_selection.CHOICE
+    name="repeats",
+    kind=Count(),
+    default=1,
+    help="Number of times that all folds are drawn.",
+    panel=of_selection.CHOICE,
 )
 SELECT_FOR_TREES = (
-    replace(of_paths.PENALTY, default="mcp", help="Penalty of our path, whose features make lists."),
+    replace(of_paths.PENALTY, default="mcp", help="Penalty of our path; the features along the path form the lists."),
     of_selection.TRANSFORM_OF_LISTS,
     of_selection.KEEP,
     of_selection.DROP,
@@ -66,10 +71,12 @@ COMPARE = (
     of_selection.PENALTIES,
     of_selection.TRANSFORM,
     of_paths.N_KNOTS,
-    replace(SIZES, default=COMPARED, help="Numbers of features.", shown="1 to 20"),
+    replace(SIZES, default=COMPARED, help="Numbers of features to compare.", shown="1 to 20"),
     of_selection.FOLDS,
     REPEATS,
-    replace(N_SEEDS, default=5, help="Seeds of the trees on all features, whose mean is shown."),
+    replace(
+        N_SEEDS, default=5, help="Number of seeds of the trees on all features; values are averages over the seeds."
+    ),
     of_selection.SEED,
     N_TREES,
     N_LEAVES,

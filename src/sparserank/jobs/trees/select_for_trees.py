@@ -1,4 +1,4 @@
-"""`select_for_trees`: the shortest list of features in one call; the command line calls it too."""
+"""`select_for_trees`: the shortest list of features in one call, which the command line also uses."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def select_for_trees(
     progress: Progress | None = None,
     **options: Unpack[TreesOptions],
 ) -> TreesSelection:
-    """Select the shortest list of features on which LightGBM ranks as well as on the best that was tried.
+    """Select the shortest list of features on which LightGBM ranks as well as on the best list that was tried.
 
     Parameters
     ----------
@@ -61,15 +61,15 @@ def select_for_trees(
     label, qid : str or array_like, optional
         Columns of a frame, as in `select`.
     penalty : str, Penalty or SizedMaker, default 'mcp'
-        Of our path, on features under feature_transform.
+        Penalty of our path, on features under feature_transform.
     metric : str or Metric, default 'ndcg@10'
-        The metric that decides.
+        Metric that decides.
     margin : float, default 0.01
-        Largest estimated loss, relative to the best, in [0, 1).
+        Largest accepted estimated loss, relative to the best, in [0, 1).
     sizes : sequence of int, default (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 45)
-        Lengths of lists below the number of features that vary; k, where given, is one of them and the longest.
+        Lengths of lists, below the number of features that vary. If k is given, it is the longest length.
     k, budget : int, float, optional
-        The best list of at most k features, or of at most this total cost, instead.
+        Choose the best list of at most k features, or of at most this total cost, instead of by margin.
     out : path, optional
         Directory for finished work and results.
     n_threads : int, optional
@@ -77,9 +77,9 @@ def select_for_trees(
     progress : callable, optional
         As in `select`.
     **options
-        for_model (lightgbm, or a file with the settings of your own trees), n_trees, n_leaves, learning_rate (of
-        LightGBM's lambdarank; rows and features are sampled at 80%), n_seeds, costs, feature_groups, ...: type, default
-        and meaning of each in `TreesOptions` and in docs/options.md.
+        for_model (lightgbm, or a file with the settings of your trees), n_trees, n_leaves, learning_rate (of LightGBM's
+        lambdarank; rows and features are sampled at 80%), n_seeds, costs, feature_groups, ... `TreesOptions` and
+        docs/options.md give the type, default and meaning of each.
 
     Returns
     -------
@@ -91,17 +91,18 @@ def select_for_trees(
     DataError
         LightGBM is not installed, or does not accept the relevance.
     ParameterError
-        Names the parameter that is unknown or out of its range.
+        A parameter is unknown or out of its range; the message names it.
     RunDirectoryError
         `out` cannot be used.
 
     Notes
     -----
     Lists of each size come from three makers, each without the queries of the fold: the largest total gain of trees on
-    all features, their largest mean |SHAP value|, and the path of a penalty of ours. Trees on each list, and on all
-    features, rank the queries of the fold; the rule of `select` then takes the shortest list whose estimated loss
-    against the best of all is within the margin, all features if necessary. What is kept is the list of that maker from
-    all queries, and costs are those of that list. Groups come whole, so that lists may be longer than asked for.
+    all features, the largest mean |SHAP value| of these trees, and the path of one of our penalties. Trees on each
+    list, and on all features, rank the queries of the fold. The rule of `select` then takes the shortest list whose
+    estimated loss against the best of all is within the margin, or all features if necessary. The result is the list of
+    the chosen maker from all queries, with the costs of that list. Groups enter whole, so a list may be longer than its
+    size.
 
     Examples
     --------
@@ -126,7 +127,7 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> TreesSelection:
     of_file = chosen["for_model"] != LIGHTGBM
     if of_file and not is_file(chosen["for_model"]):
         raise ParameterError(
-            "for_model", f"must be {LIGHTGBM}, or a file of LightGBM's that exists; got {brief(chosen['for_model'])}."
+            "for_model", f"must be {LIGHTGBM}, or an existing LightGBM file; got {brief(chosen['for_model'])}."
         )
     own = next((o.name for o in TREES if of_file and chosen[o.name] != o.default), None)
     if own is not None:
@@ -173,7 +174,7 @@ def _without(plan: SelectionPlan, unknown: np.ndarray, names: Sequence[str]) -> 
     """The plan for trees that do not know some features.
 
     Raises
-        ParameterError   one of these is to be kept
+        ParameterError   keep names one of these features
     """
     (p,) = plan.penalties
     kept = [names[j] for j in p.keep if j in unknown]

@@ -1,4 +1,4 @@
-"""Run an experiment: what is missing, in processes, with what is finished kept."""
+"""Run an experiment: compute the missing pieces in worker processes and keep the finished ones."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Experiment:
             numbers = [f.number for f in folds]
             if not set(plan.folds) <= set(numbers):
                 raise DataError(
-                    f"data set {dataset.name} has the folds {numbers}; the plan asks for {list(plan.folds)}."
+                    f"data set {dataset.name} has the folds {numbers}; the plan requests {list(plan.folds)}."
                 )
             if len(plan.folds or numbers) < 5:
                 self.partial[dataset.name] = sorted(plan.folds or numbers)
@@ -61,9 +61,9 @@ class Experiment:
         return list(dict.fromkeys(u.dataset.name for u in self.tasks))
 
     def run(self, progress: Progress | None = None) -> None:
-        """Compute every missing piece; an interrupted run loses only what was being computed.
+        """Compute every missing piece; an interrupted run loses only the pieces in progress.
 
-        A piece that fails (no preferred pair in a fold, say) is noted in `failed` and the others go on.
+        A piece that fails (e.g. no preferred pair in a fold) is noted in `failed`, and the others continue.
         """
         self.store.record(self.tasks, environment())
         of_name = {self.store.name_of(u): u for u in self.tasks}
@@ -72,7 +72,7 @@ class Experiment:
         work.begin()
 
         def failed(name: str, error: Exception) -> None:
-            """Whatever a system meets in one fold must not cost the other pieces."""
+            """Note the failure of one piece, so that the others continue."""
             kind = "" if isinstance(error, SparserankError) else f"{type(error).__name__}: "
             self.failed[of_name[name].label] = f"{kind}{error}"
 
@@ -83,7 +83,7 @@ class Experiment:
 
 
 def environment() -> dict[str, Any]:
-    """What a result depends on besides plan and data."""
+    """The environment of a result: everything it depends on in addition to plan and data."""
     packages = ("numpy", "scipy", "numba", "scikit-learn", "pyarrow")
     return {
         "sparserank": __version__,

@@ -1,4 +1,4 @@
-"""Quality against size of an experiment as sections, and as rows for CSV."""
+"""Quality against size in an experiment, as sections and as rows for CSV."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCREEN_SIZES = (1, 2, 3, 4, 5, 8, 10, 15)
 
 
 def frontier_sections(results: Results, *, pictures: bool) -> list[Section]:
-    """Test quality with at most k features, every system."""
+    """Test quality of every system with at most k features."""
     out = []
     for dataset in results.datasets:
         tables, drawn = [], []
@@ -39,10 +39,11 @@ def frontier_sections(results: Results, *, pictures: bool) -> list[Section]:
                     f"{dataset}: test {metric} ({results.plan.convention}) with at most k features",
                     ["system", *map(str, sizes)],
                     lines,
-                    "The model of each k is chosen on validation. * largest mean at this k; a trailing - : "
-                    "significantly below it (one-sided paired t test over queries, Holm's correction over the systems "
-                    "at this k, 5%). No mark is no proof of equality, and the largest mean was picked on the test "
-                    "queries themselves. sparserank select trains on the validation queries too and is no reference.",
+                    "The model of each k is chosen on the validation queries. * marks the largest mean at this k; a "
+                    "trailing - marks a mean significantly below it (one-sided paired t test over queries, Holm's "
+                    "correction over the systems at this k, 5%). A missing mark does not prove equality, and the "
+                    "largest mean was picked on the test queries themselves. sparserank select also trains on the "
+                    "validation queries and is not a reference.",
                     screen=(0, *(1 + i for i, k in enumerate(sizes) if k in SCREEN_SIZES)),
                 )
             )
@@ -55,11 +56,11 @@ def frontier_sections(results: Results, *, pictures: bool) -> list[Section]:
                 )
         out.append(Section(f"Sparsity-quality frontier: {dataset}", tables=tables, pictures=drawn))
     verdicts = _verdicts(frontier_rows(results))
-    return [*out, Section("Sparsity-quality frontier: in all", tables=[verdicts])] if verdicts.rows else out
+    return [*out, Section("Sparsity-quality frontier: overall", tables=[verdicts])] if verdicts.rows else out
 
 
 def _verdicts(rows: list[dict[str, Any]]) -> Table:
-    """Per system: in how many comparisons it has a model, is the best, is significantly below the best, and where."""
+    """Per system: comparisons in which it has a model, is the best or is significantly below the best, and where."""
     lines = []
     for system in dict.fromkeys(r["system"] for r in rows):
         own = [r for r in rows if r["system"] == system]
@@ -74,8 +75,8 @@ def _verdicts(rows: list[dict[str, Any]]) -> Table:
         "How often each system is the best, and how often it is significantly below the best",
         ["system", "comparisons", "best", "below", "where below"],
         sorted(lines, key=lambda line: int(line[3])),
-        "One comparison per data set, metric and k for which the system has a model of at most k features; marks as "
-        "above.",
+        "One comparison per data set, metric and k for which the system has a model of at most k features. Marks are "
+        "as above.",
     )
 
 

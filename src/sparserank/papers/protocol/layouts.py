@@ -1,4 +1,4 @@
-"""Where a LETOR folder keeps its folds."""
+"""Layouts of the folds in a LETOR folder."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class FoldData:
 def find_folds(folder: str | os.PathLike) -> list[FoldFiles]:
     """The folds of a LETOR folder: Fold1/train.txt, vali.txt, test.txt (or trainingset.txt, ...), else S1..S5.
 
-    Files may be gzip (.gz). S1..S5 are put together as LETOR does: fold k trains on S_k, S_k+1, S_k+2, validates on the
-    next and tests on the one after.
+    Files may be gzip (.gz). S1..S5 are combined as in LETOR: fold k trains on S_k, S_k+1, S_k+2, validates on the
+    next one and tests on the one after.
 
     Raises
         DataError   the folder does not exist or has neither layout
@@ -58,7 +58,7 @@ def find_folds(folder: str | os.PathLike) -> list[FoldFiles]:
     present = [k for k in range(1, 6) if _child(root, f"Fold{k}")]
     if present and present != list(range(1, len(present) + 1)):
         missing = next(k for k in range(1, 6) if k not in present)
-        raise DataError(f"{root}: Fold{missing} is missing, though Fold{present[-1]} is there.")
+        raise DataError(f"{root}: Fold{missing} is missing, but Fold{present[-1]} exists.")
     for k in present:
         place = _child(root, f"Fold{k}")
         assert place is not None
@@ -80,8 +80,8 @@ def find_folds(folder: str | os.PathLike) -> list[FoldFiles]:
 
 
 def find_published(root: str | os.PathLike) -> tuple[dict[str, Path], dict[str, str]]:
-    """({name: folder} of the papers' data sets below `root`, {name: why not} of the others),
-    whatever the folders' case."""
+    """({name: folder} of the papers' data sets below `root`, {name: reason} of the missing ones),
+    ignoring the case of folder names."""
     found: dict[str, Path] = {}
     lacking: dict[str, str] = {}
     for name in PUBLISHED_DATASETS:
@@ -116,7 +116,7 @@ def content_hash(files: FoldFiles) -> str:
 
 
 def open_fold(folder: str, number: int, scaling: str, missing: str | None, content: str) -> FoldData:
-    """Fold `number` of a LETOR folder, read.
+    """Read fold `number` of a LETOR folder.
 
     Raises
         DataError   the files are not those of `content_hash` = content
@@ -155,7 +155,7 @@ def read_fold(files: FoldFiles, *, scaling: str = "none", missing: str | None = 
 
 
 def _child(place: Path, name: str) -> Path | None:
-    """The folder in `place` of that name, whatever its case."""
+    """The folder of that name in `place`, ignoring case."""
     if not place.is_dir():
         return None
     return next((p for p in sorted(place.iterdir()) if p.is_dir() and p.name.lower() == name.lower()), None)

@@ -1,4 +1,4 @@
-"""What an experiment is to do."""
+"""Plan of an experiment."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ class DatasetPlan:
 
 @dataclass(frozen=True)
 class ExperimentPlan:
-    """Data sets, systems with their grids, and how a model is chosen on validation; nothing is named twice.
+    """Data sets, systems with their grids, and the choice of a model on validation; no name is repeated.
 
-    Metrics are kept in one spelling: 'ndcg@10' for 'NDCG@10', and for 'letor4:ndcg@10' where letor4 is the convention.
+    Metrics are kept in one spelling: 'ndcg@10' for 'NDCG@10', and for 'letor4:ndcg@10' if letor4 is the convention.
 
-    choose_by   metrics, each of which makes its own choice per fold (ties: the first in the grid's order)
-    watch       further metrics that every candidate gets on validation, for curves; default mean_ndcg where the
+    choose_by   metrics, each of which makes a separate choice per fold (ties: the first in the grid's order)
+    watch       further metrics, computed for every candidate on validation, for curves; default mean_ndcg if the
                 convention has it
-    metrics     what is reported on the test queries; choose_by and watch are part of it
-    convention  metric convention. letor4 and letor3 keep file order at ties, in the choice too, as the published tables
-                do
-    max_size    for each k up to this, the best validated model with at most k features is tested too; at most 10,000
+    metrics     metrics reported on the test queries; choose_by and watch are included
+    convention  metric convention. letor4 and letor3 keep file order at ties, also in the choice, as the published
+                tables do
+    max_size    for each k up to this, the best validated model with at most k features is also tested; at most 10,000
     folds       numbers 1..5; default all
     grids       {system: {parameter: values}} instead of the system's own
     seed        0..2^63 - 1
@@ -127,11 +127,11 @@ class ExperimentPlan:
                 raise DataError(f"{name} must be a list of {kind.__name__} values; got {brief(values)}.")
         for fold in self.folds:
             if isinstance(fold, bool) or fold not in FOLDS:
-                raise DataError(f"folds must hold fold numbers from {FOLDS[0]} to {FOLDS[-1]}; got {brief(fold)}.")
+                raise DataError(f"folds must contain fold numbers from {FOLDS[0]} to {FOLDS[-1]}; got {brief(fold)}.")
 
     def _check_grids(self) -> None:
         if not isinstance(self.grids, Mapping) or not all(isinstance(g, Mapping) for g in self.grids.values()):
-            raise DataError(f"grids must hold tables of lists by system; got {brief(self.grids)}.")
+            raise DataError(f"grids must contain tables of lists by system; got {brief(self.grids)}.")
         for s, grid in self.grids.items():
             system = find_system(s)
             for parameter, values in grid.items():
@@ -143,7 +143,7 @@ class ExperimentPlan:
                     raise DataError(f"{where} must be a list of values; got {brief(values)}.")
                 kind, belongs = _kind_of(system.grid[parameter][0])
                 if not all(map(belongs, values)):
-                    raise DataError(f"{where} must hold {kind}; got {brief(values)}.")
+                    raise DataError(f"{where} must contain {kind}; got {brief(values)}.")
                 least = 0.0 if parameter in MAY_BE_ZERO else None
                 if kind != NAMES and not all(v > 0 or v == least for v in values):
                     raise DataError(f"{where} must be {'>=' if least == 0 else '>'} 0; got {brief(values)}.")
@@ -157,7 +157,7 @@ class ExperimentPlan:
 
     @property
     def valid_names(self) -> list[str]:
-        """Metrics of every candidate on validation: those of the choice first."""
+        """Metrics computed for every candidate on validation; those of the choice come first."""
         default = ("mean_ndcg",) if parse_convention(self.convention).mean_ndcg else ()
         return list(dict.fromkeys([*self.choose_by, *(default if self.watch is None else self.watch)]))
 
@@ -167,7 +167,7 @@ class ExperimentPlan:
 
     @property
     def metric_names(self) -> list[str]:
-        """Reported metrics; those of validation among them."""
+        """Reported metrics, including those of validation."""
         return list(dict.fromkeys([*self.choose_by, *self.metrics, *self.valid_names]))
 
     @property
@@ -182,7 +182,7 @@ NAMES = "names"
 
 
 def _kind_of(default: Any) -> tuple[str, Callable[[Any], bool]]:
-    """What a parameter takes whose default is this: (in words, test of a value)."""
+    """(description, test) of the values that a parameter with this default accepts."""
     if isinstance(default, str):
         return NAMES, lambda v: isinstance(v, str)
     if isinstance(default, int):
@@ -191,7 +191,7 @@ def _kind_of(default: Any) -> tuple[str, Callable[[Any], bool]]:
 
 
 def _spelled(metric: Metric, rules: Convention) -> str:
-    """The metric's name where `rules` is the convention that holds without a prefix."""
+    """The metric's name if `rules` is the convention of names without a prefix."""
     if metric.convention == rules:
         return repr(replace(metric, convention=parse_convention("default")))
     name = repr(metric)
@@ -207,10 +207,10 @@ def _refuse_twice(what: str, values: Sequence[Any]) -> None:
 
 
 def read_plan(path: str | os.PathLike) -> ExperimentPlan:
-    """A plan from a TOML file; `$NAME` in paths is taken from the environment.
+    """Read a plan from a TOML file; `$NAME` in paths is replaced from the environment.
 
     Raises
-        DataError   the file cannot be read, or holds an unknown key or a wrong value
+        DataError   the file cannot be read, or contains an unknown key or a wrong value
     """
     file = Path(path)
     try:
@@ -227,7 +227,7 @@ def read_plan(path: str | os.PathLike) -> ExperimentPlan:
     try:
         entries = content.pop("datasets", [])
         if not isinstance(entries, list):
-            raise DataError("data sets are given as [[datasets]] tables.")
+            raise DataError("data sets must be [[datasets]] tables.")
         datasets = tuple(_read_dataset(entry, file.parent) for entry in entries)
         values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
         values.setdefault("name", file.stem)
@@ -238,6 +238,6 @@ def read_plan(path: str | os.PathLike) -> ExperimentPlan:
 
 def _read_dataset(entry: Any, folder: Path) -> DatasetPlan:
     if not isinstance(entry, dict) or not {"name", "path"} <= set(entry) <= {f.name for f in fields(DatasetPlan)}:
-        raise DataError(f"a data set has name and path, and optionally missing and scaling; got {brief(entry)}.")
+        raise DataError(f"a data set must have name and path, and optionally missing and scaling; got {brief(entry)}.")
     dataset = DatasetPlan(**entry)
     return replace(dataset, path=str(folder / os.path.expandvars(os.path.expanduser(dataset.path))))

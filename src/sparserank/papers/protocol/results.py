@@ -1,4 +1,4 @@
-"""Reading an experiment's results: choices per fold, per-query test values, and models that nobody had chosen."""
+"""Reading an experiment's results: choices per fold, per-query test values, and models that were not chosen."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 class Results:
-    """What the store of an experiment holds, by data set, system and fold."""
+    """The stored results of an experiment, by data set, system and fold."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment, self.plan, self.store = experiment, experiment.plan, experiment.store
@@ -52,7 +52,7 @@ class Results:
         return [s for s in COMPARED if self.has(dataset, s)] or [s for s in SYSTEMS if self.has(dataset, s)]
 
     def complete(self, dataset: str, by: str, systems: list[str] | None = None) -> list[str]:
-        """Those of the systems that made a choice in every fold of the data set: only these can be compared."""
+        """The systems that made a choice in every fold of the data set; only these can be compared."""
         folds = sorted({u.fold for u in self.experiment.tasks if u.dataset.name == dataset})
         return [
             s
@@ -67,7 +67,7 @@ class Results:
         return usual or self.plan.metric_names[:2]
 
     def chosen(self, dataset: str, system: str, fold: int, by: str) -> list[Row]:
-        """What `by` (a metric, or 'map:k=5') chose: one candidate; for random weights all draws."""
+        """The choice of `by` (a metric, or 'map:k=5'): one candidate, or all draws for random weights."""
         return [r for r in self.rows[dataset, system, fold] if by in r["chosen_for"]]
 
     def values(self, dataset: str, system: str, by: str, metric: str) -> list[np.ndarray]:
@@ -81,7 +81,7 @@ class Results:
         return out
 
     def mean(self, dataset: str, system: str, by: str, metric: str) -> float:
-        """Mean over folds of the mean over test queries: the tables' figure."""
+        """Mean over folds of the mean over test queries, as in the tables."""
         values = self.values(dataset, system, by, metric)
         return float(np.mean([np.nanmean(v) for v in values])) if values else float("nan")
 

@@ -1,4 +1,4 @@
-"""The results of an experiment: Parquet files that are written as pieces finish, read together as one table."""
+"""The results of an experiment: Parquet files, written as pieces finish and read together as one table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABLES = ("candidates", "per_query")
 
 
 def _presents(inside: tuple[str, ...]) -> bool:
-    """Whether a source file shows results and computes none: of the protocol all but what fits, chooses and tests."""
+    """Whether a source file only shows results: all of the protocol except the files that fit, choose and test."""
     protocol = inside[:2] == ("papers", "protocol") and inside[2] not in ("tasks.py", "layouts.py")
     return protocol or inside[:2] == ("papers", "published")
 
@@ -29,9 +29,9 @@ def _presents(inside: tuple[str, ...]) -> bool:
 class ResultsStore(RunDirectory):
     """OUT/candidates/*.parquet (one row per fitted model) and OUT/per_query/*.parquet (test values of chosen ones).
 
-    The name of a piece holds a hash of what it depends on: data, grid, metrics, and the source of everything that
-    computes. A changed plan or program recomputes what it changes and nothing else. Pieces of earlier plans stay;
-    plan.json lists those of the present one.
+    The name of a piece contains a hash of everything it depends on: data, grid, metrics and source code. A changed plan
+    or program recomputes only the pieces that it changes. Pieces of earlier plans are kept; plan.json lists those of
+    the current one.
     """
 
     def __init__(self, path: str | os.PathLike, plan: ExperimentPlan) -> None:
@@ -39,7 +39,7 @@ class ResultsStore(RunDirectory):
         self.plan, self.pieces = plan, PieceStore(self.path)
 
     def record(self, tasks: Sequence[Task], environment: dict[str, Any]) -> None:
-        """Write plan.json: what is done here, with what, and the names of its pieces."""
+        """Write plan.json: the plan, the environment, and the names of its pieces."""
         plan = {
             "name": self.plan.name,
             "datasets": [vars(d) for d in self.plan.datasets],
@@ -57,7 +57,7 @@ class ResultsStore(RunDirectory):
         self.write_json("plan.json", plan)
 
     def name_of(self, task: Task) -> str:
-        """What its piece is called, with a hash of all that it depends on."""
+        """The name of its piece, with a hash of everything that the piece depends on."""
         p = self.plan
         depends_on = [
             code_hash(_presents),
@@ -76,7 +76,7 @@ class ResultsStore(RunDirectory):
         return name_of(f"{task.dataset.name}-fold{task.fold}-{task.system}", depends_on)
 
     def load(self, name: str) -> dict[str, bytes] | None:
-        """The Parquet files of a piece, by table; None where they are not there whole and undamaged."""
+        """The Parquet files of a piece, by table; None unless all are present and undamaged."""
         return self._files(name)
 
     def save(self, name: str, tables: Any) -> None:
@@ -92,7 +92,7 @@ class ResultsStore(RunDirectory):
         """All finished pieces among `tasks` as one table; which is 'candidates' or 'per_query'."""
         found = [_read(files[which]) for u in tasks if (files := self._files(self.name_of(u))) is not None]
         if not found:
-            raise RunDirectoryError(f"{self.path}: holds no results of this plan.")
+            raise RunDirectoryError(f"{self.path}: contains no results of this plan.")
         return pa.concat_tables(found, promote_options="permissive")
 
     def _files(self, name: str) -> dict[str, bytes] | None:

@@ -1,6 +1,6 @@
 """Tables of an experiment: quality, sparsity, tests against the best, frequent features, time.
 
-Pages, CSV files and figures ask for the same tables: each is made once per `Results` and must not be changed.
+Pages, CSV files and figures use the same tables. Each is made once per `Results` and must not be changed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SIGNIFICANCE = 0.05
 def system_table(
     results: Results, dataset: str, by: str, systems: tuple[str, ...] | None = None
 ) -> list[dict[str, Any]]:
-    """One row per system, tested against the one with the best mean of `by` on the test queries (`select` apart).
+    """One row per system, tested against the one with the best mean of `by` on the test queries (except `select`).
 
     Columns: every reported metric (mean over folds), sparsity of all and of varying features, features per fold, the
     best system's advantage as p values of one-sided paired tests (t over queries, Holm-corrected; t over folds;
@@ -71,7 +71,7 @@ def system_table(
 
 
 def _references(systems: list[str]) -> list[str]:
-    """Those that others are tested against: not `select`, which trains on the validation queries too."""
+    """The systems that others are tested against: not `select`, which also trains on the validation queries."""
     return [s for s in systems if s != "select"] or systems
 
 
@@ -85,10 +85,11 @@ def frontier(results: Results, dataset: str, metric: str) -> list[dict[str, Any]
     """Test quality of each system with at most k features, k = 1..max_size; the model of each k is chosen on
     validation.
 
-    Columns: system, k, n_features (mean over folds of what was taken), mean over folds, 95% interval (low, high) over
+    Columns: system, k, n_features (mean over folds of the chosen sizes), mean over folds, 95% interval (low, high) over
     queries; best: the system with the largest mean at this k; behind: mean paired difference to it over queries, with
     interval (behind_low, behind_high) and p_holm, the one-sided paired t test corrected over the systems at this k;
-    `below`: p_holm < 0.05. The best is picked on the test queries themselves, which favours finding others below it.
+    `below`: p_holm < 0.05. The best is picked on the test queries themselves: a
+    bias towards finding others below it.
     """
     rows = []
     for k in range(1, results.plan.max_size + 1):

@@ -1,4 +1,4 @@
-"""What an experiment prints without --verbose: at most 25 lines, a system a row, a pair of columns for each choice."""
+"""Screen of an experiment without --verbose: at most 25 lines, one row per system, two columns per choice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_CHOICES = 4  # data sets times metrics of choice that fit beside each other
 
 
 def summary_lines(results: Results) -> list[str | Table]:
-    """The mean of the metric of choice on the test queries and the number of features, over the folds."""
+    """The mean over folds of the metric of choice on the test queries, and of the number of features."""
     choices = [(d, by) for d in results.datasets for by in results.plan.choose_by]
     tables = {c: {r["system"]: r for r in system_table(results, *c)} for c in choices[:MAX_CHOICES]}
     columns, found = ["system"], {}
@@ -37,5 +37,5 @@ def summary_lines(results: Results) -> list[str | Table]:
     return [
         head,
         Table("", columns, cells),
-        f"--verbose shows {others}tests, other metrics, sizes and frequent features.",
+        f"--verbose shows {others}significance tests, other metrics, sizes and frequent features.",
     ]

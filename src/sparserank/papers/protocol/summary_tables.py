@@ -1,4 +1,4 @@
-"""Summary of an experiment as sections, and as rows for CSV."""
+"""Summary of an experiment, as sections and as rows for CSV."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOWN = ("map", "ndcg@10", "p@10")
 
 
 def summary_sections(results: Results) -> list[Section]:
-    """Per data set: systems compared for each metric of choice, FenchelRank's gaps."""
+    """Per data set: systems compared for each metric of choice, and FenchelRank's gaps."""
     out = []
     for dataset in results.datasets:
         tables = []
@@ -60,12 +60,13 @@ def summary_sections(results: Results) -> list[Section]:
                         ]
                         for r in rows
                     ],
-                    "Means over folds of test means. SR: features that remain / all features, / features that vary "
-                    "within queries. p: one-sided paired tests against the best mean: t over queries, with Holm's "
-                    "correction; t over folds; randomisation over queries. s/fit: mean over the grid, without what its "
-                    "points share (similarities, decompositions, FSMRank before FSMSVM). often: the five features "
-                    "chosen in most folds. sparserank select trains on the validation queries too and is no "
-                    "reference. " + _notes(results, dataset, by, rows),
+                    "Values are means over folds of test means. SR is the number of remaining features divided by "
+                    "that of all features, or by that of the features that vary within queries. p comes from "
+                    "one-sided paired tests against the best mean: a t test over queries, with Holm's correction, a "
+                    "t test over folds, and a randomisation test over queries. s/fit is the mean over the grid, "
+                    "without work that grid points share (similarities, decompositions, FSMRank before FSMSVM). "
+                    "often lists the five features chosen in most folds. sparserank select also trains on the "
+                    "validation queries and is not a reference. " + _notes(results, dataset, by, rows),
                     screen=(
                         0,
                         *range(1, 1 + len(shown)),
@@ -98,14 +99,14 @@ def _notes(results: Results, dataset: str, by: str, rows: list[dict[str, Any]]) 
     tied = [f"{r['title']} ({r['tied']} folds)" for r in rows if r["tied"]]
     words = []
     if left_out:
-        words.append(f"Left out, without a choice in every fold: {', '.join(left_out)}.")
+        words.append(f"These systems are left out, because they lack a choice in some fold: {', '.join(left_out)}.")
     if tied:
-        words.append(f"All candidates tie on validation, and the first is taken: {', '.join(tied)}.")
+        words.append(f"For these systems, all candidates tie on validation, so the first is taken: {', '.join(tied)}.")
     return " ".join(words)
 
 
 def fenchel_table(results: Results, dataset: str) -> Table:
-    """For each radius: folds where the published rule stops short of the optimum, and what the optimum gives."""
+    """For each radius: the folds where the published rule stops before the optimum, and the results of the optimum."""
     rows, exact = _by_radius(results, dataset, "fenchel_rank"), _by_radius(results, dataset, "fenchel_exact")
     if results.folds(dataset, "fenchel_exact") != results.folds(dataset, "fenchel_rank"):
         exact = {}
@@ -153,8 +154,8 @@ def fenchel_table(results: Results, dataset: str) -> Table:
             "s",
         ],
         lines,
-        f"Published: epsilon = {epsilon:g}, at most {results.plan.grid('fenchel_rank')['max_iter'][0]} iterations. "
-        "Means over folds, test metrics.",
+        f"The published rule stops at epsilon = {epsilon:g}, or after "
+        f"{results.plan.grid('fenchel_rank')['max_iter'][0]} iterations. Values are means of test metrics over folds.",
     )
 
 
@@ -184,7 +185,7 @@ def ablation_table(results: Results, dataset: str) -> Table:
 
 
 def timing_table(results: Results, dataset: str) -> Table:
-    """Lai 2012's Table 6 on this data set: TGRank at C_sum = 0.1,
+    """Lai 2012, Table 6, on this data set: TGRank at C_sum = 0.1,
     then FenchelRank and the exact optimum at its norm."""
     lines = []
     for fold in results.folds(dataset, "lai2012_timing"):
@@ -197,12 +198,13 @@ def timing_table(results: Results, dataset: str) -> Table:
         f"{dataset}, training time as in Lai 2012, Table 6",
         ["", "r", "TGRank s", "SR", "FenchelRank s", "SR", "exact optimum s", "SR"],
         lines,
-        "TGRank at C_sum = 0.1, 1000 steps; the others on the l1 ball of its norm r.",
+        "TGRank takes 1000 steps at C_sum = 0.1; the other systems are fitted on the l1 ball of radius r, the norm "
+        "of its weights.",
     )
 
 
 def penalty_timing_table(results: Results, dataset: str) -> Table:
-    """Laporte's future work: computing time of each penalty, published algorithms against ours."""
+    """Future work of Laporte: computing time of each penalty, published algorithms against ours."""
     folds = results.folds(dataset, "laporte_timing")
     rows = [r for f in folds for r in results.rows[dataset, "laporte_timing", f]]
     lines = []
@@ -219,13 +221,14 @@ def penalty_timing_table(results: Results, dataset: str) -> Table:
         f"{dataset}, computing time of the penalties",
         ["penalty", "published s", "ours s", "ratio", "losses differ by", "features, published", "features, ours"],
         lines,
-        "One strength (0.03 alpha_max), KKT 1e-4 alpha_max, one thread, means over folds. Published: Algorithms 1 "
-        "and 2 with FISTA and the paper's Lipschitz constant; ours: the same problems with proximal Newton inside.",
+        "Times are means over folds at one strength (0.03 alpha_max), to a KKT violation of 1e-4 alpha_max, on one "
+        "thread. The published solvers are Algorithms 1 and 2 with FISTA and the paper's Lipschitz constant; ours "
+        "solve the same problems with proximal Newton as inner solver.",
     )
 
 
 def sensitivity_tables(results: Results, dataset: str) -> list[Table]:
-    """Laporte's future work: quality and sparsity for each value of a shape parameter, chosen by validation MAP."""
+    """Future work of Laporte: quality and sparsity for each value of a shape parameter, chosen by validation MAP."""
     tables = []
     for system, parameter in (("log_eps", "eps"), ("lp_p", "p"), ("mcp_gamma", "gamma")):
         if not results.has(dataset, system):

@@ -41,13 +41,13 @@ _open_fold = lru_cache(maxsize=2)(open_fold)  # a worker goes fold by fold
 
 @dataclass(frozen=True)
 class TaskRunner:
-    """Runs tasks of a plan; sent to worker processes once."""
+    """Runs the tasks of a plan; sent to worker processes once."""
 
     plan: ExperimentPlan
 
     def __call__(self, task: Task) -> tuple[pa.Table, pa.Table]:
         """(candidates, per query): every candidate with its validation metrics,
-        and test values of those that were chosen."""
+        and test values of the chosen ones."""
         with one_blas_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # statuses travel with the candidates
             return self._run(task)
@@ -61,7 +61,7 @@ class TaskRunner:
         fold.objective.along(w, w)(0.0)  # compiles or loads the kernels, so that no candidate's time pays for it
         candidates = list(find_system(task.system).candidates(fold, self.plan.grid(task.system)))
         if not any(c.coef.any() for c in candidates):
-            raise DataError("no point of the grid gives a model with features.")
+            raise DataError("no grid point gives a model with features.")
         metrics = self.plan.valid_metrics
         scores = data.valid.X @ np.array([c.coef for c in candidates]).T
         valid = np.array(
@@ -82,7 +82,7 @@ class TaskRunner:
     def _choices(
         self, task: Task, candidates: list[Candidate], valid: np.ndarray, sizes: np.ndarray
     ) -> list[tuple[int, str]]:
-        """(candidate, what it was chosen for): by each metric overall and for each largest size;
+        """(candidate, reason of its choice): by each metric, overall and for each maximum size;
         never an empty model."""
         out = []
         if task.system == "random":

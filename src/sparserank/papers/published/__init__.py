@@ -1,1 +1,1 @@
-"""The papers' tables and figures, with our results beside them."""
+"""The papers' tables and figures, next to our results."""

@@ -1,4 +1,4 @@
-"""How far the sets that Greedy RankRLS chose are from the best sets of their size,
+"""Distance between the sets that Greedy RankRLS chose and the best sets of their size,
 as a section of the published tables."""
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ LIMIT_S = 60.0  # for the proof of one fold; MQ2008 takes under a second
 
 @dataclass(frozen=True)
 class AgainstBest:
-    """A choice of Greedy RankRLS beside the best set of as many features; errors and gap in units of y^T y, y centred
+    """A choice of Greedy RankRLS and the best set of the same size; errors and gap in units of y^T y, with y centred
     by query.
 
-    greedy, best              what is explained: 1 minus the regularised squared error of training
-    gap                       what a better set could explain more, at most; 0: none can
+    greedy, best              explained share: 1 minus the regularised squared error of training
+    gap                       the most that a better set could explain in addition; 0: none can
     greedy_error, best_error  leave-query-out
     """
 
@@ -36,7 +36,7 @@ class AgainstBest:
 
 
 def against_best(data: CentredData, chosen: Row) -> AgainstBest:
-    """A stored candidate of `greedy_rank_rls` on its training data."""
+    """Compare a stored candidate of `greedy_rank_rls` with the best set on its training data."""
     lam, features = float(chosen["params"]["lam"]), chosen["features"]
     columns = np.flatnonzero(data.varying)
     X = data.X[:, columns]
@@ -58,7 +58,7 @@ def against_best(data: CentredData, chosen: Row) -> AgainstBest:
 
 
 def best_set_sections(results: Results) -> list[Section]:
-    """The choices by validation MAP of MQ2007 and MQ2008, whose published ones are in Pahikkala (2010),
+    """The choices by validation MAP on MQ2007 and MQ2008; the published ones are in Pahikkala (2010),
     Tables 1 and 2."""
     tables = []
     for dataset in [d for d in results.datasets if d in ("MQ2007", "MQ2008")]:
@@ -86,9 +86,9 @@ def best_set_sections(results: Results) -> list[Section]:
         return []
     text = (
         "Greedy RankRLS adds the feature with the lowest leave-query-out (LQO) error; GreedyRankRLS(search='exact') "
-        "looks for the set of k features with the lowest regularised training error, by branch and bound. Explained: "
-        "the share of the centred sum of squares by which that training error falls. Gap: the share that another set "
-        "could explain more at most, 0 where the best set is proven. LQO error: over that of the empty model. Lambda "
-        "and k are those of our own choice, by validation MAP."
+        "searches for the set of k features with the lowest regularised training error, by branch and bound. "
+        "Explained is the decrease of that training error, as a share of the centred sum of squares. Gap is the "
+        "largest share that another set could explain in addition; it is 0 if the best set is proven. The LQO error "
+        "is relative to that of the empty model. Lambda and k are our choice by validation MAP."
     )
     return [Section("Greedy RankRLS against the best set", text, tables)]

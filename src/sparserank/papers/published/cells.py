@@ -1,4 +1,4 @@
-"""The papers' tables as data, and what our own results say in the same cells."""
+"""The papers' tables as data, and our results for the same cells."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ SIGNIFICANCE = 0.05
 
 @dataclass(frozen=True)
 class Cell:
-    """One printed value. `dataset` in our spelling; '' or 'Mean' where the paper averages."""
+    """One printed value. `dataset` is in our spelling, or '' or 'Mean' if the paper averages."""
 
     source: str
     table: str
@@ -70,7 +70,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A table of a paper and how to compute its cells; `ours` returns None where nothing of ours belongs."""
+    """A table of a paper and the function of its cells; `ours` returns None if we have no value for a cell."""
 
     source: str
     table: str
@@ -92,7 +92,7 @@ class PublishedTable:
 
     @property
     def of_metrics(self) -> bool:
-        """Whether every value is that of a metric: not a sparsity ratio, a p value, a percentage."""
+        """Whether every value is a metric: not a sparsity ratio, p value or percentage."""
         return self.ours in (_per_fold, _metric_by_ndcg)
 
 
@@ -124,7 +124,7 @@ def metric_of(column: str) -> str:
 
 
 def ours(table: PublishedTable, results: Results, cell: Cell) -> Value:
-    """Our value of a printed cell; None when the data set or system has no results."""
+    """Our value for a printed cell; None if the data set or system has no results."""
     if cell.dataset in results.datasets or cell.dataset == "Mean":
         return table.ours(results, cell)
     return None
@@ -269,20 +269,21 @@ def _no_counterpart(results: Results, cell: Cell) -> Value:
 
 
 RANKRLS_NOTE = (
-    "Choice by validation MAP over lambda = 2^0..2^10 and every k (GRankRLS), 2^-15..2^15 (RankRLS); ties to the "
-    "smaller lambda and k. RankSVM there is SVMrank, cited from the LETOR site."
+    "Models are chosen by validation MAP over lambda = 2^0..2^10 and every k (GRankRLS), 2^-15..2^15 (RankRLS); ties "
+    "go to the smaller lambda and k. The paper's RankSVM is SVMrank, cited from the LETOR site."
 )
 LAPORTE_NOTE = (
-    "Choice by validation MAP. The paper prints no grid of C: ours is 31 strengths over four decades below alpha_max "
-    "of l1. Sparsity is of the features that vary within queries (40 of 46 on MQ2008, 36 of 45 on OHSUMED). lp is "
-    "smoothed with eps = 0.1, the paper's only eps; it prints none for lp. ~: no significant decrease against the best "
-    "of the six, by a one-sided t test paired over queries; where there is one, the same test over the five folds is "
-    "in brackets. MCP with gamma = 2 in sum scale is l1 but for rounding."
+    "Models are chosen by validation MAP. The paper prints no grid of C; ours has 31 strengths over four decades "
+    "below alpha_max of l1. Sparsity counts the features that vary within queries (40 of 46 on MQ2008, 36 of 45 on "
+    "OHSUMED). lp is smoothed with eps = 0.1, the only eps in the paper, which prints none for lp. ~ means no "
+    "significant decrease against the best of the six penalties, by a one-sided t test paired over queries. If there "
+    "is a decrease, the result of the same test over the five folds is in brackets. MCP with gamma = 2 in sum scale "
+    "equals l1 except for rounding."
 )
 LAI_NOTE = (
-    "Choice by validation NDCG@10. FenchelRank's grid is the paper's; those of RankSVM-Primal, TGRank, RSRank and "
-    "FSMRank are unprinted and ours. ListNet, AdaRank, RankSVM-Struct, RankBoost, SVMMAP are cited there, and have no "
-    "column of ours."
+    "Models are chosen by validation NDCG@10. FenchelRank's grid is the paper's. The grids of RankSVM-Primal, "
+    "TGRank, RSRank and FSMRank are not printed; we chose them. ListNet, AdaRank, RankSVM-Struct, RankBoost and "
+    "SVMMAP are cited there, so we have no values for them."
 )
 
 TABLES: tuple[PublishedTable, ...] = (
@@ -302,7 +303,7 @@ TABLES: tuple[PublishedTable, ...] = (
         "3",
         "p values, FenchelRank over RankSVM-Primal",
         _p_against_primal,
-        "The paper states neither the side nor the unit of its t test: ours is one-sided, paired over queries.",
+        "The paper states neither the side nor the unit of its t test. Ours is one-sided and paired over queries.",
     ),
     PublishedTable("lai2012", "4", "sparsity ratio of all features", _sparsity_all, LAI_NOTE),
     PublishedTable("lai2012", "5", "FenchelRank, RSRank, TGRank", _metric_by_ndcg, LAI_NOTE),
@@ -311,7 +312,8 @@ TABLES: tuple[PublishedTable, ...] = (
         "6",
         "training time, FenchelRank at r = ||w_TGRank||_1",
         _training_time,
-        "TGRank at C_sum = 0.1, T = 1000. Seconds are of our machine. The r of the text, C ||w*||_1, is ||w*||_1.",
+        "TGRank runs with C_sum = 0.1 and T = 1000. Times (in seconds) were measured on our machine. Where the text "
+        "of the paper has r = C ||w*||_1, r is ||w*||_1.",
     ),
     PublishedTable("lai2012", "7", "FS-Rank(k)", _metric_by_ndcg, LAI_NOTE),
     PublishedTable("lai2012", "8", "FenchelRank and cited systems", _metric_by_ndcg, LAI_NOTE),
@@ -320,7 +322,7 @@ TABLES: tuple[PublishedTable, ...] = (
         "9",
         "p values over cited systems",
         _no_counterpart,
-        "The cited systems' rankings per query are not in the paper, so there is nothing to test.",
+        "The paper does not contain the rankings of the cited systems per query, so no test is possible.",
     ),
     PublishedTable("lai2013", "I", "GAS-E, FSMSVM, FSMRank", _metric_by_ndcg, LAI_NOTE),
     PublishedTable("lai2013", "II", "FSMRank and cited systems", _metric_by_ndcg, LAI_NOTE),
@@ -330,10 +332,10 @@ TABLES: tuple[PublishedTable, ...] = (
 
 @dataclass(frozen=True)
 class ComparedCell:
-    """A printed value beside ours.
+    """A printed value and ours.
 
-    agrees: equal to the printed digits; for comparisons with the best, neither side finds a significant decrease where
-    the other finds none; None where one side has nothing.
+    agrees: equal to the printed digits; for comparisons with the best, neither side has a significant decrease that
+    the other lacks; None if one side has no value.
     """
 
     cell: Cell
@@ -368,5 +370,5 @@ def compare(table: PublishedTable, results: Results) -> list[ComparedCell]:
 
 
 def best_systems(results: Results, dataset: str) -> list[dict]:
-    """Laporte's six systems on one data set with sparsity, MAP and tests: Figs 2 and 3."""
+    """Laporte's six systems on one data set with sparsity, MAP and tests, for Figs 2 and 3."""
     return system_table(results, dataset, "map", tuple(LAPORTE))

@@ -22,7 +22,7 @@ FRONTIER_HIGHLIGHT = ("select", "greedy_rank_rls", "l0.5", "sparserank", "fenche
 
 
 def published_and_ours(results: Results) -> str:
-    """Every value of a metric that a paper prints and that we have, on the data sets that are here."""
+    """Every printed metric value for which we have one, on the available data sets."""
     figure, axes = new_axes("published", "ours", (5.4, 4.2))
     by_paper: dict[str, list[tuple[float, float]]] = {}
     for table in TABLES:
@@ -59,7 +59,7 @@ def penalty_curves() -> str:
 
 
 def removed_features(results: Results) -> str:
-    """Laporte 2014, Fig. 2: share of removed features; a radar of three data sets or more, else bars."""
+    """Laporte 2014, Fig. 2: share of removed features; a radar chart for three or more data sets, else bars."""
     datasets = results.datasets
     table = {d: {r["system"]: 1.0 - r["sparsity_varying"] for r in best_systems(results, d)} for d in datasets}
     if len(datasets) >= 3:
@@ -89,7 +89,7 @@ def removed_features(results: Results) -> str:
 
 
 def map_against_sparsity(results: Results, dataset: str) -> str:
-    """Laporte 2014, Fig. 3: test MAP against the share of features that remain;
+    """Laporte 2014, Fig. 3: test MAP against the share of remaining features;
     the dashed line is the systems' mean."""
     figure, axes = new_axes("sparsity ratio (varying features that remain)", "MAP")
     rows = best_systems(results, dataset)
@@ -131,7 +131,7 @@ def single_features(results: Results, dataset: str, metric: str = "ndcg@10") -> 
         for d in parts
     ]
     values = np.sum(sums, axis=0) / sum(d.n_queries for d in parts)
-    figure, axes = new_axes("feature", f"{metric} of ranking by it alone")
+    figure, axes = new_axes("feature", f"{metric} of ranking by this feature alone")
     axes.plot(np.arange(1, len(values) + 1), values, "o", color=SERIES[0], markersize=4)
     if results.has(dataset, "random"):
         level = results.mean(dataset, "random", results.plan.choose_by[0], metric)
@@ -159,7 +159,7 @@ def fenchel_against_primal(results: Results, dataset: str) -> str:
 
 def by_size(results: Results, dataset: str, metric: str) -> str:
     """Lai 2013, Figs 1-3: FSMRank cut to k weights, FSMSVM and GAS-E at every k;
-    their other parameters by validation."""
+    other parameters are chosen by validation."""
     figure, axes = new_axes("number of features", f"test {metric}")
     for n, s in enumerate(("fsm_truncated", "fsmsvm", "gas_e")):
         folds = results.folds(dataset, s)
@@ -175,16 +175,16 @@ def by_size(results: Results, dataset: str, metric: str) -> str:
 
 
 def _at_size(results: Results, dataset: str, system: str, fold: int, k: int, metric: str) -> Row | None:
-    """The best validated candidate of size k; an FSMRank model ends at its own size, beyond which it stands whole."""
+    """The best validated candidate of size k, or the whole FSMRank model if it has fewer features."""
     size = min(k, max(r["params"]["k"] for r in results.rows[dataset, system, fold]))
     return results.best_of(dataset, system, fold, metric, lambda r: r["params"]["k"] == size)
 
 
 def frontier_figure(results: Results, dataset: str, metric: str) -> str:
-    """Test quality with at most k features: every system, some by name.
+    """Test quality of every system with at most k features; some systems are named.
 
-    The band is the best at each k plus and minus the median half-width of the other systems' paired intervals to it:
-    what lies inside can typically not be told from the best.
+    The band is the best at each k plus and minus the median half-width of the other systems' paired intervals to it.
+    Systems inside it can typically not be distinguished from the best.
     """
     rows = frontier(results, dataset, metric)
     figure, axes = new_axes("at most k features", f"test {metric}")
@@ -235,7 +235,8 @@ def published_figures(results: Results) -> Iterator[tuple[str, str, str]]:
     """(file name, caption, SVG) of every figure for which there are results."""
     if any(c.value is not None for t in TABLES if t.of_metrics for c in compare(t, results)):
         caption = (
-            "Every printed value of MAP, P@10 and NDCG of the data sets here, and ours; on the line they are equal"
+            "Every printed value of MAP, P@10 and NDCG on the available data sets, compared with ours; equal values "
+            "are on the line"
         )
         yield "published-and-ours", caption, published_and_ours(results)
     yield "laporte2014-fig1", "Laporte 2014, Fig. 1: penalties", penalty_curves()

@@ -1,4 +1,4 @@
-"""What `experiment published` prints without --verbose: at most 25 lines, a table of the papers a row."""
+"""Screen of `experiment published` without --verbose: at most 25 lines, one row per table of the papers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sparserank.reporting.document import Table
 
 
 def published_lines(results: Results) -> list[str | Table]:
-    """How many printed values come out, and the means of those that can be compared on both sides."""
+    """Number of published values that are reproduced, and means of those that can be compared."""
     rows: list[list[str]] = []
     absent: dict[str, list[str]] = {}
     for _, group in groupby(TABLES, key=_family):
@@ -28,7 +28,7 @@ def published_lines(results: Results) -> list[str | Table]:
         else:
             absent.setdefault(tables[0].paper, []).append(_numbers(tables))
     lacking = "; ".join(f"{paper}, {', '.join(numbers)}" for paper, numbers in absent.items())
-    said = [f"No values of ours here for tables of {lacking}."] if absent else []
+    said = [f"We have no values for these tables: {lacking}."] if absent else []
     return [
         f"Published tables and ours: {', '.join(results.datasets)}",
         Table(
@@ -38,12 +38,12 @@ def published_lines(results: Results) -> list[str | Table]:
             words=(2,),
         ),
         *said,
-        "Equal: to the printed digits; of comparisons with the best: the same verdict. --verbose shows every value.",
+        "Equal means to the printed digits or, in comparisons with the best, the same verdict. --verbose shows all.",
     ]
 
 
 def _family(table: PublishedTable) -> tuple[str, str]:
-    """Tables of one metric each, of the same data, are one row."""
+    """The key of a row: tables of one metric each, on the same data, share one row."""
     metric, _, data = table.title.partition(", ")
     try:
         parse_metric(metric)
@@ -68,7 +68,7 @@ def _equal(judged: Sequence[ComparedCell]) -> str:
 
 
 def _means(judged: Sequence[ComparedCell]) -> tuple[str, str]:
-    """Of both sides, and of the sizes of their differences, of metrics and shares; '' of anything else."""
+    """(mean published | ours, mean absolute difference) of metrics and shares; '' for other values."""
     if any(not isinstance(c.value, float) or math.isnan(c.difference) for c in judged):
         return "", ""
     ours = np.array([c.value for c in judged], dtype=float)

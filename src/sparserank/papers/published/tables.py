@@ -1,4 +1,4 @@
-"""The papers' tables with ours beside, as sections, and as rows for CSV."""
+"""The papers' tables next to ours, as sections and as rows for CSV."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparserank.reporting.document import Picture, Section, Table, figure
 
 
 def published_sections(results: Results, *, pictures: bool) -> list[Section]:
-    """Every table of the papers beside ours, what follows from them, and the figures."""
+    """Every table of the papers next to ours, the tables derived from them, and the figures."""
     sections = []
     for source in dict.fromkeys(t.source for t in TABLES):
         mine = [t for t in TABLES if t.source == source]
@@ -27,7 +27,9 @@ def published_sections(results: Results, *, pictures: bool) -> list[Section]:
         ]
         if absent:
             names = ", ".join(dict.fromkeys(c.dataset for t in absent for c in t.cells))
-            notes.append(f"Not available, for want of data ({names}): tables {', '.join(t.table for t in absent)}.")
+            notes.append(
+                f"Not available, because data are missing ({names}): tables {', '.join(t.table for t in absent)}."
+            )
         tables = [published_table(t, results) for t in present]
         if source == "laporte2014":
             tables.insert(2, _laporte_means(results))
@@ -50,7 +52,7 @@ def _by_note(tables: list[PublishedTable]) -> dict[str, list[PublishedTable]]:
 
 
 def _laporte_means(results: Results) -> Table:
-    """Table IV, averaged over the data sets that are here, on both sides."""
+    """Table IV, averaged over the available data sets, for published values and ours."""
     (table,) = (t for t in TABLES if (t.source, t.table) == ("laporte2014", "IV"))
     rows: dict[str, list[tuple[float, float]]] = {}
     for c in compare(table, results):
@@ -61,7 +63,7 @@ def _laporte_means(results: Results) -> Table:
 
 
 def published_table(table: PublishedTable, results: Results) -> Table:
-    """'published | ours' in every cell; data sets without results are named in the note."""
+    """A table with 'published | ours' in every cell; the note names data sets without results."""
     cells = compare(table, results)
     columns = list(dict.fromkeys(c.cell.column for c in cells))
     lines: dict[tuple[str, str], dict[str, str]] = {}

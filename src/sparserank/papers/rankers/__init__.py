@@ -1,4 +1,4 @@
-"""The rankers of the papers and their baselines: scikit-learn estimators, thin."""
+"""The rankers of the papers and their baselines, as thin scikit-learn estimators."""
 
 from sparserank.papers.rankers.fenchel_rank import FenchelRank
 from sparserank.papers.rankers.fsm_rank import FSMRank

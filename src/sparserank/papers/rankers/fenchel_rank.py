@@ -19,15 +19,15 @@ class FenchelRank(LinearRanker):
     Parameters
     ----------
     radius : float, default 8.0
-        Of the l1 ball, > 0; the paper tries 1, 2, 4, ..., 256.
+        Radius of the l1 ball, > 0; the paper tries 1, 2, 4, ..., 256.
     epsilon : float, default 0.001
         Stop when the duality gap is at most this; the paper's is 1e-3.
     max_iter : int, default 1000
-        Iterations of Frank-Wolfe, each of which changes one feature; the paper's is 1000.
+        Iterations of Frank-Wolfe, one feature each; the paper's is 1000.
     step : {'exact', 'closed_form'}, default 'exact'
         Line search along the segment, or the paper's alternative rule.
     solver : {'frank_wolfe', 'exact'}, default 'frank_wolfe'
-        As published, or the optimum of the same problem, to 1e-9; epsilon, max_iter and step are not used then.
+        The published method, or the optimum of the same problem to 1e-9. 'exact' ignores epsilon, max_iter and step.
     metric : str or Metric, default 'ndcg@10'
         Metric of `score`.
     n_threads : int, optional
@@ -38,7 +38,7 @@ class FenchelRank(LinearRanker):
     coef_ : ndarray of shape (n_features,)
         Weights.
     loss_, gap_ : float
-        Mean loss; loss minus minimum is at most gap_.
+        Mean loss, and an upper bound on its distance to the minimum.
     alpha_ : float
         The multiplier: coef_ also minimises loss + alpha_ ||w||_1 when the gap is 0.
     n_iter_, status_ : int, str
@@ -54,11 +54,11 @@ class FenchelRank(LinearRanker):
     Warns
     -----
     ConvergenceWarning
-        The gap is above epsilon after max_iter iterations: usual for radius >= 4.
+        The gap is above epsilon after max_iter iterations, which is usual for radius >= 4.
 
     References
     ----------
-    Lai et al. (2012), Algorithm 1 and equation (3), in original units; misprints repaired, see docs/theory.md.
+    Lai et al. (2012), Algorithm 1 and equation (3), in original units; misprints are corrected, see docs/theory.md.
 
     Examples
     --------
@@ -118,9 +118,9 @@ class FenchelRank(LinearRanker):
             "loss": result.losses,
         }
         if not result.status.converged:
-            remedy = "raise max_iter or take solver='exact'."
+            remedy = "raise max_iter or use solver='exact'."
             if self.solver == "exact":
-                remedy = "scale the features, or take a smaller radius: here the problem is ill-conditioned."
+                remedy = "the problem is ill-conditioned: scale the features or use a smaller radius."
             warnings.warn(
                 f"{name}: gap {result.gap:.3g} > {goal:.3g} after {result.n_iter} iterations; {remedy}",
                 ConvergenceWarning,

@@ -1,4 +1,4 @@
-"""FSMRank: importance and similarity of features inside the ranking objective."""
+"""FSMRank: importance and similarity of features in the ranking objective."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class FSMRank(LinearRanker):
     similarity : str or array_like of shape (n_features, n_features), default 'pearson'
         'pearson', 'spearman', 'kendall', 'concordance', 'identity', or a symmetric array with entries >= 0.
     form : {'split', 'quadratic'}, default 'split'
-        'split': equation (2), 2d nonnegative coordinates, whose quadratic is |w|^T A |w|. 'quadratic': w^T A w of
-        equation (1), a different problem, which needs a positive semidefinite A.
+        'split': equation (2), with 2d nonnegative coordinates and the quadratic |w|^T A |w|. 'quadratic': w^T A w of
+        equation (1), a different problem that needs a positive semidefinite A.
     positive_semidefinite : bool, default False
         Clip the negative eigenvalues of A (|Pearson| has some), which makes the problem convex.
     max_iter : int, default 400
@@ -58,9 +58,9 @@ class FSMRank(LinearRanker):
     coef_ : ndarray of shape (n_features,)
         Weights.
     objective_, kkt_violation_ : float
-        At the final point.
+        Values at the final point.
     importance_, similarity_ : ndarray
-        As used.
+        The measures used.
     n_iter_, status_ : int, str
         Iterations; 'not certified' (the published rule ended it) or 'iteration limit'.
     history_ : dict of ndarray
@@ -73,10 +73,10 @@ class FSMRank(LinearRanker):
 
     Notes
     -----
-    The paper states no defaults for its ablations: those of Table III are lambda1=0 with importance='ones', and
-    lambda2=0 with similarity='identity'. Features are expected in [0, 1]; L may exceed the bound of Theorem 1
-    otherwise. Features that vary between queries only are never used: no ranking depends on them, though w^T A w would.
-    Measures are computed over the queries of positive query_weight, unweighted.
+    The paper states no settings for its ablations; those of Table III are lambda1=0 with importance='ones', and
+    lambda2=0 with similarity='identity'. Features should lie in [0, 1]; otherwise, L may exceed the bound of Theorem 1.
+    Features that vary only between queries are never used: they change no ranking, but they would change w^T A w.
+    Measures are computed over the queries with positive query_weight, unweighted.
 
     References
     ----------
@@ -156,8 +156,8 @@ class FSMRank(LinearRanker):
         self.history_ = {"objective": result.objectives, "lipschitz": result.lipschitz}
         if result.status is Status.ITERATION_LIMIT:
             warnings.warn(
-                f"{name}: the objective still changes by more than {self.tol:.3g} of itself after {result.n_iter} "
-                "iterations; raise max_iter.",
+                f"{name}: the objective still changes by a relative amount of more than {self.tol:.3g} after "
+                f"{result.n_iter} iterations; raise max_iter.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -169,7 +169,7 @@ class FSMRank(LinearRanker):
             return feature_importance(data, self.importance)
         values = _numbers(self.importance)
         if values.shape != (data.n_features,) or not np.isfinite(values).all() or (values < 0).any():
-            raise DataError(f"FSMRank: importance must hold {data.n_features} finite values >= 0.")
+            raise DataError(f"FSMRank: importance must contain {data.n_features} finite values >= 0.")
         return values
 
     def _similarity(self, data: RankingDataset) -> np.ndarray:
@@ -182,7 +182,7 @@ class FSMRank(LinearRanker):
 
 
 def _numbers(values: Any) -> np.ndarray:
-    """An array of floats; empty for what is none."""
+    """An array of floats; empty if the values are not numbers."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -33,23 +33,23 @@ class GreedyRankRLS(LinearRanker):
     Parameters
     ----------
     k : int, optional
-        Features; by default `size_penalty` decides. At most the number of features that vary within queries: others are
-        never selected.
+        Number of features; by default, `size_penalty` decides. At most the number of features that vary within queries;
+        others are never selected.
     lam : float, default 1.0
         Strength > 0 on the papers' scale (a sum over queries).
     search : {'forward', 'floating', 'backfitting', 'exact'}, default 'forward'
-        'forward': Algorithm 1 of the paper, O(k n_docs n_features), or the same models from Gram matrices when lists
-        are long and features few. 'floating' may drop features again and returns the best set of each size.
-        'backfitting': for wide sparse data, memory proportional to the non-zeros; the score of a candidate holds the
-        other coefficients fixed. 'exact': for each size the set of the lowest regularised training error, by branch and
-        bound, proven or with the gap that is left.
+        'forward': Algorithm 1 of the paper, O(k n_docs n_features), or the same models from Gram matrices if lists are
+        long and features few. 'floating': may drop features again and returns the best set of each size.
+        'backfitting': for wide sparse data, with memory proportional to the non-zeros; a candidate is scored with the
+        other coefficients fixed. 'exact': for each size, the set with the lowest regularised training error, by branch
+        and bound; either proven, or with the remaining gap.
     n_candidates : int, optional
-        Judge a random subset of this size at each step. Default: all.
+        Number of randomly drawn candidates at each step. Default: all.
     size_penalty : float, default 0.001
         With k=None, the model minimises leave-query-out error / error of the empty model + size_penalty * number of
-        features: a feature must lower the error by this share.
+        features. A feature must lower the error by this share.
     k_max : int, default 100
-        End of the search when k is None.
+        Largest size of the search if k is None.
     random_state : int or Generator, optional
         Seed of the random subsets, >= 0.
     metric : str, default 'ndcg@10'
@@ -57,10 +57,10 @@ class GreedyRankRLS(LinearRanker):
     n_threads : int, optional
         Threads. Default: all cores. Results do not depend on it.
     time_limit : float, default 60.0
-        Seconds of the exact search, all sizes together.
+        Seconds for the exact search over all sizes together.
     tie : float, default 0.0
-        Of the exact search: sets whose training error is worse by at most this share of that of the empty model are
-        near_ties_.
+        For the exact search: near_ties_ are the sets whose training error is worse by at most this share of the error
+        of the empty model.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class GreedyRankRLS(LinearRanker):
     path_ : list of GreedyStep
         One per size: features, coef, leave_query_out_error.
     empty_error_, leave_query_out_error_ : float
-        Error of the model without features; of the final model.
+        Error of the model without features, and error of the final model.
     subsets_ : list of BestSubset
         With search='exact', one per size: features, explained, bound, gap, proven, near_ties.
 
@@ -87,7 +87,7 @@ class GreedyRankRLS(LinearRanker):
 
     References
     ----------
-    Pahikkala et al. (2010), Algorithm 1 (misprints repaired, see docs/theory.md) and Section 5, which names floating
+    Pahikkala et al. (2010), Algorithm 1 (misprints corrected, see docs/theory.md) and Section 5, which names floating
     search, random subsets, back-fitting and a criterion for size as future work.
 
     Examples
@@ -181,6 +181,6 @@ class GreedyRankRLS(LinearRanker):
         require_number(name, "time_limit", self.time_limit, above=0)
         require_number(name, "tie", self.tie, least=0, below=1)
         if self.search == "exact" and self.n_candidates is not None:
-            raise DataError(f"{name}: n_candidates is for greedy searches; search='exact' looks at all.")
+            raise DataError(f"{name}: n_candidates is for greedy searches; search='exact' considers all features.")
         require_number(name, "size_penalty", self.size_penalty, least=0)
         random_generator(name, "random_state", self.random_state)

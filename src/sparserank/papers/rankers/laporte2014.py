@@ -17,18 +17,18 @@ from sparserank.solvers import Stop
 class Laporte2014(LinearRanker):
     """RankSVM with nonconvex penalties: penalty + C_sum * sum over preferred pairs of the squared hinge.
 
-    By Algorithm 1 (l1) or Algorithm 2 (the others); what ncsvmclassNob of the Matlab toolbox computes. `SparseRanker`
-    offers the same penalties on the mean scale with better starts.
+    Solved by Algorithm 1 (l1) or Algorithm 2 (the others), like ncsvmclassNob of the Matlab toolbox. `SparseRanker`
+    offers the same penalties on the mean scale with better starting points.
 
     Parameters
     ----------
     penalty : {'l1', 'mcp', 'log', 'l0.5'}, default 'log'
-        With the paper's settings: eps = 0.1 (log), gamma = 2 in sum scale (MCP), p = 0.5.
+        Penalty with the paper's settings: eps = 0.1 (log), gamma = 2 in sum scale (MCP), p = 0.5.
     C_sum : float, default 1.0
         Weight > 0 of the sum of losses; alpha = 1 / (C_sum n_pairs).
     published : bool, default False
-        True: FISTA with the paper's Lipschitz constant. False: proximal Newton, the same minima of the convex problems
-        in a fraction of the time.
+        True: FISTA with the paper's Lipschitz constant. False: proximal Newton, which reaches the same minima of the
+        convex problems in a fraction of the time.
     tol : float, default 1e-6
         kkt_violation to reach, relative to alpha_max of l1.
     max_iter : int, optional
@@ -43,14 +43,14 @@ class Laporte2014(LinearRanker):
     coef_ : ndarray of shape (n_features,)
         Weights.
     alpha_, C_sum_, C_mean_, r_ : float
-        The strength on four scales; r_ is the l1 norm of coef_, the radius at which FenchelRank has the same problem
-        (for l1).
+        The strength on four scales; r_ is the l1 norm of coef_. For l1, it is the radius at which FenchelRank solves
+        the same problem.
     objective_, loss_, kkt_violation_ : float
-        On the scale of the mean loss.
+        Values on the scale of the mean loss.
     status_, n_iter_ : str, int
-        How the solve ended; iterations.
+        Final status, and number of iterations.
     history_ : ndarray
-        Objective after the first round (beta = 1) and after each further one, never increasing from there.
+        Objective after the first round (beta = 1) and after each later one; never increasing.
 
     Raises
     ------
@@ -105,7 +105,10 @@ class Laporte2014(LinearRanker):
         summed = float(self.C_sum) * objective.total_weight
         self.alpha_ = 1.0 / summed if summed > 0 else float("inf")
         if not 0 < self.alpha_ < float("inf"):
-            raise DataError(f"{name}: alpha = 1 / (C_sum n_pairs) leaves the range of numbers; got C_sum {self.C_sum}.")
+            raise DataError(
+                f"{name}: alpha = 1 / (C_sum n_pairs) is outside the range of floating-point numbers; got C_sum "
+                f"{self.C_sum}."
+            )
         most = self.max_iter or (100_000 if self.penalty == "l1" else MAX_ROUNDS)
         scale = max(float(np.abs(objective.gradient_at_zero).max()), 1e-300)
         stop = Stop(tol=self.tol, max_iter=most, scale=scale)

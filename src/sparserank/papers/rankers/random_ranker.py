@@ -1,4 +1,4 @@
-"""A model without learning: the floor that every other one is read against."""
+"""A model without learning: the baseline for every other model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RandomRanker(LinearRanker):
 
     References
     ----------
-    Lai et al. (2012), Section 8.4, where the results of ten of these are averaged.
+    Lai et al. (2012), Section 8.4, which averages the results of ten such models.
 
     Examples
     --------

@@ -15,14 +15,14 @@ from sparserank.rankers.training import TrainingSet
 class RankRLS(LinearRanker):
     """Linear RankRLS with exact leave-query-out residuals.
 
-    Minimises sum over queries of 1 / (2 l) sum_ij (y_i - y_j - w.(x_i - x_j))^2 + lam ||w||^2: every ordered pair of a
-    query of l documents counts, tied ones too. Features are not scaled.
+    Minimises sum over queries of 1 / (2 l) sum_ij (y_i - y_j - w.(x_i - x_j))^2 + lam ||w||^2. Every ordered pair of a
+    query with l documents counts, also tied pairs. Features are not scaled.
 
     Parameters
     ----------
     lam : float or sequence of float, default 1.0
-        Strength > 0 on the papers' scale (a sum over queries), or several: the one with the smallest leave-query-out
-        error is taken, the smaller of equals.
+        Strength > 0 on the papers' scale (a sum over queries), or several, of which the one with the smallest
+        leave-query-out error is taken (the smaller of equals).
     metric : str, default 'ndcg@10'
         Metric of `score`.
 
@@ -35,7 +35,7 @@ class RankRLS(LinearRanker):
     lams_ : ndarray of shape (n_lams,)
         All strengths.
     coefs_ : ndarray of shape (n_lams, n_features)
-        Weights of each.
+        Weights for each strength.
     leave_query_out_errors_ : ndarray of shape (n_lams,)
         Sums of squared held-out residuals.
     held_out_scores_ : ndarray of shape (n_docs,)

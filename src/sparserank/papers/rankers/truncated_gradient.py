@@ -29,10 +29,10 @@ class TGRank(LinearRanker):
     window : int, default 10
         Steps between truncations; 1 is the proximal gradient method.
     max_iter : int, default 1000
-        Steps; the paper's is 1000. There is no other stopping rule.
+        Number of steps; the paper's is 1000. There is no other stopping rule.
     step : float, default 1.0
-        Of the gradient, times 1 / (largest curvature of the mean loss). From 2 on the steps may diverge, which is
-        refused.
+        Length of a gradient step, times 1 / (largest curvature of the mean loss). From 2 on, the steps may diverge,
+        which raises an error.
     metric : str or Metric, default 'ndcg@10'
         Metric of `score`.
     n_threads : int, optional
@@ -43,13 +43,13 @@ class TGRank(LinearRanker):
     coef_ : ndarray of shape (n_features,)
         Weights.
     objective_, kkt_violation_ : float
-        At the final point.
+        Values at the final point.
     n_iter_, status_ : int, str
-        Steps; 'not certified' (the steps are counted, not judged).
+        Number of steps, and 'not certified' (the only stopping rule is the number of steps).
 
     Notes
     -----
-    The papers print neither step nor window; ours are the defaults. The result is not a certified optimum; SparseRanker
+    The papers print neither step nor window; the defaults are ours. The result is not a certified optimum; SparseRanker
     solves the same problem exactly.
 
     References
@@ -126,8 +126,9 @@ class RSRank(TGRank):
 
     Notes
     -----
-    The weights follow w, so there is no fixed objective and no certificate: `objective_` is that of TGRank at the final
-    point. query_weight multiplies the importance. Relevance must be >= 0 and at most 60 (gains are powers of 2).
+    The weights follow w, so there is no fixed objective and no certificate: `objective_` is the objective of TGRank at
+    the final point. query_weight multiplies the importance. Relevance must be >= 0 and at most 60 (gains are powers of
+    2).
 
     References
     ----------
@@ -144,5 +145,5 @@ class RSRank(TGRank):
 
     def _problem(self, data: RankingDataset, penalised: Penalised) -> Problem:
         if data.relevance.min() < 0 or data.relevance.max() > 60:
-            raise DataError("RSRank: relevance must lie in 0..60: its gains are powers of 2.")
+            raise DataError("RSRank: relevance must lie in 0..60, because gains are powers of 2.")
         return ImportanceWeighted(data, penalised)

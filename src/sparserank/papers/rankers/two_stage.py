@@ -1,4 +1,4 @@
-"""Two-stage baselines: a filter orders the features, RankSVM is fitted on the first k."""
+"""Two-stage baselines: a filter orders the features, and RankSVM is fitted on the first k."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from sparserank.rankers.training import TrainingSet
 
 
 class TwoStageRanker(LinearRanker):
-    """Base: RankSVM (squared hinge + ridge) on the first k features of an order.
+    """Base class: RankSVM (squared hinge + ridge) on the first k features of an order.
 
-    The filter sees the queries of positive query_weight, unweighted; RankSVM sees the weights.
+    The filter uses the queries with positive query_weight, unweighted; RankSVM uses the weights.
 
     Attributes
         coef_ (n_features,), selected_ (k,) in the filter's order, objective_, kkt_violation_, status_, n_iter_
@@ -46,7 +46,7 @@ class TwoStageRanker(LinearRanker):
         order = self.feature_order(used_queries(data, query_weight))
         order = order[objective.varying[order]]
         if len(order) == 0:
-            raise DataError(f"{name}: the first stage keeps no feature; give it smaller strengths.")
+            raise DataError(f"{name}: the first stage keeps no feature; use smaller strengths for it.")
         self.selected_ = order[: self.k]
         solution = refit_on_support(objective, self.selected_, self.alpha)
         self.coef_ = solution.w
@@ -59,16 +59,16 @@ class TwoStageRanker(LinearRanker):
 
 
 class FSRank(TwoStageRanker):
-    """RankSVM on the k features that rank best alone.
+    """RankSVM on the k features that each rank best alone.
 
     Parameters
     ----------
     k : int, default 10
-        Features.
+        Number of features.
     alpha : float, default 0.001
         Strength of the ridge on the scale of the mean loss.
     importance : str, default 'ndcg@10'
-        Metric of ranking the training set by one feature, descending; the paper's is NDCG@10.
+        Metric of ranking the training set by one feature in descending order; the paper's is NDCG@10.
     convention : str, default 'default'
         Definition of that metric: 'default', 'letor3', 'letor4', ...
     metric : str or Metric, default 'ndcg@10'
@@ -117,16 +117,16 @@ class FSRank(TwoStageRanker):
 
 
 class GasRanker(TwoStageRanker):
-    """GAS-E: important and mutually dissimilar features, then RankSVM.
+    """GAS-E: select important and mutually dissimilar features, then fit RankSVM.
 
     Parameters
     ----------
     k : int, default 10
-        Features (the papers' t).
+        Number of features (the papers' t).
     alpha : float, default 0.001
         Strength of the ridge on the scale of the mean loss.
     c : float, default 0.1
-        Weight >= 0 of similarity against importance.
+        Weight >= 0 of similarity relative to importance.
     importance : str, default 'map'
         A metric (the better of ascending and descending order) or a correlation.
     similarity : str, default 'concordance'
@@ -198,11 +198,11 @@ class FSMSVM(TwoStageRanker):
     Parameters
     ----------
     k : int, default 10
-        Features (the papers' t); fewer where FSMRank keeps fewer.
+        Number of features (the papers' t); fewer if FSMRank keeps fewer.
     alpha : float, default 0.001
         Strength of the ridge on the scale of the mean loss.
     lambda1, lambda2 : float
-        Of FSMRank.
+        Strengths of FSMRank.
     metric : str or Metric, default 'ndcg@10'
         Metric of `score`.
     n_threads : int, optional

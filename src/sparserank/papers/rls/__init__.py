@@ -1,4 +1,4 @@
-"""RankRLS: the pairwise squared loss, which centring per query turns into ridge regression."""
+"""RankRLS: the pairwise squared loss, reduced to ridge regression by centring each query."""
 
 from sparserank.papers.rls.greedy import GreedyStep, greedy_search
 from sparserank.papers.rls.leave_query_out import LeaveQueryOut, leave_query_out

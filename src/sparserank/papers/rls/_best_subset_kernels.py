@@ -1,5 +1,5 @@
-"""Branch and bound over sets of features on a Gram: nodes in a stack of arrays,
-so that a search can be left and gone on with."""
+"""Branch and bound over sets of features on a Gram. Nodes are in a stack of arrays,
+so that a search can be paused and resumed."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
@@ -29,7 +29,7 @@ def explained_by(A, b, members, n):
 
 @kernel
 def _top(values, free, n_free, n, members):
-    """The n free features of the largest values, into members; returns the sum of those values."""
+    """Write the n free features of the largest values into members; return the sum of those values."""
     order = np.argsort(-values[:n_free])
     total = 0.0
     for i in range(n):
@@ -40,8 +40,8 @@ def _top(values, free, n_free, n, members):
 
 @kernel
 def _dual_bound(A, b, lam, w, state, free, n_free, left, values, members):
-    """w^T G w + (sum over what is in of r_j^2 + the `left` largest r_j^2 of what is free) / lam, r = b - G w, for any
-    w; members gets the features of the largest r."""
+    """w^T G w + (sum over features that are in of r_j^2 + the `left` largest r_j^2 of free ones) / lam, r = b - G w,
+    for any w; the features of the largest r are written to members."""
     d = len(b)
     Gw = A @ w - lam * w
     total = (w * Gw).sum()
@@ -76,9 +76,9 @@ def search(
 ):
     """Visit up to n_nodes nodes; returns (depth of the stack, 0: the search is over; best; ties found; nodes visited).
 
-    A node is the sets that hold what is IN and nothing that is OUT. stack_inverse holds A^-1 on what is not OUT (zero
-    rows elsewhere). phase 0: not looked at; 1: the child with the branching feature in has been pushed, the one without
-    it is next.
+    A node is the sets that contain all IN and no OUT features. stack_inverse is A^-1 on the features that are not OUT
+    (zero rows elsewhere). phase 0: not visited; 1: the child with the branching feature in has been pushed, and the one
+    without it is next.
     """
     d = len(b)
     free, values, drops = np.empty(d, np.int64), np.empty(d), np.empty(d)

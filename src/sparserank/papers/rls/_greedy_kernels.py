@@ -9,8 +9,8 @@ from sparserank._kernel_cache import kernel
 
 @kernel
 def candidate_sums(X, C, U, a, p, y, query_ptr, first, last, XC, Cy, CU, aU, pU, UU):
-    """Adds X_i . C_i and C_i . y over the block to XC and Cy (n,);
-    writes the sums of each query to rows of CU, aU, pU, UU."""
+    """Add X_i . C_i and C_i . y over the block to XC and Cy (n,);
+    write the sums of each query to rows of CU, aU, pU, UU."""
     n = C.shape[1]
     for q in range(first, last):
         for j in range(n):

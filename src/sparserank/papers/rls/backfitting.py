@@ -29,10 +29,10 @@ def backfitting_search(
     query_weight: np.ndarray | None = None,
     candidates: Candidates | None = None,
 ) -> list[GreedyStep]:
-    """Greedy selection in which a candidate is judged with the other coefficients held fixed.
+    """Greedy selection in which a candidate is scored with the other coefficients fixed.
 
     A candidate's score is the leave-query-out error after fitting its coefficient alone (ridge, lam) to the current
-    residual: O(its non-zeros). The best is added and all selected coefficients are refitted. The error kept with
+    residual, in O(its non-zeros). The best is added and all selected coefficients are refitted. The error stored with
     each step is the exact leave-query-out error of the refitted model. With a single query, documents are left out.
 
     Memory

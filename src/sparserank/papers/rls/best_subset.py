@@ -1,4 +1,4 @@
-"""The best set of k features for RankRLS: branch and bound on the Gram, with a proof or the gap that is left."""
+"""The best set of k features for RankRLS: branch and bound on the Gram, with a proof or the remaining gap."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MAX_FEATURES = 1000  # of the Gram: the stack holds a matrix per feature
 
 @dataclass(frozen=True)
 class BestSubset:
-    """A set of at most k features and what is proved of it.
+    """A set of at most k features, with what has been proved about it.
 
     features    sorted, 0-based
-    explained   b_S^T (G_SS + lam I)^-1 b_S: what the regularised squared error y^T y falls by
+    explained   b_S^T (G_SS + lam I)^-1 b_S: the decrease of the regularised squared error y^T y
     bound       no set of k features explains more
-    near_ties   (explained, features) of every set within the tie asked for, best first; all of them when `proven`
+    near_ties   (explained, features) of every set within the requested tie, best first; complete if `proven`
     n_nodes, time_s   of the search
     """
 
@@ -40,7 +40,7 @@ class BestSubset:
 
     @property
     def gap(self) -> float:
-        """What a better set could explain more, at most; 0: none can."""
+        """The most that a better set could explain in addition; 0: none can."""
         return max(self.bound - self.explained, 0.0)
 
     @property
@@ -64,16 +64,16 @@ def best_subset(
     Parameters
         G, b        (d, d) Gram and (d,) moments of centred columns
         tie         also list every set that explains at most this much less than the best (at most 1,000 of them)
-        time_limit  seconds; the bound then says what is not proved
-        starts      sets to begin with, besides those found greedily
-        progress    called with (explained, bound) now and then
+        time_limit  seconds; after them, the bound shows what is not proved
+        starts      initial sets, in addition to a greedy one
+        progress    called with (explained, bound) from time to time
     Raises
         DataError   k or lam out of range, more than 1,000 features
     Notes
-        At a node with I in and F free, t = |F| - k + |I| features have to go. What is explained falls by at least the
-        t-th smallest of w_j^2 / (A^-1)_jj over F, A = G + lam I on I and F, w = A^-1 b; and for any w it is at most w^T
-        G w + (sum over I of r_j^2 + the k - |I| largest r_j^2 of F) / lam, r = b - G w: good for small and for large
-        lam.
+        At a node with I in and F free, t = |F| - k + |I| features must be removed. The explained value decreases by at
+        least the t-th smallest of w_j^2 / (A^-1)_jj over F, with A = G + lam I on I and F, and w = A^-1 b. For any w,
+        it is at most w^T G w + (sum over I of r_j^2 + the k - |I| largest r_j^2 of F) / lam, with r = b - G w.
+        Together, the bounds are good for small and for large lam.
     """
     began = time.perf_counter()
     d = len(b)
@@ -124,12 +124,12 @@ def best_subset(
 
 
 def _open(stack: tuple[np.ndarray, ...], top: int, best: float) -> float:
-    """The largest bound of what has not been searched."""
+    """The largest bound of the nodes that have not been searched."""
     return max(float(stack[2][:top].max()) if top else best, best)
 
 
 def _forward(A: np.ndarray, b: np.ndarray, k: int) -> list[int]:
-    """One feature after another, each the one that explains most."""
+    """Add features one by one, each time the one that explains most."""
     chosen: list[int] = []
     while len(chosen) < k:
         members = np.array([*chosen, 0], dtype=np.int64)
@@ -143,7 +143,7 @@ def _forward(A: np.ndarray, b: np.ndarray, k: int) -> list[int]:
 
 
 def _swapped(A: np.ndarray, b: np.ndarray, members: np.ndarray) -> tuple[float, np.ndarray]:
-    """(explained, set): one feature exchanged for another as long as that explains more."""
+    """(explained, set): exchange one feature for another as long as that explains more."""
     value = float(kernels.explained_by(A, b, members, len(members))[0])
     improved = True
     while improved:
@@ -163,8 +163,8 @@ def _swapped(A: np.ndarray, b: np.ndarray, members: np.ndarray) -> tuple[float, 
 def exact_search(
     data: CentredData, lam: float, k: int, *, time_limit: float, tie: float = 0.0
 ) -> tuple[list[BestSubset], list[GreedyStep]]:
-    """(what is proved, the models) of the best sets of 1, ..., k features, fewer where fewer vary; each size gets what
-    is left of the time, divided by the sizes that are left.
+    """(what is proved, models) of the best sets of 1, ..., k features, or fewer if fewer vary. Each size gets the
+    remaining time, divided by the number of remaining sizes.
 
     Raises
         DataError   lam is too small for the data
@@ -194,12 +194,12 @@ def exact_search(
 
 
 def _grown(features: tuple[int, ...], d: int) -> list[int]:
-    """A set with one feature more, to be improved by exchanges."""
+    """The set with one more feature, to be improved by exchanges."""
     return [*features, next(j for j in range(d) if j not in features)]
 
 
 def model_of(data: CentredData, features: np.ndarray, lam: float) -> GreedyStep:
-    """RankRLS on some features and its exact leave-query-out error: fitted without each query in turn."""
+    """RankRLS on some features, with its exact leave-query-out error from a fit without each query in turn."""
     X = data.X[:, features]
     A, moments = X.T @ X + lam * np.eye(len(features)), X.T @ data.y
     error = 0.0

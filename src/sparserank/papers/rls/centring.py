@@ -1,4 +1,4 @@
-"""Centring per query: the map from the pairwise squared loss to ridge."""
+"""Centring per query, which maps the pairwise squared loss to ridge."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CentredData:
     c)^2.
 
     X (n_docs, n_features) float64, y (n_docs,), query_ptr; rows of query q are scaled by sqrt(query_weight[q]).
-    varying (n_features,) bool: features that differ within some query of positive weight; the others are never
+    varying (n_features,) bool: features that differ within some query with positive weight; others are never
     candidates.
     """
 
@@ -41,10 +41,10 @@ class CentredData:
 
 
 def centre(data: RankingDataset, query_weight: np.ndarray | None = None) -> CentredData:
-    """Centre a data set; a sparse X becomes dense, so this is for data whose dense form fits into memory.
+    """Centre a data set. A sparse X becomes dense, so its dense form must fit in memory.
 
     Raises
-        DataError   the copies that a search makes of it would take more than 8 GiB
+        DataError   the copies that a search makes would need more than 8 GiB
     """
     dense_bytes = 3 * 8.0 * data.n_docs * data.n_features
     if dense_bytes > MAX_DENSE_BYTES:
@@ -74,7 +74,7 @@ def centre_rows(values: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
 
 
 def held_out_blocks(data: RankingDataset) -> np.ndarray:
-    """Row offsets of what is left out together: the queries, or single documents when there is only one query."""
+    """Row offsets of the blocks that are left out: queries, or single documents if there is only one query."""
     return data.query_ptr if data.n_queries > 1 else np.arange(data.n_docs + 1)
 
 
@@ -84,20 +84,20 @@ def row_scale(data: RankingDataset, query_weight: np.ndarray | None) -> np.ndarr
         return np.ones(data.n_docs)
     weight = usable_weights(query_weight, data.n_queries)
     if weight is None:
-        raise DataError(f"query_weight must hold {data.n_queries} finite weights >= 0, one per query.")
+        raise DataError(f"query_weight must contain {data.n_queries} finite weights >= 0, one per query.")
     if ((weight > 0) & ((weight < SMALLEST) | (weight > LARGEST))).any():
         raise DataError(
-            f"query_weight must hold weights of 0 or within {SMALLEST:g} ... {LARGEST:g}; multiply the weights by a "
+            f"each weight in query_weight must be 0 or within {SMALLEST:g} ... {LARGEST:g}; multiply the weights by a "
             "constant."
         )
     return np.repeat(np.sqrt(weight), np.diff(data.query_ptr))
 
 
 def varying_features(data: RankingDataset, query_weight: np.ndarray | None = None) -> np.ndarray:
-    """(n_features,) bool: features that differ within some query of positive weight.
+    """(n_features,) bool: features that differ within some query with positive weight.
 
     Raises
-        DataError   there is none; or values so large, or differences within queries so small, that their squares are
+        DataError   no such feature; or values so large, or differences within queries so small, that their squares are
                     not numbers
     """
     if query_weight is not None and (np.asarray(query_weight) == 0).any():
@@ -107,10 +107,11 @@ def varying_features(data: RankingDataset, query_weight: np.ndarray | None = Non
     if not varying.any():
         raise DataError(nothing_varies(data.n_docs))
     for j in np.flatnonzero(varying & ((spread < SMALLEST) | (size > LARGEST))).tolist():
-        what = f"values as large as {size[j]:.3g}" if size[j] > LARGEST else f"differences of {spread[j]:.3g} at most"
+        what = f"values as large as {size[j]:.3g}" if size[j] > LARGEST else f"differences of at most {spread[j]:.3g}"
         raise DataError(
-            f"feature {(data.feature_names or ())[j]} has {what} within the queries; squares need sizes within "
-            f"{SMALLEST:g} ... {LARGEST:g}: multiply the feature by a constant, or use a scaling."
+            f"feature {(data.feature_names or ())[j]} has {what} within the queries; squares can be computed only for "
+            f"absolute values within {SMALLEST:g} ... {LARGEST:g}. Multiply the feature by a constant, or use a "
+            "scaling."
         )
     return np.asarray(varying)
 
@@ -133,12 +134,14 @@ def _spread_and_size(data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
 
 
 def refuse_without_preference(data: RankingDataset, query_weight: np.ndarray | None) -> None:
-    """Raise DataError when no query of positive weight has two different grades,
-    or grades whose squares are not numbers."""
+    """Raise DataError if no query with positive weight has two different labels,
+    or if the squares of labels are not numbers."""
     starts = data.query_ptr[:-1]
     size = float(np.abs(data.relevance).max(initial=0.0))
     if size > LARGEST:
-        raise DataError(f"relevance must be at most {LARGEST:g} in size; got {size:.3g}: multiply it by a constant.")
+        raise DataError(
+            f"the absolute value of relevance must be at most {LARGEST:g}; got {size:.3g}. Multiply it by a constant."
+        )
     spread = np.maximum.reduceat(data.relevance, starts) - np.minimum.reduceat(data.relevance, starts)
     if query_weight is not None:
         spread = spread[np.asarray(query_weight) > 0]
@@ -146,26 +149,26 @@ def refuse_without_preference(data: RankingDataset, query_weight: np.ndarray | N
     if largest == 0:
         raise DataError(
             f"no preferred pair (n_samples={data.n_docs}): within every query all documents have the same relevance; "
-            "learning to rank needs at least one query with two different grades."
+            "learning to rank needs at least one query with two different labels."
         )
     if largest < SMALLEST:
         raise DataError(
-            f"relevance differs by {largest:.3g} at most within the queries, below {SMALLEST:g}: multiply it by a "
+            f"relevance differs by at most {largest:.3g} within the queries, below {SMALLEST:g}. Multiply it by a "
             "constant."
         )
 
 
 def lam_too_small(lam: float) -> DataError:
-    """What a search or fit raises when its models without one query are not determined in floating point."""
+    """The error for models without one query that are not determined in floating point."""
     return DataError(
         f"lam {lam:g} is too small for the scale of these data: models that leave out a query are not determined in "
-        "floating point; raise lam, or multiply the features by a constant below 1."
+        "floating point. Raise lam, or multiply the features by a constant below 1."
     )
 
 
 @contextmanager
 def determined(lam: float) -> Iterator[None]:
-    """A singular system inside means that lam is too small."""
+    """Raise the error that lam is too small if a system inside is singular."""
     try:
         yield
     except np.linalg.LinAlgError as error:

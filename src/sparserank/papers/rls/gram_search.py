@@ -13,13 +13,13 @@ class GramSearch:
 
     Conventions
         S_q = X_q^T X_q of the centred rows, A = sum S_q + lam I, b = X^T y. Row i of Z_q completes feature i to the
-        direction in which it enters the model fitted without query q: z_i (A - S_q) vanishes on S. Then adding i moves
+        direction in which it enters the model fitted without query q: z_i (A - S_q) vanishes on S. Adding i then moves
         that model by beta_i z_i, beta_i = z_i.(b - b_q) / R_ii, and its squared error on q by 2 beta_i eta_i + beta_i^2
         D_ii with
             R = Z (A - S_q) Z^T, D = Z S_q Z^T, eta_i = z_i.(S_q w_q - b_q).
-        Adding a feature is one Gaussian elimination step of every query: O(d^2), whatever the list lengths.
+        Adding a feature is one Gaussian elimination step per query: O(d^2), for any list length.
     Memory
-        About 5 n_queries d^2 float64 at its peak.
+        About 5 n_queries d^2 float64 at the peak.
     """
 
     def __init__(self, data: CentredData, lam: float) -> None:
@@ -35,7 +35,7 @@ class GramSearch:
         self.restart()
 
     def restart(self) -> None:
-        """Back to the empty set."""
+        """Reset to the empty set."""
         self.features: list[int] = []  # positions in `columns`, in order of selection
         self.error = self._yy
         self._R = self._A - self._grams
@@ -44,7 +44,7 @@ class GramSearch:
         self._eta = -self._moments.copy()
 
     def errors_with(self) -> np.ndarray:
-        """(n candidates,) leave-query-out error after adding each varying feature; inf for those that are in."""
+        """(n candidates,) leave-query-out error after adding each varying feature; inf for selected ones."""
         pivots = np.einsum("qii->qi", self._R)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             beta = self._rho / pivots
@@ -83,7 +83,7 @@ class GramSearch:
         )
 
     def drop(self, position: int) -> None:
-        """Drop the feature that was selected at `position`; the rest is added again."""
+        """Drop the feature that was selected at `position`; the others are added again."""
         kept = [f for k, f in enumerate(self.features) if k != position]
         self.restart()
         for b in kept:
@@ -99,7 +99,7 @@ class GramSearch:
 
 
 def prefers_grams(data: CentredData) -> bool:
-    """True when the Grams of the queries take less memory than the three copies of X of the published form."""
+    """True if the Grams of the queries need less memory than the three copies of X of the published form."""
     d = int(data.varying.sum())
     return 5 * data.n_queries * d < 3 * len(data.y)
 
@@ -130,9 +130,9 @@ def floating_search(
 ) -> list[GreedyStep]:
     """Sequential floating forward selection: undoes the nesting of greedy sets.
 
-    After each addition the feature whose removal leaves the smallest leave-query-out error is dropped (never the one
-    that was just added) as long as that error is below the best seen at that size. The best model of each size 1..k is
-    returned; up to the size at which the first feature is dropped it is greedy's or better, beyond it can be worse.
+    After each addition, the feature whose removal leaves the smallest leave-query-out error is dropped (never the one
+    just added) as long as that error is below the best so far at that size. Returns the best model of each size 1..k.
+    Up to the size at which the first feature is dropped, it is at least as good as greedy's; beyond, it can be worse.
 
     Source
         Pudil, Novovicova and Kittler (1994), doi:10.1016/0167-8655(94)90127-9, which Pahikkala et al. (2010), Section

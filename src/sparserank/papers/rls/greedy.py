@@ -16,7 +16,7 @@ TIE = 1e-12  # errors this close, relative to the current one, are equal
 
 
 def best_candidate(errors: np.ndarray, remaining: np.ndarray, candidates: Candidates | None, lam: float) -> int:
-    """The position in `errors` with the smallest error among the allowed ones; ties go to the smaller index.
+    """The position of the smallest error among the allowed ones in `errors`; ties go to the smaller index.
 
     Raises
         DataError   an error is not a number: lam is too small for the data
@@ -31,7 +31,7 @@ def best_candidate(errors: np.ndarray, remaining: np.ndarray, candidates: Candid
 @dataclass(frozen=True)
 class GreedyStep:
     """One model of a search: `features` in order of selection, `coef` (n_features,),
-    its exact leave-query-out error."""
+    and its exact leave-query-out error."""
 
     features: tuple[int, ...]
     coef: np.ndarray
@@ -53,13 +53,13 @@ def greedy_search(
 ) -> list[GreedyStep]:
     """Add k times the feature whose addition gives the smallest leave-query-out error.
 
-    Equal to refitting RankRLS without each query for each candidate, up to rounding. Ties go to the smaller index.
+    Up to rounding, this equals refitting RankRLS without each query for each candidate. Ties go to the smaller index.
     Memory is 3 n_docs n_features float64; see `gram_search` for long lists of few features.
 
     Source
         Pahikkala et al. (2010), Algorithm 1, with line 2 C <- X^T / lam, lines 14 and 24 C_Q^T U_Q and line 28
-        C <- C - C_b t. The errors of all candidates come from four sums per query, so that the hold-out residuals of a
-        candidate are never formed.
+        C <- C - C_b t. The errors of all candidates come from four sums per query, so the hold-out residuals of a
+        candidate are never computed.
     """
     columns = np.flatnonzero(data.varying)
     X, y = np.ascontiguousarray(data.X[:, columns]), data.y

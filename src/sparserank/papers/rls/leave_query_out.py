@@ -33,8 +33,8 @@ class LeaveQueryOut:
     """RankRLS models and their leave-query-out residuals.
 
     lams (n_lams,), coefs (n_lams, n_features). residuals (n_lams, n_docs): centred relevance minus the centred score of
-    the model that was fitted without the document's query. errors (n_lams,): sums of squares of the residuals, which
-    are the pairwise squared losses of equation (3) on held-out queries.
+    the model fitted without the document's query. errors (n_lams,): sums of squared residuals, which are the pairwise
+    squared losses of equation (3) on held-out queries.
     held_out_scores (n_lams, n_docs) rank each query by that model, so that any metric can be estimated from them.
     """
 
@@ -55,7 +55,7 @@ def leave_query_out(
     Parameters
     ----------
     data : RankingDataset
-        At most 20,000 documents or at most 20,000 features; a sparse X stays sparse when features are more than
+        At most 20,000 documents or at most 20,000 features; a sparse X stays sparse if there are more features than
         documents.
     lams : sequence of float
         Strengths > 0 on the papers' scale (a sum over queries).
@@ -70,7 +70,7 @@ def leave_query_out(
     Raises
     ------
     DataError
-        No preferred pair, no feature that varies within the queries, lam <= 0 or so small that a model without one
+        No preferred pair, no feature that varies within the queries, lam <= 0, lam so small that a model without one
         query is not determined in floating point, values outside 1e-100 to 1e100, or both sides of X above 20,000.
 
     Notes
@@ -137,8 +137,8 @@ def without_query(Z: np.ndarray, diagonal: np.ndarray, e: np.ndarray) -> np.ndar
     """(I - Z diagonal^-1 Z^T)^-1 e, by the smaller of the two systems.
 
     Raises
-        LinAlgError   rounding leaves no digits: the other queries and lam determine some direction to less than
-                      DETERMINED of what the query itself does
+        LinAlgError   rounding leaves no digits: the other queries and lam determine some direction less than DETERMINED
+                      times as well as the query itself
     """
     U = Z / np.sqrt(diagonal)
     by_rows = len(U) <= U.shape[1]
@@ -167,7 +167,7 @@ def _by_features(data: RankingDataset, scale: np.ndarray, varying: np.ndarray): 
 
 
 def _by_documents(data: RankingDataset, scale: np.ndarray, varying: np.ndarray):  # type: ignore[no-untyped-def]
-    """The same Z from X X^T = U Lambda U^T, Z = U Lambda^(1/2); CSR is never centred explicitly and stays sparse."""
+    """The same Z from X X^T = U Lambda U^T, Z = U Lambda^(1/2); CSR is never centred explicitly, so it stays sparse."""
     columns = np.flatnonzero(varying)
     X = data.X[:, columns].astype(np.float64)
     if data.is_sparse:

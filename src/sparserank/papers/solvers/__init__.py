@@ -1,1 +1,1 @@
-"""The papers' own algorithms."""
+"""The algorithms of the papers."""

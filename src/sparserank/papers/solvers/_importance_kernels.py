@@ -1,4 +1,4 @@
-"""RSRank's pairwise loss: modified Huber weighted by what swapping the pair would change in NDCG."""
+"""RSRank's pairwise loss: modified Huber, weighted by the change of NDCG if the pair is swapped."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 

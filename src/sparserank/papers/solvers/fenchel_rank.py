@@ -29,9 +29,9 @@ class BallSolution:
     """A point of the ball ||w||_1 <= radius, in original units, and its certificate.
 
     gap        radius max|g| + w.g >= loss - minimum, from the gradient g of the mean loss
-    status     'optimal' when the gap is at most what was asked for
+    status     'optimal' if the gap is at most the requested one
     alpha      multiplier of the constraint: w also minimises loss + alpha ||w||_1 (0: the constraint is not active)
-    features, signs, steps   (n_iter,) what each iteration chose; empty for the exact solution
+    features, signs, steps   (n_iter,) choices of each iteration; empty for the exact solution
     gaps, losses             (n_iter + 1,) before each iteration and at the end
     """
 
@@ -72,7 +72,7 @@ class Ball:
 
 
 class FrankWolfe:
-    """One feature per iteration: towards the vertex of the ball that the gradient points to.
+    """One feature per iteration: a step towards the vertex of the ball that the gradient points to.
 
     Parameters
         step   'exact' minimises along the segment (equation 19); 'closed_form' is the alternative rule of Section 5.6
@@ -117,12 +117,12 @@ def frank_wolfe(
     """FenchelRank as published, without pairs: one feature per iteration, stop at gap <= epsilon or after max_iter.
 
     Parameters
-        radius   of the l1 ball, > 0, in the units of w
+        radius   radius of the l1 ball, > 0, in the units of w
         step     as in FrankWolfe
     Source
         Lai et al. (2012), Algorithm 1, in original units w' = radius w: the paper's D(w_t) is minus the mean loss, its
-        d^T K is -radius times the gradient. The closed form is clip(p <d, Kb> / (2 r^2 ||Kb||^2), 0, 1): the paper
-        prints min and max swapped and leaves out the factor.
+        d^T K is -radius times the gradient. The closed form is clip(p <d, Kb> / (2 r^2 ||Kb||^2), 0, 1); the paper
+        swaps min and max and omits the factor.
     """
     solver = FrankWolfe(step)
     s = run(minimising(solver, Ball(objective, radius), None, Stop(tol=epsilon, max_iter=max_iter)))
@@ -145,9 +145,9 @@ def solve_ball(objective: PairwiseObjective, radius: float) -> BallSolution:
     """The exact minimum of the loss over ||w||_1 <= radius.
 
     Finds the alpha at which the norm of the l1-penalised optimum passes the radius (it falls as alpha grows), by
-    Brent's method on log alpha with warm starts. Almost collinear features let the norm jump there: the two sides are
-    then both optimal at that alpha, and so is the point between them whose norm is the radius. Where the norm stays
-    below the radius for every alpha the constraint is not active.
+    Brent's method on log alpha with warm starts. With almost collinear features, the norm can jump there. Both sides
+    are then optimal at that alpha, and so is the point between them whose norm is the radius. If the norm stays below
+    the radius for every alpha, the constraint is not active.
     """
     top = float(np.abs(objective.gradient_at_zero).max())
     if top == 0:  # there is no strength to search

@@ -24,7 +24,7 @@ class FsmProblem:
     Conventions
         `split` is the published equation (2): 2d nonnegative coordinates (u, v), w = u - v, quadratic (u + v)^T A (u +
         v). With A >= 0 no solution has u_j v_j > 0, hence |w|. Equation (1) has w^T A w: a different problem.
-        importance (d,) >= 0, where 0 forbids the feature; similarity (d, d) symmetric, entries >= 0.
+        importance (d,) >= 0, and 0 excludes the feature; similarity (d, d) symmetric, entries >= 0.
     """
 
     objective: PairwiseObjective
@@ -45,7 +45,7 @@ class FsmProblem:
 
     @property
     def costs(self) -> np.ndarray:
-        """(dimension,) strength of the l1 term; inf where the feature may not be used."""
+        """(dimension,) strength of the l1 term; inf if the feature may not be used."""
         usable = self.objective.varying & (self.importance > 0)
         cost = np.full(len(usable), np.inf)
         with np.errstate(over="ignore"):  # next to no importance: inf, as for none
@@ -106,7 +106,7 @@ class FsmProblem:
 @dataclass(frozen=True)
 class FsmSolution:
     """w (d,), objective, seconds so far and L of each iteration;
-    `status` is 'not certified' when the published rule ended it."""
+    `status` is 'not certified' if the published rule ended it."""
 
     w: np.ndarray
     objectives: np.ndarray
@@ -120,8 +120,8 @@ class FsmSolution:
 class Nesterov:
     """Algorithm 1 of Lai et al. (2013): Nesterov's steps with Nemirovski's line search.
 
-    L starts at L0 / 2^10, doubles until the quadratic bound holds, never shrinks. Stops by itself when the objective
-    changes by at most `tol` of itself, which says nothing about optimality; the violation does, where A is positive
+    L starts at L0 / 2^10, doubles until the quadratic bound is satisfied, and never shrinks. The method stops when the
+    objective changes by a share of at most `tol`, which does not show optimality. The violation does, if A is positive
     semidefinite.
     """
 
@@ -158,8 +158,8 @@ class Nesterov:
             self._L *= GROWTH
             if not np.isfinite(self._L):
                 raise DataError(
-                    "the objective of FSMRank leaves the range of numbers; multiply the features by constants that "
-                    "bring their values near 1, or take smaller strengths."
+                    "the objective of FSMRank is outside the range of floating-point numbers; multiply the features "
+                    "by constants that bring their values near 1, or use smaller strengths."
                 )
         self.lipschitz.append(self._L)
         self.n_iter += 1
@@ -167,7 +167,7 @@ class Nesterov:
 
 
 def accelerated_gradient(problem: FsmProblem, *, max_iter: int = 400, tol: float = 1e-4) -> FsmSolution:
-    """Nesterov's method from w = 0 until its published rule or max_iter ends it (objectives[0] is that of w = 0)."""
+    """Nesterov's method from w = 0 until its published rule or max_iter ends it (objectives[0] is at w = 0)."""
     solver = Nesterov(tol)
     s = run(minimising(solver, problem, None, Stop(tol=-1.0, max_iter=max_iter)))
     status = s.status

@@ -1,4 +1,4 @@
-"""RSRank's problem: pairs weighted by what swapping them would change in NDCG, in the order of the moment."""
+"""RSRank's problem: pairs weighted by the change of NDCG if they were swapped in the current order."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from sparserank.weighting import Evaluation
 
 
 class ImportanceWeighted:
-    """The importance-weighted mean of the modified Huber loss and its gradient, + the penalty; the weights follow w, so
-    this is the gradient of no function, and nothing is certified.
+    """The importance-weighted mean of the modified Huber loss and its gradient, plus the penalty. The weights depend on
+    w, so this is not the gradient of a function, and nothing is certified.
 
     Source
         Sun et al. (2009), in the form of Lai et al. (2012), equation (8.5).

@@ -40,8 +40,8 @@ class Point:
 def laporte2014_penalty(name: str) -> Penalty:
     """The penalty of the paper's experiments: eps = 0.1 (log), gamma = 2 in sum scale (MCP), p = 0.5.
 
-    lp is smoothed with eps = 0.1 too. As printed (eps = 0) its slope p |w|^(p-1) forbids every feature that the first
-    round left at 0.
+    lp is also smoothed with eps = 0.1. As printed (eps = 0), its slope p |w|^(p-1) excludes every feature that the
+    first round left at 0.
     """
     if name not in PENALTIES:
         raise DataError(f"laporte2014 has the penalties {', '.join(PENALTIES)}; got {name!r}.")
@@ -51,7 +51,7 @@ def laporte2014_penalty(name: str) -> Penalty:
 def laporte2014_solver(name: str, *, published: bool = False) -> Solver:
     """Algorithm 1 for l1, Algorithm 2 otherwise.
 
-    published=True solves the (weighted) l1 problems by FISTA with the paper's Lipschitz constant; the default by
+    published=True solves the (weighted) l1 problems by FISTA with the paper's Lipschitz constant. The default is
     proximal Newton, which reaches the same unique minimum in a fraction of the time.
     """
     if name == "l1":
@@ -64,8 +64,8 @@ def laporte2014_solve(
 ) -> Solution:
     """Algorithm 1 from w = 0, or Algorithm 2 from its first round.
 
-    The first round of Algorithm 2 (beta = 1: plain l1) is solved before the shared loop looks at the certificate: for
-    large alpha w = 0 is stationary already, and the published algorithm passes by it.
+    The first round of Algorithm 2 (beta = 1: plain l1) is solved before the shared loop checks the certificate. For
+    large alpha, w = 0 is already stationary, and the published algorithm does not stop there.
     """
     solver = laporte2014_solver(name, published=published)
     if name == "l1":
@@ -84,10 +84,10 @@ def laporte_path(
     penalty: Penalty | None = None,
     tol: float = TOL,
 ) -> list[Point]:
-    """Solutions for decreasing strengths, each from beta = 1 as Algorithm 2 has it.
+    """Solutions for decreasing strengths, each from beta = 1 as in Algorithm 2.
 
-    Ratios are relative to alpha_max of l1, from which the first round is zero; 1 / (alpha n_pairs) is the paper's C for
-    l1, log and lp.
+    Ratios are relative to alpha_max of l1, at which the first round becomes zero; 1 / (alpha n_pairs) is the paper's C
+    for l1, log and lp.
     """
     penalty = penalty or laporte2014_penalty(name)
     penalty = penalty.resolve(objective.curvature, objective.total_weight)

@@ -1,4 +1,4 @@
-"""Exact minimisation of the loss along a line: the loss is piecewise quadratic there."""
+"""Exact minimisation of the loss along a line, where the loss is piecewise quadratic."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def exact_minimum(
 ) -> float:
     """argmin over 0 <= mu <= high of a convex, piecewise quadratic function with slope < 0 at 0.
 
-    Newton steps on the piecewise linear slope, kept in a bracket: once a step stays on its piece it lands on the
+    Newton steps on the piecewise linear slope, kept in a bracket. Once a step stays on its piece, it reaches the
     minimum.
 
     Parameters

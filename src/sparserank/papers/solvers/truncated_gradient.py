@@ -14,11 +14,11 @@ class TruncatedGradient:
     """max_iter steps w <- w - step * gradient(w); after each `window` of them, soft thresholding by window * step *
     alpha.
 
-    Between truncations every coefficient moves, so what small gradients add within a window survives unless the
-    accumulated gravity exceeds it. The last step always ends a window. An iteration of the loop is a window.
+    Between truncations, every coefficient moves. The sum of small gradients within a window survives unless the
+    accumulated shrinkage exceeds it. The last step always ends a window. An iteration of the loop is a window.
 
     Raises
-        DataError   the steps diverge: step is too long
+        DataError   the steps diverge because step is too long
     Source
         Langford, Li and Zhang (2009), 'Sparse online learning via truncated gradient', with an infinite truncation
         threshold and full gradients; used by Sun et al. (2009) and Lai et al. (2012), who print neither step nor
@@ -49,7 +49,7 @@ class TruncatedGradient:
         self.n_iter += steps
         if not np.isfinite(w).all():
             raise DataError(
-                f"the gradient steps diverge: after {self.n_iter} of {self.max_iter} the weights are no numbers; take "
-                "a smaller step."
+                f"the gradient steps diverge: after {self.n_iter} of {self.max_iter} steps, the weights are no longer "
+                "finite; use a smaller step."
             )
         return (yield from self._problem.evaluate(w))

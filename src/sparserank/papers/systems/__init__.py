@@ -1,4 +1,4 @@
-"""The systems of an experiment, each with its default grid; every grid is ours unless its source gives it."""
+"""The systems of an experiment, each with its default grid; we chose every grid that its source does not state."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FSM_GRID: dict[str, Sequence[Any]] = {
 
 
 def _ablation(importance: str | None = None, similarity: str | None = None) -> dict[str, Sequence[Any]]:
-    """One measure alone: lambda1 = 0 when importance is tested, lambda2 = 0 when similarity is."""
+    """The grid for one measure alone: lambda1 = 0 to test importance, lambda2 = 0 to test similarity."""
     if importance is not None:
         return {**FSM_GRID, "lambda1": [0.0], "importance": [importance]}
     return {**FSM_GRID, "lambda2": [0.0], "similarity": [similarity]}
@@ -135,7 +135,7 @@ SYSTEMS: dict[str, System] = {
         System(
             "select",
             "sparserank select (train + validation)",
-            "chosen as `select` does, out of fold, among linear paths without refits",
+            "chosen as in `select`, out-of-fold, among linear paths without refits",
             {"penalty": ["l1", "log", "mcp"], "n_alphas": [40]},
             ours.select,
         ),
@@ -195,7 +195,7 @@ COMPARED = tuple(  # what an experiment runs by default; the others answer one q
 
 
 def find_system(name: str) -> System:
-    """The system of that name; DataError names those that exist."""
+    """The system of that name; DataError lists the known ones."""
     if name not in SYSTEMS:
-        raise DataError(f"no system {brief(name)}; there are {', '.join(SYSTEMS)}.")
+        raise DataError(f"no system {brief(name)}; choose one of {', '.join(SYSTEMS)}.")
     return SYSTEMS[name]

@@ -1,4 +1,4 @@
-"""What a system of an experiment is: training data and a grid in, candidate models out."""
+"""A system of an experiment makes candidate models from training data and a grid."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Candidate:
-    """A fitted model: its place in the grid, coefficients, seconds of its own fit, and what its solver says of it.
+    """A fitted model: its place in the grid, coefficients, seconds of its fit, and facts from its solver.
 
-    A system that trains on the validation queries too gives its own out-of-fold estimates (`valid`, by metric name),
-    and may make the choice itself: `preferred_for` names the metrics for which this candidate is its answer.
+    A system that also trains on the validation queries supplies out-of-fold estimates (`valid`, by metric name). It may
+    also make the choice: `preferred_for` names the metrics for which it chose this candidate.
     """
 
     params: dict[str, Any]
@@ -42,7 +42,7 @@ class Candidate:
 
 @dataclass
 class Fold:
-    """What the systems share within a fold; computed when first asked for."""
+    """Values that the systems share within a fold, computed on first use."""
 
     data: FoldData
     convention: str
@@ -67,7 +67,7 @@ class Fold:
         return np.flatnonzero(self.objective.varying)
 
     def validation(self, coef: np.ndarray) -> list[float]:
-        """Every metric of validation, in the order of `metrics`."""
+        """Every validation metric, in the order of `metrics`."""
         values = per_query_values(self.data.valid.X @ coef, self.data.valid, list(self.metrics.values()))
         return [mean_of(v) for v in values]
 
@@ -77,8 +77,8 @@ class System:
     """Conventions: `candidates(fold, grid)` yields models in the order in which ties on validation are broken.
 
     title     as the papers print it
-    single    parameters of the grid that take one value
-    grid      default values; every list here is ours unless the source gives it
+    single    grid parameters that take one value
+    grid      default values; we chose every list that the source does not state
     source    paper and section
     """
 
@@ -98,7 +98,7 @@ def timed(run: Callable[..., T], *arguments: Any, **options: Any) -> tuple[T, fl
 
 
 def fitted(fold: Fold, ranker: LinearRanker, params: dict[str, Any], told: Sequence[str]) -> Candidate:
-    """An estimator, fitted to the training queries; told: attributes of it that go with the model, without their
+    """Fit an estimator to the training queries; told: attributes stored with the model, without their trailing
     underscore."""
     _, t = timed(ranker.fit_dataset, fold.train)
     info = {name: getattr(ranker, f"{name}_") for name in told}
@@ -108,7 +108,7 @@ def fitted(fold: Fold, ranker: LinearRanker, params: dict[str, Any], told: Seque
 def each_of(
     make: Callable[..., LinearRanker], varied: Sequence[str], told: Sequence[str], **settings: Any
 ) -> Candidates:
-    """An estimator at each point of the grid of some parameters; of the grid's others it has the one value."""
+    """An estimator at each grid point of the varied parameters; each other parameter has its single value."""
 
     def candidates(fold: Fold, grid: Grid) -> Iterator[Candidate]:
         fixed = {name: values[0] for name, values in grid.items() if name not in varied}

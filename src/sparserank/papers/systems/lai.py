@@ -22,8 +22,8 @@ FSM = ("kkt_violation", "objective", "n_iter", "status")
 
 
 def fsm_rank(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    """FSMRank for each pair of measures and of strengths; 'ones' and 'identity' switch a measure off. Each measure is
-    taken once for all strengths."""
+    """FSMRank for each pair of measures and of strengths; 'ones' and 'identity' disable a measure. Each measure is
+    computed once for all strengths."""
     d = fold.train.n_features
     importances = {m: np.ones(d) if m == "ones" else feature_importance(fold.train, m) for m in grid["importance"]}
     similarities = {m: feature_similarity(fold.train, m) for m in grid["similarity"]}
@@ -60,8 +60,8 @@ def fsm_truncated(fold: Fold, grid: Grid) -> Iterator[Candidate]:
 
 
 def _refitted(fold: Fold, orders: Sequence[tuple[dict[str, Any], np.ndarray]], grid: Grid) -> Iterator[Candidate]:
-    """RankSVM on the first k features of each order, for each k and alpha. The two-stage estimators would make the
-    order anew for every model, and fit twice what two orders begin with; so the stages stand apart here."""
+    """RankSVM on the first k features of each order, for each k and alpha. The two-stage estimators would compute the
+    order again for every model, and would fit sets shared by two orders twice, so the stages are separate here."""
     known: dict[tuple[frozenset[int], float], tuple[Any, float]] = {}
     for params, order in orders:
         usable = [int(j) for j in order if fold.objective.varying[j]]
@@ -85,7 +85,7 @@ def fsmsvm(fold: Fold, grid: Grid) -> Iterator[Candidate]:
 
 
 def fs_rank(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    """RankSVM on the k features that rank the training queries best alone."""
+    """RankSVM on the k features that each rank the training queries best alone."""
     yield from _refitted(fold, [({}, FSRank(convention=fold.convention).feature_order(fold.train))], grid)
 
 

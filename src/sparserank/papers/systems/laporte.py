@@ -1,7 +1,7 @@
 """The penalties of Laporte et al. (2014) with published settings, and their sensitivity to them.
 
-Paths, not the estimator Laporte2014: it takes the papers' C, which cannot say a share of alpha_max to the last bit, and
-fixes the parameters that are varied here.
+These are paths, not the estimator Laporte2014. The estimator takes the papers' C, which cannot express a share of
+alpha_max exactly, and it fixes the parameters that are varied here.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def sensitivity(penalty: str, parameter: str) -> Candidates:
 
 
 def laporte_timing(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    """Each penalty at one strength, by the published algorithms and by ours, to the same tolerance."""
+    """Each penalty at one strength, with the published algorithms and with ours, to the same tolerance."""
     (ratio,), (tol,) = grid["alpha_ratio"], grid["tol"]
     for penalty in PENALTIES:
         for published in (False, True):

@@ -12,14 +12,14 @@ from sparserank.penalties import Ridge
 
 
 def rank_svm(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    """The path of the ridge; the estimator RankSVM begins every strength at 0, which would be slower."""
+    """The path of the ridge; the estimator RankSVM starts every strength at 0, which would be slower."""
     alphas = sorted(grid["alpha"], reverse=True)
     path = fit_path_on(fold.objective, Ridge(), alphas=alphas, tol=1e-8, max_iter=500, warn=False)
     yield from points_of(path, ({"alpha": alpha} for alpha in alphas))
 
 
 def rank_rls(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    """All strengths by one fit."""
+    """All strengths from one fit."""
     lams = sorted(grid["lam"])
     ranker, t = timed(RankRLS(lam=lams).fit_dataset, fold.train)
     for lam, coef, error in zip(lams, ranker.coefs_, ranker.leave_query_out_errors_, strict=True):
@@ -27,7 +27,7 @@ def rank_rls(fold: Fold, grid: Grid) -> Iterator[Candidate]:
 
 
 def greedy_rank_rls(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    """The models of every size that a search passes through, for each strength."""
+    """The models of every size in a search, for each strength."""
     (max_k,) = grid["max_k"]
     for lam in sorted(grid["lam"]):
         ranker, t = timed(GreedyRankRLS(k=max_k, lam=lam).fit_dataset, fold.train)

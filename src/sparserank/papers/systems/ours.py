@@ -1,4 +1,4 @@
-"""This package: its paths, its selection, and the floor of random weights."""
+"""This package: its paths, its selection, and the baseline of random weights."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def _points(path: PathResult, label: str) -> Iterator[Candidate]:
 
 
 def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    """As `sr.select` chooses: within-query scaling, paths on train and validation, choice out of fold; without its
-    transforms, refits and half-samples. The engine itself: the estimator SparseRankerCV chooses among one penalty's
-    models, by one metric.
+    """The choice of `sr.select`: within-query scaling, paths on train and validation, out-of-fold choice, but without
+    transforms, refits and half-samples. It uses the engine directly, because the estimator SparseRankerCV chooses among
+    one penalty's models by one metric.
 
-    Its answer for a metric is the smallest model whose estimated loss against the best is within the default margin.
+    For each metric, it chooses the smallest model whose estimated loss against the best is within the default margin.
     """
     everything = concatenate([fold.data.train, fold.data.valid], join_queries=False)
     metrics = list(fold.metrics.values())
@@ -70,7 +70,7 @@ def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
 
 
 def random(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    """So many draws of one generator."""
+    """Random weights: the requested number of draws from one generator."""
     rng: Any = np.random.default_rng(fold.seed)
     for draw in range(grid["draws"][0]):
         yield fitted(fold, RandomRanker(random_state=rng), {"draw": draw}, ())
