@@ -70,7 +70,8 @@ def test_folds_are_looked_at_too() -> None:
     said = unsolved_paths({**fine, ("l1", 1): arrays("optimal", "iteration limit")}, 1e-6)
     assert said is not None
     assert said.startswith(
-        "1 of 5 solves (0 of 2 on all queries, 1 of 3 without a fold) did not reach their tolerance (1 iteration limit)"
+        "1 of 5 solves (0 of 2 on all queries, 1 of 3 without a fold) did not reach their tolerance, a KKT "
+        "violation of 1e-06 (0.0001 where only quality is estimated) times alpha_max (1 iteration limit)"
     )
     assert "raise tol, or max_iter" in said
     assert unsolved(["stalled"], "on half-samples", "0.0001").startswith("1 of 1 solves on half-samples")  # type: ignore[union-attr]

@@ -119,7 +119,7 @@ def test_leading_zeros_of_a_csv_stay(tmp_path: Path) -> None:
     [
         ({"docid": "nope"}, r"has no column 'nope'; .*Name it with docid"),
         ({"docid": "query"}, "'query' cannot be both the query and the document id"),
-        ({"docid": "grade"}, "cannot be the label and also"),
+        ({"docid": "grade"}, "cannot be both the label and"),
         ({"docid": "a", "feature_columns": ["a", "b"]}, "'a' cannot be both a feature and the document id"),
     ],
 )
@@ -130,7 +130,10 @@ def test_a_column_that_cannot_be_the_id_is_refused(options: dict[str, Any], mess
 
 def test_lists_are_no_ids() -> None:
     table = pa.Table.from_pandas(FRAME).drop_columns(["item"]).append_column("item", pa.array([[1]] * N))
-    with pytest.raises((DataError, DataFormatError), match="the column of query ids, document ids or weights has a type that cannot be read"):
+    with pytest.raises(
+        (DataError, DataFormatError),
+        match="the column of query ids, document ids or weights has a type that cannot be read",
+    ):
         sr.read_data(table, **COLUMNS)
 
 

@@ -125,7 +125,7 @@ def test_wide_selections_are_thinned_and_say_so() -> None:
     assert found.by_size[-1].n_features == int(facts["sizes"][-1]["size"])
     assert facts["sizes"][facts["chosen"]]["worth"].endswith("(chosen)")
     assert len(re.findall('<th scope="row">', block)) == MAX_FEATURES < len(facts["names"])
-    assert f"{len(facts['names']) - MAX_FEATURES} more features enter only larger models." in block
+    assert f"{len(facts['names']) - MAX_FEATURES} more features are used only in larger models." in block
 
 
 def test_a_chosen_model_that_is_not_the_best_of_its_size_has_its_place(result: sr.SelectionResult) -> None:

@@ -58,10 +58,9 @@ def test_it_keeps_the_signals_and_says_what_that_is_worth(data, result):
     smaller = [c for c in result.choice.candidates if c.n_features < result.chosen.n_features]
     assert not any(result.choice.within_margin(c) for c in smaller)
     assert result.sentences[0].startswith(f"Keep {result.chosen.n_features} of 12 features (trees on")
-    assert (
-        f"on all {result.all_features.n_features} that vary and may be used {result.all_features.mean:.4f} (means"
-        in result.sentence
-    )
+    everything = result.all_features
+    said = f"on all {everything.n_features} features that vary and may be used have {everything.mean:.4f} ("
+    assert said in result.sentence
     rows = [r for r in result.to_json()["lists"] if r["corrected"] is not None]
     assert {(r["n_features"], r["mean"]) for r in rows if r["list"] != "trees on all features"} == {
         (c.n_features, c.mean) for c in result.by_size

@@ -218,7 +218,8 @@ def test_parameters_of_penalties_are_searched_like_others(frame, data) -> None:
     clone(sr.SparseRanker(penalty=frozen)).set_params(penalty__gamma=9.0)
     assert frozen.gamma == 3.0
     with pytest.raises(
-        ValueError, match=r"Invalid parameter 'penalty__gamma' for SparseRanker: the parameters of its penalty are .*weights"
+        ValueError,
+        match=r"Invalid parameter 'penalty__gamma' for SparseRanker: the parameters of its penalty are .*weights",
     ):
         sr.SparseRanker().set_params(penalty__gamma=2.0)
     with pytest.raises(ValueError, match="it has no penalty with parameters"):

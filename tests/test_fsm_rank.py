@@ -191,7 +191,9 @@ def test_csr_and_float32_give_the_model_of_dense() -> None:
 
 def test_running_out_of_iterations_is_never_silent() -> None:
     data = PROBLEMS["in [0, 1]"]
-    with pytest.warns(ConvergenceWarning, match="still changes by a share of more than 0.0001 after 2 iterations"):
+    with pytest.warns(
+        ConvergenceWarning, match="still changes by a relative amount of more than 0.0001 after 2 iterations"
+    ):
         m = sr.papers.FSMRank(max_iter=2).fit(data.X, data.relevance, qid=data.qid)
     assert m.status_ == "iteration limit"
 

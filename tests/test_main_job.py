@@ -40,8 +40,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_demo_says_that_it_recovered_the_true_support(finished: Path) -> None:
     out = (finished / "said.txt").read_text()
-    assert "Found exactly the 6 features from which the labels were made (signal_" in out
-    for word in ("all features", "loss without it", "test queries", "Next: "):
+    assert "sparserank found exactly the 6 features from which the labels were generated (signal_" in out
+    for word in ("all features", "change if left out", "test queries", "Next: "):
         assert word in out
     assert len(out.splitlines()) <= 21  # and one to say what was made
 

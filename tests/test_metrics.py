@@ -229,7 +229,7 @@ def test_a_name_that_means_nothing_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("p@" + "1" * 5000, "cutoff must be an integer >= 1"),
+        ("p@" + "1" * 5000, "cutoff must be a 64-bit integer >= 1"),
         ("p@" + "0" * 5000, "cutoff must be"),
         ("ndcg@-" + "9" * 5000, "cutoff must be"),
         (f"ndcg@{2**63}", "cutoff must be"),

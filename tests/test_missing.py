@@ -254,7 +254,9 @@ def test_exports_say_them(filling_model: RankingModel) -> None:
     profile = filling_model.export("vespa", features={n: f"attribute({n})" for n in NAMES})["sparserank.profile"]
     expression = profile[profile.index("expression {") + 12 : profile.rindex("}\n    }\n}")]
     np.testing.assert_allclose(exported.evaluated(expression, rows), expected, rtol=1e-9)
-    with pytest.raises(DataError, match=r"but Lucene replaces it by 0\. Let the engine's feature return .* filled=True"):
+    with pytest.raises(
+        DataError, match=r"but Lucene replaces it by 0\. Let the engine's feature return .* filled=True"
+    ):
         filling_model.export("lucene")
     whole = oracle.filled(X.tolist(), np.nan_to_num(filling_model.fill_values).tolist())
     text = filling_model.export("lucene", filled=True)["model.expression"]
@@ -388,9 +390,9 @@ def test_stores_that_learned_for_themselves_are_not_used_together(tmp_path: Path
         frame_of(X, y, q + 1000 * (name == "test")).to_parquet(tmp_path / f"{name}.parquet")
         convert([tmp_path / f"{name}.parquet"], tmp_path / f"{name}-store", Reading(missing="median", dtype="float64"))
     parts = {"train": tmp_path / "train-store", "test": tmp_path / "test-store"}
-    with pytest.raises(DataError, match=r"missing values of 'c0' became .* like the first store \(like\)"):
+    with pytest.raises(DataError, match=r"missing values of 'c0' were replaced by .* like the first store \(like\)"):
         as_datasets(parts)
-    with pytest.raises(DataError, match="missing values of 'c0' became"):
+    with pytest.raises(DataError, match="missing values of 'c0' were replaced by"):
         sr.read_data([str(p) for p in parts.values()])
     convert([tmp_path / "test.parquet"], tmp_path / "like", Reading(dtype="float64"), like=tmp_path / "train-store")
     expected = oracle.filled(test[0].tolist(), oracle.learned(train[0].tolist(), "median"))

@@ -266,8 +266,8 @@ def test_the_better_run_is_named_and_what_it_misses(folder: Path, cli: Cli) -> N
     outcome = cli("evaluate", "--qrels", "t.qrels", "--system", "now.run", "--system", "t.run", "--verbose")
     assert "t.run is better than now.run by" in outcome.out
     assert (
-        "note: now.run has no documents for 1 of the judged queries, e.g. '21'; they count as 0 (trec_eval -c)."
-        in outcome.err
+        "note: now.run has no documents for 1 of the judged queries, e.g. '21'; these queries "
+        "count as 0 (as in trec_eval -c)." in outcome.err
     )
     other = cli("evaluate", "--qrels", "t.qrels", "--system", "t.run", "--system", "now.run", "--verbose")
     assert "now.run is worse than t.run by" in other.out

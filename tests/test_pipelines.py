@@ -122,7 +122,7 @@ def test_what_cannot_be_folded_is_refused_with_the_remedy(problem):
         RankingModel.from_pipeline(half)
     with_ids = make_pipeline(StandardScaler(), sr.SparseRanker()).fit(X.assign(qid=qid), y)
     with pytest.raises(
-        DataError, match="column 'qid', which its steps treat as a feature. Drop the column and route the ids"
+        DataError, match=r"column 'qid', which its steps treat as a feature. Drop the column and route the ids"
     ):
         RankingModel.from_pipeline(with_ids)
     with pytest.raises(DataError, match="is not fitted"):

@@ -327,7 +327,7 @@ def test_lists_of_another_length_are_warned_of_beyond_fivefold(selected: Ranking
     assert len(caught) == warned
     if warned:
         assert caught[0].category is DataWarning
-        expected = f"median length of the candidate lists is {n}, compared with 12.5 in training (6 to 20)"
+        expected = f"median length of the candidate lists is {n}, compared with 12.5 in training (range 6 to 20)"
         assert expected in str(caught[0].message)
 
 

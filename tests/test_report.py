@@ -119,7 +119,8 @@ class Outline(HTMLParser):
 def test_the_headline_says_what_is_kept_and_never_less_than_is_lost(result: SelectionResult) -> None:
     assert result.best is not result.chosen
     found = re.fullmatch(
-        r"Keep (\d+) of (\d+) features; (\S+) an estimated ([\d.]+)% below the best, at most ([\d.]+)%", result.headline
+        r"Keep (\d+) of (\d+) features; (\S+) is an estimated ([\d.]+)% below the best, at most ([\d.]+)%",
+        result.headline,
     )
     assert found is not None
     kept, of, metric, estimate, bound = found.groups()

@@ -74,8 +74,8 @@ def test_weights_that_cannot_be_of_queries_are_refused() -> None:
     row = int(np.flatnonzero(QID == 7)[3])
     weight[row] = 4.0
     expected = (
-        r"SparseRanker\.score: sample_weight is the weight of the query, so it must be the same for all rows of a query; "
-        rf"the first row of query 7 has 5, row {row} has 4"
+        r"SparseRanker\.score: sample_weight is the weight of the query, so it must be the same for all rows of a "
+        rf"query; the first row of query 7 has 5, row {row} has 4"
     )
     with pytest.raises(DataError, match=expected):
         RANKER.score(X, Y, weight, qid=QID)

@@ -70,7 +70,7 @@ def test_evaluate_compares_in_percent_with_intervals_rounded_outwards(
         x for m in ("map", "ndcg@1", "ndcg@2", "ndcg@3", "ndcg@4", "ndcg@5", "p@1", "p@2") for x in ("--metric", m)
     ]
     crowded = cli_here("evaluate", str(files / "train.txt"), *systems, *metrics).out
-    assert "6 more rows: --verbose." in short(crowded)
+    assert "6 more rows are shown with --verbose." in short(crowded)
 
 
 def test_lower_is_better_where_a_metric_says_so(cli_here: Cli, files: Path, tmp_path: Path) -> None:

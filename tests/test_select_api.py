@@ -428,7 +428,7 @@ def test_an_interrupted_path_goes_on_and_leaves_no_checkpoint_behind(
 
 def test_a_fold_that_leaves_nothing_to_learn_from_is_named() -> None:
     y = np.where(SMALL.qid == SMALL.query_ids[0], SMALL.relevance, 0.0)
-    with pytest.raises(DataError, match=r"without the queries of fold \d no preferred pair is left to learn from"):
+    with pytest.raises(DataError, match=r"without the queries of fold \d, no preferred pair is left to learn from"):
         sr.select(sr.RankingDataset(SMALL.X, y, SMALL.qid), cv=3, n_alphas=4)
 
 

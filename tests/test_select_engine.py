@@ -48,7 +48,7 @@ def test_only_what_the_engine_can_run_is_tried(data):
     assert linear.engine.cost is None
     assert linear.to_json()["engine"] == {"name": "ranklib", "left_out": list(LEFT_OUT), "cost": None}
     (said,) = (note for note in linear.notes if note.startswith("for ranklib"))
-    assert "log and mixed not tried, because RankLib's text cannot run them" in said
+    assert "no models with log and mixed were tried, because RankLib's text cannot run them" in said
     assert "start a run without engine into the same out" in said
     assert linear.model.export("ranklib")
     alone = sr.select(data, feature_transform="none", **QUICK)
@@ -57,7 +57,7 @@ def test_only_what_the_engine_can_run_is_tried(data):
         assert ENGINES[name].lacks(["log", "asinh"], curves=True) == ""
     same = sr.select(data, engine="elasticsearch", **QUICK)
     assert same.model.to_json()["features"] == every.model.to_json()["features"]
-    assert "for elasticsearch: the plugin can run everything that was tried." in same.notes
+    assert "for elasticsearch: the plugin can run all models that were tried." in same.notes
     assert same.model.export("elasticsearch")
 
 
@@ -89,8 +89,8 @@ def test_a_loss_below_0_is_no_loss():
     from sparserank.selection.for_engine import BestLeftOut, ForEngine
 
     nothing = ForEngine("ranklib", ("log",), BestLeftOut("l1 on log", 3, 0.4, -0.01))
-    assert "no more than the best of the models tried: nothing is lost" in nothing.sentence("ndcg@10")
-    assert "2.5% of it" in ForEngine("ranklib", ("log",), BestLeftOut("l1", 3, 0.4, 0.01)).sentence("ndcg@10")
+    assert "which is not above the best model tried for the engine; nothing is lost" in nothing.sentence("ndcg@10")
+    assert "2.5% of its mean" in ForEngine("ranklib", ("log",), BestLeftOut("l1", 3, 0.4, 0.01)).sentence("ndcg@10")
 
 
 def test_what_the_engine_cannot_run_is_refused_where_it_is_asked_for(data):
@@ -125,9 +125,9 @@ def test_other_values_for_missing_ones_are_noted(data):
     X[::7] = np.nan
     holes = (X, data.relevance, data.qid)
     noted = sr.select(holes, engine="ranklib", missing=0.5, **QUICK)
-    assert any("takes 0 for a missing value, but the model takes another value of" in note for note in noted.notes)
-    assert not any("takes 0" in note for note in sr.select(holes, engine="sql", missing=0.5, **QUICK).notes)
-    assert not any("takes 0" in note for note in sr.select(holes, engine="ranklib", missing="zero", **QUICK).notes)
+    assert any("treats a missing value as 0, but the model uses another value for" in note for note in noted.notes)
+    assert not any("as 0, but" in note for note in sr.select(holes, engine="sql", missing=0.5, **QUICK).notes)
+    assert not any("as 0, but" in note for note in sr.select(holes, engine="ranklib", missing="zero", **QUICK).notes)
 
 
 def test_the_command_says_it(data, cli_here: Cli, tmp_path: Path):
@@ -137,7 +137,7 @@ def test_the_command_says_it(data, cli_here: Cli, tmp_path: Path):
     )
     done = call("--engine", "ranklib", "--out", "run")
     assert done.code == 0, done.err
-    assert "note: for ranklib: log and mixed not tried" in " ".join((done.out + done.err).split())
+    assert "note: for ranklib: no models with log and mixed were tried" in " ".join((done.out + done.err).split())
     for arguments, message in (
         (("--engine", "lucine"), "must be one of solr, elasticsearch, opensearch, vespa"),
         (("--engine", "ranklib", "--transform", "curves"), "cannot be curves with --engine ranklib"),

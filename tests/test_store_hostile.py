@@ -58,9 +58,13 @@ def test_stores_of_other_features_are_not_put_below_each_other(tmp_path: Path) -
         )
         frame.to_parquet(tmp_path / f"{name}.parquet")
         convert([tmp_path / f"{name}.parquet"], tmp_path / name)
-    with pytest.raises(SparserankError, match=r"yx: its features, their order or their storage .* differ from those of .*xy"):
+    with pytest.raises(
+        SparserankError, match=r"yx: its features, their order or their storage .* differ from those of .*xy"
+    ):
         read_files([tmp_path / "xy", tmp_path / "yx"])
-    with pytest.raises(SparserankError, match=r"yx: its features, their order or their storage .* differ from those of .*xy"):
+    with pytest.raises(
+        SparserankError, match=r"yx: its features, their order or their storage .* differ from those of .*xy"
+    ):
         convert([tmp_path / "xy", tmp_path / "yx"], tmp_path / "out")
 
 

@@ -37,8 +37,14 @@ SMALL = {  # refused when the store is opened
     "code in a header": (dense(X=header("(8, __import__('os').mkdir('pwned'))")), "X.npy: is damaged (its header"),
     "header of 65 kB": (dense(X=header("(8, 3)", length=65535)), "X.npy: is damaged (its header"),
     "deep header": (dense(X=header("(" * 400 + ")" * 400)), "X.npy: is damaged (its header"),
-    "fewer bytes than the header says": (dense(X=npy(X)[:-8]), "X.npy: is damaged (its size of 312 bytes does not match"),
-    "more bytes than the header says": (dense(X=npy(X) + b"\0"), "X.npy: is damaged (its size of 321 bytes does not match"),
+    "fewer bytes than the header says": (
+        dense(X=npy(X)[:-8]),
+        "X.npy: is damaged (its size of 312 bytes does not match",
+    ),
+    "more bytes than the header says": (
+        dense(X=npy(X) + b"\0"),
+        "X.npy: is damaged (its size of 321 bytes does not match",
+    ),
     "huge shape": (
         dense(X=header("(8, 4611686018427387904)")),
         "X.npy: is damaged (its shape is (8, 4611686018427387904)",

@@ -173,10 +173,10 @@ def test_sizes_beside_a_file_say_where_queries_begin(kind: str, suffix: str, tmp
         both = read_files(paths, reading)
         assert (both.n_queries, both.n_docs) == (2 * DATA.n_queries, 2 * DATA.n_docs)
     Path(f"{paths[0]}{suffix}").write_text("3\n4\n")
-    with pytest.raises(SparserankError, match=rf"{suffix[1:]}: the sizes sum to 7 rows; .* has more"):
+    with pytest.raises(SparserankError, match=rf"{suffix[1:]}: the sizes sum to 7 rows, but .* has more"):
         read_files(paths[0], reading)
     Path(f"{paths[0]}{suffix}").write_text(f"{DATA.n_docs}\n5\n")
-    with pytest.raises(SparserankError, match=rf"the sizes sum to {DATA.n_docs + 5} rows; .* has {DATA.n_docs}"):
+    with pytest.raises(SparserankError, match=rf"the sizes sum to {DATA.n_docs + 5} rows, but .* has {DATA.n_docs}"):
         read_files(paths[0], reading)
     Path(f"{paths[0]}{suffix}").write_text("3\nx\n")
     with pytest.raises(SparserankError, match=rf"{suffix[1:]}:2: a query size must be a whole number >= 1; got 'x'"):
@@ -187,7 +187,11 @@ MISSING = FRAME.assign(**{NAMES[1]: FRAME[NAMES[1]].mask(FRAME.index == 7)})
 BAD: dict[str, tuple[pd.DataFrame, dict[str, Any], str]] = {
     "no label": (FRAME.drop(columns="label"), {}, r"has no column 'label'; it has .*--label-column"),
     "no query": (FRAME.drop(columns="qid"), {}, r"has no column 'qid'; it has .*--qid-column"),
-    "unknown feature": (FRAME, {"feature_columns": ["bm25"]}, "has no column 'bm25', although you named it as a feature"),
+    "unknown feature": (
+        FRAME,
+        {"feature_columns": ["bm25"]},
+        "has no column 'bm25', although you named it as a feature",
+    ),
     "text": (FRAME.assign(url="http"), {}, r"column 'url' is not numeric \(.*ignore_columns=\['url'\]"),
     "label of text": (FRAME.assign(label="good"), {}, "column 'label' is not numeric"),
     "no feature": (FRAME[["qid", "label"]], {}, "has no feature column"),

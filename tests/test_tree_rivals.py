@@ -293,8 +293,8 @@ def test_where_trees_are_shown_better_the_headline_says_so_and_what_to_do(bent, 
     assert best is not None
     assert best.high < 0
     assert (
-        "on 4 features is shown better; feature_transform='curves' may close the gap; to choose features for it: "
-        in result.headline
+        "on 4 features is shown to be better; feature_transform='curves' may close the gap; "
+        "to choose features for it, use " in result.headline
     )
     curved = sr.select(bent, **{**QUICK, "feature_transform": "curves"})
     assert "feature_transform='curves'" not in curved.sentence
@@ -388,7 +388,7 @@ def test_a_model_of_other_names_gets_all_features_and_says_so(data, model_file):
     other = data.rename_features([f"x{j}" for j in range(8)])
     found = tree_rivals.tree_rivals(model_file, other)
     assert found.trees[0].columns.tolist() == list(range(8))
-    assert any("the data have none of these, so it uses all" in note for note in found.notes)
+    assert any("the data have none of these features, so it uses all features" in note for note in found.notes)
 
 
 def test_a_model_of_other_features_gets_those_that_there_are(data, model_file):
@@ -435,8 +435,8 @@ def test_settings_of_a_file_of_parameters(tmp_path, as_json, data):
         "'monotone_constraints'",
     )
     notes = sr.select(data, rival=file, **QUICK).notes
-    assert any(n.startswith("LightGBM as in train.conf: not used: early stopping") for n in notes)
-    assert any(n.startswith("LightGBM as in train.conf: 9 trees. If its settings") for n in notes)
+    assert any(n.startswith("LightGBM as in train.conf does not use early stopping") for n in notes)
+    assert any(n.startswith("LightGBM as in train.conf has 9 trees. If its settings") for n in notes)
     assert not (tmp_path / "somewhere.txt").exists()
 
 
@@ -451,7 +451,7 @@ def test_settings_of_a_file_of_parameters(tmp_path, as_json, data):
         ("objective = custom", "trees with a custom objective cannot be trained"),
         ("{", "is not a JSON object of parameters"),
         ("", "is neither a model"),
-        ('{"objective": "lambdarank", "tree_info": []}', "is a model dumped as JSON"),
+        ('{"objective": "lambdarank", "tree_info": []}', "is a model that was dumped as JSON"),
         ("num_leaves = 30\nnum_leaf = 3", "num_leaves and num_leaf are aliases of one parameter; give only one."),
         ("num_leaves = 30\nnum_leaves = 3", "train.conf:2: 'num_leaves' appears twice."),
         ("num_trees = 4.5\nnum_leaves = 3", "the number of trees must be an integer; got '4.5'"),
@@ -535,7 +535,7 @@ def test_on_the_command_line(data, tmp_path, cli_here: Cli):
     done = cli_here("select", "train.txt", *args)
     assert done.code == 0
     assert "LightGBM (slow)" in done.out
-    assert "chosen against it" in done.out
+    assert "chosen against row" in done.out
     page = Path("run/report.html").read_text()
     assert "LightGBM (slow)" in page
     refused = cli_here("select", "train.txt", *args, "--rival", "nobody")

@@ -84,7 +84,7 @@ class Outcome:
 def run() -> list[Verdict]:
     alpha, largest, optimum, disagreement = isolated(_reference)
     print(f"alpha = {ALPHA_FRACTION} alpha_max = {alpha:.6g}, optimum {optimum:.12g} (duality gap below 1e-9 of it)")
-    print(f"our objective and its definition on the explicit pairs differ by {disagreement:.1e} relative\n")
+    print(f"our objective and its definition on the explicit pairs differ by {disagreement:.1e} (relative)\n")
     outcomes: dict[str, Outcome] = {}
     for name in NAMES:
         declined = unavailable(COMPETITORS[name])

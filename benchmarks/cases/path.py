@@ -53,7 +53,10 @@ def run() -> list[Verdict]:
             [o.cells(ours.time_s) for o in outcomes],
         )
     )
-    print("\nThe grades come from a linear score, which favours a linear model: read the NDCG as a check, not a race.")
+    print(
+        "\nThe grades come from a linear score, which favours a linear model. NDCG is therefore shown only as a check, "
+        "not to compare the rankers."
+    )
     if os.environ.get(BEFORE):
         costs = {"now": cost("path", 6000, "float64"), "before": cost("path", 6000, "float64", before=True)}
         rows = [[name, seconds(c.time_s), seconds(c.cpu_s), c.result] for name, c in costs.items()]

@@ -43,7 +43,7 @@ class TableError(DataFormatError, DataError):
 
 
 class ParameterError(DataError):
-    """A parameter of a call, or an option of a command, outside its range.
+    """A parameter of a call, or an option of a command, that is outside its range.
 
     parameter   its name in Python; message: the text about it; owner: the ranker that it is a parameter of, or ""
     """

@@ -28,8 +28,8 @@ class PairwiseObjective:
     Parameters
     ----------
     X : RankingDataset, or float array or CSR matrix of shape (n_docs, n_features)
-        A RankingDataset also gives relevance, queries, document weights and names. Otherwise, rows must be grouped by
-        query, and arrays C-ordered.
+        A RankingDataset also provides relevance, queries, document weights and names. Otherwise, rows must be grouped
+        by query, and arrays C-ordered.
     relevance : ndarray of shape (n_docs,), optional
         Grades, finite.
     query_ptr : ndarray of shape (n_queries + 1,), optional
@@ -40,7 +40,7 @@ class PairwiseObjective:
         Finite >= 0, such as 0/1 for a fold or counts for a bootstrap sample; default 1.
     doc_weight : ndarray of shape (n_docs,), optional
         Finite >= 0, weight of every pair in which the document is the preferred one, such as 1 over its propensity;
-        default 1. A document of weight 0 is never the preferred one, but can still be the other one.
+        default 1. A document of weight 0 is never the preferred one, but can still be the other document of a pair.
     pair_weights : {'pair', 'query'}, default 'pair'
         v_p = 1/P, or the same total for every query with pairs of positive weight.
     scale : ndarray of shape (n_features,), optional
@@ -197,7 +197,7 @@ class PairwiseObjective:
         return own
 
     def remember(self, w: np.ndarray, result: Evaluation) -> Evaluation:
-        """Keep an evaluation at w, wherever it was computed."""
+        """Store an evaluation at w that was computed elsewhere."""
         self._last = w, result
         self.n_evaluations += 1
         return result
@@ -207,10 +207,11 @@ class PairwiseObjective:
         return last[1] if last is not None and np.array_equal(w, last[0]) else self.evaluate(w)
 
     def hessian(self, w: np.ndarray, columns: np.ndarray, n_docs: int | None = None) -> np.ndarray:
-        """Generalised Hessian (k, k) at w on the given columns. If n_docs is given, on a sample of queries with about
-        that many documents.
+        """Generalised Hessian (k, k) at w for the given columns. If n_docs is given, it is computed on a sample of
+        queries with about that many documents.
 
-        The sample is spread evenly, the same every time, and scaled up by its share of the total pair weight.
+        The sample is spread evenly and is the same every time. The result is divided by its share of the total pair
+        weight.
         """
         columns = np.asarray(columns)
         wrong = columns.ndim != 1 or (columns.size > 0 and columns.dtype.kind not in "iu")
@@ -228,7 +229,7 @@ class PairwiseObjective:
         return np.where(self.varying, sum(parts[1:], start=parts[0]), 0.0)
 
     def along(self, w: np.ndarray, v: np.ndarray) -> Callable[[float], tuple[float, float, float]]:
-        """mu -> (f, df/dmu, d2f/dmu2) at w + mu v, each for one sweep of the scores; X is read only once."""
+        """mu -> (f, df/dmu, d2f/dmu2) at w + mu v, with one sweep of the scores per evaluation; X is read only once."""
         w, v = self._finite(w), self._finite(v)
 
         def at(mu: float) -> tuple[float, float, float]:
@@ -241,7 +242,8 @@ class PairwiseObjective:
     def dual(self, w: np.ndarray, here: Evaluation) -> Dual:
         """The loss's part of the dual at w, from which certificates are computed.
 
-        Costs nothing for losses whose dual follows from the evaluation, otherwise at most as much as `dual_sums`.
+        This costs nothing for losses whose dual follows from the evaluation, and otherwise at most as much as
+        `dual_sums`.
         """
         with np.errstate(
             over="ignore", invalid="ignore"
@@ -253,7 +255,7 @@ class PairwiseObjective:
         """sum_p v_p phi*(s phi'_p) at w, where phi* is the conjugate of the loss, for 0 <= s <= 1 (any s >= 0 if phi*
         is finite there).
 
-        Takes at most one sweep of the scores, and no pass over X if w is the last point.
+        This takes at most one sweep of the scores, and no pass over X if w is the last point.
         """
         return self.dual(w, self._evaluated(w)).value(s)
 
@@ -272,8 +274,8 @@ class PairwiseObjective:
 
     @property
     def pair_norms(self) -> np.ndarray:
-        """(n_features,) sum over pairs of v_p (x_ij - x_jj)^2, pair-free; exactly 0 for a feature constant within
-        queries, to rounding.
+        """(n_features,) sum over pairs of v_p (x_ia - x_ja)^2, computed without forming pairs; exactly 0 for a feature
+        that is constant within queries up to rounding.
 
         The loss's smoothness times these bounds the curvature of f along each coordinate: `curvature`.
         """

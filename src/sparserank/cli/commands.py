@@ -38,9 +38,7 @@ Train = Annotated[
 Out = Annotated[
     Path,
     typer.Option(
-        "--out",
-        help="Directory for results. If the command is killed, run it again to resume from this directory.",
-        show_default=False,
+        "--out", help="Directory for results. If the command is killed, run it again to resume.", show_default=False
     ),
 ]
 Valid = Annotated[
@@ -572,6 +570,10 @@ Like = Annotated[
 Restart2 = Annotated[bool, typer.Option("--restart", help="Discard the existing contents of OUT.")]
 Model = Annotated[Path, typer.Argument(help="Model file of select or fit.", show_default=False)]
 Data = Annotated[list[Path], typer.Argument(help="Files to score: LETOR text or tables.", show_default=False)]
+K3 = Annotated[
+    int | None,
+    typer.Option("--k", help="If MODEL is a run directory: use its model with K features.", show_default=False),
+]
 Out3 = Annotated[
     Path | None, typer.Option("--out", help="File for the scores; standard output by default.", show_default=False)
 ]
@@ -792,6 +794,7 @@ def predict(
     context: typer.Context,
     model: Model,
     data: Data,
+    k: K3 = None,
     out: Out3 = None,
     run: Run = None,
     qrels: Qrels = None,

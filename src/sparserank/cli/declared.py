@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sparserank.cli.convert import SHARD_MB
 from sparserank.cli.explain import MOST
+from sparserank.cli.predict import K
 from sparserank.crossval.options import LEARNING_RATE, TREES
 from sparserank.data import options as of_data
 from sparserank.jobs import options as of_jobs
@@ -49,9 +50,7 @@ def without(options: Sequence[Option], *names: str) -> tuple[Option, ...]:
     return tuple(o for o in options if o.name not in names)
 
 
-OUT = replace(
-    of_jobs.OUT, help="Directory for results. If the command is killed, run it again to resume from this directory."
-)
+OUT = replace(of_jobs.OUT, help="Directory for results. If the command is killed, run it again to resume.")
 OF_MODEL = replace(
     of_data.MISSING,
     help="Replacement for NULL, nan, inf and 1.797e308: model (the training median stored in the model), zero, "
@@ -130,6 +129,7 @@ PREDICT = Command(
         Argument("data", "list[Path]", "Files to score: LETOR text or tables."),
     ],
     [
+        replace(own("k", "int | None", "If MODEL is a run directory: use its model with K features."), kind=K),
         own("out", "Path | None", "File for the scores; standard output by default."),
         own("run", "Path | None", "Write a TREC run (qid Q0 docno rank score tag) instead of scores."),
         own("qrels", "Path | None", "Also write the judgments as TREC qrels (qid 0 docno rel)."),

@@ -102,6 +102,11 @@ def _kind_of(path: Path) -> str:
         fields = text.split()
         if fields:
             kind = "model" if fields[0].startswith("{") else {6: "run", 1: "scores"}.get(len(fields))
+            if fields == ["tree"]:
+                raise DataFormatError(
+                    f"{path}: is a LightGBM model; expected {expected}. Score the documents with LightGBM and pass the "
+                    "scores."
+                )
             if kind is None:
                 raise DataFormatError(f"{path}: expected {expected}; its first line is {brief(text)}.")
             return kind

@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.given import require
+from sparserank.cli.given import check, require
 from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.reading import for_models, model_of, of_reading, reading_of
 from sparserank.cli.screen import announce_compiling, warn
+from sparserank.options import Count, Or
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,8 +26,11 @@ HELP = """Score documents with a saved model. The output is one score per line i
   sparserank predict run/model.json test.txt > scores.txt
 
   sparserank predict run/model.json test.txt --run test.run --qrels test.qrels
+
+  sparserank predict run test.txt --k 5
 """
 
+K = Or(None, Count())
 NUMBERS = {"score", "rank", "rel"}  # fields of a line that are numbers
 MAX_LINE_BYTES = 10_000
 
@@ -35,6 +39,7 @@ def run(
     *,
     model: Path,
     data: list[Path],
+    k: int | None = None,
     out: Path | None = None,
     run: Path | None = None,
     qrels: Path | None = None,
@@ -51,6 +56,7 @@ def run(
     require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
     by_query = "qid" in options
     reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged, labelled=qrels is not None)
+    check("--k", K, k)
     require(run is None or out is None, "--run", "cannot be combined with --out.")
     both = [os.path.realpath(path) for path in (run or out, qrels) if path is not None]
     require(len(set(both)) == len(both), "--qrels", "names the same file as the scores.")
@@ -58,7 +64,7 @@ def run(
         if target is not None:
             refuse_inputs(target, [model, *data])
             _refuse_foreign(target, layout)
-    loaded = model_of(model, missing)
+    loaded = model_of(model, missing, k)
     announce_compiling(parse_lines)
     grouped = run is not None or qrels is not None or loaded.per_query or by_query
     reading = replace(reading, n_features=loaded.n_features, grouped=grouped)

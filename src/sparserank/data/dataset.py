@@ -37,7 +37,8 @@ def _frozen(array: np.ndarray) -> np.ndarray:
 class RankingDataset:
     """Query-document features with relevance, grouped by query.
 
-    Rows may come in any order. Queries keep the order of their first row, documents their order within the query.
+    Rows may come in any order. Queries are in the order of their first rows, and the documents of a query in the order
+    of their rows.
 
     Parameters
     ----------
@@ -286,8 +287,7 @@ class RankingDataset:
         )
 
     def unfilled(self) -> RankingDataset:
-        """The same data with NaN in place of filled-in values, if it is known which these are (dense data in
-        memory)."""
+        """The same data with NaN in place of filled-in values, where these are known (dense data in memory)."""
         if self.filled is None or not self.filled.any():
             return self
         X = np.array(self.X)

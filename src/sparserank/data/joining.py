@@ -23,8 +23,8 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
     datasets : sequence of RankingDataset
         At least one. Missing values must have been replaced by the same numbers in all of them.
     join_queries : bool, default True
-        Whether a query id that occurs in two data sets is one query. If not, and some id occurs twice, all ids are
-        written like '1:17': the number of the data set, then the id.
+        Whether a query id that occurs in two data sets is one query. If False, and some id occurs twice, all ids become
+        the number of the data set and the id, such as '1:17'.
 
     Returns
     -------

@@ -53,7 +53,7 @@ class Reading:
     grouped : bool, default True
         False: tables without query ids are accepted, and all rows are one query.
     featureless : bool, default False
-        True: no feature of a table is read, for when only labels are needed.
+        True: the features of tables are not read, because only labels are needed.
     docid : str, optional
         Tables only: the column of document ids, of any type. Default: a text column 'docno', 'docid' or 'doc_id'.
 

@@ -63,7 +63,7 @@ def make_ranking(
     n_features : int, default 50
         Number of features.
     n_informative : int, default 5
-        Number of features with a weight; sizes fall from 1 to 0.5, and signs alternate.
+        Number of features with a weight; absolute weights fall from 1 to 0.5, and signs alternate.
     n_redundant : int, default 5
         Number of features that copy an informative one with correlation 0.9.
     n_grades : int, default 3
@@ -163,7 +163,7 @@ def make_curved_ranking(
     Returns
     -------
     SyntheticRanking
-        Data and ground truth; coef contains the sign of rise and fall, and 1 for a hump.
+        Data and ground truth; coef contains the sign of each rise or fall, and 1 for a hump.
 
     Raises
     ------

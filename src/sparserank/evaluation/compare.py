@@ -113,8 +113,8 @@ def evaluate(
         made (for scores computed from data.X: data.to_input_order(scores)). Documents that a run does not rank count
         only in the number of relevant documents.
     data : path, RankingDataset, frame, (X, y, qid), array_like of shape (n_docs,), or Qrels
-        Judged documents, or only their relevance, with `qid` as the queries of the rows. Qrels need runs: all queries
-        of the judgments count, with 0 for a query that the run misses.
+        Judged documents, or only their relevance, with the query of each row in `qid`. Qrels need runs: all queries of
+        the judgments count, and a query that is missing from the run has the value 0.
     metrics : str, Metric or sequence of them, default ('ndcg@10', 'map')
         The metrics.
     label, qid : str or array_like, optional

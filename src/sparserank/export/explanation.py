@@ -83,7 +83,7 @@ def explain_query(model: RankingModel, data: RankingDataset, query: Any) -> Quer
     Returns
     -------
     QueryExplanation
-        What each feature adds to the score of each document.
+        The contribution of each feature to the score of each document.
 
     Raises
     ------

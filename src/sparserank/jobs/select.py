@@ -79,9 +79,10 @@ def select(
         Names such as 'mcp(gamma=2.0)', 'best_k' (splicing, size by size), Penalty objects, or makers of paths by size
         (BestK, or a custom class).
     metric : str or Metric, default 'ndcg@10'
-        Metric that decides.
+        Metric by which models are compared and chosen.
     margin : float, default 0.01
-        Largest accepted estimated loss, relative to the best, in [0, 1). The option `guarantee` bounds it instead.
+        Largest accepted estimated loss, relative to the best, in [0, 1). The option `guarantee` limits the bound on the
+        loss instead.
     k, budget : int, float, optional
         Choose the best model of at most k features, or of at most this total cost, instead of by margin.
     out : path, optional

@@ -28,8 +28,9 @@ class PairwiseLoss:
     sweeps(levels) : method
         Two compiled functions of one query, sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work)
         -> (sum t phi, sum t phi'^2 / 4) and hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
-        out = W Z. doc_weight is None or (m,); order is the documents by descending score, as a guess that the sweep
-        corrects in place (it stays a permutation); work is (WORK_ROWS, > m and > n_levels) float64 scratch, C-ordered.
+        out = W Z. doc_weight is None or (m,); order is a guess of the documents by descending score, which the sweep
+        corrects in place (it remains a permutation); work is (WORK_ROWS, > m and > n_levels) float64 scratch,
+        C-ordered.
     smoothness : float
         Lipschitz constant of phi', for curvatures and the radius of safe screening.
     value_at_zero : float
@@ -51,7 +52,7 @@ class PairwiseLoss:
     -----
     scores (n_docs,) float64, finite; relevance (n_docs,) float64, any finite reals; query_ptr (n_queries + 1,); weights
     (n_queries,) >= 0; doc_weight (n_docs,) >= 0 weights the preferred document of a pair, for example by its inverse
-    propensity; None for 1. Instances are immutable values: a table is stored as tuples of floats, and
+    propensity; None means 1. Instances are immutable values: a table is stored as tuples of floats, and
     `parse_loss(repr(loss)) == loss` for those in LOSSES. Values are sums; the caller divides once to normalise. A shift
     of the scores of a query changes nothing; documents of equal relevance form no pair; equal scores count with margin
     0.

@@ -29,7 +29,8 @@ class SquaredHinge(PairwiseLoss):
 
     References
     ----------
-    Laporte et al. (2014), equation (4) with the squared hinge; sweeps after Lee and Lin (2014), without subtraction.
+    Laporte et al. (2014), equation (4) with the squared hinge; the sweeps follow Lee and Lin (2014), without
+    subtraction.
 
     Examples
     --------

@@ -30,7 +30,7 @@ def load_model(path: str | os.PathLike, *, k: int | None = None) -> RankingModel
     Raises
     ------
     ModelFormatError
-        The file is not a model file, is damaged, or was written by a newer version; or no model is that small.
+        The file is not a model file, is damaged, or was written by a newer version; or no model has at most k features.
 
     Examples
     --------

@@ -25,6 +25,7 @@ from sparserank.model.content import (
 )
 from sparserank.model.list_lengths import ListLengths
 from sparserank.model.ranking_model import RankingModel
+from sparserank.options import option
 from sparserank.quoting import brief
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.strict_json import read_json
@@ -57,6 +58,12 @@ def read_content(path: str | os.PathLike, form: str, newest: int, expected: str)
     except OSError as error:
         raise ModelFormatError(f"{path}: not a readable model file ({error.strerror or error}).") from error
     except ValueError as error:
+        if _is_lightgbm(path):
+            raise ModelFormatError(
+                f"{path}: is a LightGBM model, not a sparserank model. Compare with its settings by "
+                f"{option('rival', str(path))}, choose features for it by {option('for_model', str(path))}, or give "
+                "its scores as a file or a feature."
+            ) from error
         raise ModelFormatError(f"{path}: not a readable model file ({error}).") from error
     if not isinstance(content, dict) or content.get("format") != form:
         raise ModelFormatError(f"{path}: not a {form} file; expected the {expected}.")
@@ -159,3 +166,8 @@ def _part(content: dict[str, Any], key: str, kind: tuple[str, tuple[type, ...]])
     if type(content[key]) not in types:
         raise ValueError(f"{key} must be {what}; got {brief(content[key])}")
     return content[key]
+
+
+def _is_lightgbm(path: str | os.PathLike) -> bool:
+    with open(path, "rb") as file:
+        return file.read(5) == b"tree\n"

@@ -105,9 +105,9 @@ class RankingModel:
 
     @classmethod
     def from_pipeline(cls, pipeline: Any) -> RankingModel:
-        """Convert a fitted scikit-learn pipeline to a model, with imputer, scalers and selectors folded in.
+        """Convert a fitted scikit-learn pipeline to a model that includes its imputer, scalers and selectors.
 
-        The model takes the same features as the pipeline.
+        The model accepts the same features as the pipeline.
 
         Parameters
         ----------
@@ -273,8 +273,8 @@ class RankingModel:
         return np.asarray(self._scaled(columns, data.query_ptr) * self.coef[self.support])
 
     def score_dataset(self, data: RankingDataset, *, missing: str | None = None) -> np.ndarray:
-        """Scores (n_docs,) of `data`; features are found by name if it has names. Scores and messages follow the row
-        order that was passed to its constructor. missing as in `predict`."""
+        """Scores (n_docs,) of `data`; features are found by name if the data have names. Scores and messages follow
+        the row order that was passed to the constructor of `data`. `missing` is as in `predict`."""
         if missing is not None:
             return self.with_missing(missing).score_dataset(data)
         self._warn_of_lengths(data.query_ptr)

@@ -110,8 +110,8 @@ def explorer(result: SelectionResult, picture: str) -> str:
             picture,
             *_matrix(facts),
             "</div>",
-            f'<p class="soft">Each panel shows the differences of {escape(result.metric)} by query {QUERIES[result.plan.protocol]}, '
-            "in sorted order.</p>",
+            f'<p class="soft">Each panel shows the differences of {escape(result.metric)} by query '
+            f"{QUERIES[result.plan.protocol]}, in sorted order.</p>",
             '<div class="beside">',
             *(differences.picture(name, found) for name, found in zip(facts["beside"], chosen["beside"], strict=True)),
             "</div>",

@@ -101,8 +101,9 @@ class _Screen:
         used = [parts[name] for name in (("train", "validation") if out_of_fold else ("validation",)) if name in parts]
         documents = f" ({sum(p.documents for p in used):,} documents)" if used else ""
         how = "each scored by models not trained on it" if out_of_fold else "held out for validation"
+        of = " of train and valid" if out_of_fold and "validation" in parts else ""
         today = "" if self.result.change is None else "; today's ranker may have been trained on them"
-        return f"{_counted(self.result.n_queries, 'query', 'queries')}{documents}, {how}{today}"
+        return f"{_counted(self.result.n_queries, 'query', 'queries')}{of or documents}, {how}{today}"
 
     def table(self) -> list[str]:
         """Rankers: what they are worth, against the reference, and the chosen model against each."""
@@ -133,7 +134,7 @@ class _Screen:
         star = "*" if self.has_intervals else ""
         metric = max(len(result.metric), 7)
         against = f"against {'all' if today is None else 'today'}"
-        lines = [f"{'':{width}} features  {result.metric:>{metric}}  {against}  chosen against it{star}"]
+        lines = [f"{'':{width}} features  {result.metric:>{metric}}  {against}  chosen against row{star}"]
         for k, (name, (_, n, value, chosen)) in enumerate(zip(names, rows, strict=True)):
             to_reference = "" if k == 0 else percent((value - mean) / (abs(mean) or 1.0))
             figures = f"{n:>8}  {figure(value):>{metric}}  {to_reference:>{len(against)}}"
@@ -190,7 +191,9 @@ class _Screen:
         confidence = as_percent(self.result.plan.confidence)
         before = ", before the means are corrected for the choice" if choice.is_corrected else ""
         star = f"* {confidence}, for all sizes at once ('at most': one-sided){before}."
-        return [*self.wrapped(f"Rule: {why}."), *(self.wrapped(star) if self.has_intervals else [])]
+        metric = self.result.plan.metric
+        gain = f" Gain of {metric!r}: {metric.convention.shown_gain}." if metric.uses_gain else ""
+        return [*self.wrapped(f"Rule: {why}.{gain}"), *(self.wrapped(star) if self.has_intervals else [])]
 
     @property
     def has_intervals(self) -> bool:
@@ -209,7 +212,7 @@ class _Screen:
         room_of_name = self.width - FIGURES - max([len(halves), *map(len, kept)])
         names = [_short(shaped_name(d), room_of_name) for d in shown]
         width = max(len("feature"), *map(len, names))
-        lines = [f"{'feature':{width}}    weight  loss without it{halves}"]
+        lines = [f"{'feature':{width}}    weight  change if left out{halves}"]
         for d, name, often in zip(shown, names, kept, strict=True):
             loss = self.loss(d) if d["cost"] else math.nan
             text = percent(-loss / 100.0)
@@ -250,7 +253,7 @@ class _Screen:
         shown = rows if len(rows) < room else rows[: room - 2]
         names = [_short(d["group"], self.width // 3) for d in shown]
         width = max(len("group"), *map(len, names))
-        lines = [f"{'group':{width}}      cost  features  loss without it"]
+        lines = [f"{'group':{width}}      cost  features  change if left out"]
         for d, name in zip(shown, names, strict=True):
             loss = percent(-self.loss(d) / 100.0) if d["cost"] else "-"
             lines.append(f"{name:{width}}  {d['group_cost']:8g}  {len(d['features']):8d}  {loss:>7}")
@@ -266,15 +269,16 @@ class _Screen:
         chosen, shown = self.some_sizes()
         cells = []
         for c in shown:
+            against = full.chosen if c is self.result.chosen else at[id(c)]
             size = f"{c.cost:g}" if by_cost else str(c.n_features)
             cells.append(
                 (
                     f"[{size}]" if c is chosen else size,
-                    percent(full.percent(at[id(c)].difference) / 100.0),
+                    percent(full.percent(against.difference) / 100.0),
                 )
             )
         width = max(len(text) for cell in cells for text in cell)
-        names = ("cost" if by_cost else "features", "best, against all")
+        names = ("cost" if by_cost else "features", "best of size, against all")
         first = max(map(len, names))
         return [f"{name:{first}}  {'  '.join(f'{cell[k]:>{width}}' for cell in cells)}" for k, name in enumerate(names)]
 
@@ -334,7 +338,7 @@ class _Screen:
         else:
             smaller = [option("k", c.n_features) for c in sizes if c.n_features < chosen.n_features]
         again = k and plan.guarantee is None and plan.k is None and plan.budget is None
-        said = [f"{smaller[-1]} (seconds)"] if smaller and again else []
+        said = [f"the same command with {smaller[-1]} (seconds; replaces the choice)"] if smaller and again else []
         if folder is not None and visible(folder) == folder:
             place, engine = Path(folder), plan.engine or "sql"
             defined = " --features FILE" if engine in NEED_DEFINITIONS else ""

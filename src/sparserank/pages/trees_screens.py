@@ -13,6 +13,7 @@ from sparserank.selection.for_trees import TreesSelection
 from sparserank.selection.statements import counted, estimated, share
 
 MAX_FEATURES, MAX_SIZES, MAX_SYSTEMS = 8, 6, 12
+MAX_NAMES = 40  # characters of the names of further features in a line
 BAR = 10  # characters of the largest gain
 
 
@@ -32,8 +33,10 @@ def for_model_lines(result: TreesSelection) -> list[str | Table]:
         "queries, each scored by trees not trained on it."
     )
     out: list[str | Table] = [head, "", Table("", ["", "features", result.metric, "against all"], rows)]
+    limit = result.plan.rule.limit
+    rule = "" if limit is None else f"It is the best list of {limit}. "
     out += [
-        f"Estimated loss against the best of {len(choice.candidates)} lists: {estimated(chosen, choice)}; with "
+        f"{rule}Estimated loss against the best of {len(choice.candidates)} lists: {estimated(chosen, choice)}; with "
         f"{as_percent(result.plan.confidence)} confidence at most {share(choice.bound(chosen), choice)}.",
         "",
         _gains(result),
@@ -80,7 +83,9 @@ def _gains(result: TreesSelection) -> Table:
     rows = [[f, f"{g:.1%}", ("=" * round(BAR * g / (top or 1.0))).ljust(BAR)] for f, g in shown[:MAX_FEATURES]]
     if len(shown) > MAX_FEATURES:
         rest = sum(g for _, g in shown[MAX_FEATURES:])
-        rows.append([f"{len(shown) - MAX_FEATURES} more", f"{rest:.1%}", ""])
+        names = ", ".join(f for f, _ in shown[MAX_FEATURES:])
+        more = names if len(names) <= MAX_NAMES else f"{len(shown) - MAX_FEATURES} more"
+        rows.append([more, f"{rest:.1%}", ""])
     return Table("", ["feature", "gain", ""], rows)
 
 

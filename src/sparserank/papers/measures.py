@@ -30,8 +30,8 @@ def feature_importance(
         The documents.
     measure : str, default 'pearson'
         'pearson', 'spearman', 'kendall': |correlation| with relevance over all rows, not centred by query (0 for a
-        constant feature). Or a metric such as 'map' or 'ndcg@10' of ranking by the feature, descending or ascending,
-        whichever is better.
+        constant feature). Or a metric such as 'map' or 'ndcg@10', evaluated on the ranking by the feature in descending
+        or ascending order, whichever is better.
     convention : str, default 'default'
         Definition of the metric.
 

@@ -118,10 +118,10 @@ def fit_path(
         Fields of `PathOptions`, also listed in docs/options.md. The most common: loss and scaling, as in `SparseRanker`
         (strengths and certificates refer to the scaled problem, `coefs` to X); n_alphas, the number of points,
         log-spaced from the start of the penalty's path down to alpha_min_ratio times it; alphas, strictly positive
-        strengths that replace these, sorted in decreasing order; tol, the kkt_violation to reach, relative to the
-        alpha_max of l1; k, to stop after the first point with more features; early_stop, to stop once ten successive
-        points together lower the loss by less than this fraction. With 'best_k' the path has one point per size from 1
-        to k_max: n_alphas and alpha_min_ratio are ignored, alphas and early_stop are refused.
+        strengths that replace these, sorted in decreasing order; tol, the kkt_violation at which the solver stops,
+        relative to the alpha_max of l1; k, to stop after the first point with more features; early_stop, to stop once
+        ten successive points together lower the loss by less than this fraction. With 'best_k' the path has one point
+        per size from 1 to k_max: n_alphas and alpha_min_ratio are ignored, alphas and early_stop are refused.
 
     Returns
     -------
@@ -141,8 +141,8 @@ def fit_path(
     Notes
     -----
     A nonconvex problem is solved at each alpha from the solution of its neighbour. If a quadratic model of the loss
-    predicts another solution from the l1 solution at that alpha, it is also solved from there; the lower objective
-    wins. (For lp, a path that starts only from w = 0 never leaves 0.)
+    predicts another solution from the l1 solution at that alpha, it is also solved from there, and the solution with
+    the lower objective is kept. (For lp, a path that starts only from w = 0 never leaves 0.)
 
     Examples
     --------

@@ -183,7 +183,7 @@ def refit_on_support(
     alpha : float, optional
         Strength of the ridge. Default: 1e-4 of the mean curvature of these features.
     tol : float, default 1e-8
-        The kkt_violation to reach.
+        The kkt_violation at which the solver stops.
 
     Returns
     -------

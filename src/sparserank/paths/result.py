@@ -105,8 +105,8 @@ class PathResult:
     alpha_max, l1_alpha_max : float
         Strength at the start of the path; scale of the tolerances.
     ridge : ndarray of shape (n_alphas,) or None
-        For refits and points of best_k: the strength of the ridge, on the features of the point, for which the point is
-        certified. NaN: the point solves no problem.
+        For refits and points of best_k: strength of the ridge problem, on the features of the point, to which the
+        certificate applies. NaN: the point solves no problem.
 
     Examples
     --------
@@ -206,8 +206,8 @@ class PathResult:
         return np.asarray(self.sparse_coefs[[index]].toarray()[0])
 
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """(features that some point uses, (n_alphas, their number) the value of each for plots: its coefficient, or the
-        norm of its coefficients)."""
+        """The features that some point uses, and (n_alphas, number of these features) values for plots: the
+        coefficient of a feature, or the norm of its coefficients."""
         columns = np.unique(self.sparse_coefs.indices)
         dense = self.sparse_coefs[:, columns].toarray()
         if self.width == 1:

@@ -114,8 +114,8 @@ class Penalty(FeatureRules):
         return np.asarray(np.abs(gradient) - share * self.derivative(np.zeros(len(w))))
 
     def conjugate(self, w: np.ndarray, gradient: np.ndarray) -> Conjugate:
-        """The penalty's half of the dual along -s gradient. For convex penalties only; sources: the Fenchel duals of
-        l1, ridge, elastic net.
+        """The penalty's part of the dual along -s gradient, for convex penalties only: the Fenchel duals of l1,
+        ridge and elastic net.
 
         An unpenalised feature has no finite conjugate: it is bounded to KEEP_BOX max(1, |w_j|).
         """

@@ -47,7 +47,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     """Base of the rankers: `coef_` ranks documents by X @ coef_, larger first.
 
     `qid` is the query of each row, ints or strings in any order; None puts all rows into one query. Alternatively,
-    `group` is the sizes of consecutive blocks. Features with a non-zero coefficient are selected (SelectorMixin).
+    `group` contains the sizes of consecutive blocks. Features with a non-zero coefficient are selected (SelectorMixin).
     `medians_` (n_features,) contains the medians of their training values, and NaN for other features;
     `to_model().predict(X, missing='model')` replaces missing values by these medians.
     """
@@ -96,18 +96,17 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         query_weight : array_like of shape (n_queries,), optional
             Weights >= 0 of the queries, in order of first appearance.
         doc_weight : array_like of shape (n_docs,), optional
-            Weight of every pair in which the document is the preferred one. Not all rankers take it.
+            Weight of every pair in which the document is the preferred one. Not all rankers accept it.
         client : dask.distributed.Client, optional
             Workers that read a store on a shared file system. Other data are first written to a store in the directory
-            for temporary files (TMPDIR). Not all rankers take it.
+            for temporary files (TMPDIR). Not all rankers accept it.
         **others
             Keywords of other libraries' rankers. They are refused; the message names the alternative.
 
         Returns
         -------
         self
-            The fitted ranker. coef_ has the dtype of X, or float64 if float32 would lose a weight (to infinity or
-            to 0).
+            The fitted ranker. coef_ has the dtype of X, or float64 if float32 would turn a weight into infinity or 0.
 
         Raises
         ------
@@ -411,7 +410,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """(n_features,) absolute coefficients, those of the scaled features if the ranker scales."""
+        """(n_features,) absolute coefficients, of the scaled features if the ranker scales features."""
         return np.abs(self._selecting)
 
     @property

@@ -68,7 +68,7 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
     penalty : str, Penalty or BestK, optional
         'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', 'best_k' (with k), a call such as 'mcp(gamma=2.0)',
         or a Penalty, whose weights, monotone, keep and drop are honoured. Default: 'l1', or 'mcp' with k, because mcp
-        shrinks the weights of few features least.
+        shrinks the weights of models with few features least.
     alpha : float, optional
         Regularisation strength > 0 on the scale of the mean loss. Default: `alpha_ratio` times the strength at which
         the path starts (for l1: alpha_max, the smallest strength whose solution is 0).
@@ -91,12 +91,12 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
     pair_weights : {'pair', 'query'}, default 'pair'
         Whether every pair or every query has the same weight.
     tol : float, default 1e-6
-        kkt_violation to reach, relative to the alpha_max of l1.
+        kkt_violation at which the solver stops, relative to the alpha_max of l1.
     max_iter : int, default 500
         Iterations of the solver at one strength.
     n_alphas : int, default 40
-        Number of points of the path when k is set. A path that ends with fewer features continues once, to weaker
-        strengths.
+        Number of points of the path when k is set. A path that ends with fewer than k features is continued once, to
+        weaker strengths.
     metric : str or Metric, default 'ndcg@10'
         Metric of `score`.
     n_threads : int, optional
@@ -126,8 +126,8 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
     alpha_, alpha_max_ : float
         Strength (NaN under best_k); alpha_max of l1.
     C_sum_, C_mean_, r_ : float
-        The same strength, as the papers' weight of the summed and of the mean loss, and as the l1 norm of scaled_coef_.
-        Infinite if alpha_ is 0 (no feature can enter) or below 1e-308; NaN under best_k.
+        The same strength, expressed as the papers' weight of the summed loss, as the weight of the mean loss, and as
+        the l1 norm of scaled_coef_. Infinite if alpha_ is 0 (no feature can enter) or below 1e-308; NaN under best_k.
     n_pairs_, penalty_ : int, Penalty
         Preferred pairs; the resolved penalty.
 
@@ -387,7 +387,7 @@ class RankSVM(RankSVMParameters, SparseRanker):  # type: ignore[misc]  # its alp
     pair_weights : {'pair', 'query'}, default 'pair'
         Whether every pair or every query has the same weight.
     tol : float, default 1e-6
-        kkt_violation to reach, relative to the alpha_max of l1.
+        kkt_violation at which the solver stops, relative to the alpha_max of l1.
     max_iter : int, default 500
         Iterations of the solver.
     metric : str or Metric, default 'ndcg@10'

@@ -76,7 +76,7 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
     pair_weights : {'pair', 'query'}, default 'pair'
         Whether every pair or every query has the same weight.
     tol : float, default 1e-6
-        kkt_violation to reach, relative to the alpha_max of l1.
+        kkt_violation at which the solver stops, relative to the alpha_max of l1.
     max_iter : int, default 300
         Iterations of the solver at one strength.
     n_threads : int, optional

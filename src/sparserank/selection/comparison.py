@@ -53,9 +53,10 @@ class ComparisonResult:
     Attributes
     ----------
     systems : list of ComparedSystem
-        Our models by penalty and size, trees by list and size, and both without a size.
+        Our models by penalty and size, trees by list and size, and two systems without a size: our choice, and the
+        trees on all features.
     n_chosen : list of int
-        Features of our choice in each repeat.
+        Number of features of our choice in each repeat.
 
     Examples
     --------
@@ -85,7 +86,7 @@ class ComparisonResult:
 
     @property
     def choice(self) -> ComparedSystem:
-        """What `select` would keep."""
+        """The model that `select` would choose."""
         return next(s for s in self.systems if s.name == CHOICE)
 
     @property
@@ -120,8 +121,8 @@ class ComparisonResult:
         return plot_comparison(self, axes)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per system and size: mean, difference to the trees on all features with its interval,
-        for all sizes of a system at once."""
+        """One row per system and size: mean, and difference from the trees on all features with its interval,
+        which is simultaneous over all sizes of a system."""
         out: list[dict[str, Any]] = []
         base = self.all_features.values
         for name in [*self.names, CHOICE, ALL]:
@@ -141,7 +142,7 @@ class ComparisonResult:
 
     @property
     def headline(self) -> str:
-        """The comparison in a line."""
+        """The comparison in one line."""
         return (
             f"Our choice of {counted(self.span)}: {self.metric} {self.choice.mean:.4f}; trees on all "
             f"{self.n_features}: {self.all_features.mean:.4f}"
@@ -149,12 +150,12 @@ class ComparisonResult:
 
     @property
     def span(self) -> str:
-        """How many features our choice has: '4', or '4 to 9' over the repeats."""
+        """Number of features of our choice: '4', or '4 to 9' over the repeats."""
         least, most = min(self.n_chosen), max(self.n_chosen)
         return str(least) if least == most else f"{least} to {most}"
 
     def sentences(self) -> list[str]:
-        """The comparison, to be read aloud."""
+        """The comparison in full sentences."""
         difference = self.choice.values - self.all_features.values
         mean, low, high = mean_interval(difference, self.confidence)
         chosen = sorted(set(self.n_chosen))

@@ -46,11 +46,11 @@ class TreesSelection:
     choice : Choice
         Among lists and sizes.
     all_features : Candidate
-        The trees on all features, a candidate too.
+        The trees on all features, which are also a candidate.
     trees : Trees
         On the chosen list, fitted to all queries.
     test : Comparison or None
-        These and the trees on all features on the test queries.
+        `trees` and the trees on all features, compared on the test queries.
     ours : OurModel or None
         Our linear models on the chosen list of each fold.
     notes : tuple of str
@@ -89,7 +89,7 @@ class TreesSelection:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The names to keep, those of the largest gain in `trees` first."""
+        """Names of the features to keep, in descending order of their gain in `trees`."""
         return tuple(self.feature_names[j] for j in self.trees.by_gain())
 
     @property
@@ -100,18 +100,18 @@ class TreesSelection:
 
     @property
     def by_size(self) -> list[Candidate]:
-        """The best list of each length (of each cost, where groups were given)."""
+        """The best list of each length (of each cost, if groups were given)."""
         return best_of_sizes([c for c in self.choice.candidates if c is not self.all_features], self.choice.by_cost)
 
     @property
     def headline(self) -> str:
-        """What to keep and what that loses at most, in a line."""
+        """The features to keep and the bound on the loss, in one line."""
         return headline(self.choice, self.metric, len(self.feature_names))
 
     @property
     def sentences(self) -> list[str]:
-        """What to keep, what it loses at most, what the queries can show, how stable the selection is,
-        what all features are worth."""
+        """The choice, the bound on its loss, the effects that the queries can show, the stability of the selection,
+        and the value of all features."""
         said = choice_sentences(self.choice, self.metric, len(self.feature_names))
         everything, level = self.all_features, self.choice.corrected_chosen
         seeds = f"means of {self.n_seeds} {'seed' if self.n_seeds == 1 else 'seeds'}"
@@ -138,9 +138,9 @@ class TreesSelection:
         return f"TreesSelection({self.headline})"
 
     def sizes(self) -> Any:
-        """Every list and length: list, k, n_features (of the final list), cost, mean of the metric, the same corrected
-        for having been picked, of the best list of its length (NaN: it is not), mean loss against
-        the best, the bound on that loss (all bounds hold at once), whether it is the chosen one."""
+        """Every list and length: list, k, n_features (of the final list), cost, mean of the metric, corrected mean
+        (corrected for the choice of the best list of a length; NaN for the other lists), mean loss against the best,
+        the bound on that loss (simultaneous), and whether it is the chosen one."""
         return frame_of([self._row(c) for c in self.choice.candidates])
 
     def _row(self, c: Candidate) -> dict[str, Any]:
@@ -213,7 +213,7 @@ class TreesSelection:
         Raises
         ------
         RunDirectoryError
-            The folder holds other files, or cannot be written.
+            The folder contains other files, or cannot be written.
         """
         with RunDirectory(folder, "select_for_trees") as run:
             from sparserank.jobs.trees.files import write_lists

@@ -53,7 +53,7 @@ class SelectionResult:
     dense : Candidate
         The best model that uses all features.
     all_features : AllFeatures
-        The chosen model and each of `by_size`, compared with the model of all features.
+        Comparison of the chosen model and each of `by_size` with the model of all features.
     certificate : Certificate
         Certificate of optimality of the chosen model.
     by_penalty : dict
@@ -77,13 +77,14 @@ class SelectionResult:
     rivals : RivalReport
         Rankers that were compared with all candidates but never chosen.
     queries : Queries
-        Queries on which the chosen model loses and gains most against the ranker in use, or else the dense model.
+        Queries on which the chosen model loses and gains most, compared with the ranker in use or, without one, with
+        the dense model.
     test : Comparison or None
         The chosen model and others on the test queries.
     origin : Origin or None
         Where the data come from.
     engine : ForEngine or None
-        The engine that will run the model, and the transforms left out for it.
+        The engine that will run the model, and the transforms that were excluded because of it.
 
     Examples
     --------
@@ -130,18 +131,18 @@ class SelectionResult:
 
     @property
     def headline(self) -> str:
-        """What to keep and what that loses at most, in a line."""
+        """The features to keep and the bound on the loss, in one line."""
         text, trees = headline(self.choice, self.metric, self.model.n_features), self.rivals.headline()
         return f"{text}; {trees}" if trees else text
 
     @property
     def sentence(self) -> str:
-        """What was chosen, what it loses at most, and what the queries can show at all."""
+        """The choice, the bound on its loss, and the effects that the queries can show."""
         return " ".join(self.sentences)
 
     @property
     def sentences(self) -> list[str]:
-        """The sentences of `sentence`, one by one; the first says what to keep."""
+        """The sentences of `sentence` as a list; the first one names what to keep."""
         said = choice_sentences(self.choice, self.metric, self.model.n_features)
         said.append(quality_sentence(self.choice, self.dense, self.metric))
         said += self.rivals.sentences(self.metric, as_percent(self.plan.confidence))
@@ -162,7 +163,7 @@ class SelectionResult:
 
     @property
     def best(self) -> Candidate:
-        """The candidate of the highest mean, dense ones included."""
+        """The candidate with the highest mean; dense models are included."""
         return self.choice.best
 
     def __repr__(self) -> str:
@@ -216,7 +217,7 @@ class SelectionResult:
 
     @property
     def used(self) -> list[tuple[str, ...]]:
-        """Names of the features of each of by_size."""
+        """For each of by_size, the names of its features."""
         return [tuple(m.feature_names[j] for j in m.support) for m in self.models]
 
     def model_of(self, k: int) -> RankingModel:
@@ -235,7 +236,7 @@ class SelectionResult:
         Raises
         ------
         ParameterError
-            k is not a size, or no model of `by_size` is that small.
+            k is not a size, or no model of `by_size` has at most k features.
         """
         if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
             raise ParameterError("k", f"must be an integer >= 1; got {brief(k)}.")
@@ -447,7 +448,7 @@ class SelectionResult:
         Raises
         ------
         RunDirectoryError
-            The folder holds other files, or cannot be written.
+            The folder contains other files, or cannot be written.
         """
         from sparserank.jobs.result_files import write_results
 

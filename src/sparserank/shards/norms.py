@@ -40,7 +40,7 @@ def lists_between(lists: ListFacts, first: int, last: int) -> ListFacts:
 
 def pair_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray) -> np.ndarray:
     """(3, K, d) of the documents X (n_docs, d), dense or CSR, for K scales (K, n_queries) of the queries' pairs: sums
-    over pairs of scale t (x_ij - x_jj)^2, features times unit (d,); the largest |deviation| within a query; the largest
+    over pairs of scale t (x_ia - x_ja)^2, features times unit (d,); the largest |deviation| within a query; the largest
     |value| around which.
 
     The last two are over queries whose scale is not 0. The caller refuses values that overflow.

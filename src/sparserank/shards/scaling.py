@@ -70,7 +70,7 @@ class FeatureScaling:
 
     @property
     def is_linear(self) -> bool:
-        """True if a weight per feature reverses it, so that X need not be scaled."""
+        """True if the scaling can be undone by one factor per weight, so that X need not be scaled."""
         return not self.per_query and not self.logarithmic
 
     def apply(self, data: RankingDataset) -> RankingDataset:

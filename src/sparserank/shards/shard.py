@@ -213,7 +213,7 @@ class Shard:
         return scored
 
     def pair_norms(self, key: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(sum over pairs of v_p (x_ij - x_jj)^2, largest |deviation| within a query, largest |value| around which),
+        """(sum over pairs of v_p (x_ia - x_ja)^2, largest |deviation| within a query, largest |value| around which),
         each (K, n_columns); one read of X."""
         weighting = self._weightings[key]
         K, d = len(weighting.scale), self.rows.n_columns

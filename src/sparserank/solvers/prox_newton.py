@@ -36,8 +36,8 @@ class ProxNewton:
     -----
     On convex problems, a step that does not decrease the objective enough is shortened. Concave penalties are not
     convex along a segment: a coordinate may jump to 0 where the model, which is valid only nearby, underestimates the
-    loss. A Newton step on the current support is tried next, then extra curvature. One instance can solve several
-    problems on the same objective; it keeps its estimate of the Hessian.
+    loss. If a step fails, a Newton step on the current support is tried, and then a model with extra curvature. One
+    instance can solve several problems on the same objective; it keeps its estimate of the Hessian.
 
     Examples
     --------

@@ -29,8 +29,8 @@ class Reweighted:
     Notes
     -----
     Each round after the first minimises a majorisation of the concave penalty, so the objective never increases. The
-    round with beta = 1 majorises nothing and may increase it. lp has an infinite slope at 0: pass `Lp(...).smoothed()`;
-    its smoothed objective never increases.
+    round with beta = 1 majorises nothing and may increase the objective. lp has an infinite slope at 0: pass
+    `Lp(...).smoothed()`; its smoothed objective never increases.
 
     References
     ----------

@@ -48,7 +48,7 @@ class Status(Enum):
     def remedy(self) -> str:
         """Remedy for a solve that did not converge."""
         if self is Status.STALLED:
-            return "floating point allows no further decrease of the objective; scale features to similar sizes, or raise tol"
+            return "no step lowers the objective any further in floating point; rescale the features, or raise tol"
         if self is Status.NOT_CERTIFIED:
             return "the published stopping rule ended the fit; SparseRanker solves such problems with a certificate"
         return "raise max_iter or tol"

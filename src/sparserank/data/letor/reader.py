@@ -68,8 +68,8 @@ def read_letor(
     Returns
     -------
     RankingDataset
-        Has `docid` and `comment` of the file; absent features are 0. `fill_values` has the replacements for missing
-        values.
+        The documents, with `docid` and `comment` from the file. Absent features are 0. `fill_values` contains the
+        replacements for missing values.
 
     Raises
     ------

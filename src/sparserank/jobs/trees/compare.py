@@ -48,7 +48,7 @@ def compare_with_trees(
     penalties : str, Penalty, SizedMaker, or sequence of them, default ('l1', 'log', 'mcp')
         As in `select`.
     metric : str or Metric, default 'ndcg@10'
-        Metric that decides.
+        Metric by which models are compared and chosen.
     out : path, optional
         Directory for finished work and results.
     n_threads : int, optional

@@ -61,9 +61,9 @@ def select_for_trees(
     label, qid : str or array_like, optional
         Columns of a frame, as in `select`.
     penalty : str, Penalty or SizedMaker, default 'mcp'
-        Penalty of our path, on features under feature_transform.
+        Penalty of our path, on features transformed by feature_transform.
     metric : str or Metric, default 'ndcg@10'
-        Metric that decides.
+        Metric by which models are compared and chosen.
     margin : float, default 0.01
         Largest accepted estimated loss, relative to the best, in [0, 1).
     sizes : sequence of int, default (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 45)
@@ -97,12 +97,12 @@ def select_for_trees(
 
     Notes
     -----
-    Lists of each size come from three makers, each without the queries of the fold: the largest total gain of trees on
-    all features, the largest mean |SHAP value| of these trees, and the path of one of our penalties. Trees on each
-    list, and on all features, rank the queries of the fold. The rule of `select` then takes the shortest list whose
-    estimated loss against the best of all is within the margin, or all features if necessary. The result is the list of
-    the chosen maker from all queries, with the costs of that list. Groups enter whole, so a list may be longer than its
-    size.
+    In each fold, lists of each size are made in three ways, without the queries of the fold: by the largest total gain
+    of trees on all features, by the largest mean |SHAP value| of these trees, and by the path of one of our penalties.
+    Trees on each list, and on all features, rank the queries of the fold. The rule of `select` then chooses the
+    shortest list whose estimated loss against the best of all is within the margin, or all features if necessary. The
+    result is the list that is made in the chosen way from all queries, with the costs of that list. A group is added as
+    a whole, so a list may be longer than its size.
 
     Examples
     --------

@@ -14,16 +14,16 @@ SOLVERS = ("frank_wolfe", "exact")
 
 
 class FenchelRank(LinearRanker):
-    """Linear ranker with ||w||_1 <= radius on the mean squared hinge over preferred pairs.
+    """Minimise the mean squared hinge over preferred pairs subject to ||w||_1 <= radius.
 
     Parameters
     ----------
     radius : float, default 8.0
         Radius of the l1 ball, > 0; the paper tries 1, 2, 4, ..., 256.
     epsilon : float, default 0.001
-        Stop when the duality gap is at most this; the paper's is 1e-3.
+        Stop when the duality gap is at most this value; the paper uses 1e-3.
     max_iter : int, default 1000
-        Iterations of Frank-Wolfe, one feature each; the paper's is 1000.
+        Iterations of Frank-Wolfe, one feature each; the paper uses 1000.
     step : {'exact', 'closed_form'}, default 'exact'
         Line search along the segment, or the paper's alternative rule.
     solver : {'frank_wolfe', 'exact'}, default 'frank_wolfe'

@@ -30,9 +30,9 @@ class Laporte2014(LinearRanker):
         True: FISTA with the paper's Lipschitz constant. False: proximal Newton, which reaches the same minima of the
         convex problems in a fraction of the time.
     tol : float, default 1e-6
-        kkt_violation to reach, relative to alpha_max of l1.
+        kkt_violation at which the solver stops, relative to alpha_max of l1.
     max_iter : int, optional
-        Rounds of Algorithm 2, or iterations of Algorithm 1 when published.
+        Rounds of Algorithm 2, or iterations of Algorithm 1 if `published` is True.
     metric : str or Metric, default 'ndcg@10'
         Metric of `score`.
     n_threads : int, optional

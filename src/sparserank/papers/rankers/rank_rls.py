@@ -21,8 +21,8 @@ class RankRLS(LinearRanker):
     Parameters
     ----------
     lam : float or sequence of float, default 1.0
-        Strength > 0 on the papers' scale (a sum over queries), or several, of which the one with the smallest
-        leave-query-out error is taken (the smaller of equals).
+        Strength > 0 on the papers' scale (a sum over queries), or several. Of these, the one with the smallest
+        leave-query-out error is used (on ties, the smaller one).
     metric : str, default 'ndcg@10'
         Metric of `score`.
 

@@ -20,7 +20,7 @@ NEVER = -1.0  # a tolerance that no violation meets: the published method has no
 
 
 class TGRank(LinearRanker):
-    """Mean squared hinge over preferred pairs + alpha ||w||_1 by truncated gradient.
+    """Minimise the mean squared hinge over preferred pairs + alpha ||w||_1 by truncated gradient.
 
     Parameters
     ----------
@@ -29,10 +29,10 @@ class TGRank(LinearRanker):
     window : int, default 10
         Steps between truncations; 1 is the proximal gradient method.
     max_iter : int, default 1000
-        Number of steps; the paper's is 1000. There is no other stopping rule.
+        Number of steps; the paper uses 1000. There is no other stopping rule.
     step : float, default 1.0
-        Length of a gradient step, times 1 / (largest curvature of the mean loss). From 2 on, the steps may diverge,
-        which raises an error.
+        Length of a gradient step, as a multiple of 1 / (largest curvature of the mean loss). From 2 on, the steps may
+        diverge, which raises an error.
     metric : str or Metric, default 'ndcg@10'
         Metric of `score`.
     n_threads : int, optional
@@ -106,7 +106,7 @@ class TGRank(LinearRanker):
 
 
 class RSRank(TGRank):
-    """Modified Huber loss of pairs weighted by their NDCG importance + alpha ||w||_1, by truncated gradient.
+    """Minimise the modified Huber loss, weighted by NDCG importance, + alpha ||w||_1 by truncated gradient.
 
     The weight of a pair is the change of NDCG (gain 2^y - 1, discount 1 / log2(1 + rank)) if its documents swapped
     ranks in the current order; the loss is the weighted mean.
@@ -126,9 +126,9 @@ class RSRank(TGRank):
 
     Notes
     -----
-    The weights follow w, so there is no fixed objective and no certificate: `objective_` is the objective of TGRank at
-    the final point. query_weight multiplies the importance. Relevance must be >= 0 and at most 60 (gains are powers of
-    2).
+    The weights depend on w, so there is no fixed objective and no certificate: `objective_` is the objective of TGRank
+    at the final point. query_weight multiplies the importance. Relevance must be >= 0 and at most 60 (gains are powers
+    of 2).
 
     References
     ----------

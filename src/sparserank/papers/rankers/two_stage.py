@@ -68,7 +68,7 @@ class FSRank(TwoStageRanker):
     alpha : float, default 0.001
         Strength of the ridge on the scale of the mean loss.
     importance : str, default 'ndcg@10'
-        Metric of ranking the training set by one feature in descending order; the paper's is NDCG@10.
+        Metric of the training set when ranked by one feature in descending order; the paper uses NDCG@10.
     convention : str, default 'default'
         Definition of that metric: 'default', 'letor3', 'letor4', ...
     metric : str or Metric, default 'ndcg@10'
