@@ -89,7 +89,7 @@ def test_what_the_queries_cannot_tell_is_said_first() -> None:
     choice = choose(few)
     first, kept, loses, *_ = choice_sentences(choice, "ndcg@10", 9)
     assert choice.resolution > 0.05
-    assert first.startswith("These 40 queries cannot show how small a model is enough: they cannot rule out a loss ")
+    assert first.startswith("These 40 queries cannot show how small a model can be: they cannot rule out a loss ")
     assert ". To rule out a loss of 2%, you would need roughly " in first
     assert kept.startswith(f"Best guess: keep {choice.chosen.n_features} of 9 features (l1)")
     assert "with 95% confidence such models lose at most" in loses
@@ -133,7 +133,9 @@ def test_what_is_said_is_what_was_found() -> None:
     assert loses.startswith(
         f"Its ndcg@10 is an estimated {estimate:.1f}% below the best of the 2 models tried; with 95%"
     )
-    assert shows.startswith("These 400 queries, 30 of them zero for every model, cannot rule out a loss below ")
+    assert shows.startswith(
+        "These 400 queries, 30 of them with the value 0 for every model, cannot rule out a loss below "
+    )
     assert again.startswith("On resampled queries the same rule selects ")
 
 

@@ -157,11 +157,11 @@ def test_every_size_of_the_row_is_corrected_alike_but_the_chosen_model_as_above(
 ) -> None:
     _name, result = selected
     text = screen_lines(result)
-    sizes, losses = next((a, b) for a, b in pairwise(text) if b.startswith("best of size, against all"))
+    sizes, losses = next((a, b) for a, b in pairwise(text) if b.startswith("best of each size, against all"))
     by_cost, full = result.choice.by_cost, result.all_features
     at = {f"{c.cost:g}" if by_cost else str(c.n_features): a for c, a in zip(result.by_size, full.sizes, strict=True)}
     chosen_is_best = any(c is result.chosen for c in result.by_size)
-    for size, loss in zip(sizes.split()[1:], losses.split()[5:], strict=True):
+    for size, loss in zip(sizes.split()[1:], losses.split()[6:], strict=True):
         of_rule = size.startswith("[") and chosen_is_best
         exact = full.percent((full.chosen if of_rule else at[size.strip("[]")]).difference)
         assert loss == "-" if np.isnan(exact) else abs(float(loss.rstrip("%")) - exact) <= 0.0501

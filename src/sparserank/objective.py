@@ -58,8 +58,9 @@ class PairwiseObjective:
     Raises
     ------
     DataError
-        No preferred pair has positive weight, or the sum of weights leaves the range of numbers. On first use: a
-        feature whose deviations within queries lie outside 1e-100 to 1e100, or are lost to rounding by its offset.
+        No preferred pair has positive weight, or the sum of weights leaves the range of numbers. On first
+        use, also if the deviations of a feature within queries are outside 1e-100 to 1e100, or are lost to rounding
+        because the offset of the feature is too large.
 
     Notes
     -----
@@ -68,7 +69,8 @@ class PairwiseObjective:
     that are constant within every query have gradient exactly 0. Solvers access this object only, never X. `n_pairs`
     counts the pairs whose query and preferred document have positive weight. `total_weight` is the reference of
     sum-scaled strengths (C_sum, gamma_scale="sum"); it equals `n_pairs` unless queries, documents or grade pairs are
-    weighted. Every result depends only on the arguments, to the last bit. Several threads may use one objective.
+    weighted. Results are bitwise reproducible: they depend only on the arguments. Several threads may use one
+    objective.
 
     Examples
     --------

@@ -159,9 +159,9 @@ FeatureGroups = Annotated[
     Path | None,
     typer.Option(
         "--feature-groups",
-        help="File of lines feature,group,cost: features that are computed together. A group is selected"
-        " as a whole, and its cost is counted once. Every other feature is a group by itself; a "
-        "missing cost counts as 1.",
+        help="File with lines feature,group,cost: which features are computed together. A group is "
+        "selected as a whole, and its cost is counted once. Every other feature is a group by "
+        "itself; a missing cost counts as 1.",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -200,9 +200,9 @@ DocWeight = Annotated[
     str | None,
     typer.Option(
         "--doc-weight",
-        help="File with one weight (>= 0) per line of the training files, or column of a table. The "
-        "weight (for example 1 / the propensity of the click) applies to every pair in which the "
-        "document is the preferred one.",
+        help="File with one weight (>= 0) for each line of the training files, or name of a table "
+        "column. The weight (for example 1 / the propensity of the click) applies to every pair in "
+        "which the document is the preferred one.",
         rich_help_panel="Models",
         show_default=False,
     ),

@@ -151,7 +151,7 @@ def write_qrels(data: RankingDataset, path: str | os.PathLike) -> None:
     Raises
     ------
     DataError
-        Relevance is not integer, or the file cannot contain an id.
+        A relevance value is not an integer, or an id cannot be written in this format.
 
     Examples
     --------

@@ -44,8 +44,8 @@ DOC_WEIGHT = Option(
     help="Weights >= 0 of the training documents: an array, a file with one weight per line of the training files, or "
     "a column of a table. Each weight (for example 1 / the propensity of the click) applies to every pair in "
     "which the document is the preferred one. Metrics ignore the weights.",
-    says="File with one weight (>= 0) per line of the training files, or column of a table. The weight (for example 1 "
-    "/ the propensity of the click) applies to every pair in which the document is the preferred one.",
+    says="File with one weight (>= 0) for each line of the training files, or name of a table column. The weight "
+    "(for example 1 / the propensity of the click) applies to every pair in which the document is the preferred one.",
     panel=of_selection.MODEL,
 )
 CURRENT = Option(

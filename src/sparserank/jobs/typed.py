@@ -143,8 +143,8 @@ class TreesOptions(TypedDict, total=False):
     """Options of `select_for_trees` by name."""
 
     feature_transform: str
-    """Transform of the features in our path: none, log, asinh, query-log, mixed (each feature unchanged or as its
-    log), or auto (mixed if logs differ from the features). Default 'auto'."""
+    """Transform of the features in sparserank's path: none, log, asinh, query-log, mixed (each feature unchanged or
+    as its log), or auto (mixed if logs differ from the features). Default 'auto'."""
     keep: Sequence[str] | None
     """Names of features that every sparse model uses, regardless of their cost, which counts towards budget.
     Default None."""

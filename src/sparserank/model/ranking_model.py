@@ -66,7 +66,7 @@ class RankingModel:
     medians : ndarray of shape (n_features,), optional
         Medians of the training values, used only with missing='model'. NaN or None: unknown.
     list_lengths : ListLengths, optional
-        Lengths of the training queries, recorded if t depends on them.
+        Numbers of documents of the training queries, recorded if t depends on them.
 
     Raises
     ------

@@ -49,7 +49,7 @@ def drawn(values: np.ndarray, reference: np.ndarray, most: float) -> dict[str, A
 
 def picture(name: str, found: dict[str, Any]) -> str:
     """One of them; name: of the reference."""
-    title, box = escape(f"Differences of each query to {name}, sorted"), f'viewBox="0 0 {WIDTH} {HEIGHT}"'
+    title, box = escape(f"Difference on each query from {name}, sorted"), f'viewBox="0 0 {WIDTH} {HEIGHT}"'
     return (
         f'<figure><svg {box} role="img" aria-label="{title}" preserveAspectRatio="none">'
         f'<path class="lost" d="{found["lost"]}"/><path class="won" d="{found["won"]}"/>'

@@ -107,9 +107,9 @@ def size_picture(result: SelectionResult) -> Picture:
         "quality",
         f"Loss of {result.metric} by {what}",
         quality_against_size(result),
-        f"Loss of the best model of each {what} against the best of all: with {first.n_features} features "
-        f"{lost(first)}, with {last.n_features} {lost(last)}; chosen: {chosen.n_features} with {lost(chosen)}; dense "
-        f"RankSVM: {dense.n_features} with {lost(dense)}. The table below contains the values.",
+        f"Loss of the best model for each {what} against the best of all: {lost(first)} with {first.n_features} "
+        f"features, {lost(last)} with {last.n_features}. Chosen: {lost(chosen)} with {chosen.n_features}. Dense "
+        f"RankSVM: {lost(dense)} with {dense.n_features}. The table below contains the values.",
     )
 
 

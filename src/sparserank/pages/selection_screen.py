@@ -278,7 +278,7 @@ class _Screen:
                 )
             )
         width = max(len(text) for cell in cells for text in cell)
-        names = ("cost" if by_cost else "features", "best of size, against all")
+        names = ("cost" if by_cost else "features", "best of each size, against all")
         first = max(map(len, names))
         return [f"{name:{first}}  {'  '.join(f'{cell[k]:>{width}}' for cell in cells)}" for k, name in enumerate(names)]
 

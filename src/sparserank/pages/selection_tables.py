@@ -264,7 +264,7 @@ def stability_table(result: SelectionResult) -> Table:
     selected = set(result.model.support.tolist())
     rows = [[names[j], f"{found.frequency[j]:.0%}", "yes" if j in selected else ""] for j in found.often()]
     return Table(
-        f"Selection frequency on {found.n_samples} halves of the queries",
+        f"Selection frequency in {found.n_samples} half-samples of the queries",
         ["feature", "selection frequency", "in the model"],
         rows,
         folded=True,

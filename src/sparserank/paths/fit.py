@@ -140,9 +140,9 @@ def fit_path(
 
     Notes
     -----
-    A nonconvex problem is solved at each alpha from the solution of its neighbour. If a quadratic model of the loss
-    predicts another solution from the l1 solution at that alpha, it is also solved from there, and the solution with
-    the lower objective is kept. (For lp, a path that starts only from w = 0 never leaves 0.)
+    At each alpha, a nonconvex problem is solved starting from the solution at the neighbouring alpha. If a quadratic
+    model of the loss predicts another solution from the l1 solution at that alpha, it is also solved from there, and
+    the solution with the lower objective is kept. (For lp, a path that starts only from w = 0 never leaves 0.)
 
     Examples
     --------

@@ -57,7 +57,7 @@ def parse_penalty(spec: str | Penalty, **parameters: Any) -> Penalty:
 
 
 def parse_among(known: Mapping[str, type[FeatureRules]], spec: Any, **parameters: Any) -> FeatureRules:
-    """Make a penalty from its name, among the classes of a mapping: `parse_penalty` for custom classes.
+    """Make a penalty from its name, which is looked up in a mapping of classes: `parse_penalty` for custom classes.
 
     Parameters
     ----------

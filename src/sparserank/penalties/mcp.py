@@ -41,7 +41,7 @@ class MCP(Penalty):
 
     References
     ----------
-    Zhang (2010); Laporte et al. (2014), Table II, gamma = 2 in sum scale.
+    Zhang (2010); Laporte et al. (2014), Table II, gamma = 2 on the sum scale.
 
     Examples
     --------

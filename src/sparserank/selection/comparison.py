@@ -177,7 +177,7 @@ class ComparisonResult:
         if at is not None:
             mean, low, high = mean_interval(self.choice.values - at.values, self.confidence)
             said.append(
-                f"Compared with trees on the {counted(at.k or 0)} with the largest gain ({at.mean:.4f}), the "
+                f"Against trees on the {counted(at.k or 0)} with the largest gain ({at.mean:.4f}), the "
                 f"difference of our choice is {mean:+.4f} [{low:+.4f}, {high:+.4f}]."
             )
         return said

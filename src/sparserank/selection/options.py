@@ -108,8 +108,8 @@ GROUPS = Option(
     help="Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group is "
     "selected as a whole, and its cost is counted once. Every other feature is a group by itself; a missing cost "
     "counts as 1.",
-    says="File of lines feature,group,cost: features that are computed together. A group is selected as a whole, and "
-    "its cost is counted once. Every other feature is a group by itself; a missing cost counts as 1.",
+    says="File with lines feature,group,cost: which features are computed together. A group is selected as a whole, "
+    "and its cost is counted once. Every other feature is a group by itself; a missing cost counts as 1.",
     panel=MODEL,
 )
 QUERY_WEIGHT = Option(
@@ -155,8 +155,8 @@ TRANSFORM_OF_LISTS = replace(  # of our path for trees: one
     of_paths.TRANSFORM,
     kind=Choice((AUTO, *KINDS, MIXED)),
     default=AUTO,
-    help="Transform of the features in our path: none, log, asinh, query-log, mixed (each feature unchanged or as its "
-    "log), or auto (mixed if logs differ from the features).",
+    help="Transform of the features in sparserank's path: none, log, asinh, query-log, mixed (each feature unchanged "
+    "or as its log), or auto (mixed if logs differ from the features).",
 )
 ENGINE = Option(
     name="engine",

@@ -117,7 +117,7 @@ def quality_sentence(choice: Choice, dense: Candidate, metric: str) -> str:
 def coarse_sentence(choice: Choice) -> str:
     """That the queries cannot tell how small is enough, and how many would."""
     return (
-        f"These {choice.bounds.n_queries} queries{_zero(choice)} cannot show how small a model is enough: they cannot "
+        f"These {choice.bounds.n_queries} queries{_zero(choice)} cannot show how small a model can be: they cannot "
         f"rule out a loss below {share(choice.bounds.resolution, choice)} for any model. To rule out a loss of "
         f"{NEEDED:.0%}, you would need roughly {_needed(choice, NEEDED)} queries."
     )
@@ -137,7 +137,7 @@ def _resolution(choice: Choice) -> str:
 
 def _zero(choice: Choice) -> str:
     n = choice.bounds.n_zero
-    return f", {n} of them zero for every model," if n else ""
+    return f", {n} of them with the value 0 for every model," if n else ""
 
 
 def _needed(choice: Choice, wanted: float) -> str:

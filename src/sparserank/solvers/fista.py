@@ -58,7 +58,8 @@ class Fista:
 
     References
     ----------
-    Laporte et al. (2014), Algorithm 1 (Beck and Teboulle 2009), with the factor 2 of the gradient of a squared hinge.
+    Laporte et al. (2014), Algorithm 1 (Beck and Teboulle 2009), with the factor 2 in the gradient of a
+    squared hinge, which the proof in the paper omits.
 
     Examples
     --------

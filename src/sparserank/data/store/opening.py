@@ -62,10 +62,10 @@ def open_store(
 
     Notes
     -----
-    Files that changed since their checksum was last verified are read completely and compared first. This finds damage,
-    but the checksums of a store made by somebody else prove nothing. Therefore the manifest, the size, type and shape
-    of every array, and all values except those of the features are checked here; the features of a shard are checked
-    when they are first used, once per process. Nothing outside the folder is read.
+    Files that changed since their checksum was last verified are read completely and compared first. This detects
+    damage, but not manipulation: whoever made the store also wrote its checksums. Therefore the manifest, the size,
+    type and shape of every array, and all values except those of the features are checked here; the features of a
+    shard are checked when they are first used, once per process. Nothing outside the folder is read.
 
     Examples
     --------

@@ -97,12 +97,13 @@ def select_for_trees(
 
     Notes
     -----
-    In each fold, lists of each size are made in three ways, without the queries of the fold: by the largest total gain
-    of trees on all features, by the largest mean |SHAP value| of these trees, and by the path of one of our penalties.
+    In each fold, lists of each size are made in three ways, without the queries of the fold. They have the features
+    with the largest total gain of trees on all features, those with the largest mean |SHAP value| of these trees, or
+    those on the path of one of our penalties.
     Trees on each list, and on all features, rank the queries of the fold. The rule of `select` then chooses the
     shortest list whose estimated loss against the best of all is within the margin, or all features if necessary. The
-    result is the list that is made in the chosen way from all queries, with the costs of that list. A group is added as
-    a whole, so a list may be longer than its size.
+    result is a list made from all queries by the chosen one of the three methods, with the costs of that list. A group
+    is added as a whole, so a list may be longer than its size.
 
     Examples
     --------

@@ -277,8 +277,8 @@ LAPORTE_NOTE = (
     "below alpha_max of l1. Sparsity counts the features that vary within queries (40 of 46 on MQ2008, 36 of 45 on "
     "OHSUMED). lp is smoothed with eps = 0.1, the only eps in the paper, which prints none for lp. ~ means no "
     "significant decrease against the best of the six penalties, by a one-sided t test paired over queries. If there "
-    "is a decrease, the result of the same test over the five folds is in brackets. MCP with gamma = 2 in sum scale "
-    "equals l1 except for rounding."
+    "is a decrease, the result of the same test over the five folds is in brackets. MCP with gamma = 2 on the sum "
+    "scale equals l1 except for rounding."
 )
 LAI_NOTE = (
     "Models are chosen by validation NDCG@10. FenchelRank's grid is the paper's. The grids of RankSVM-Primal, "

@@ -76,7 +76,7 @@ class FSMRank(LinearRanker):
     The paper does not state the settings of its ablations (Table III). They are lambda1=0 with importance='ones', and
     lambda2=0 with similarity='identity'. Features should lie in [0, 1]; otherwise, L may exceed the bound of Theorem 1.
     Features that vary only between queries are never used: they change no ranking, but they would change w^T A w.
-    Measures are computed over the queries with positive query_weight, unweighted.
+    The measures use only the queries with positive query_weight, and give them equal weights.
 
     References
     ----------

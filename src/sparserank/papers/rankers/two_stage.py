@@ -24,7 +24,7 @@ from sparserank.rankers.training import TrainingSet
 class TwoStageRanker(LinearRanker):
     """Base class: RankSVM (squared hinge + ridge) on the first k features of an order.
 
-    The filter uses the queries with positive query_weight, unweighted; RankSVM uses the weights.
+    The filter gives equal weights to the queries with positive query_weight; RankSVM uses the weights.
 
     Attributes
         coef_ (n_features,), selected_ (k,) in the filter's order, objective_, kkt_violation_, status_, n_iter_

@@ -153,8 +153,8 @@ def refuse_without_preference(data: RankingDataset, query_weight: np.ndarray | N
         )
     if largest < SMALLEST:
         raise DataError(
-            f"relevance differs by at most {largest:.3g} within the queries, below {SMALLEST:g}. Multiply it by a "
-            "constant."
+            f"relevance differs by at most {largest:.3g} within each query; the minimum is {SMALLEST:g}. Multiply it "
+            "by a constant."
         )
 
 
