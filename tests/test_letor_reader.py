@@ -249,7 +249,7 @@ BAD_LINES: list[tuple[str, dict[str, Any], str]] = [
     ("inf qid:1 1:1", {}, "label must be finite"),
     *[(line, {}, "expected 'qid:ID' after the label") for line in ("0 1:1", "0", "0 QID:1 1:1", "0 # qid:1 1:1")],
     ("0 qid: 1:1", {}, "query id is empty"),
-    ("0 qid:1 0:1", {}, "indices start at 1; got '0:1'. Give index_base=0"),
+    ("0 qid:1 0:1", {}, "indices start at 1; got '0:1'. Use index_base=0"),
     ("0 qid:1 1:1 2:2 1:1", {}, "feature index 1 appears twice"),
     ("0 qid:1 0:1 0:2", {"index_base": 0}, "feature index 0 appears twice"),
     ("0 qid:1 99999999999999999999:1", {}, "too large"),

@@ -98,7 +98,7 @@ def test_prediction_equals_scaling_then_weights(method: str) -> None:
         ({"features": [entry(index=True, name="b")]}, "index must be an integer; got True"),
         ({"features": [entry(index=-1, name="e")]}, r"index -1 is outside 0\.\.4"),
         ({"features": [entry(coef=1.0), entry(coef=2.0)]}, "feature 'a' is listed twice"),
-        ({"features": [entry(name="b")]}, "index 0 is feature 'a', not 'b'"),
+        ({"features": [entry(name="b")]}, "index 0 belongs to feature 'a', not to 'b'"),
         ({"features": [entry(coef="1.5")]}, r"coef must be a number; got '1\.5'"),
         ({"features": [entry(coef=True)]}, "coef must be a number; got True"),
         ({"features": [entry(mean=None)]}, "mean must be a number; got None"),
