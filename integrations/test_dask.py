@@ -173,9 +173,9 @@ def test_a_shard_that_was_made_again_is_told_its_weights_again(stores: dict[str,
 
 def test_labels_and_weights_are_those_of_the_store_or_refused(client: Client, stores: dict[str, Path]) -> None:
     data = sr.open_store(stores["dense"])
-    with pytest.raises(DataError, match="labels are those of the store"):
+    with pytest.raises(DataError, match="labels must be those of the store"):
         sr.solvers.PairwiseObjective(dataclasses.replace(data, relevance=data.relevance[::-1]), client=client)
-    with pytest.raises(DataError, match="weights of documents are those of the store"):
+    with pytest.raises(DataError, match="document weights must be those of the store"):
         sr.solvers.PairwiseObjective(data, doc_weight=np.full(data.n_docs, 2.0), client=client)
 
 

@@ -54,7 +54,7 @@ def test_a_worker_of_another_version_is_refused_by_name(fake: Any, said: str, st
         cloudpickle.register_pickle_by_value(sys.modules[__name__])
         client.run(put, fake, workers=[other])
         own = importlib.metadata.version("sparserank")
-        expected = f"worker {other} has {said}; install sparserank {own} there"
+        expected = f"worker {other} has {said}; install sparserank {own}, the version on this machine"
         data = sr.open_store(store)
         with pytest.raises(DataError, match=expected):
             sr.select(data, client=client, penalties="l1", n_alphas=4, cv=2, out=tmp_path / "run")

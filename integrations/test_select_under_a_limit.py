@@ -62,5 +62,6 @@ def test_the_same_result_to_the_bit(tmp_path: Path) -> None:
     }
     pq.write_table(pa.table(columns), tmp_path / "train.parquet", compression=None, use_dictionary=False)
     sr.convert([tmp_path / "train.parquet"], tmp_path / "store", shard_bytes=4 << 20)
-    assert run(tmp_path / "store", tmp_path / "limited", SHARE) == run(tmp_path / "store", tmp_path / "free", 0.0)
+    free = run(tmp_path / "store", tmp_path / "free", 0.0)  # first: it compiles what the limited run only loads
+    assert run(tmp_path / "store", tmp_path / "limited", SHARE) == free
     assert (tmp_path / "limited/model.json").read_bytes() == (tmp_path / "free/model.json").read_bytes()

@@ -193,7 +193,7 @@ def kept_by_halves(result: SelectionResult) -> str:
     axes.invert_yaxis()
     axes.set_xlim(0.0, 1.0)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    axes.set_xlabel(f"share of {result.stability.n_samples} half-samples of the queries", color=INK)
+    axes.set_xlabel(f"share of {result.stability.n_samples} half-samples", color=INK)
     dress(axes)
     legend_below(figure, 3)
     return to_svg(figure, "How often half-samples select each feature")
