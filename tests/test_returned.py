@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sparserank.data.runs.forms import FORMS, parse_form
-from sparserank.data.runs.fusion_table import fusion_table
-from sparserank.data.runs.returned import Ids, Returned, read_returned, returned_of
+import sparserank as sr
+from sparserank.data.fusion.forms import FORMS, parse_form
+from sparserank.data.fusion.fusion_table import fusion_table
+from sparserank.data.fusion.returned import Ids, Returned, read_returned, returned_of
 from sparserank.errors import DataError, DataFormatError
 from tests.oracles import fusion as oracle
 
@@ -170,6 +171,15 @@ def test_a_run_in_memory_is_that_of_its_file(tmp_path: Path) -> None:
     assert [d for d, t in zip(by_id[0], tied, strict=True) if not t] == [
         d for d, t in zip(by_id[1], tied, strict=True) if not t
     ]
+
+
+def test_ids_are_those_of_the_reader_of_runs(tmp_path: Path) -> None:
+    """Blanks other than space and tab are part of an id."""
+    path = tmp_path / "a.run"
+    path.write_text("q Q0 d\u00a01 1 2.0 x\nq\tQ0  d\u20032 2 1.0 x\n", encoding="utf-8")
+    documents = Ids()
+    read_returned(path, "a", {"q": 0}, documents)
+    assert [("q", d) for d in documents] == list(sr.read_run(path))
 
 
 BAD = {

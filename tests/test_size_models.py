@@ -57,6 +57,40 @@ def test_the_command_exports_any_size(result: sr.SelectionResult, run: Path, cli
     assert cli_here("export", str(run), "--k", "0", "--to", "sql").code == 2
 
 
+def test_predict_takes_any_size_and_replaces_no_choice(
+    result: sr.SelectionResult, run: Path, cli_here: Cli, tmp_path: Path
+) -> None:
+    sr.write_letor(MADE, tmp_path / "made.txt")
+    scored = cli_here("predict", str(run), str(tmp_path / "made.txt"), "--k", "3")
+    expected = result.model_of(3).predict(MADE.X)
+    assert [float(line) for line in scored.out.splitlines()] == expected.tolist()
+    np.testing.assert_array_equal(sr.load_model(run).coef, result.model.coef)
+    assert np.any(expected != result.model.predict(MADE.X))
+    assert cli_here("predict", str(run), str(tmp_path / "made.txt"), "--k", "0").code == 2
+
+
+def test_select_says_when_it_replaces_the_choice(cli_here: Cli, tmp_path: Path) -> None:
+    sr.write_letor(MADE, tmp_path / "made.txt")
+    few = ["--penalty", "l1", "--n-alphas", "20", "--folds", "2", "--half-samples", "0", "--rival", "none"]
+    call = ["select", str(tmp_path / "made.txt"), "--out", str(tmp_path / "run"), *few, "--transform", "none"]
+    first, again, other = (cli_here(*call, "--k", k) for k in ("12", "12", "4"))
+    assert {first.code, again.code, other.code} == {0}, first.err + again.err + other.err
+    assert "contained the model of" not in first.err + again.err
+    assert "it now contains the one of 4 features" in " ".join(other.err.split())
+
+
+def test_a_lightgbm_model_is_named_where_one_of_ours_or_scores_are_expected(cli_here: Cli, tmp_path: Path) -> None:
+    sr.write_letor(MADE, tmp_path / "made.txt")
+    for end in ("\n", "\r\n"):
+        (tmp_path / "mine.txt").write_bytes(f"tree{end}version=v4{end}{end}Tree=0{end}".encode())
+        with pytest.raises(ModelFormatError, match=r"mine\.txt: is a LightGBM model, .*rival="):
+            sr.load_model(tmp_path / "mine.txt")
+        for call in (["predict", "mine.txt", "made.txt"], ["evaluate", "made.txt", "--system", "mine.txt"]):
+            refused = cli_here(call[0], *(str(tmp_path / w) if w.endswith(".txt") else w for w in call[1:]))
+            assert refused.code == 1
+            assert "is a LightGBM model" in refused.err
+
+
 def test_what_is_no_file_of_models_is_refused(result: sr.SelectionResult, run: Path, tmp_path: Path) -> None:
     least = min(c.n_features for c in result.by_size)
     with pytest.raises(ParameterError, match=f"k must be at least {least}; got 1"):

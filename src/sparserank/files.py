@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -15,6 +15,7 @@ from sparserank.errors import RunDirectoryError
 
 PART = ".sparserank-*.part"  # what unfinished files are called, so that nobody else's are ever taken for ours
 
+HEAD_BYTES = 10_000  # of an existing file, by which it is recognised
 MAX_LINKS = 40  # in a chain, as systems have it
 _DESCRIPTOR = re.compile(rf"/(?:dev|proc/(?:self|{os.getpid()}))/fd/(\d+)")
 
@@ -73,6 +74,21 @@ def refuse_inputs(out: str | os.PathLike, inputs: Iterable[str | os.PathLike]) -
         with suppress(OSError):  # what cannot be looked at is not there to be overwritten
             if stat.S_ISREG(os.stat(out).st_mode) and os.path.samefile(out, source):
                 raise RunDirectoryError(f"{out}: is also an input ({source}); choose another output file.")
+
+
+def refuse_foreign(out: str | os.PathLike, is_ours: Callable[[bytes], bool], what: str) -> None:
+    """Refuse to overwrite a file that cannot have been written here.
+
+    Parameters
+        is_ours   whether the first HEAD_BYTES of the file can be ours; what: the reason if they cannot
+    Raises
+        RunDirectoryError   they cannot
+    """
+    if os.path.isfile(out):
+        with open(out, "rb") as old:
+            head = old.read(HEAD_BYTES)
+        if not is_ours(head):
+            raise RunDirectoryError(f"{out}: already exists and {what}; choose another file.")
 
 
 def discard_unfinished() -> None:

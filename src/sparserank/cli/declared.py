@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from sparserank.cli.convert import SHARD_MB
 from sparserank.cli.explain import MOST
-from sparserank.cli.predict import K
 from sparserank.crossval.options import LEARNING_RATE, TREES
 from sparserank.data import options as of_data
 from sparserank.jobs import options as of_jobs
@@ -129,7 +128,7 @@ PREDICT = Command(
         Argument("data", "list[Path]", "Files to score: LETOR text or tables."),
     ],
     [
-        replace(own("k", "int | None", "If MODEL is a run directory: use its model with K features."), kind=K),
+        replace(of_selection.K, help="If MODEL is a run directory: use its model with K features.", panel=""),
         own("out", "Path | None", "File for the scores; standard output by default."),
         own("run", "Path | None", "Write a TREC run (qid Q0 docno rank score tag) instead of scores."),
         own("qrels", "Path | None", "Also write the judgments as TREC qrels (qid 0 docno rel)."),

@@ -90,6 +90,7 @@ def run(
 
 def _kind_of(path: Path) -> str:
     """'model', 'run' or 'scores', by the first line that is not empty."""
+    from sparserank.data.kinds import LIGHTGBM_FIRST_LINE
     from sparserank.data.text_lines import text_lines
     from sparserank.data.trec import RUN
 
@@ -102,7 +103,7 @@ def _kind_of(path: Path) -> str:
         fields = text.split()
         if fields:
             kind = "model" if fields[0].startswith("{") else {6: "run", 1: "scores"}.get(len(fields))
-            if fields == ["tree"]:
+            if fields == [LIGHTGBM_FIRST_LINE]:
                 raise DataFormatError(
                     f"{path}: is a LightGBM model; expected {expected}. Score the documents with LightGBM and pass the "
                     "scores."

@@ -33,29 +33,21 @@ HELP = """Fit one model at one penalty strength and save it.
 def run(*, train: list[Path], out: Path, client: str | None = None, **options: Any) -> None:
     """Options are those of `fit_model`."""
     from sparserank.data.letor._line_kernels import parse_lines
-    from sparserank.files import refuse_inputs
+    from sparserank.files import refuse_foreign, refuse_inputs
     from sparserank.jobs.fit import fit_model
     from sparserank.jobs.options import FIT
+    from sparserank.model.content import FORMAT
     from sparserank.options import check_given
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     check_given(FIT, options)
     read = [options[name] for name in ("feature_names", "feature_groups") if name in options]
     refuse_inputs(out, [*train, *read])
-    _refuse_foreign(out)
+    refuse_foreign(out, lambda head: f'"{FORMAT}"'.encode() in head[:200], "is not a sparserank model")
     announce_compiling(parse_lines, descend)
     fitted = fit_model(train, client=client_of(client), **options)
     fitted.model.save(out)
     _show(fitted, out)
-
-
-def _refuse_foreign(out: Path) -> None:
-    """Raise RunDirectoryError for an existing file that is not a model."""
-    from sparserank.errors import RunDirectoryError
-    from sparserank.model.content import FORMAT
-
-    if out.is_file() and f'"{FORMAT}"'.encode() not in out.open("rb").read(200):
-        raise RunDirectoryError(f"{out}: already exists and is not a sparserank model; choose another --out.")
 
 
 def _show(fitted: FittedModel, out: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,6 @@ from sparserank.cli.given import check, require
 from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.reading import for_models, model_of, of_reading, reading_of
 from sparserank.cli.screen import announce_compiling, warn
-from sparserank.options import Count, Or
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,9 +30,7 @@ HELP = """Score documents with a saved model. The output is one score per line i
   sparserank predict run test.txt --k 5
 """
 
-K = Or(None, Count())
 NUMBERS = {"score", "rank", "rel"}  # fields of a line that are numbers
-MAX_LINE_BYTES = 10_000
 
 
 def run(
@@ -51,19 +49,20 @@ def run(
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.read import read_files
     from sparserank.data.trec import QRELS, RUN, write_qrels, write_run
-    from sparserank.files import atomic_write, refuse_inputs
+    from sparserank.files import atomic_write, refuse_foreign, refuse_inputs
+    from sparserank.selection.options import K
 
     require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
     by_query = "qid" in options
     reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged, labelled=qrels is not None)
-    check("--k", K, k)
+    check("--k", K.kind, k)
     require(run is None or out is None, "--run", "cannot be combined with --out.")
     both = [os.path.realpath(path) for path in (run or out, qrels) if path is not None]
     require(len(set(both)) == len(both), "--qrels", "names the same file as the scores.")
     for target, layout in ((out, "score"), (run, RUN), (qrels, QRELS)):
         if target is not None:
             refuse_inputs(target, [model, *data])
-            _refuse_foreign(target, layout)
+            refuse_foreign(target, partial(_can_be, layout), f"does not contain lines '{layout}'")
     loaded = model_of(model, missing, k)
     announce_compiling(parse_lines)
     grouped = run is not None or qrels is not None or loaded.per_query or by_query
@@ -91,23 +90,16 @@ def run(
             stream.write(lines)
 
 
-def _refuse_foreign(target: Path, layout: str) -> None:
-    """Raise RunDirectoryError for a file whose first line cannot have come from `predict`: it belongs to the user."""
-    from sparserank.errors import RunDirectoryError
-
-    if not target.is_file():
-        return
-    with target.open("rb") as old:
-        fields = old.readline(MAX_LINE_BYTES).split()
-    names = layout.split()
+def _can_be(layout: str, head: bytes) -> bool:
+    """Whether the first line of a file that begins so can be one of `predict`."""
+    fields, names = next((line.split() for line in head.splitlines() if line.strip()), []), layout.split()
     try:
-        ours = len(fields) == len(names) and all(
-            math.isfinite(float(field)) for field, name in zip(fields, names, strict=True) if name in NUMBERS
+        return not fields or (
+            len(fields) == len(names)
+            and all(math.isfinite(float(v)) for v, name in zip(fields, names, strict=True) if name in NUMBERS)
         )
     except ValueError:
-        ours = False
-    if fields and not ours:
-        raise RunDirectoryError(f"{target}: already exists and does not contain lines '{layout}'; choose another file.")
+        return False
 
 
 def _tell_of_numbers(documents: RankingDataset, written: str) -> None:

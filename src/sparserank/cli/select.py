@@ -52,6 +52,7 @@ def run(
     from sparserank.jobs.result_files import RESULT_FILES
     from sparserank.jobs.select import select
     from sparserank.options import check_given
+    from sparserank.selection.statements import counted
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     check_given(SELECT, options)
@@ -62,8 +63,8 @@ def run(
             result = select(train, out=out, client=client_of(client), progress=progress, **options)
     show_selection(result, str(out))
     chosen = len(result.model.support)
-    if before not in (None, chosen):
-        warn(f"{out} contained a model of {before} features; it now contains the one of {chosen} features.")
+    if before is not None and before != chosen:
+        warn(f"{out} contained the model of {counted(before)}; it now contains the one of {counted(chosen)}.")
     if answer.verbose:
         say("wrote " + ", ".join(str(out / name) for name in RESULT_FILES if (out / name).exists()))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sparserank.crossval.trees import TreeSettings
+from sparserank.data.kinds import LIGHTGBM_FIRST_LINE
 from sparserank.errors import DataFormatError
 from sparserank.quoting import brief
 
@@ -125,7 +126,7 @@ def read_tree_file(path: str | os.PathLike) -> TreeFile:
         raise DataFormatError(
             f"{file}: cannot be read ({why}); give a model that LightGBM saved, or a file of its parameters."
         ) from error
-    found = _of_model(file, text) if text.startswith("tree\n") else _of_parameters(file, text)
+    found = _of_model(file, text) if text.startswith(f"{LIGHTGBM_FIRST_LINE}\n") else _of_parameters(file, text)
     objective = dict(found.settings.others or ()).get("objective", "lambdarank")
     if objective in REFUSED_OBJECTIVES:
         raise DataFormatError(f"{file}: trees with a custom objective cannot be trained; use one of LightGBM's.")

@@ -16,6 +16,7 @@ from sparserank.errors import DataError, DataFormatError
 
 HEAD_BYTES = 1 << 16
 TABLES = ("parquet", "arrow", "folder", "csv")
+LIGHTGBM_FIRST_LINE = "tree"  # the first line of a model file of LightGBM
 
 
 def kind_of(path: str | os.PathLike) -> str:

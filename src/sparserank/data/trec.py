@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -235,10 +235,12 @@ def read_qrels(path: str | os.PathLike) -> Qrels:
     return found
 
 
-def _read_trec(path: str | os.PathLike, layout: str, number_at: int) -> dict[tuple[str, str], float]:
-    """{(qid, docno): number} of lines in the given layout; blank lines are skipped."""
-    found: dict[tuple[str, str], float] = {}
-    lines: dict[tuple[str, str], int] = {}
+def trec_lines(path: str | os.PathLike, layout: str) -> Iterator[tuple[int, list[str]]]:
+    """(line number, fields) of each line in the given layout; blank lines are skipped.
+
+    Raises
+        DataFormatError   a line has another number of fields; the message names file and line
+    """
     count = len(layout.split())
     for line, text in text_lines(path, f"lines '{layout}'"):
         fields = [f for f in text.replace("\t", " ").split(" ") if f]
@@ -246,21 +248,30 @@ def _read_trec(path: str | os.PathLike, layout: str, number_at: int) -> dict[tup
             continue
         if len(fields) != count:
             raise DataFormatError(f"{path}:{line}: expected '{layout}'; got {brief(text)}.")
+        yield line, fields
+
+
+def _read_trec(path: str | os.PathLike, layout: str, number_at: int) -> dict[tuple[str, str], float]:
+    """{(qid, docno): number} of lines in the given layout."""
+    found: dict[tuple[str, str], float] = {}
+    lines: dict[tuple[str, str], int] = {}
+    for line, fields in trec_lines(path, layout):
         key = (fields[0], fields[2])
         if lines.setdefault(key, line) != line:
             raise DataFormatError(
                 f"{path}:{line}: document {brief(key[1])} of query {brief(key[0])} is already on line {lines[key]}; "
                 "list each document once per query."
             )
-        found[key] = _number(path, line, fields[number_at])
+        found[key] = finite_number(path, line, fields[number_at])
     return found
 
 
-def _number(path: str | os.PathLike, line: int, text: str) -> float:
+def finite_number(path: str | os.PathLike, line: int, text: str, what: str = "") -> float:
+    """The number of a field; `what`, such as ' as score', completes the message of a DataFormatError."""
     try:
         value = float(text)
     except ValueError:
         value = np.nan
     if not np.isfinite(value):
-        raise DataFormatError(f"{path}:{line}: expected a finite number; got {brief(text)}.")
+        raise DataFormatError(f"{path}:{line}: expected a finite number{what}; got {brief(text)}.")
     return value

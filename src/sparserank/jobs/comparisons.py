@@ -100,7 +100,7 @@ class Comparisons:
         out = [Reference(ALL_FEATURES, dense.values)]
         if trees.strongest is not None:
             name = trees.strongest.name
-            out.append(Reference(name, self.trees.values(self.trees.scores[name])))
+            out.append(Reference(name, self.trees.rivals[name].values))
         if self.held is not None:
             out.append(Reference(LABEL, self.held.values))
         return tuple(out)

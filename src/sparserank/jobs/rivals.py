@@ -69,6 +69,7 @@ class TreesOnFolds:
     seconds       time limit of each of the trees for all its folds
     scores        {name: scores of the judged documents, in the order of their rows}; test_scores: scores of the test
                   documents, in the order of the input
+    rivals        {name: rival}, of those that finished
     """
 
     cv: CrossValidation
@@ -84,6 +85,7 @@ class TreesOnFolds:
     left_out: list[LeftOut] = field(default_factory=list)
     test_scores: dict[str, np.ndarray] = field(default_factory=dict)
     scores: dict[str, np.ndarray] = field(default_factory=dict)
+    rivals: dict[str, Rival] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.left_out.extend(self.trees.left_out)
@@ -99,21 +101,20 @@ class TreesOnFolds:
 
     def fit(self, store: WorkStore | None, progress: Progress | None) -> list[Rival]:
         """The rivals that finished within their time; pieces in `store` are reused."""
-        found = []
         columns = {rival.name: dict.fromkeys(self._folds, rival.columns) for rival in self.trees.trees}
         for rival, scores in self._scored(columns, self._folds, store, progress):
             if self.test is not None:
                 self.test_scores[rival.name] = self.test.to_input_order(scores["test"])
             self.scores[rival.name] = scores["judged"]
-            found.append(Rival(rival.name, len(rival.columns), self.values(scores["judged"])))
-        return found
+            self.rivals[rival.name] = Rival(rival.name, len(rival.columns), self._values(scores["judged"]))
+        return list(self.rivals.values())
 
     def on_features(self, name: str, features: dict[int, np.ndarray], store: WorkStore | None) -> np.ndarray | None:
         """(n_queries,) metric of the trees of a rival on some features of each fold; None if they do not finish within
         their time."""
         folds = self.cv.folds or [FINAL]
         for _, scores in self._scored({name: {f: features[f] for f in folds}}, folds, store, None):
-            return self.values(scores["judged"])
+            return self._values(scores["judged"])
         return None
 
     # -- what is behind them -----------------------------------------------------------------------------------------
@@ -177,7 +178,7 @@ class TreesOnFolds:
             out["judged"] = scores
         return out
 
-    def values(self, scores: np.ndarray) -> np.ndarray:
+    def _values(self, scores: np.ndarray) -> np.ndarray:
         """(n_queries,) metric of scores of the judged documents, which are in the order of their rows."""
         (values,) = per_query_values(scores, self.judged, [self.metric])
         return np.asarray(values)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.curves import Curve
+from sparserank.data.kinds import LIGHTGBM_FIRST_LINE
 from sparserank.errors import ModelFormatError
 from sparserank.model.content import (
     FORMAT,
@@ -170,4 +171,4 @@ def _part(content: dict[str, Any], key: str, kind: tuple[str, tuple[type, ...]])
 
 def _is_lightgbm(path: str | os.PathLike) -> bool:
     with open(path, "rb") as file:
-        return file.read(5) == b"tree\n"
+        return file.readline(len(LIGHTGBM_FIRST_LINE) + 2).rstrip() == LIGHTGBM_FIRST_LINE.encode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -181,16 +181,12 @@ def kept_by_halves(result: SelectionResult) -> str:
     assert result.stability is not None
     shown = result.stability.often()[:BARS]
     chosen, share_of = set(result.model.support.tolist()), result.stability.frequency
-    figure = Figure(figsize=(PAGE_SIZE[0], 0.7 + 0.24 * len(shown)), layout="constrained")
-    axes = figure.add_subplot()
-    place = np.arange(len(shown))
+    figure, axes, place = _named_bars([result.model.feature_names[j] for j in shown])
     for inside, colour, label in ((True, SERIES[0], "in the model"), (False, FAINT, "left out")):
         own = [i for i, j in enumerate(shown) if (j in chosen) is inside]
         if own:
             axes.barh(place[own], share_of[[shown[i] for i in own]], height=0.62, color=colour, label=label)
     axes.axvline(MIN_FREQUENCY, color=SOFT, linestyle="--", linewidth=1.2, label=f"{MIN_FREQUENCY:.0%}")
-    axes.set_yticks(place, [cut(result.model.feature_names[j]) for j in shown])
-    axes.invert_yaxis()
     axes.set_xlim(0.0, 1.0)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     axes.set_xlabel(f"share of {result.stability.n_samples} half-samples", color=INK)
@@ -199,16 +195,13 @@ def kept_by_halves(result: SelectionResult) -> str:
     return to_svg(figure, "How often half-samples select each feature")
 
 
-def worth_of_features(result: SelectionResult) -> str:
+def worth_of_features(result: SelectionResult, costs: Mapping[str, Mapping[str, float]]) -> str:
     """What leaving out each selected feature costs, in percent of the best mean, with its interval; the dearest
-    first."""
-    rows = [(d["feature"], d["cost"][result.metric]) for d in result.worth.features if d["cost"] is not None]
-    rows = sorted(rows, key=lambda row: -row[1]["cost"])[:BARS]
+    first. costs: {feature: its cost, low and high}."""
+    rows = sorted(costs.items(), key=lambda row: -row[1]["cost"])[:BARS]
     unit = result.choice.unit / 100.0
     cost, low, high = (np.array([c[end] for _, c in rows]) / unit for end in ("cost", "low", "high"))
-    figure = Figure(figsize=(PAGE_SIZE[0], 0.7 + 0.24 * len(rows)), layout="constrained")
-    axes = figure.add_subplot()
-    place = np.arange(len(rows))
+    figure, axes, place = _named_bars([name for name, _ in rows])
     axes.barh(place, cost, height=0.62, color=SERIES[0])
     known = np.isfinite(high - low)
     axes.errorbar(
@@ -222,12 +215,20 @@ def worth_of_features(result: SelectionResult) -> str:
         label=f"{as_percent(result.plan.confidence)} interval of this feature alone",
     )
     axes.axvline(0.0, color=SOFT, linewidth=0.8)
-    axes.set_yticks(place, [cut(name) for name, _ in rows])
-    axes.invert_yaxis()
     axes.set_xlabel(f"loss of {result.metric} without it, %", color=INK)
     dress(axes)
     legend_below(figure, 1)
     return to_svg(figure, "Loss without each feature")
+
+
+def _named_bars(names: Sequence[str]) -> tuple[Figure, Any, np.ndarray]:
+    """(figure, axes, places) for horizontal bars with these names, the first on top."""
+    figure = Figure(figsize=(PAGE_SIZE[0], 0.7 + 0.24 * len(names)), layout="constrained")
+    axes = figure.add_subplot()
+    place = np.arange(len(names))
+    axes.set_yticks(place, [cut(name) for name in names])
+    axes.invert_yaxis()
+    return figure, axes, place
 
 
 def cut(name: str) -> str:

@@ -86,12 +86,12 @@ CERTIFICATES = (
 
 def _worth(result: SelectionResult) -> list[Picture]:
     """What leaving out each feature costs; none where one feature is all, and leaving it out leaves nothing."""
-    costed = [(d["feature"], d["cost"][result.metric]) for d in result.worth.features if d["cost"] is not None]
-    if len(costed) < 2:
+    costs = {d["feature"]: d["cost"][result.metric] for d in result.worth.features if d["cost"] is not None}
+    if len(costs) < 2:
         return []
-    said = [f"{feature} {figure(cost['cost'], signed=True)}" for feature, cost in costed]
+    said = [f"{feature} {figure(cost['cost'], signed=True)}" for feature, cost in costs.items()]
     caption = f"Loss of {result.metric} without each feature, with the others refitted"
-    return [Picture("worth", caption, worth_of_features(result), f"{listed(said)}.")]
+    return [Picture("worth", caption, worth_of_features(result, costs), f"{listed(said)}.")]
 
 
 def size_picture(result: SelectionResult) -> Picture:

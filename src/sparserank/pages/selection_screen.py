@@ -101,9 +101,9 @@ class _Screen:
         used = [parts[name] for name in (("train", "validation") if out_of_fold else ("validation",)) if name in parts]
         documents = f" ({sum(p.documents for p in used):,} documents)" if used else ""
         how = "each scored by models not trained on it" if out_of_fold else "held out for validation"
-        of = " of train and valid" if out_of_fold and "validation" in parts else ""
+        which = " of train and valid" if out_of_fold and "validation" in parts else documents
         today = "" if self.result.change is None else "; today's ranker may have been trained on them"
-        return f"{_counted(self.result.n_queries, 'query', 'queries')}{of or documents}, {how}{today}"
+        return f"{_counted(self.result.n_queries, 'query', 'queries')}{which}, {how}{today}"
 
     def table(self) -> list[str]:
         """Rankers: what they are worth, against the reference, and the chosen model against each."""
@@ -189,8 +189,8 @@ class _Screen:
         else:
             why = f"smallest model shown to lose at most {most} against {of}: {lost}"
         confidence = as_percent(self.result.plan.confidence)
-        before = ", before the means are corrected for the choice" if choice.is_corrected else ""
-        star = f"* {confidence}, for all sizes at once ('at most': one-sided){before}."
+        which = " Only means are corrected for the choice." if choice.is_corrected else ""
+        star = f"* {confidence}, for all sizes at once ('at most': one-sided).{which}"
         metric = self.result.plan.metric
         gain = f" Gain of {metric!r}: {metric.convention.shown_gain}." if metric.uses_gain else ""
         return [*self.wrapped(f"Rule: {why}.{gain}"), *(self.wrapped(star) if self.has_intervals else [])]
@@ -208,7 +208,7 @@ class _Screen:
         shown = rows if len(rows) < room else rows[: room - 2]
         largest = max([*(self.loss(d) for d in rows if d["cost"]), NO_LOSS])
         kept = [self.kept(d) for d in shown]
-        halves = "" if self.result.stability is None else f"   chosen on {self.result.stability.n_samples} halves"
+        halves = "" if self.result.stability is None else f"   chosen on {self.result.stability.n_samples} half-samples"
         room_of_name = self.width - FIGURES - max([len(halves), *map(len, kept)])
         names = [_short(shaped_name(d), room_of_name) for d in shown]
         width = max(len("feature"), *map(len, names))

@@ -21,22 +21,25 @@ MARKERS = ["o", "s", "^", "D", "v", "P"]
 FRONTIER_HIGHLIGHT = ("select", "greedy_rank_rls", "l0.5", "sparserank", "fenchel_exact", "gas_e")
 
 
-def published_and_ours(results: Results) -> str:
-    """Every printed metric value for which we have one, on the available data sets."""
-    figure, axes = new_axes("published", "ours", (5.4, 4.2))
+def published_metrics(results: Results) -> dict[str, list[tuple[float, float]]]:
+    """{paper: (printed, ours) of every printed metric value for which we have one}, on the available data sets."""
     by_paper: dict[str, list[tuple[float, float]]] = {}
     for table in TABLES:
-        if table.of_metrics:
-            by_paper.setdefault(table.paper, []).extend(
-                (number_of(c.printed), c.value) for c in compare(table, results) if isinstance(c.value, float)
-            )
+        pairs = [(number_of(c.printed), c.value) for c in compare(table, results) if isinstance(c.value, float)]
+        if table.of_metrics and pairs:
+            by_paper.setdefault(table.paper, []).extend(pairs)
+    return by_paper
+
+
+def published_and_ours(by_paper: dict[str, list[tuple[float, float]]]) -> str:
+    """Values of `published_metrics`, of at least one paper."""
+    figure, axes = new_axes("published", "ours", (5.4, 4.2))
     pairs = np.array([pair for paper in by_paper.values() for pair in paper])
     ends = [pairs.min() - 0.01, pairs.max() + 0.01]
     axes.plot(ends, ends, color=SOFT, linewidth=1.0)
     for k, (paper, values) in enumerate(by_paper.items()):
-        if values:
-            label = f"{paper}, {len(values)} values"
-            axes.plot(*zip(*values, strict=True), MARKERS[k], color=SERIES[k], markersize=4.5, alpha=0.7, label=label)
+        label = f"{paper}, {len(values)} values"
+        axes.plot(*zip(*values, strict=True), MARKERS[k], color=SERIES[k], markersize=4.5, alpha=0.7, label=label)
     axes.legend(frameon=False, fontsize=9, loc="upper left")
     axes.set_aspect("equal")
     return to_svg(figure, "Published values of metrics, and ours")
@@ -233,12 +236,13 @@ def frontier_figure(results: Results, dataset: str, metric: str) -> str:
 
 def published_figures(results: Results) -> Iterator[tuple[str, str, str]]:
     """(file name, caption, SVG) of every figure for which there are results."""
-    if any(c.value is not None for t in TABLES if t.of_metrics for c in compare(t, results)):
+    metrics = published_metrics(results)
+    if metrics:
         caption = (
             "Every printed value of MAP, P@10 and NDCG on the available data sets, compared with ours; equal values "
             "are on the line"
         )
-        yield "published-and-ours", caption, published_and_ours(results)
+        yield "published-and-ours", caption, published_and_ours(metrics)
     yield "laporte2014-fig1", "Laporte 2014, Fig. 1: penalties", penalty_curves()
     with_laporte = [d for d in results.datasets if len(results.complete(d, "map", LAPORTE)) == len(LAPORTE)]
     if with_laporte == results.datasets:

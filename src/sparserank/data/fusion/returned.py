@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from sparserank.data.text_lines import text_lines
-from sparserank.data.trec import RUN
+from sparserank.data.trec import RUN, finite_number, trec_lines
 from sparserank.errors import DataError, DataFormatError
 from sparserank.quoting import brief
 
@@ -83,13 +82,14 @@ def read_returned(path: str | os.PathLike, name: str, queries: Mapping[str, int]
         DataError         the run returns nothing for these queries
     """
     query, document, rank, score, at, docnos = [], [], [], [], [], []
-    for line, (qid, docno, position, value) in _entries(path):
+    for line, (qid, _, docno, position, value, _) in trec_lines(path, RUN):
+        numbers = finite_number(path, line, position, " as rank"), finite_number(path, line, value, " as score")
         if qid in queries:
             query.append(queries[qid])
             document.append(documents[docno])
             docnos.append(docno)
-            rank.append(position)
-            score.append(value)
+            rank.append(numbers[0])
+            score.append(numbers[1])
             at.append(line)
     if not query:
         raise DataError(f"{path}: returns no document for any judged query; do the query ids agree?")
@@ -103,26 +103,6 @@ def read_returned(path: str | os.PathLike, name: str, queries: Mapping[str, int]
             "each document once per query."
         )
     return _sorted(name, *columns, np.array(score), np.array(rank), np.array(docnos))
-
-
-def _entries(path: str | os.PathLike) -> Iterator[tuple[int, tuple[str, str, float, float]]]:
-    """(line, (query id, document id, rank, score))"""
-    for line, text in text_lines(path, f"lines '{RUN}'"):
-        fields = text.split()
-        if not fields:
-            continue
-        if len(fields) != 6:
-            raise DataFormatError(f"{path}:{line}: expected '{RUN}'; got {brief(text)}.")
-        numbers = []
-        for what, field in (("rank", fields[3]), ("score", fields[4])):
-            try:
-                value = float(field)
-            except ValueError:
-                value = np.nan
-            if not np.isfinite(value):
-                raise DataFormatError(f"{path}:{line}: expected a finite number as {what}; got {brief(field)}.")
-            numbers.append(value)
-        yield line, (fields[0], fields[2], numbers[0], numbers[1])
 
 
 def _sorted(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sparserank.data.runs.returned import Returned
+from sparserank.data.fusion.returned import Returned
 from sparserank.errors import DataError
 from sparserank.quoting import brief
 

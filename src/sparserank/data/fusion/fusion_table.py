@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.runs.forms import FORMS
-from sparserank.data.runs.returned import Ids, Returned
+from sparserank.data.fusion.forms import FORMS
+from sparserank.data.fusion.returned import Ids, Returned
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,8 @@ def fusion_table(
     names = list(documents)
     docids = np.array([names[d] for d in document.tolist()], dtype=object)
     qids = np.array([query_ids[q] for q in query.tolist()], dtype=object)
-    grades = [qrels.get(key) for key in zip(qids.tolist(), docids.tolist(), strict=True)]
+    pairs = list(zip(qids.tolist(), docids.tolist(), strict=True))
+    grades = [qrels.get(pair) for pair in pairs]
     data = RankingDataset(
         X,
         np.array([0.0 if g is None else g for g in grades]),
@@ -70,7 +71,7 @@ def fusion_table(
         docids,
         [feature_name(run.name, form) for run in runs for form in forms],
     )
-    shown = set(zip(qids.tolist(), docids.tolist(), strict=True))
+    shown = set(pairs)
     unreturned: dict[str, list[float]] = {}
     for (qid, docno), grade in qrels.items():
         if grade > 0 and (qid, docno) not in shown:
