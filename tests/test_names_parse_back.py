@@ -61,6 +61,8 @@ OWN = {
     "short_lists": "length",
     "mean_ndcg": False,
     "most_hits": "cutoff",
+    "zero_scores": "left_out",
+    "relevant_from": 2.5,
 }
 OWN_NAMES = (
     "mine",
@@ -97,7 +99,7 @@ def metrics_of(convention: Convention) -> Iterator[Metric]:
     for cls in METRICS.values():
         if cls.name == "mean_ndcg" and not convention.mean_ndcg:
             continue
-        if cls.name != "p":  # needs a cutoff
+        if cls.name not in ("p", "recall"):  # need a cutoff
             yield cls(None, convention)
         if cls.takes_cutoff:
             yield from (cls(cutoff, convention) for cutoff in (1, 10, 2**63 - 1))

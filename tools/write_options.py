@@ -19,6 +19,8 @@ from typing import Any
 import sparserank
 from sparserank.cli.declared import COMMANDS, Argument
 from sparserank.jobs.fit import fit_model
+from sparserank.jobs.fuse import fuse
+from sparserank.jobs.fusion_options import FUSE
 from sparserank.jobs.options import FIT, SELECT
 from sparserank.jobs.select import select
 from sparserank.jobs.trees.compare import compare_with_trees
@@ -212,15 +214,16 @@ def page() -> str:
         ("`fit_path`", FIT_PATH),
         ("`SparseRanker`", SPARSE_RANKER),
         ("`SparseRankerCV`", SPARSE_RANKER_CV),
+        ("`fuse`", FUSE),
     )
     panels = list(dict.fromkeys(o.panel for o in (*SELECT, *SELECT_FOR_TREES)))
     for panel in (p for p in panels if p):
         out += _table(panel, [o for o in SELECT if o.panel == panel], takers)
     out += _table("The run", [o for o in SELECT if not o.panel], takers)
-    known = {o.name for o in SELECT}
+    known = {_meaning(o) for o in SELECT}
     for title, options in takers:
-        out += _table(f"Of {title} alone", [o for o in options if o.name not in known], ())
-        known |= {o.name for o in options}
+        out += _table(f"Of {title} alone", [o for o in options if _meaning(o) not in known], ())
+        known |= {_meaning(o) for o in options}
     return "\n".join(out).rstrip() + "\n"
 
 
@@ -233,11 +236,18 @@ def _table(title: str, options: Sequence[Option], takers: Sequence[tuple[str, Se
     for option in options:
         default = rendered(option.shown, None) if option.shown else f"`{option.default!r}`"
         also = [
-            name + _own_default(option, those) for name, those in takers if any(o.name == option.name for o in those)
+            name + _own_default(option, those)
+            for name, those in takers
+            if any(_meaning(o) == _meaning(option) for o in those)
         ]
         said = rendered(option.help, None) + (f" Also of {', '.join(also)}." if also else "")
         flag = f"`{option.spelled}`" if option.name in SPOKEN else ""
         yield f"| `{option.name}` | {flag} | {default} | {said} |".replace("'|'", "'\\|'")
+
+
+def _meaning(option: Option) -> tuple[str, str]:
+    """What an option does: `fuse` has some with the names of others."""
+    return option.name, option.help if option in FUSE else next((o.help for o in SELECT if o.name == option.name), "")
 
 
 def _own_default(option: Option, options: Sequence[Option]) -> str:
@@ -253,6 +263,7 @@ def files() -> dict[Path, str]:
         ("TreesOptions", select_for_trees, SELECT_FOR_TREES),
         ("CompareOptions", compare_with_trees, COMPARE),
         ("FitOptions", fit_model, FIT),
+        ("FuseOptions", fuse, FUSE),
     ]
     return {
         SOURCE / "jobs/typed.py": _formatted(typed_options("jobs/typed.py", "jobs/options.py", jobs)),

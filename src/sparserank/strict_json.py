@@ -24,24 +24,32 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_json(path: str | os.PathLike) -> Any:
-    """The content of a JSON file: finite numbers, no repeated key in an object, at most MAX_DEPTH levels, UTF-8
-    text.
+    """The content of a JSON file; see `parse_json`.
 
     Raises
         OSError      the file cannot be read
-        ValueError   the content is anything else; the message describes it, without the name of the file
+        ValueError   as `parse_json`
     """
-    text = read_bounded(path, MAX_BYTES).decode("utf-8")
+    return parse_json(read_bounded(path, MAX_BYTES))
+
+
+def parse_json(content: bytes) -> Any:
+    """The value of JSON text: finite numbers, no repeated key in an object, at most MAX_DEPTH levels, UTF-8.
+
+    Raises
+        ValueError   it is anything else; the message describes it
+    """
+    text = content.decode("utf-8")
     try:
-        content = json.loads(
+        value = json.loads(
             text, parse_constant=_constant, parse_float=_float, parse_int=_integer, object_pairs_hook=_object
         )
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
-    _check_depth(content, MAX_DEPTH)
+    _check_depth(value, MAX_DEPTH)
     if _SURROGATE.search(text):
-        check_text(json.dumps(content, ensure_ascii=False))
-    return content
+        check_text(json.dumps(value, ensure_ascii=False))
+    return value
 
 
 def check_text(text: str) -> None:

@@ -130,6 +130,12 @@ def precision(labels: Sequence[float], n: int | None, rules: Rules) -> float:
     return hits / (min(n, len(labels)) if rules.beyond_the_list == "length" else n)
 
 
+def recall(labels: Sequence[float], n: int | None, rules: Rules) -> float:
+    assert n is not None
+    relevant = sum(1 for rel in labels if rules.relevant(rel))
+    return sum(1 for rel in labels[:n] if rules.relevant(rel)) / relevant if relevant else 0.0
+
+
 def average_precision(labels: Sequence[float], n: int | None, rules: Rules) -> float:
     found, total = 0, 0.0
     for rank, rel in enumerate(labels, start=1):
@@ -176,6 +182,7 @@ BY_NAME: dict[str, Callable[[Sequence[float], int | None, Rules], float]] = {
     "ndcg": ndcg,
     "mean_ndcg": mean_ndcg,
     "p": precision,
+    "recall": recall,
     "map": average_precision,
     "mrr": reciprocal_rank,
     "err": expected_reciprocal_rank,

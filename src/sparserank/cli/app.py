@@ -21,6 +21,7 @@ from sparserank.cli import (
     explain,
     export,
     fit,
+    fuse,
     inspect,
     letor,
     predict,
@@ -60,6 +61,7 @@ def _root(
 
 
 app.command("select", help=select.HELP, cls=short_help(*select.SHOWN))(with_help_all(answering(commands.select)))
+app.command("fuse", help=fuse.HELP, cls=short_help(*fuse.SHOWN))(with_help_all(answering(commands.fuse)))
 app.command("compare", help=compare.HELP)(answering(commands.compare))
 app.command("fit", help=fit.HELP)(answering(commands.fit))
 app.command("predict", help=predict.HELP)(answering(commands.predict))

@@ -456,6 +456,122 @@ ForModel = Annotated[
 ]
 NTrees = Annotated[int, typer.Option("--n-trees", help="Trees of each ensemble of LightGBM.", rich_help_panel="Trees")]
 NLeaves = Annotated[int, typer.Option("--n-leaves", help="Leaves of each tree.", rich_help_panel="Trees")]
+Runs = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Runs, one of each retriever: TREC runs (plain or gzip), JSON, Parquet or CSV files. A "
+        "retriever is named after its file, or by NAME=FILE.",
+        show_default=False,
+    ),
+]
+Qrels = Annotated[
+    Path | None, typer.Option("--qrels", help="Judgments in TREC format (qid 0 docno rel).", show_default=False)
+]
+Norm = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--norm",
+        help="Norms of the lists; the best one is chosen out of fold: minmax, l2, zscore (of scores), "
+        "rrf or rrf(k=10) (1 / (k + rank)), logrank, returned, or several used together, such as "
+        "minmax+returned. auto tries minmax, zscore and rrf; for ranks, rrf, rrf(k=10) and logrank;"
+        " with --engine, those that the engine computes; may be repeated. \\[default: auto]",
+        rich_help_panel="Runs",
+        show_default=False,
+    ),
+]
+Depth = Annotated[
+    int | None,
+    typer.Option(
+        "--depth",
+        help="Rank at which every list is cut before it is normalised, in training and in use. "
+        "\\[default: the smallest median depth of the retrievers]",
+        rich_help_panel="Runs",
+        show_default=False,
+    ),
+]
+RankColumns = Annotated[
+    bool,
+    typer.Option(
+        "--rank-columns",
+        help="Read a table of judged documents instead of runs. Each column is a retriever and contains "
+        "its ranks, missing (NULL) for documents that it did not return.",
+        rich_help_panel="Runs",
+    ),
+]
+ScoreColumns = Annotated[
+    bool, typer.Option("--score-columns", help="Like --rank-columns, for a table of scores.", rich_help_panel="Runs")
+]
+Unjudged2 = Annotated[
+    str,
+    typer.Option(
+        "--unjudged",
+        help="Returned documents without a judgment: zero (not relevant) or skip (left out of the fused "
+        "lists before they are evaluated).",
+        rich_help_panel="Judgments",
+    ),
+]
+RelevantFrom = Annotated[
+    float,
+    typer.Option(
+        "--relevant-from",
+        help="Lowest grade of a relevant document in metrics without gains, such as recall@100 and map.",
+        rich_help_panel="Judgments",
+    ),
+]
+TestQrels = Annotated[
+    Path | None,
+    typer.Option(
+        "--test-qrels",
+        help="Judgments of other queries of the same runs, used only for the comparison.",
+        rich_help_panel="Judgments",
+        show_default=False,
+    ),
+]
+Penalties2 = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--penalty",
+        help="l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), or with "
+        "parameters: 'mcp(gamma=2.0)'; may be repeated. \\[default: l1, mcp, best_k]",
+        rich_help_panel="Models",
+        show_default=False,
+    ),
+]
+Sign = Annotated[
+    str,
+    typer.Option(
+        "--sign",
+        help="Signs of the weights: positive (which nearly every engine requires) or free.",
+        rich_help_panel="Models",
+    ),
+]
+Costs2 = Annotated[
+    Path | None,
+    typer.Option(
+        "--costs",
+        help="File of lines 'retriever cost': the cost > 0 of each retriever, such as milliseconds.",
+        rich_help_panel="Choice",
+        show_default=False,
+    ),
+]
+CostRule = Annotated[
+    str,
+    typer.Option(
+        "--cost-rule",
+        help="How costs combine: sum (money, work), or max (latency of retrievers that run in parallel).",
+        rich_help_panel="Choice",
+    ),
+]
+Engine2 = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        help="Engine that will fuse: only formulas that it can compute are tried, by its rules. One of "
+        "elasticsearch, opensearch, ranx, python, sql.",
+        rich_help_panel="Choice",
+        show_default=False,
+    ),
+]
 With = Annotated[str, typer.Option("--with", help="The tree ranker: lightgbm.", rich_help_panel="Trees")]
 Sizes = Annotated[
     list[int] | None,
@@ -581,7 +697,7 @@ Run = Annotated[
     Path | None,
     typer.Option("--run", help="Write a TREC run (qid Q0 docno rank score tag) instead of scores.", show_default=False),
 ]
-Qrels = Annotated[
+Qrels2 = Annotated[
     Path | None,
     typer.Option("--qrels", help="Also write the judgments as TREC qrels (qid 0 docno rel).", show_default=False),
 ]
@@ -600,7 +716,7 @@ Data2 = Annotated[list[Path] | None, typer.Argument(help="LETOR files or tables 
 System = Annotated[
     list[Path], typer.Option("--system", help="Model, TREC run or score file; may be repeated.", show_default=False)
 ]
-Qrels2 = Annotated[
+Qrels3 = Annotated[
     Path | None,
     typer.Option(
         "--qrels",
@@ -700,6 +816,45 @@ def select(
     call("select", context, locals())
 
 
+def fuse(
+    context: typer.Context,
+    runs: Runs,
+    out: Out,
+    qrels: Qrels = None,
+    norm: Norm = None,
+    depth: Depth = None,
+    rank_columns: RankColumns = False,
+    score_columns: ScoreColumns = False,
+    unjudged: Unjudged2 = "zero",
+    relevant_from: RelevantFrom = 1.0,
+    test_qrels: TestQrels = None,
+    penalties: Penalties2 = None,
+    sign: Sign = "positive",
+    relaxed: Relaxed = True,
+    metric_refits: MetricRefits = True,
+    metric: Metric = "ndcg@10",
+    report_metrics: ReportMetrics = None,
+    convention: Convention = "default",
+    cv: Cv = 5,
+    random_state: RandomState = 0,
+    margin: Margin = 0.01,
+    guarantee: Guarantee = None,
+    confidence: Confidence = 0.95,
+    k: K = None,
+    budget: Budget = None,
+    costs: Costs2 = None,
+    cost_rule: CostRule = "sum",
+    engine: Engine2 = None,
+    half_samples: HalfSamples = 20,
+    label: Label = None,
+    qid: Qid = None,
+    docid: Docid = None,
+    restart: Restart = False,
+    n_threads: NThreads = None,
+) -> None:
+    call("fuse", context, locals())
+
+
 def compare(
     context: typer.Context,
     data: Train,
@@ -797,7 +952,7 @@ def predict(
     k: K3 = None,
     out: Out3 = None,
     run: Run = None,
-    qrels: Qrels = None,
+    qrels: Qrels2 = None,
     missing: Missing2 = None,
     index_base: IndexBase = 1,
     unjudged: Unjudged = "zero",
@@ -814,7 +969,7 @@ def evaluate(
     context: typer.Context,
     system: System,
     data: Data2 = None,
-    qrels: Qrels2 = None,
+    qrels: Qrels3 = None,
     metric: Metric2 = None,
     convention: Convention2 = None,
     n_features: NFeatures = None,

@@ -10,6 +10,7 @@ from sparserank.cli.explain import MOST
 from sparserank.crossval.options import LEARNING_RATE, TREES
 from sparserank.data import options as of_data
 from sparserank.jobs import options as of_jobs
+from sparserank.jobs.fusion_options import FUSE
 from sparserank.jobs.trees.options import COMPARE, FOR_MODEL, TREE_RANKERS
 from sparserank.options import Choice, Flag, Given, Option
 from sparserank.selection import options as of_selection
@@ -185,4 +186,21 @@ EXPLAIN = Command(
     ],
     required=["query"],
 )
-COMMANDS = (SELECT, COMPARE_COMMAND, FIT, CONVERT, PREDICT, EVALUATE, INSPECT, EXPLAIN)
+FUSE_COMMAND = Command(
+    "fuse",
+    [
+        Argument(
+            "runs",
+            "list[Path]",
+            "Runs, one of each retriever: TREC runs (plain or gzip), JSON, Parquet or CSV files. A retriever is named "
+            "after its file, or by NAME=FILE.",
+        )
+    ],
+    [
+        own("qrels", "Path | None", "Judgments in TREC format (qid 0 docno rel).", panel=""),
+        OUT,
+        *without(FUSE, "out"),
+    ],
+    required=["out"],
+)
+COMMANDS = (SELECT, FUSE_COMMAND, COMPARE_COMMAND, FIT, CONVERT, PREDICT, EVALUATE, INSPECT, EXPLAIN)

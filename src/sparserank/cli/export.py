@@ -43,6 +43,9 @@ A feature file is a JSON object that defines each feature of the model in the en
 {"bm25_title": {"class": "org.apache.solr.ltr.feature.SolrFeature", "params": {"q": "{!field f=title}${text}"}}} for \
 Solr,
 {"bm25_title": "bm25(title)"} for Vespa.
+
+Fused retrievers (a run of sparserank fuse): elasticsearch (a linear or rrf retriever), opensearch (a search \
+pipeline), ranx, sql, python.
 """
 
 
@@ -55,7 +58,8 @@ def export(
         str,
         typer.Option(
             "--to",
-            help="solr, elasticsearch, opensearch, vespa, lucene, ranklib, onnx, python or sql.",
+            help="solr, elasticsearch, opensearch, vespa, lucene, ranklib, onnx, python or sql; for fused retrievers, "
+            "also ranx.",
             show_default=False,
         ),
     ],
@@ -142,12 +146,27 @@ def export(
     from sparserank.export import ENGINES, offset_of
     from sparserank.export import export as write
     from sparserank.export.definitions import read_definitions
+    from sparserank.export.fusion import FUSION_ENGINES, export_fusion
+    from sparserank.model.fusion import formula_of, is_fusion
 
-    require(to in ENGINES, "--to", f"must be one of {', '.join(ENGINES)}; got {to!r}.")
+    known_formats = list(dict.fromkeys([*ENGINES, *FUSION_ENGINES]))
+    require(to in known_formats, "--to", f"must be one of {', '.join(known_formats)}; got {to!r}.")
     require(missing in (None, "model"), "--missing", f"must be model; got {missing!r}.")
     known = None if features is None else read_definitions(features)
     exported = model_of(model, missing, k)
     shift = _offset(offset)
+    if is_fusion(exported):
+        given: dict[str, object] = {
+            "--features": known,
+            "--normalizers": normalizers,
+            "--sigmoid": sigmoid,
+            "--filled": filled,
+        }
+        given |= {"--wide": wide, "--offset": shift}
+        odd = next((flag for flag, value in given.items() if value), None)
+        require(odd is None, odd or "", "does not apply to fused retrievers.")
+        _write(out, export_fusion(formula_of(exported), to, name), to)
+        return
     files = write(
         exported,
         to,
@@ -160,6 +179,12 @@ def export(
         wide=wide,
         qid=qid,
     )
+    _write(out, files, to)
+    _notes(ENGINES[to], files, exported, offset_of(exported, shift), positive=bool(shift) or sigmoid)
+
+
+def _write(out: Path | None, files: Mapping[str, str | bytes], to: str) -> None:
+    """Write the files to `out`, or a single text to standard output."""
     if out is None:
         texts = [content for content in files.values() if isinstance(content, str)]
         several = answer.format != TEXT and len(texts) == len(files)
@@ -173,7 +198,6 @@ def export(
         wrote = _write_file(out, files) if _is_file(out, files) else _write_folder(out, files)
         give({"wrote": wrote}, [{"file": file} for file in wrote])
         say("wrote " + ", ".join(wrote))
-    _notes(ENGINES[to], files, exported, offset_of(exported, shift), positive=bool(shift) or sigmoid)
 
 
 def _offset(text: str) -> float | str:

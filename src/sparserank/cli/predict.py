@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from sparserank.data.dataset import RankingDataset
+    from sparserank.model.ranking_model import RankingModel
 
 HELP = """Score documents with a saved model. The output is one score per line in file order, or a TREC run.
 
@@ -28,6 +29,10 @@ HELP = """Score documents with a saved model. The output is one score per line i
   sparserank predict run/model.json test.txt --run test.run --qrels test.qrels
 
   sparserank predict run test.txt --k 5
+
+With a model of sparserank fuse, the files are runs of its retrievers, and the output is the fused run:
+
+  sparserank predict run new/*.run --run fused.run
 """
 
 NUMBERS = {"score", "rank", "rel"}  # fields of a line that are numbers
@@ -50,6 +55,7 @@ def run(
     from sparserank.data.read import read_files
     from sparserank.data.trec import QRELS, RUN, write_qrels, write_run
     from sparserank.files import atomic_write, refuse_foreign, refuse_inputs
+    from sparserank.model.fusion import is_fusion
     from sparserank.selection.options import K
 
     require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
@@ -64,6 +70,10 @@ def run(
             refuse_inputs(target, [model, *data])
             refuse_foreign(target, partial(_can_be, layout), f"does not contain lines '{layout}'")
     loaded = model_of(model, missing, k)
+    if is_fusion(loaded):
+        require(qrels is None, "--qrels", "does not apply to fused retrievers.")
+        _fuse(loaded, data, run or out)
+        return
     announce_compiling(parse_lines)
     grouped = run is not None or qrels is not None or loaded.per_query or by_query
     reading = replace(reading, n_features=loaded.n_features, grouped=grouped)
@@ -88,6 +98,22 @@ def run(
     else:
         with atomic_write(out) as stream:
             stream.write(lines)
+
+
+def _fuse(model: RankingModel, runs: list[Path], out: Path | None) -> None:
+    """Write the fused run of a model of `fuse`."""
+    from sparserank.data.trec import run_lines
+    from sparserank.files import atomic_write
+    from sparserank.model.fusion import formula_of
+
+    fused = formula_of(model).apply(list(map(str, runs)))
+    lines = "".join(run_lines(fused))
+    give({"wrote": [] if out is None else [str(out)], "n_docs": len(fused)}, [{"file": str(out)}])
+    if out is not None:
+        with atomic_write(out) as stream:
+            stream.write(lines)
+    elif answer.format == TEXT:
+        print(lines, end="")
 
 
 def _can_be(layout: str, head: bytes) -> bool:

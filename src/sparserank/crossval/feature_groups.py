@@ -20,24 +20,29 @@ from sparserank.lazy import cached_property
 from sparserank.quoting import brief
 
 DIGITS = 12  # of a sum of costs: 0.1 + 0.2 is 0.3
+SUM, MAX = "sum", "max"
 HEADER = ["feature", "group", "cost"]
 EXPECTED = "feature,group or feature,group,cost per line"
 
 
 @dataclass(frozen=True)
 class FeatureGroups:
-    """names, costs: of each group; of_feature: (n_features,) numbers of their groups."""
+    """names, costs: of each group; of_feature: (n_features,) numbers of their groups; rule: costs of several groups add
+    up ('sum': money), or the largest counts ('max': the latency of parallel work)."""
 
     names: tuple[str, ...]
     costs: tuple[float, ...]
     of_feature: tuple[int, ...]
+    rule: str = SUM
 
     def used(self, features: np.ndarray) -> list[int]:
         """The numbers of the groups of some features (numbers)."""
         return np.unique(self._group[features]).tolist()
 
     def cost(self, features: np.ndarray) -> float:
-        """Total cost of some features, with each group counted once."""
+        """Total cost of some features, with each group counted once, or the largest cost."""
+        if self.rule == MAX:
+            return max((self.costs[g] for g in self.used(features)), default=0.0)
         return float(f"{sum(self.costs[g] for g in self.used(features)):.{DIGITS}g}")
 
     @cached_property

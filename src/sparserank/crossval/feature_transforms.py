@@ -4,8 +4,8 @@ log, or as curves."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,15 +19,19 @@ from sparserank.penalties import FeatureRules
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import CURVES, LOG, MIXED, NONE, Transform
 
+Rules = TypeVar("Rules", bound=FeatureRules)
+
 
 @dataclass(frozen=True)
 class FeatureTransform:
     """One way in which features enter. transforms: of all features, one block of columns each; every feature enters
-    under one of them; empty: unchanged. knots: of curves of the features under their single transform."""
+    under one of them; empty: unchanged. knots: of curves of the features under their single transform. left_out:
+    numbers of features that do not enter."""
 
     name: str
     transforms: tuple[Transform, ...] = ()
     knots: Knots | Straight = STRAIGHT
+    left_out: tuple[int, ...] = ()
 
     def label(self, penalty: str) -> str:
         """The label of a penalty under it."""
@@ -38,6 +42,10 @@ class FeatureTransform:
         if self.knots.curved:
             return CurvePath(maker) if maker.shrinks else maker
         return maker if len(self.transforms) < 2 else OneTransformEach(maker, len(self.transforms))
+
+    def limited(self, rules: Rules) -> Rules:
+        """The rules of a penalty, without the features that do not enter."""
+        return replace(rules, drop=tuple(sorted({*rules.drop, *self.left_out}))) if self.left_out else rules
 
     def monotone(self, rules: FeatureRules) -> tuple[int, ...] | None:
         """The signs of all its coefficients under the rules of a penalty."""

@@ -1,5 +1,5 @@
-"""Comparisons of the chosen model with trees, the ranker in use and the dense model, on the queries that candidates are
-judged on and on test queries."""
+"""Comparisons of the chosen model with rivals, the ranker in use and the dense model, on the queries that candidates
+are judged on and on test queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.rivals import Rival, Rivals
 from sparserank.data.dataset import RankingDataset
 from sparserank.evaluation import Comparison, mean_of, per_query_values
-from sparserank.jobs.rivals import TreesOnFolds
+from sparserank.jobs.rivals import RivalsOnFolds
 from sparserank.jobs.test_comparison import compare_on_test
 from sparserank.lazy import cached_property
 from sparserank.model import RankingModel
@@ -33,7 +33,7 @@ class Comparisons:
 
     plan: SelectionPlan
     cv: CrossValidation
-    trees: TreesOnFolds
+    on_folds: RivalsOnFolds
     judged: RankingDataset
     test: RankingDataset | None
     current: InUse | None
@@ -56,7 +56,7 @@ class Comparisons:
         (values,) = per_query_values(scores, self.judged, [self.plan.metric])
         return Rival(LABEL, len(self.current.features), values)
 
-    def with_trees(
+    def with_rivals(
         self,
         candidate_set: CandidateSet,
         choice: Choice,
@@ -64,16 +64,16 @@ class Comparisons:
         store: WorkStore | None,
         progress: Progress | None,
     ) -> RivalReport:
-        """Compare with the trees that finished in time; trees shown to be better are also run on the chosen
+        """Compare with the rivals that finished in time; trees shown to be better are also run on the chosen
         features."""
-        fitted = self.trees.fit(store, progress)
+        fitted = self.on_folds.fit(store, progress)
         rivals = Rivals(choice, fitted) if fitted else None
-        first = report_of(rivals, self.trees.for_model, self.trees.left_out, not self.cv.tries_curves, by_size)
+        first = report_of(rivals, self.on_folds.for_model, self.on_folds.left_out, not self.cv.tries_curves, by_size)
         if first.better is None:
             return first
         name, chosen = first.better.name, choice.chosen
         features = {f: candidate_set.features(chosen, f) for f in self.cv.folds or [FINAL]}
-        values = self.trees.on_features(name, features, store)
+        values = self.on_folds.on_features(name, features, store)
         return first if values is None else first.with_chosen_features(name, mean_of(values), chosen.mean)
 
     def with_today(self, choice: Choice, model: RankingModel) -> Change | None:
@@ -91,16 +91,16 @@ class Comparisons:
         full = self._dense_in_use(candidate_set, dense)
         assert full.model is not None
         scores = {} if self.current is None else {self.current.name: self.current.scores(self.test)}
-        others = {**scores, **self.trees.test_scores}
+        others = {**scores, **self.on_folds.test_scores}
         return compare_on_test(self.plan, self.test, self.cv.first, model, {full.name: full.model}, others, notes)
 
-    def references(self, dense: Candidate, trees: RivalReport) -> tuple[Reference, ...]:
-        """The rankers that models of every size are compared with query by query: all features, the strongest trees,
+    def references(self, dense: Candidate, found: RivalReport) -> tuple[Reference, ...]:
+        """The rankers that models of every size are compared with query by query: all features, the strongest rival,
         the ranker in use."""
         out = [Reference(ALL_FEATURES, dense.values)]
-        if trees.strongest is not None:
-            name = trees.strongest.name
-            out.append(Reference(name, self.trees.rivals[name].values))
+        if found.strongest is not None:
+            name = found.strongest.name
+            out.append(Reference(name, self.on_folds.rivals[name].values))
         if self.held is not None:
             out.append(Reference(LABEL, self.held.values))
         return tuple(out)
@@ -111,7 +111,7 @@ class Comparisons:
         chosen: Candidate,
         model: RankingModel,
         dense: Candidate,
-        trees: RivalReport,
+        found: RivalReport,
         test: Comparison | None,
     ) -> Queries:
         """Compare the chosen model with the ranker in use, or else the dense model, query by query: on the test
@@ -135,9 +135,11 @@ class Comparisons:
         ]
         data = self.judged if test is None else self.test
         assert data is not None
-        if trees.strongest is not None:
-            name = trees.strongest.name
-            scores = self.trees.scores[name] if test is None else data.from_input_order(self.trees.test_scores[name])
+        if found.strongest is not None:
+            name = found.strongest.name
+            scores = (
+                self.on_folds.scores[name] if test is None else data.from_input_order(self.on_folds.test_scores[name])
+            )
             rankers.append(Ranker(name, lambda q, _: scores[data.query_ptr[q] : data.query_ptr[q + 1]]))
         if (current := self.current) is not None:
             rankers.append(Ranker(LABEL, lambda _, own: current.scores(own)))

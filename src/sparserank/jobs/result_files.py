@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from sparserank.files import atomic_write
 from sparserank.model.size_models import FILE as MODELS
 from sparserank.model.size_models import save_size_models
+from sparserank.selection.fusion import FusionResult
 from sparserank.selection.result import SelectionResult
 
 NO_REPORT = "report.html was not written; install it with: pip install 'sparserank[report]'"
@@ -21,20 +22,21 @@ NO_REPORT = "report.html was not written; install it with: pip install 'sparsera
 RESULT_FILES = ("model.json", MODELS, "result.json", "path.parquet", "per_query.parquet", "report.html")
 
 
-def write_results(result: SelectionResult, folder: Path) -> list[Path]:
+def write_results(result: SelectionResult, folder: Path, whole: FusionResult | None = None) -> list[Path]:
     """Write model.json, models.json, path.parquet, per_query.parquet, report.html and result.json;
-    each file is written completely or not at all."""
+    each file is written completely or not at all. whole: what the last two show, if it is more than the selection."""
+    shown = result if whole is None else whole
     model = folder / "model.json"
     result.model.save(model)
     save_size_models(result.models, [c.mean for c in result.by_size], folder / MODELS)
     written = [model, folder / MODELS, _parquet(path_table(result), folder / "path.parquet")]
     written.append(_parquet(per_query_table(result), folder / "per_query.parquet"))
     if importlib.util.find_spec("matplotlib"):
-        written.append(result.report(folder / "report.html"))
+        written.append(shown.report(folder / "report.html"))
     elif NO_REPORT not in result.notes:
         result.notes.append(NO_REPORT)
     with atomic_write(folder / "result.json") as out:
-        out.write(json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n")
+        out.write(json.dumps(shown.to_json(), indent=1, allow_nan=False) + "\n")
     return [*written, folder / "result.json"]
 
 

@@ -1,4 +1,4 @@
-"""Trees as rivals of a selection: trained on its folds, scored on the queries that its candidates are judged on."""
+"""Rivals of a selection, scored on the queries that its candidates are judged on; trees are trained on its folds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,6 +28,36 @@ from sparserank.runs.work_store import WorkStore
 # Of the training data: from here on all threads grow one ensemble, below each thread one of its own.
 MIN_SHARED_VALUES = 5_000_000
 Arrays = dict[str, np.ndarray]
+
+
+class RivalsOnFolds(Protocol):
+    """Rivals on the folds of a selection; each has scores of queries that it has not seen.
+
+    scores       {name: scores of the judged documents, in the order of their rows}; test_scores: scores of the test
+                 documents, in the order of the input
+    rivals       {name: rival}, of those that finished
+    for_model    {name: the value of --for-model for it}, of those that have one
+    n_pieces     number of pieces of work
+    """
+
+    scores: dict[str, np.ndarray]
+    test_scores: dict[str, np.ndarray]
+    rivals: dict[str, Rival]
+    left_out: list[LeftOut]
+
+    @property
+    def for_model(self) -> dict[str, str]: ...
+
+    @property
+    def n_pieces(self) -> int: ...
+
+    def fit(self, store: WorkStore | None, progress: Progress | None) -> list[Rival]:
+        """The rivals that finished within their time; pieces in `store` are reused."""
+        ...
+
+    def on_features(self, name: str, features: dict[int, np.ndarray], store: WorkStore | None) -> np.ndarray | None:
+        """(n_queries,) metric of a rival that is trained again on some features of each fold, or None."""
+        ...
 
 
 @dataclass(frozen=True)

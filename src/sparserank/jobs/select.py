@@ -113,7 +113,7 @@ def select(
     --------
     >>> import sparserank as sr
     >>> data = sr.datasets.make_ranking(40, 8, 10, n_informative=3, n_redundant=2).data
-    >>> result = sr.select(data, penalties="mcp", half_samples=0, rival="none", feature_transform="none")
+    >>> result = sr.select(data, penalties="l1", half_samples=0, rival="none", feature_transform="none")
     >>> len(result.model.support) <= 10
     True
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from typing import Any
@@ -17,6 +17,7 @@ from sparserank.crossval.convergence import unsolved, unsolved_paths
 from sparserank.crossval.current_model import InUse
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.feature_groups import each_alone
+from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.folded_paths import FINAL, FOLD_TOL
 from sparserank.crossval.near_equal import NearEqual, near_equal
 from sparserank.crossval.redundant_features import RedundantFeatures, redundant_features
@@ -32,6 +33,7 @@ from sparserank.execution.threads import one_blas_thread
 from sparserank.export import ENGINES
 from sparserank.jobs.ablation import Ablation
 from sparserank.jobs.comparisons import Comparisons
+from sparserank.jobs.formulas import Formulas
 from sparserank.jobs.notes import (
     notes_of_choice,
     notes_of_kept,
@@ -40,7 +42,7 @@ from sparserank.jobs.notes import (
     notes_of_rules,
 )
 from sparserank.jobs.options import RIVAL_TIME
-from sparserank.jobs.rivals import TreesOnFolds
+from sparserank.jobs.rivals import RivalsOnFolds, TreesOnFolds
 from sparserank.jobs.trials import notes_of_curves, trials_of
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
@@ -64,6 +66,10 @@ class SelectionJob:
 
     current        the ranker in use
     trees          rivals that are trained on the same folds; rival_time: time limit of each, in seconds
+    formulas       rivals that need no training, in place of trees
+    transforms     under which features enter, in place of those that the plan names
+    facts          about the features that the caller made, with any weights of documents; they become parameters of
+                   the models
     query_weight   one weight > 0 per query of train and, under the cv protocol, then of valid; None: equal weights
     """
 
@@ -80,10 +86,13 @@ class SelectionJob:
         current: InUse | None = None,
         trees: TreeRivals = NO_TREES,
         rival_time: float = RIVAL_TIME.default,
+        formulas: Formulas | None = None,
+        transforms: Sequence[FeatureTransform] | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
         if plan.protocol == "holdout" and valid is None:
             raise ParameterError("protocol", "holdout needs validation data.")
-        self.plan, self.train = plan, train
+        self.plan, self.train, self.facts = plan, train, facts or {}
         self.weighted = query_weight is not None
         data, self.judged = _training_and_judged(plan, train, valid)
         self.names = tuple(data.feature_names or ())
@@ -94,7 +103,7 @@ class SelectionJob:
         feature_groups = plan.feature_groups or each_alone(self.names, plan.costs)
         n_threads = n_threads or available_cores()
         folds = np.full(data.n_queries, -1) if plan.protocol == "holdout" else _folds(data, plan)
-        tried = trials_of(plan, data, feature_groups, client)
+        tried = trials_of(plan, data, feature_groups, client, transforms)
         self.engine = None if plan.engine is None else ENGINES[plan.engine]
         runs = [self.engine is None or not t.transform.lacking(self.engine) for t in tried]
         self.trials = list(compress(tried, runs))
@@ -113,20 +122,25 @@ class SelectionJob:
             n_threads=n_threads,
             client=client,
         )
+        self.rivals: RivalsOnFolds = formulas or self._trees(trees, data, test, query_weight, n_threads, rival_time)
+        self.beside = Comparisons(plan, self.cv, self.rivals, self.judged, test, current)
+
+    def _trees(
+        self,
+        trees: TreeRivals,
+        data: RankingDataset,
+        test: RankingDataset | None,
+        query_weight: np.ndarray | None,
+        n_threads: int,
+        rival_time: float,
+    ) -> TreesOnFolds:
         of_trees = (data, self.judged, test)
         if trees.trees:
             of_trees = (data.unfilled(), self.judged.unfilled(), None if test is None else test.unfilled())
-        self.trees = TreesOnFolds(
-            self.cv,
-            *of_trees,
-            trees,
-            plan.metric,
-            query_weight,
-            plan.random_state,
-            n_threads,
-            rival_time,
+        plan = self.plan
+        return TreesOnFolds(
+            self.cv, *of_trees, trees, plan.metric, query_weight, plan.random_state, n_threads, rival_time
         )
-        self.beside = Comparisons(plan, self.cv, self.trees, self.judged, test, current)
 
     def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> SelectionResult:
         """Compute what is missing in `store` (everything without a store), choose and compare."""
@@ -140,10 +154,10 @@ class SelectionJob:
         choice = plan.choose(candidate_set.sparse, candidate_set.dense)
         by_size = best_of_sizes(choice.sparse, choice.by_cost)
         after = self._after(len(candidate_set.paths), progress)
-        trees = self.beside.with_trees(candidate_set, choice, by_size, store, after)
+        rivals = self.beside.with_rivals(candidate_set, choice, by_size, store, after)
         short = unsolved_paths(candidate_set.paths, plan.settings.tol)
         notes = [
-            *notes_of_loss(plan, cv.data, self.weighted),
+            *notes_of_loss(plan, self.weighted, cv.data.doc_weight is not None and not self.facts),
             *notes_of_rules(plan, cv.data),
             *notes_of_curves(plan, cv.data, cv.first.client),
             *notes_of_metric_refits(plan, cv.data.n_queries),
@@ -181,9 +195,9 @@ class SelectionJob:
             stability=stability,
             redundant=redundant,
             change=self.beside.with_today(choice, model),
-            rivals=trees,
-            references=self.beside.references(strongest, trees),
-            queries=self.beside.by_query(candidate_set, chosen, model, strongest, trees, test),
+            rivals=rivals,
+            references=self.beside.references(strongest, rivals),
+            queries=self.beside.by_query(candidate_set, chosen, model, strongest, rivals, test),
             test=test,
             constant_features=tuple(np.array(self.names)[cv.data.constant_features()]),
             query_ids=self.beside.query_ids,
@@ -198,7 +212,7 @@ class SelectionJob:
         """All candidates; fits what is missing in `store`."""
         if any(t.transform.knots.curved for t in self.trials):
             load_curve_kernels()
-        later = LaterWork(self.plan.half_samples * HALF_SAMPLE_SHARE + self.trees.n_pieces * RIVAL_SHARE)
+        later = LaterWork(self.plan.half_samples * HALF_SAMPLE_SHARE + self.rivals.n_pieces * RIVAL_SHARE)
 
         def with_the_rest(done: int, n: int, what: str, left: float | None) -> None:
             assert progress is not None
@@ -222,7 +236,7 @@ class SelectionJob:
     @property
     def n_later(self) -> int:
         """Number of pieces of work that follow the paths: trees of rivals and the half-samples."""
-        return self.trees.n_pieces + bool(self.plan.half_samples)
+        return self.rivals.n_pieces + bool(self.plan.half_samples)
 
     def model(self, candidate_set: CandidateSet, chosen: Candidate, corrected: float | None = None) -> RankingModel:
         """The final model of a candidate, with its facts; corrected: its mean, corrected for the choice."""
@@ -264,6 +278,7 @@ class SelectionJob:
             "relax": chosen.relax,
             **({"for_metric": chosen.for_metric} if chosen.for_metric else {}),
             "transform": candidate_set.transform(chosen).name,
+            **self.facts,
         }
         metadata = {
             "metric": repr(self.plan.metric),
@@ -292,7 +307,7 @@ class SelectionJob:
         notes: list[str],
     ) -> Stability | None:
         """The chosen maker at the chosen size on halves of the queries that have pairs, as one piece of work."""
-        n_pairs, n_before = self.plan.half_samples // 2, len(candidate_set.paths) + self.trees.n_pieces
+        n_pairs, n_before = self.plan.half_samples // 2, len(candidate_set.paths) + self.rivals.n_pieces
         usable = self.cv.works[candidate_set.transform(chosen)].pairs() > 0
         report = progress or (lambda done, n, what, left: None)
         if n_pairs == 0 or usable.sum() < 4:

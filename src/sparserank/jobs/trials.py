@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,23 +30,32 @@ RIDGE_ALPHAS = 8  # the dense reference needs its strength to within a factor of
 RIDGE_MIN_RATIO = 1e-6
 
 
-def trials_of(plan: SelectionPlan, data: RankingDataset, groups: FeatureGroups, client: Any = None) -> list[Trial]:
+def trials_of(
+    plan: SelectionPlan,
+    data: RankingDataset,
+    groups: FeatureGroups,
+    client: Any = None,
+    transforms: Sequence[FeatureTransform] | None = None,
+) -> list[Trial]:
     """The trials, transform by transform: the penalties, then the dense reference. Curves have no dense reference.
+    transforms: by default those that the plan names.
 
     Raises
         ParameterError   curves with data that are not in memory, or with penalties of different signs
     """
     if any(p.label == DENSE for p in plan.penalties):
         raise ParameterError("penalties", f"cannot be called {DENSE}, which names the dense reference.")
-    names = transforms_tried(plan, data, client)
-    directions = _directions(plan, data.n_features) if not CURVES.keys().isdisjoint(names) else None
+    if transforms is None:
+        names = transforms_tried(plan, data, client)
+        directions = _directions(plan, data.n_features) if not CURVES.keys().isdisjoint(names) else None
+        transforms = feature_transforms(data, names, plan.n_knots, directions)
     limited = _limited(plan, groups, data.n_features)
     out: list[Trial] = []
-    for transform in feature_transforms(data, names, plan.n_knots, directions):
+    for transform in transforms:
         if transform.knots.curved:
             out += _on(transform, _for_curves(limited))
         else:
-            dense = PenaltyPath(_dense(plan), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
+            dense = PenaltyPath(transform.limited(_dense(plan)), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
             out += [*_on(transform, limited), Trial(transform.label(DENSE), dense, transform)]
     return out
 
@@ -108,7 +118,8 @@ def _n_values(data: RankingDataset) -> int:
 
 
 def _on(transform: FeatureTransform, labelled: dict[str, Penalty | SizedMaker]) -> list[Trial]:
-    return [Trial(transform.label(label), maker_of(penalty), transform) for label, penalty in labelled.items()]
+    own = {transform.label(label): transform.limited(penalty) for label, penalty in labelled.items()}
+    return [Trial(label, maker_of(penalty), transform) for label, penalty in own.items()]
 
 
 def _dense(plan: SelectionPlan) -> Ridge:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sparserank.metrics import Metric
     from sparserank.model.ranking_model import RankingModel
     from sparserank.paths.best_k import BestK
+    from sparserank.paths.makers import SizedMaker
     from sparserank.penalties import Penalty
 
 
@@ -333,3 +334,69 @@ class FitOptions(TypedDict, total=False):
     """Data type of the features: float32 or float64. Default as in the files."""
     n_threads: int | None
     """Number of threads; results do not depend on it. Default all cores."""
+
+
+class FuseOptions(TypedDict, total=False):
+    """Options of `fuse` by name."""
+
+    norm: str | Sequence[str]
+    """Norms of the lists; the best one is chosen out of fold: minmax, l2, zscore (of scores), rrf or rrf(k=10) (1 /
+    (k + rank)), logrank, returned, or several used together, such as minmax+returned. auto tries minmax, zscore and
+    rrf; for ranks, rrf, rrf(k=10) and logrank; with engine, those that the engine computes. Default ('auto',)."""
+    depth: int | None
+    """Rank at which every list is cut before it is normalised, in training and in use. Default the smallest median
+    depth of the retrievers."""
+    rank_columns: bool
+    """Read a table of judged documents instead of runs. Each column is a retriever and contains its ranks, missing
+    (NULL) for documents that it did not return. Default False."""
+    score_columns: bool
+    """Like rank_columns, for a table of scores. Default False."""
+    unjudged: str
+    """Returned documents without a judgment: zero (not relevant) or skip (left out of the fused lists before they
+    are evaluated). Default 'zero'."""
+    relevant_from: float
+    """Lowest grade of a relevant document in metrics without gains, such as recall@100 and map. Default 1.0."""
+    test_qrels: str | os.PathLike | Mapping[Any, Any] | None
+    """Judgments of other queries of the same runs, used only for the comparison. Default None."""
+    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]
+    """l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), or with parameters: 'mcp(gamma=2.0)'.
+    Default ('l1', 'mcp', 'best_k')."""
+    sign: str
+    """Signs of the weights: positive (which nearly every engine requires) or free. Default 'positive'."""
+    relaxed: bool
+    """Also try relaxed models of each size. They are refitted without the sparsity penalty, either half-way (0.5)
+    or fully (1). Default True."""
+    metric_refits: bool
+    """Also try models of a few sizes that are refitted for the metric (only ndcg, with at least 100 training
+    queries). Each pair is weighted by its effect on the metric; small steps then raise the metric on both halves of
+    the training queries. Default True."""
+    report_metrics: Sequence[str | Metric]
+    """Further metrics to report. Default ('map', 'ndcg@5')."""
+    convention: str
+    """Metric convention: default, letor3, letor4, trec, xgboost, lightgbm. Default 'default'."""
+    cv: int
+    """Number of folds of the cv protocol. Default 5."""
+    random_state: int
+    """Seed with which the folds are drawn. Default 0."""
+    guarantee: float | None
+    """Used instead of margin: take the smallest model that is shown, with confidence, to lose at most this share of
+    the metric of the best model tried. Default None."""
+    confidence: float
+    """Confidence level of every bound and interval, above 0.5 and at most 0.99. Default 0.95."""
+    costs: str | os.PathLike | Mapping[str, float] | None
+    """Cost > 0 of each retriever, such as milliseconds: {retriever: cost}, or a file of lines 'retriever cost'.
+    Default None."""
+    cost_rule: str
+    """How costs combine: sum (money, work), or max (latency of retrievers that run in parallel). Default 'sum'."""
+    half_samples: int
+    """Number of half-samples of the queries on which the selection is repeated to measure its stability. The number
+    is even; 0 means none. Default 20."""
+    label: Any
+    """Table column that contains the labels; with an array of features, the labels themselves. Default label."""
+    qid: Any
+    """Table column that contains the query ids; with an array of features, the ids themselves. Default qid."""
+    docid: Any
+    """Table column that contains the document ids; with an array of features, the ids themselves. Default a text
+    column docno, docid or doc_id."""
+    restart: bool
+    """Discard earlier work in out from other data or options. Default False."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sparserank.errors import DataError
@@ -12,15 +13,26 @@ from sparserank.metrics.cascade import ExpectedReciprocalRank, ReciprocalRank
 from sparserank.metrics.conventions import CONVENTIONS, Convention, parse_convention
 from sparserank.metrics.ndcg import MeanNdcg, Ndcg
 from sparserank.metrics.pairwise import PairwiseError
-from sparserank.metrics.precision import AveragePrecision, Precision
+from sparserank.metrics.precision import AveragePrecision, Precision, Recall
 from sparserank.quoting import brief
 
 METRICS: dict[str, type[Metric]] = {
     m.name: m
-    for m in (Ndcg, AveragePrecision, Precision, ReciprocalRank, ExpectedReciprocalRank, MeanNdcg, PairwiseError)
+    for m in (
+        Ndcg,
+        AveragePrecision,
+        Precision,
+        Recall,
+        ReciprocalRank,
+        ExpectedReciprocalRank,
+        MeanNdcg,
+        PairwiseError,
+    )
 }
 MAX_DIGITS = 19  # of a 64-bit integer
-_NAME = re.compile(r"(?:(?P<convention>[a-z0-9]+):)?(?P<name>[a-z_]+)(?:@(?P<cutoff>-?[0-9]+))?(?P<minus>-?)")
+_NAME = re.compile(
+    r"(?:(?P<convention>[a-z0-9]+):)?(?P<name>[a-z_]+)(?:\(rel=(?P<rel>[0-9.]+)\))?(?:@(?P<cutoff>-?[0-9]+))?(?P<minus>-?)"
+)
 
 
 def parse_metric(name: str | Metric, convention: str | Convention = "default") -> Metric:
@@ -29,7 +41,8 @@ def parse_metric(name: str | Metric, convention: str | Convention = "default") -
     Parameters
     ----------
     name : str or Metric
-        Such as 'ndcg@10', 'map', 'letor4:mean_ndcg' or 'xgboost:ndcg@10-'. A Metric is returned unchanged.
+        Such as 'ndcg@10', 'map', 'letor4:mean_ndcg', 'xgboost:ndcg@10-', or 'map(rel=2)', where documents are relevant
+        from grade 2. A Metric is returned unchanged.
     convention : str, default 'default'
         Definition of the metric; a prefix in the name overrides it.
 
@@ -62,10 +75,22 @@ def parse_metric(name: str | Metric, convention: str | Convention = "default") -
                 "write xgboost:ndcg@10-."
             )
         chosen = CONVENTIONS["xgboost-"]
+    if match["rel"]:
+        chosen = _relevant_from(match["rel"], METRICS[match["name"]], chosen)
     cutoff: Any = match["cutoff"]
     if cutoff is not None and len(cutoff) <= MAX_DIGITS:  # a longer text is no cutoff: the metric refuses it
         cutoff = int(cutoff)
     return METRICS[match["name"]](cutoff, chosen)
+
+
+def _relevant_from(level: str, metric: type[Metric], convention: Convention) -> Convention:
+    """The convention, with another lowest grade of relevant documents."""
+    if not metric.is_binary:
+        raise DataError(f"{metric.name} uses grades, so it takes no (rel={level}).")
+    try:
+        return replace(convention, relevant_from=float(level))
+    except ValueError as error:
+        raise DataError(f"rel must be a number > 0; got {brief(level)}.") from error
 
 
 def _bare(name: str, convention: str | Convention) -> str:

@@ -33,6 +33,7 @@ class Metric:
     higher_is_better: ClassVar[bool] = True
     takes_cutoff: ClassVar[bool] = True
     uses_gain: ClassVar[bool] = False  # of a grade, by the convention
+    is_binary: ClassVar[bool] = False  # a document is relevant or not, by the convention
 
     def __post_init__(self) -> None:
         if self.cutoff is not None and (type(self.cutoff) is not int or not 1 <= self.cutoff < 2**63):
@@ -59,7 +60,9 @@ class Metric:
 
     def __repr__(self) -> str:
         before, behind = self.convention.affixes
-        return f"{before}{self.name}" + (f"@{self.cutoff}" if self.cutoff is not None else "") + behind
+        level = self.convention.relevant_from
+        relevant = f"(rel={level:g})" if self.is_binary and level != 1 else ""
+        return f"{before}{self.name}{relevant}" + (f"@{self.cutoff}" if self.cutoff is not None else "") + behind
 
     @property
     def title(self) -> str:

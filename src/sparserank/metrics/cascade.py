@@ -17,6 +17,7 @@ class ReciprocalRank(Metric):
     """Definition: 1 / rank of the first document with rel >= 1; 0 if there is none (within the cutoff)."""
 
     name: ClassVar[str] = "mrr"
+    is_binary: ClassVar[bool] = True
     description: ClassVar[str] = "reciprocal rank of the first relevant document (MRR is its mean)"
     source: ClassVar[str] = "trec_eval recip_rank"
     limits: ClassVar[tuple[float, float]] = (0.0, 1.0)

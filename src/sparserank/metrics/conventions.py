@@ -33,6 +33,7 @@ VALUES = {
     "empty": ("zero", "one"),
     "short_lists": ("full", "zero_ndcg", "zero", "length"),
     "most_hits": ("all", "cutoff"),
+    "zero_scores": ("ranked", "left_out"),
 }
 
 
@@ -52,6 +53,10 @@ class Convention:
     most_hits    divisor of average precision at a cutoff: 'all' relevant documents of the list, or at most the
                  'cutoff'
     mean_ndcg    whether the tool reports MeanNDCG
+    zero_scores  documents with a score of exactly 0: 'ranked' like others, or 'left_out' of the list, in which case
+                 they count only in the number of relevant documents and in the ideal order
+    relevant_from  lowest grade of a relevant document in metrics without gains (average precision, P, MRR, recall);
+                 if it is not 1, names end with it: 'map(rel=2)'
     """
 
     name: str
@@ -62,12 +67,16 @@ class Convention:
     short_lists: str = "full"
     mean_ndcg: bool = True
     most_hits: str = "all"
+    zero_scores: str = "ranked"
+    relevant_from: float = 1
 
     def __post_init__(self) -> None:
         for field, allowed in VALUES.items():
             if getattr(self, field) not in allowed:
                 given = brief(getattr(self, field))
                 raise DataError(f"Convention: {field} must be one of {', '.join(allowed)}; got {given}.")
+        if not 0 < self.relevant_from < np.inf:
+            raise DataError(f"Convention: relevant_from must be a number > 0; got {brief(self.relevant_from)}.")
 
     @property
     def affixes(self) -> tuple[str, str]:
@@ -89,7 +98,7 @@ class Convention:
         return exponential_gain(relevance)
 
     def relevant(self, relevance: np.ndarray) -> np.ndarray:
-        return (relevance >= 1) & ((relevance <= 4) if self.gain == "letor" else True)
+        return (relevance >= self.relevant_from) & ((relevance <= 4) if self.gain == "letor" else True)
 
     def discounts(self, longest: int) -> np.ndarray:
         """(longest,) discount of ranks 1..longest."""

@@ -1,4 +1,4 @@
-"""Precision at a cutoff and average precision."""
+"""Precision and recall at a cutoff, and average precision."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ class Precision(Metric):
     divided by their length, depending on the convention."""
 
     name: ClassVar[str] = "p"
+    is_binary: ClassVar[bool] = True
     description: ClassVar[str] = "precision at a cutoff"
     source: ClassVar[str] = "trec_eval P_k; LETOR evaluation scripts"
     limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -44,6 +45,7 @@ class AveragePrecision(Metric):
     """
 
     name: ClassVar[str] = "map"
+    is_binary: ClassVar[bool] = True
     description: ClassVar[str] = "average precision (MAP is its mean)"
     source: ClassVar[str] = "LETOR evaluation scripts; trec_eval map"
     limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -58,3 +60,25 @@ class AveragePrecision(Metric):
             total = np.minimum(total, self.cutoff)
         without = np.full(len(total), 1.0 if self.convention.empty == "one" else 0.0)
         return np.divide(lists.sum_per_query(precision * relevant), total, out=without, where=total > 0)
+
+
+@dataclass(frozen=True, repr=False)
+class Recall(Metric):
+    """Definition: relevant documents among the top `cutoff`, divided by all relevant documents; 0 if there are none."""
+
+    name: ClassVar[str] = "recall"
+    is_binary: ClassVar[bool] = True
+    description: ClassVar[str] = "recall at a cutoff"
+    source: ClassVar[str] = "trec_eval recall_k"
+    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cutoff is None:
+            raise DataError("recall needs a cutoff, such as recall@100.")
+
+    def compute(self, lists: RankedLists) -> np.ndarray:
+        relevant = self.convention.relevant(lists.relevance)
+        total = lists.sum_per_query(relevant.astype(float))
+        hits = lists.sum_per_query((relevant & self.counted(lists)).astype(float))
+        return np.divide(hits, total, out=np.zeros(len(total)), where=total > 0)

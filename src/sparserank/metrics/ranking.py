@@ -74,7 +74,8 @@ def rank_lists(
     retrieved: np.ndarray | None = None,
 ) -> RankedLists:
     """Sort each query once; all metrics of a convention share the result, and all rankings of the same lists `known`.
-    retrieved (n_docs,) bool: documents that are ranked at all; scores of the others are ignored.
+    retrieved (n_docs,) bool: documents that are ranked at all; scores of the others are ignored. By default all, or
+    those with a score other than 0, by the convention.
 
     Raises
         DataError   shapes disagree, or a score is not finite
@@ -87,14 +88,17 @@ def rank_lists(
             f"scores, relevance and query_ptr must describe the same documents; got {scores.shape}, {relevance.shape} "
             f"and {query_ptr[-1]} documents in query_ptr."
         )
+    if retrieved is None and convention.zero_scores == "left_out":
+        retrieved = scores != 0.0
     if retrieved is not None:
         scores = np.where(retrieved, scores, 0.0)
     if not np.isfinite(scores).all():
         raise DataError(f"scores must be finite; document {int(np.argmin(np.isfinite(scores)))} has no finite score.")
     order = rank_documents(scores, relevance, query_ptr, convention.ties, docid)
     if retrieved is not None:  # the others behind them, in whatever order
-        of_query = np.repeat(np.arange(len(query_ptr) - 1), np.diff(query_ptr))
-        order = order[np.lexsort((~retrieved[order], of_query))]
+        if not retrieved.all() and scores[retrieved].min(initial=np.inf) <= 0.0:  # else they are there already
+            of_query = np.repeat(np.arange(len(query_ptr) - 1), np.diff(query_ptr))
+            order = order[np.lexsort((~retrieved[order], of_query))]
         scores = np.where(retrieved, scores, -np.inf)
     known = {} if known is None else known
     if "rank" not in known:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sparserank import __version__
 from sparserank.crossval.choice import Candidate
 from sparserank.pages.explorer import STYLE, explorer
@@ -41,9 +43,18 @@ CURVES_ARE = (
 )
 
 
-def render_page(result: SelectionResult) -> str:
-    """One HTML document: no network, pictures inline; its script moves the size at the top."""
+def render_page(
+    result: SelectionResult,
+    headline: str | None = None,
+    first: Sequence[Section] = (),
+) -> str:
+    """One HTML document: no network, pictures inline; its script moves the size at the top.
+
+    Parameters
+        headline   in place of that of the result; first: sections before the others
+    """
     sections = [
+        *first,
         Section("Selected features", COSTS_ARE, [feature_table(result), zeroed_table(result)], _worth(result)),
         *_substitutes(result),
         *_curves(result),
@@ -67,7 +78,13 @@ def render_page(result: SelectionResult) -> str:
     picture = size_picture(result)
     top = explorer(result, f"<figure>{inline(picture, 'top-')}<figcaption>{picture.caption}</figcaption></figure>")
     return to_html(
-        result.headline, result.sentences, sections, notes=result.notes, closing=closing, top=top, style=STYLE
+        headline or result.headline,
+        result.sentences,
+        sections,
+        notes=result.notes,
+        closing=closing,
+        top=top,
+        style=STYLE,
     )
 
 

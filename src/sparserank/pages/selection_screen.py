@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from sparserank.crossval.choice import Candidate
 from sparserank.evaluation.statistics import as_percent
@@ -18,6 +18,7 @@ from sparserank.pages.selection_tables import selection_frequency, shaped_name
 from sparserank.reporting.document import figure
 from sparserank.reporting.percents import lower, percent, relative, upper
 from sparserank.selection.result import SelectionResult
+from sparserank.selection.rivals import ComparedRival
 from sparserank.selection.statements import (
     all_equal,
     all_equal_sentence,
@@ -48,11 +49,16 @@ def screen_lines(
 ) -> list[str]:
     """The lines; folder: where the run was written, for the commands to come next; k: whether another size is one of
     them."""
-    return _Screen(result, max(MIN_WIDTH, min(width, MAX_WIDTH))).lines(folder, most, k)
+    return Screen(result, max(MIN_WIDTH, min(width, MAX_WIDTH))).lines(folder, most, k)
 
 
 @dataclass(frozen=True)
-class _Screen:
+class Screen:
+    """The screen of a selection. NOUN: what is selected; ALL: the model of all of them."""
+
+    NOUN: ClassVar[str] = "feature"
+    ALL: ClassVar[str] = "all features"
+
     result: SelectionResult
     width: int
 
@@ -70,6 +76,14 @@ class _Screen:
             room -= 1
             lines = [line for line in [*first, *self.worth(room), *last, *notes] if line]
         return [*map(self.cut, lines), *commands]
+
+    @property
+    def n_all(self) -> int:
+        """Number of features that can be selected."""
+        return self.result.model.n_features
+
+    def counted(self, n: int) -> str:
+        return counted(n, self.NOUN)
 
     def worth(self, room: int) -> list[str]:
         return self.feature_groups(room) if self.result.worth.feature_groups else self.features(room)
@@ -91,7 +105,7 @@ class _Screen:
         keep = "Best guess:" if coarse(choice) else "Keep"
         costed = choice.by_cost or result.plan.costs is not None
         cost = f" at a total cost of {choice.chosen.cost:g}" if costed else ""
-        kept = f"{keep} {choice.chosen.n_features} of {counted(result.model.n_features)}{cost}."
+        kept = f"{keep} {choice.chosen.n_features} of {self.counted(self.n_all)}{cost}."
         return [*lines, *self.wrapped(f"{kept}  {self.judged()}.")]
 
     def judged(self) -> str:
@@ -116,7 +130,7 @@ class _Screen:
             )
         rows.append(
             (
-                "all features",
+                self.ALL,
                 full.n_features,
                 full.mean,
                 relative(full.chosen.difference, full.chosen.low, full.chosen.high, full.mean),
@@ -124,22 +138,24 @@ class _Screen:
         )
         level = result.choice.corrected_chosen if result.choice.is_corrected else result.chosen.mean
         rows.append(("chosen", result.chosen.n_features, level, ""))
-        rows += [
-            (r.name, r.n_features, r.mean, relative(r.difference, r.low, r.high, r.mean))
-            for r in result.rivals.compared
-        ]
+        rows += [(r.name, r.n_features, r.mean, relative(r.difference, r.low, r.high, r.mean)) for r in self.rivals()]
         rows += self.alone()
-        names = [_short(name, MAX_NAME if self.width == MAX_WIDTH else MAX_NAME_NARROW) for name, *_ in rows]
+        names = [shortened(name, MAX_NAME if self.width == MAX_WIDTH else MAX_NAME_NARROW) for name, *_ in rows]
         width = max(map(len, names))
         star = "*" if self.has_intervals else ""
         metric = max(len(result.metric), 7)
         against = f"against {'all' if today is None else 'today'}"
-        lines = [f"{'':{width}} features  {result.metric:>{metric}}  {against}  chosen against row{star}"]
+        noun = f"{self.NOUN}s"
+        lines = [f"{'':{width}} {noun}  {result.metric:>{metric}}  {against}  chosen against row{star}"]
         for k, (name, (_, n, value, chosen)) in enumerate(zip(names, rows, strict=True)):
             to_reference = "" if k == 0 else percent((value - mean) / (abs(mean) or 1.0))
-            figures = f"{n:>8}  {figure(value):>{metric}}  {to_reference:>{len(against)}}"
+            figures = f"{n:>{len(noun)}}  {figure(value):>{metric}}  {to_reference:>{len(against)}}"
             lines.append(f"{name:{width}} {figures}  {chosen}".rstrip())
         return lines
+
+    def rivals(self) -> Sequence[ComparedRival]:
+        """The rivals that have a row."""
+        return self.result.rivals.compared
 
     def alone(self) -> list[tuple[str, int, float, str]]:
         """The best model of a single feature, unless it is the chosen one."""
@@ -162,7 +178,7 @@ class _Screen:
         if dense is not None:
             unit = abs(dense["mean"]) or 1.0
             low, high = -dense["difference_high"] / unit, -dense["difference_low"] / unit
-            text += f", all features {figure(dense['mean'])}, {percent(-dense['difference'] / unit)}"
+            text += f", {self.ALL} {figure(dense['mean'])}, {percent(-dense['difference'] / unit)}"
             if math.isfinite(high - low):
                 shown = ": chosen is better" if low > 0 else ": all features are better" if high < 0 else ""
                 text += f" ({lower(low).removesuffix('%')} to {upper(high)}, this pair alone){shown}"
@@ -173,7 +189,7 @@ class _Screen:
         choice, rule = self.result.choice, self.result.choice.rule
         if all_equal(choice):
             return self.wrapped(all_equal_sentence(choice))
-        best = "" if choice.best is choice.chosen else f" ({counted(choice.best.n_features)})"
+        best = "" if choice.best is choice.chosen else f" ({self.counted(choice.best.n_features)})"
         of = f"the best of {len(choice.candidates)} models{best}"
         bound = choice.bound(choice.chosen)
         at_most = f", at most {share(bound, choice)}*" if math.isfinite(bound) else ""
@@ -210,7 +226,7 @@ class _Screen:
         kept = [self.kept(d) for d in shown]
         halves = "" if self.result.stability is None else f"   chosen on {self.result.stability.n_samples} half-samples"
         room_of_name = self.width - FIGURES - max([len(halves), *map(len, kept)])
-        names = [_short(shaped_name(d), room_of_name) for d in shown]
+        names = [shortened(shaped_name(d), room_of_name) for d in shown]
         width = max(len("feature"), *map(len, names))
         lines = [f"{'feature':{width}}    weight  change if left out{halves}"]
         for d, name, often in zip(shown, names, kept, strict=True):
@@ -233,7 +249,7 @@ class _Screen:
                 f"{round(selection_frequency(self.result, dict(row)) * stability.n_samples)} of {stability.n_samples}"
             )
         if other is not None:
-            said.append(f"or {_short(other.other, MAX_NAME_NARROW)} (r = {other.correlation:.2f})")
+            said.append(f"or {shortened(other.other, MAX_NAME_NARROW)} (r = {other.correlation:.2f})")
         return ", ".join(said)
 
     def others(self, rest: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -251,7 +267,7 @@ class _Screen:
         """The groups in use, those that cost most to leave out first."""
         rows = sorted(self.result.worth.feature_groups, key=lambda d: -self.loss(d) if d["cost"] else math.inf)
         shown = rows if len(rows) < room else rows[: room - 2]
-        names = [_short(d["group"], self.width // 3) for d in shown]
+        names = [shortened(d["group"], self.width // 3) for d in shown]
         width = max(len("group"), *map(len, names))
         lines = [f"{'group':{width}}      cost  features  change if left out"]
         for d, name in zip(shown, names, strict=True):
@@ -278,7 +294,7 @@ class _Screen:
                 )
             )
         width = max(len(text) for cell in cells for text in cell)
-        names = ("cost" if by_cost else "features", "best of each size, against all")
+        names = ("cost" if by_cost else f"{self.NOUN}s", "best of each size, against all")
         first = max(map(len, names))
         return [f"{name:{first}}  {'  '.join(f'{cell[k]:>{width}}' for cell in cells)}" for k, name in enumerate(names)]
 
@@ -309,7 +325,9 @@ class _Screen:
         if constant:
             said.append(f"{constant} {'is' if constant == 1 else 'are'} constant within queries")
         if left:
-            pairs = ", ".join(f"{_short(row.feature, MAX_NAME)} ({_short(row.selected, MAX_NAME)})" for row in left[:3])
+            pairs = ", ".join(
+                f"{shortened(row.feature, MAX_NAME)} ({shortened(row.selected, MAX_NAME)})" for row in left[:3]
+            )
             correlates = "correlates" if len(left) == 1 else "correlate"
             said.append(f"{len(left)} {correlates} with a used one, |r| >= {self.result.redundant.least:g}: {pairs}")
             said[-1] += ", ..." if len(left) > 3 else ""
@@ -345,6 +363,10 @@ class _Screen:
             said.append(f"sparserank export {shlex.quote(str(place))} --to {engine}{defined}")
             said += [f"open {shlex.quote(str(place / 'report.html'))}"] if (place / "report.html").exists() else []
             said.append(f"{VERBOSE} for all")
+        return self.joined(said)
+
+    def joined(self, said: Sequence[str]) -> list[str]:
+        """Commands on as few lines as they fit."""
         lines: list[str] = []
         for one in said:  # no command is broken
             if lines and len(lines[-1]) + len(one) + 3 <= self.width:
@@ -360,7 +382,7 @@ class _Screen:
         return text if len(text) <= self.width else f"{text[: self.width - 5].rsplit(', ', 1)[0]}, ..."
 
 
-def _short(name: str, most: int) -> str:
+def shortened(name: str, most: int) -> str:
     """A name as it is shown, in at most so many characters: its middle goes, for names differ at their ends."""
     name, most = visible(name), max(most, MIN_NAME)
     if len(name) <= most:

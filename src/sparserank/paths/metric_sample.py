@@ -92,7 +92,8 @@ def metric_sample(
     fits = n_docs[drawn].cumsum() <= MAX_DOCUMENTS
     taken = np.zeros(len(weight), dtype=bool)
     taken[drawn[fits] if fits.any() else drawn[:1]] = True
-    parts = objective.shards.call("gathered", columns, objective.weighting.key, objective.k, per_query=taken)
+    left_out = metric.convention.zero_scores == "left_out"
+    parts = objective.shards.call("gathered", columns, objective.weighting.key, objective.k, left_out, per_query=taken)
     Z, relevance = np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
     docid = None if parts[0][2] is None else np.concatenate([p[2] for p in parts])
     sizes, weight = n_docs[taken], weight[taken]
@@ -106,7 +107,17 @@ def metric_sample(
         varies &= sizes >= metric.cutoff
     if varies.sum() < 2:
         return None
-    docs = np.repeat(varies, sizes)
+    if left_out:  # documents that no weights of these columns rank count in the ideal order alone
+        present = np.concatenate([p[3] for p in parts])
+        varies &= np.maximum.reduceat(np.where(present, gains, -np.inf), ptr[:-1]) > np.minimum.reduceat(
+            np.where(present, gains, np.inf), ptr[:-1]
+        )
+        if varies.sum() < 2:
+            return None
+        docs = np.repeat(varies, sizes) & present
+        sizes = np.add.reduceat(present.astype(np.int64), ptr[:-1])
+    else:
+        docs = np.repeat(varies, sizes)
     relevant = np.maximum.reduceat(convention.relevant(relevance).astype(np.int64), ptr[:-1])[varies] > 0
     return MetricSample(
         metric,

@@ -20,11 +20,12 @@ class TimeLeft:
         """alone: kinds whose pieces each use all workers."""
         self._unfinished = Counter(kinds)
         self._n_workers, self._alone = n_workers, frozenset(alone)
-        self._durations: dict[str, list[float]] = {}
+        self._took: dict[str, tuple[int, float]] = {}  # of each kind, finished pieces and their seconds together
 
     def finished(self, kind: str, seconds: float) -> None:
         """Record that a piece of this kind took so long."""
-        self._durations.setdefault(kind, []).append(seconds)
+        n, total = self._took.get(kind, (0, 0.0))
+        self._took[kind] = n + 1, total + seconds
         self.skip(kind)
 
     def skip(self, kind: str, n: int = 1) -> None:
@@ -36,14 +37,15 @@ class TimeLeft:
         self._unfinished[kind] = 0
 
     def seconds(self) -> float | None:
-        if not self._durations:
+        if not self._took:
             return None
-        means = {kind: sum(d) / len(d) for kind, d in self._durations.items()}
+        means = {kind: total / n for kind, (n, total) in self._took.items()}
         overall = sum(means.values()) / len(means)
-        expected = [(kind in self._alone, means.get(kind, overall)) for kind in self._unfinished.elements()]
-        shared = [seconds for alone, seconds in expected if not alone]
-        own = sum(seconds for alone, seconds in expected if alone)
-        return own + max(sum(shared) / self._n_workers, max(shared, default=0.0))
+        expected = [(kind, n, means.get(kind, overall)) for kind, n in self._unfinished.items() if n]
+        shared = [(n, each) for kind, n, each in expected if kind not in self._alone]
+        own = sum(n * each for kind, n, each in expected if kind in self._alone)
+        longest = max((each for _, each in shared), default=0.0)
+        return own + max(sum(n * each for n, each in shared) / self._n_workers, longest)
 
 
 class LaterWork:

@@ -19,7 +19,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ParameterError
 from sparserank.export import ENGINES, Engine
 from sparserank.losses import loss_identity
-from sparserank.metrics import Metric, parse_convention, parse_metric
+from sparserank.metrics import Convention, Metric, parse_convention, parse_metric
 from sparserank.options import check_given, option
 from sparserank.paths import BestK, SizedMaker, maker_of, parse_maker
 from sparserank.paths import options as of_paths
@@ -255,7 +255,7 @@ def make_plan(
     penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker],
     metric: str | Metric,
     report_metrics: Sequence[str | Metric],
-    convention: str,
+    convention: str | Convention,
     settings: PathSettings | None = None,
     **choices: Any,
 ) -> SelectionPlan:

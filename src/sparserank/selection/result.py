@@ -90,7 +90,7 @@ class SelectionResult:
     --------
     >>> import sparserank as sr
     >>> data = sr.datasets.make_ranking(40, 8, 10, n_informative=3, n_redundant=2).data
-    >>> result = sr.select(data, k=3, penalties="mcp", half_samples=0, rival="none", feature_transform="none")
+    >>> result = sr.select(data, k=3, penalties="l1", half_samples=0, rival="none", feature_transform="none")
     >>> result.chosen.k, len(result.model.support), len(result.model_of(1).support)
     (3, 3, 1)
     """

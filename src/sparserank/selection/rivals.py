@@ -21,7 +21,7 @@ class ComparedRival:
     difference    of the means, chosen minus rival, less what that of the chosen model owes to having been chosen
     low, high     of the difference before that; those of all candidates and rivals hold together; infinite: too few
                   queries
-    for_model     what `--for-model` takes to choose features for it
+    for_model     what `--for-model` takes to choose features for it; '': nothing
     on_chosen     where it is shown better, the mean of the same kind of trees on the features of the chosen model;
                   chosen_mean: of the chosen model, not corrected either
     sizes         the best model of each size minus the rival, smallest first
@@ -74,6 +74,8 @@ class RivalReport:
 
     def advice(self, r: ComparedRival) -> str:
         """What to do where it is shown better."""
+        if not r.for_model:
+            return "use it instead"
         bends = self.straight and (r.on_chosen is None or r.chosen_mean is None or r.on_chosen > r.chosen_mean)
         curves = f"{option('feature_transform', 'curves')} may close the gap; " if bends else ""
         return (
@@ -130,7 +132,7 @@ def report_of(
     straight: bool,
     by_size: Sequence[Candidate] = (),
 ) -> RivalReport:
-    """for_model: {name: what features are chosen for it by}."""
+    """for_model: {name: what features are chosen for it by}, of those that are trained on features."""
     if rivals is None:
         return RivalReport((), tuple(left_out), straight)
     compared = []
@@ -138,6 +140,8 @@ def report_of(
         b = rivals.beside(r)
         sizes = tuple(rivals.of_size(c, r) for c in by_size)
         compared.append(
-            ComparedRival(r.name, r.n_features, r.mean, b.difference, b.low, b.high, for_model[r.name], sizes=sizes)
+            ComparedRival(
+                r.name, r.n_features, r.mean, b.difference, b.low, b.high, for_model.get(r.name, ""), sizes=sizes
+            )
         )
     return RivalReport(tuple(compared), tuple(left_out), straight)

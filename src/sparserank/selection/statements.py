@@ -169,9 +169,9 @@ def stability_sentence(stability: Stability) -> str:
     return f"{text}."
 
 
-def counted(features: int | str) -> str:
+def counted(n: int | str, noun: str = "feature") -> str:
     """'1 feature', '2 features', '2 to 5 features'."""
-    return f"{features} feature{'' if str(features) == '1' else 's'}"
+    return f"{n} {noun}{'' if str(n) == '1' else 's'}"
 
 
 def estimated(c: Candidate, choice: Choice) -> str:

@@ -361,11 +361,11 @@ class Shard:
     # -- what models are worth ----------------------------------------------------------------------------------------
 
     def gathered(
-        self, columns: np.ndarray, key: str, k: int, taken: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        self, columns: np.ndarray, key: str, k: int, present: bool, taken: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:
         """For the documents of the queries taken (n_queries,) bool: the factors of some coefficients (c,), as (n, c),
-        up to what is constant within a query; relevance; ids. For small samples: no other call returns values per
-        document."""
+        up to what is constant within a query; relevance; ids; if `present`, for unscaled rows, whether any of these
+        columns is not 0. For small samples: no other call returns values per document."""
         queries = np.flatnonzero(taken)
         documents = documents_of(self.query_ptr, queries)
         Z = np.zeros((len(documents), 0))
@@ -373,7 +373,8 @@ class Shard:
             inverse = self._weightings[key].coordinates.on(k, columns)
             Z = self.rows.differences(self.query_ptr, queries, columns, inverse).astype(np.float64, copy=False)
         ids = None if self.docid is None else np.asarray(self.docid[documents])
-        return Z.reshape(len(documents), len(columns)), self.relevance[documents], ids
+        known = (self.rows.columns(documents, columns) != 0).any(axis=1) if present else None
+        return Z.reshape(len(documents), len(columns)), self.relevance[documents], ids, known
 
     def measure(
         self, models: Sequence[sp.csr_array | Columns], metrics: Sequence[Metric], assigned: np.ndarray

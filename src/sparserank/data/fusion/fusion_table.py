@@ -1,79 +1,134 @@
-"""The documents that any retriever returned, with a feature for each retriever and form."""
+"""The documents that any retriever returned, with a feature for each retriever and norm."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.fusion.forms import FORMS
+from sparserank.data.fusion.norms import HOUSE_RULES, EdgeRules, Norm
 from sparserank.data.fusion.returned import Ids, Returned
+
+MAX_EXACT = 40_000_000  # values that are kept in double precision
+MAX_DENSE = 10_000_000  # values, zeros included, of a dense matrix, which is faster to compute with
 
 
 @dataclass(frozen=True, eq=False)
 class FusionTable:
-    """Documents of judged queries that some retriever returned, and what was judged.
+    """Documents of judged queries.
 
-    data        features named 'retriever:form', CSR; relevance 0 where nothing was judged
-    judged      (n_docs,) bool
-    unreturned  {query id: grades above 0 of the judged documents that no retriever returned}; a query that is not in
-                `data` has all its grades here
+    data          features named 'retriever:norm', all >= 0, CSR if they are many; relevance 0 for unjudged documents.
+                  A relevant document that no retriever returned is a row of zeros that is never the preferred one of a
+                  pair; so is a judged document of a query for which nothing was returned and nothing is relevant
+    is_returned   (n_docs,) bool
+    is_judged     (n_docs,) bool
     """
 
     data: RankingDataset
-    judged: np.ndarray
-    unreturned: dict[str, list[float]]
+    is_returned: np.ndarray
+    is_judged: np.ndarray
 
 
-def feature_name(retriever: str, form: str) -> str:
-    return f"{retriever}:{form}"
+def feature_name(retriever: str, norm: Norm) -> str:
+    return f"{retriever}:{norm}"
 
 
 def fusion_table(
     runs: Sequence[Returned],
-    forms: Sequence[str],
+    norms: Sequence[Norm],
     depth: int,
     qrels: Mapping[tuple[str, str], float],
     query_ids: Sequence[str],
     documents: Ids,
+    rules: EdgeRules = HOUSE_RULES,
+    *,
+    judged_only: bool = False,
 ) -> FusionTable:
-    """Cut every run at `depth`, then normalise each list.
+    """The table of these queries.
 
     Parameters
-        query_ids   ids of the judged queries, by number
-        documents   numbers of the documents of all runs
+        runs         lists that are cut at `depth`
+        query_ids    ids of the queries, by number
+        documents    numbers of the documents of all runs, and of those in qrels
+        judged_only  leave out returned documents without a judgment; the norms still see them
     """
-    cut = [run.cut(depth) for run in runs]
-    keys = [np.repeat(run.query, run.depths) * len(documents) + run.document for run in cut]
-    rows, place = np.unique(np.concatenate(keys), return_inverse=True)
-    ends = np.cumsum([0, *map(len, keys)])
-    at, columns, values = [], [], []
-    for r, run in enumerate(cut):
-        for f, form in enumerate(forms):
-            at.append(place[ends[r] : ends[r + 1]])
-            columns.append(np.full(len(run.document), r * len(forms) + f))
-            values.append(FORMS[form](run, depth))
-    shape = len(rows), len(runs) * len(forms)
-    X = sp.csr_matrix((np.concatenate(values), (np.concatenate(at), np.concatenate(columns))), shape=shape)
-    query, document = np.divmod(rows, len(documents))
-    names = list(documents)
-    docids = np.array([names[d] for d in document.tolist()], dtype=object)
-    qids = np.array([query_ids[q] for q in query.tolist()], dtype=object)
-    pairs = list(zip(qids.tolist(), docids.tolist(), strict=True))
-    grades = [qrels.get(pair) for pair in pairs]
+    number = {q: i for i, q in enumerate(query_ids)}
+    judged = [(number[q], documents[d], grade) for (q, d), grade in qrels.items() if q in number]
+    names, n = np.array(list(documents), dtype=object), len(documents)
+    by_name = np.argsort(names.astype(str), kind="stable")
+    place = np.empty(n, dtype=np.int64)  # of each document among their sorted ids, in which rows come
+    place[by_name] = np.arange(n)
+    keys = [np.repeat(run.query, run.depths) * n + place[run.document] for run in runs]
+    judged_keys = np.array([q * n + place[d] for q, d, _ in judged], dtype=np.int64)
+    grades = np.array([grade for *_, grade in judged])
+    returned = _distinct(keys)
+    extra = judged_keys[grades > 0]
+    empty = np.setdiff1d(np.arange(len(query_ids)), np.concatenate([returned // n, extra // n]))
+    if len(empty):
+        of_query, first = np.unique(judged_keys // n, return_index=True)
+        extra = np.concatenate([extra, judged_keys[first[np.isin(of_query, empty)]]])
+    rows = np.union1d(returned, extra)
+    if judged_only:
+        rows = rows[np.isin(rows, judged_keys)]
+    X: Any = _features(runs, norms, depth, rules, keys, rows)
+    if X.shape[0] * X.shape[1] <= MAX_DENSE:
+        X = X.toarray()
+    is_returned, is_judged = np.isin(rows, returned), np.isin(rows, judged_keys)
+    relevance = np.zeros(len(rows))
+    at = np.searchsorted(rows, judged_keys)
+    known = (at < len(rows)) & (rows[np.minimum(at, len(rows) - 1)] == judged_keys) if len(rows) else np.zeros(0, bool)
+    relevance[at[known]] = np.maximum(grades[known], 0.0)
+    query, document = np.divmod(rows, n)
     data = RankingDataset(
         X,
-        np.array([0.0 if g is None else g for g in grades]),
-        qids,
-        docids,
-        [feature_name(run.name, form) for run in runs for form in forms],
+        relevance,
+        np.array(query_ids, dtype=object)[query],
+        names[by_name[document]],
+        [feature_name(run.name, norm) for run in runs for norm in norms],
+        doc_weight=None if is_returned.all() else is_returned.astype(np.float64),
     )
-    shown = set(pairs)
-    unreturned: dict[str, list[float]] = {}
-    for (qid, docno), grade in qrels.items():
-        if grade > 0 and (qid, docno) not in shown:
-            unreturned.setdefault(qid, []).append(grade)
-    return FusionTable(data, np.array([g is not None for g in grades]), unreturned)
+    return FusionTable(data, is_returned, is_judged)
+
+
+def _distinct(keys: Sequence[np.ndarray]) -> np.ndarray:
+    """The distinct keys, ascending, one run at a time."""
+    out = np.zeros(0, dtype=np.int64)
+    for own in keys:
+        out = np.union1d(out, own)
+    return out
+
+
+def _features(
+    runs: Sequence[Returned],
+    norms: Sequence[Norm],
+    depth: int,
+    rules: EdgeRules,
+    keys: Sequence[np.ndarray],
+    rows: np.ndarray,
+) -> sp.csr_matrix:
+    """(len(rows), len(runs) * len(norms))"""
+    places = [np.searchsorted(rows, own) for own in keys]
+    kept = [
+        (at < len(rows)) & (rows[np.minimum(at, len(rows) - 1)] == own) for at, own in zip(places, keys, strict=True)
+    ]
+    counts = np.zeros(len(rows) + 1, dtype=np.int64)
+    for at, own in zip(places, kept, strict=True):
+        counts[at[own] + 1] += len(norms)
+    indptr = np.cumsum(counts)
+    exact = indptr[-1] <= MAX_EXACT
+    values = np.empty(indptr[-1], dtype=np.float64 if exact else np.float32)
+    columns = np.empty(indptr[-1], dtype=np.int32)
+    free = indptr[:-1].copy()  # the next free entry of each row
+    for r, (run, at, own) in enumerate(zip(runs, places, kept, strict=True)):
+        here = at[own]
+        if not len(here):
+            continue
+        for f, norm in enumerate(norms):
+            values[free[here] + f] = norm(run, depth, rules)[own]
+            columns[free[here] + f] = r * len(norms) + f
+        free[here] += len(norms)
+    return sp.csr_matrix((values, columns, indptr), shape=(len(rows), len(runs) * len(norms)))

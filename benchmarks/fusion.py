@@ -1,0 +1,213 @@
+"""`python -m benchmarks.fusion`: what `fuse` is worth on queries that no part of it has seen.
+
+dl19: R repeats x 5 outer folds of the topics of TREC DL 2019 (six retrievers). Inside each outer fold, `sr.fuse` runs
+with its own inner folds and its formula is judged on the topics of the fold, beside RRF, CombSUM, equal weights, the
+retriever that is best on the training topics, and the full grid: all weights in steps of 0.1 that sum to 1, of min-max
+scores, of which the one with the highest mean on the training topics is taken (the first of equal ones, in
+lexicographic order).
+
+agg: the official folds of MQ2008-agg (the ranks of 25 engines). `sr.fuse` learns from the training and validation
+queries; beside it plain non-negative l1 on 60 / (60 + rank) with the number of engines by cross-validation, LightGBM on
+the same columns, and RRF.
+
+Intervals are paired over queries, 1.96 standard errors, values averaged over repeats. Needs SPARSERANK_DATA.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+METRIC = "ndcg@10"
+STEPS = 10  # of the grid
+PARTS = {1: "123 4 5", 2: "234 5 1", 3: "345 1 2", 4: "451 2 3", 5: "512 3 4"}  # training, validation, test
+Values = dict[str, np.ndarray]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fusion", description=__doc__)
+    parser.add_argument("sets", nargs="*", choices=("dl19", "agg"), default=["dl19", "agg"])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4], help="of the outer folds of dl19")
+    parser.add_argument("--norm", nargs="+", default=["auto"])
+    parser.add_argument("--no-grid", action="store_true", help="leave out the full grid of weights")
+    given = parser.parse_args()
+    data = Path(os.environ["SPARSERANK_DATA"])
+    if "dl19" in given.sets:
+        dl19(data / "dl19-runs", given.seeds, given.norm, not given.no_grid)
+    if "agg" in given.sets:
+        agg(data / "mq2008-agg", given.norm)
+    return 0
+
+
+# -- TREC DL 2019 ------------------------------------------------------------------------------------------------------
+
+
+def dl19(folder: Path, seeds: Sequence[int], norm: Sequence[str], with_grid: bool) -> None:
+    import sparserank as sr
+
+    runs = sorted(folder.glob("*.run.gz"))
+    qrels = sr.read_qrels(folder / "qrels.gz")
+    topics = list(dict.fromkeys(q for q, _ in qrels))
+    every: dict[str, list[np.ndarray]] = {}
+    sizes, seconds, grid_seconds = [], [], []
+    for seed in seeds:
+        fold = sr.query_folds(len(topics), 5, seed)
+        values: dict[str, np.ndarray] = {}
+        for f in range(5):
+            inside, outside = (_of(qrels, topics, own) for own in (fold != f, fold == f))
+            began = time.perf_counter()
+            result = sr.fuse(runs, inside, test_qrels=outside, norm=norm, half_samples=0, n_threads=1)
+            seconds.append(time.perf_counter() - began)
+            sizes.append(len(result.retrievers))
+            test = result.selection.test
+            assert test is not None
+            system, *_ = test.values
+            own = {"fuse": test.values[system][METRIC]}
+            own |= {name: of[METRIC] for name, of in test.values.items() if name in ("RRF", "CombSUM")}
+            own["equal weights, zscore"] = test.values["equal weights, zscore"][METRIC]
+            singles = [r for r in result.selection.rivals.compared if r.n_features == 1]
+            own["best single"] = test.values[max(singles, key=lambda r: r.mean).name][METRIC]
+            if with_grid:
+                began = time.perf_counter()
+                own["full grid"] = _grid(runs, inside, outside)
+                grid_seconds.append(time.perf_counter() - began)
+            for name, found in own.items():
+                values.setdefault(name, np.zeros(len(topics)))[fold == f] = found
+            print(f"seed {seed} fold {f + 1}: {result.headline}", flush=True)
+        for name, found in values.items():
+            every.setdefault(name, []).append(found)
+    print(f"\nTREC DL 2019, {len(topics)} topics, {len(seeds)} x 5 folds, {METRIC}, gain 2^grade - 1, depth 100")
+    _print({name: np.mean(found, axis=0) for name, found in every.items()})
+    print(
+        f"retrievers: median {np.median(sizes):g}, {min(sizes)} to {max(sizes)}; {np.median(seconds):.1f} s a fit",
+        end="",
+    )
+    print(f", the grid {np.median(grid_seconds):.1f} s" if grid_seconds else "")
+
+
+def _of(
+    qrels: Mapping[tuple[str, str], float], topics: Sequence[str], kept: np.ndarray
+) -> dict[tuple[str, str], float]:
+    own = {t for t, k in zip(topics, kept, strict=True) if k}
+    return {key: grade for key, grade in qrels.items() if key[0] in own}
+
+
+def _grid(runs: Sequence[Path], inside: Any, outside: Any) -> np.ndarray:
+    """Values of the test topics by the weights that are best on the training topics."""
+    train, test = (_columns(runs, q) for q in (inside, outside))
+    n = train[0].shape[1]
+    weights = np.array([w for w in itertools.product(range(STEPS + 1), repeat=n) if sum(w) == STEPS]) / STEPS
+    means = np.array([_values(train, w).mean() for w in weights])
+    return _values(test, weights[int(np.argmax(means))])
+
+
+def _columns(runs: Sequence[Path], qrels: Any) -> tuple[np.ndarray, Any]:
+    from sparserank.data.fusion.fusion_table import fusion_table
+    from sparserank.data.fusion.judged_runs import read_judged_runs
+    from sparserank.data.fusion.norms import Norm
+
+    judged = read_judged_runs(list(map(str, runs)), dict(qrels), 100)
+    norms = [Norm("minmax")]
+    table = fusion_table(judged.lists, norms, judged.depth, judged.qrels, judged.query_ids, judged.documents)
+    return np.asarray(table.data.X), table.data
+
+
+def _values(columns: tuple[np.ndarray, Any], weights: np.ndarray) -> np.ndarray:
+    from dataclasses import replace
+
+    from sparserank.evaluation import per_query_values
+    from sparserank.metrics import CONVENTIONS, parse_metric
+
+    metric = parse_metric(METRIC, replace(CONVENTIONS["default"], zero_scores="left_out"))
+    (values,) = per_query_values(columns[0] @ weights, columns[1], [metric])
+    return np.asarray(values)
+
+
+# -- MQ2008-agg --------------------------------------------------------------------------------------------------------
+
+
+def agg(folder: Path, norm: Sequence[str]) -> None:
+    import sparserank as sr
+
+    values: dict[str, list[np.ndarray]] = {}
+    letor: dict[str, list[float]] = {}
+    for fold, parts in PARTS.items():
+        train, valid, (test,) = ([folder / f"A{i}.txt.gz" for i in part] for part in parts.split())
+        began = time.perf_counter()
+        result = sr.fuse([*train, *valid], rank_columns=True, norm=norm, half_samples=0, n_threads=1)
+        took = time.perf_counter() - began
+        held = sr.read_data(test, missing={"*": 0})  # ranks start at 1, so 0 is what was not returned
+        learned = sr.read_data([*train, *valid], missing={"*": 0})
+        systems: dict[str, Callable[[], np.ndarray]] = {
+            "fuse": lambda r=result, d=held: _scores(r, d),
+            "l1 on 60 / (60 + rank)": lambda a=learned, d=held: _plain_l1(a, d),
+            "LightGBM on the same": lambda a=learned, d=held: _trees(a, d),
+            "RRF": lambda d=held: _rrf(np.asarray(d.X)).sum(axis=1),
+        }
+        for name, score in systems.items():
+            found = sr.evaluate(held.to_input_order(score()), held, [METRIC, "letor4:map", "letor4:ndcg@10"])
+            values.setdefault(name, []).append(found.per_query[METRIC])
+            for metric in ("letor4:map", "letor4:ndcg@10"):
+                letor.setdefault(f"{name}|{metric}", []).append(found[metric])
+        shown = ", ".join(result.retrievers)
+        print(f"fold {fold}: {len(result.retrievers)} engines ({shown}), {took:.1f} s", flush=True)
+    print(f"\nMQ2008-agg, official folds, {METRIC} (default convention)")
+    _print({name: np.concatenate(found) for name, found in values.items()})
+    for name in values:
+        scored = (f"{metric} {np.mean(letor[f'{name}|{metric}']):.4f}" for metric in ("letor4:map", "letor4:ndcg@10"))
+        print(f"{name:28}{'  '.join(scored)} (means over folds)")
+
+
+def _rrf(ranks: np.ndarray) -> np.ndarray:
+    return np.where(ranks > 0, 60.0 / (60.0 + ranks), 0.0)
+
+
+def _scores(result: Any, data: Any) -> np.ndarray:
+    """Scores of documents with ranks by the formula."""
+    ranks, names, total = np.asarray(data.X), list(data.feature_names), np.zeros(data.n_docs)
+    for term in result.formula.terms:
+        own = ranks[:, names.index(term.retriever)]
+        with np.errstate(divide="ignore"):
+            value = (
+                1.0 / (term.norm.k + own) if term.norm.name == "rrf" else np.log1p(result.formula.depth) - np.log(own)
+            )
+        total += term.weight * np.where((own > 0) & (own <= result.formula.depth), np.maximum(value, 1e-9), 0.0)
+    return total
+
+
+def _plain_l1(learned: Any, data: Any) -> np.ndarray:
+    import sparserank as sr
+
+    ranker = sr.SparseRankerCV(penalty=sr.penalties.L1(monotone=(1,) * learned.n_features), rule="best")
+    ranker.fit(_rrf(np.asarray(learned.X)), learned.relevance, qid=learned.qid)
+    return np.asarray(ranker.predict(_rrf(np.asarray(data.X))))
+
+
+def _trees(learned: Any, data: Any) -> np.ndarray:
+    import lightgbm as lgb
+
+    fixed = {"objective": "lambdarank", "verbosity": -1, "num_threads": 1, "num_iterations": 150, "num_leaves": 7}
+    made = lgb.Dataset(_rrf(np.asarray(learned.X)), learned.relevance, group=np.diff(learned.query_ptr))
+    return np.asarray(lgb.train({**fixed, "learning_rate": 0.05, "seed": 0}, made).predict(_rrf(np.asarray(data.X))))
+
+
+def _print(values: Values) -> None:
+    """Means, and the paired difference of `fuse` to each."""
+    own = values["fuse"]
+    print(f"{'':28}{'mean':>8}{'fuse - it':>20}")
+    for name, found in values.items():
+        difference = own - found
+        half = 1.96 * difference.std(ddof=1) / np.sqrt(len(difference))
+        shown = "" if name == "fuse" else f"{difference.mean():+.4f} +- {half:.4f}"
+        print(f"{name:28}{found.mean():8.4f}{shown:>20}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,71 @@
+"""`sparserank fuse`: which retrievers to keep, and with what weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sparserank.cli.interrupts import resumable
+from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.screen import announce_compiling, progress_bar, say, show, width_of_screen
+
+SHOWN = (
+    "qrels",
+    "out",
+    "metric",
+    "k",
+    "margin",
+    "costs",
+    "budget",
+    "engine",
+    "depth",
+    "norm",
+    "test_qrels",
+)  # by --help
+HELP = """Find which retrievers are worth running, and the weights with which to fuse them.
+
+The command reads one run of each retriever and judgments, evaluates every set of retrievers out of fold, keeps the \
+smallest one with an estimated loss of at most 1%, and compares it with RRF, CombSUM and each retriever alone.
+
+[bold]Examples[/bold]
+
+  sparserank fuse bm25.run dense.run splade.run --qrels train.qrels --out run
+
+  sparserank fuse runs/*.run --qrels train.qrels --engine elasticsearch --out run
+
+  sparserank fuse runs/*.run --qrels train.qrels --costs ms.txt --budget 80 --out run
+
+  sparserank fuse ranks.txt --rank-columns --out run
+
+  sparserank export run --to elasticsearch
+"""
+
+
+def run(*, runs: list[Path], out: Path, qrels: Path | None = None, **options: Any) -> None:
+    """Options are those of `fuse`."""
+    from sparserank.jobs.fuse import fuse
+    from sparserank.jobs.fusion_options import FUSE
+    from sparserank.jobs.result_files import RESULT_FILES
+    from sparserank.options import check_given
+    from sparserank.pages.fusion_screen import fusion_lines
+    from sparserank.pages.selection_tables import penalty_table, rival_table, size_table
+    from sparserank.solvers._coordinate_descent_kernels import descend
+
+    check_given(FUSE, options)
+    columns = options.get("rank_columns") or options.get("score_columns")
+    with resumable(out, restart=options.get("restart", False)):
+        announce_compiling(descend)
+        with progress_bar("paths") as progress:
+            result = fuse(list(map(str, runs)) if not columns else runs, qrels, out=out, progress=progress, **options)
+    give(result.to_json(), result.rows())
+    if answer.format != TEXT:
+        return
+    for line in fusion_lines(result, str(out), width=width_of_screen()):
+        say(line)
+    if answer.verbose:
+        for text in result.selection.notes:
+            say(f"note: {text}")
+        show(size_table(result.selection))
+        show(rival_table(result.selection))
+        show(penalty_table(result.selection))
+        say("wrote " + ", ".join(str(out / name) for name in RESULT_FILES if (out / name).exists()))

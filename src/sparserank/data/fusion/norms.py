@@ -1,0 +1,146 @@
+"""How what a retriever returned becomes a feature: its scores, normalised within each list, or its ranks.
+
+Every document that a retriever returned has a value > 0, and every other document has 0, whatever the norm.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparserank.data.fusion.returned import Returned
+from sparserank.errors import DataError
+from sparserank.quoting import brief
+
+MINMAX, L2, ZSCORE, RRF, LOGRANK, RETURNED = "minmax", "l2", "zscore", "rrf", "logrank", "returned"
+OF_SCORES, OF_RANKS = (MINMAX, L2, ZSCORE), (RRF, LOGRANK)
+RRF_K = 60  # Cormack et al. 2009
+LEAST = 1e-9  # the value of a returned document in place of 0
+JOINED, AUTO = "+", "auto"
+_NAME = re.compile(r"([a-z0-9]+)(?:\(k=(\d{1,9})\))?")
+
+
+@dataclass(frozen=True)
+class EdgeRules:
+    """What an engine does at the edges of its formulas.
+
+    least     a value of 0 becomes this
+    equal     value of min-max and z-score where all scores of a list are equal
+    l2_least  norm of a list below which l2 leaves its scores as they are
+    """
+
+    least: float = LEAST
+    equal: float = 1.0
+    l2_least: float = 0.0
+
+    def of(self, norms: Iterable[Norm]) -> tuple[float | None, ...]:
+        """The rules that these norms depend on."""
+        names = {norm.name for norm in norms}
+        return (
+            self.least if names & set(OF_SCORES) else None,
+            self.equal if names & {MINMAX, ZSCORE} else None,
+            self.l2_least if L2 in names else None,
+        )
+
+
+HOUSE_RULES = EdgeRules()
+ENGINE_RULES: Mapping[str, EdgeRules] = {
+    # x-pack/plugin/rank-rrf, MinMaxScoreNormalizer.java and L2ScoreNormalizer.java
+    "elasticsearch": EdgeRules(l2_least=1e-6),
+    # neural-search, MinMaxScoreNormalizationTechnique.java and L2ScoreNormalizationTechnique.java
+    "opensearch": EdgeRules(least=0.001),
+    # ranx 0.3, normalization/min_max_norm.py
+    "ranx": EdgeRules(equal=LEAST),
+}
+
+
+def rules_of(engine: str | None) -> EdgeRules:
+    """The rules of an engine; those of the house for None and for engines without rules of their own."""
+    return ENGINE_RULES.get(engine or "", HOUSE_RULES)
+
+
+@dataclass(frozen=True)
+class Norm:
+    """A norm: minmax, l2 or zscore of the scores; rrf (of constant k) or logrank of the ranks; or returned.
+
+    k   the constant of rrf
+    """
+
+    name: str
+    k: int = RRF_K
+
+    def __str__(self) -> str:
+        return self.name if self.name != RRF or self.k == RRF_K else f"{self.name}(k={self.k})"
+
+    def __call__(self, lists: Returned, depth: int, rules: EdgeRules = HOUSE_RULES) -> np.ndarray:
+        """(n_entries,) values > 0 of lists that are cut at `depth`.
+
+        Raises
+            DataError   l2 of negative scores
+        """
+        if self.name == RRF:
+            values = 1.0 / (self.k + lists.rank)
+        elif self.name == LOGRANK:
+            values = np.log1p(depth) - np.log(lists.rank)
+        elif self.name == RETURNED:
+            values = np.ones(len(lists.document))
+        else:
+            values = {MINMAX: _min_max, L2: _l2, ZSCORE: _z_score}[self.name](lists, rules)
+        return np.asarray(np.where(values > 0, values, rules.least))
+
+
+def parse_norm(name: object) -> tuple[Norm, ...]:
+    """The norms of a name: one, such as 'minmax' or 'rrf(k=10)', or several that are used together, 'minmax+returned'.
+
+    Raises
+        DataError   there is no such norm
+    """
+    known = (MINMAX, L2, ZSCORE, RRF, LOGRANK, RETURNED)
+    found = []
+    for one in name.split(JOINED) if isinstance(name, str) else ("",):
+        match = _NAME.fullmatch(one)
+        if match is None or match[1] not in known or (match[2] and match[1] != RRF) or match[2] == "0":
+            raise DataError(
+                f"norms are {', '.join(known)}, rrf(k=10), or several used together, such as minmax+returned; got "
+                f"{brief(name)}."
+            )
+        found.append(Norm(match[1], int(match[2] or RRF_K)))
+    if len(set(found)) < len(found):
+        raise DataError(f"a norm must not repeat a part; got {brief(name)}.")
+    return tuple(found)
+
+
+def _per_list(values: np.ndarray, lists: Returned) -> np.ndarray:
+    """(n_entries,) of one value per list."""
+    return np.repeat(values, lists.depths)
+
+
+def _min_max(lists: Returned, rules: EdgeRules) -> np.ndarray:
+    """(s - min) / (max - min)."""
+    low = np.minimum.reduceat(lists.score, lists.list_ptr[:-1])
+    width = np.maximum.reduceat(lists.score, lists.list_ptr[:-1]) - low
+    values = (lists.score - _per_list(low, lists)) / _per_list(np.where(width == 0, 1.0, width), lists)
+    return np.where(_per_list(width == 0, lists), rules.equal, values)
+
+
+def _l2(lists: Returned, rules: EdgeRules) -> np.ndarray:
+    """s / |s|, with |s| the Euclidean norm of the list."""
+    if lists.score.min() < 0:
+        raise DataError(f"{lists.name}: l2 needs scores >= 0; use minmax, zscore or a norm of ranks.")
+    norm = np.sqrt(np.add.reduceat(lists.score**2, lists.list_ptr[:-1]))
+    return lists.score / _per_list(np.where((norm == 0) | (norm < rules.l2_least), 1.0, norm), lists)
+
+
+def _z_score(lists: Returned, rules: EdgeRules) -> np.ndarray:
+    """(s - mean) / sd of the list, minus its least value, which documents that were not returned have: the order of a
+    query's documents is that of z-scores."""
+    n = lists.depths
+    mean = np.add.reduceat(lists.score, lists.list_ptr[:-1]) / n
+    deviation = np.sqrt(np.add.reduceat((lists.score - _per_list(mean, lists)) ** 2, lists.list_ptr[:-1]) / n)
+    low = np.minimum.reduceat(lists.score, lists.list_ptr[:-1])
+    flat = low == np.maximum.reduceat(lists.score, lists.list_ptr[:-1])
+    scaled = (lists.score - _per_list(low, lists)) / _per_list(np.where(flat, 1.0, deviation), lists)
+    return np.where(_per_list(flat, lists), rules.equal, scaled)

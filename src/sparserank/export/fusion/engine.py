@@ -1,0 +1,60 @@
+"""The capabilities of a system that fuses retrievers: each export declares them once, next to its writer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sparserank.data.fusion.norms import Norm, rules_of
+from sparserank.errors import DataError
+from sparserank.export.options import Files
+from sparserank.model.fusion import FusionFormula
+from sparserank.options import option
+from sparserank.quoting import brief
+
+
+@dataclass(frozen=True)
+class FusionEngine:
+    """A system that fuses. `fuse` tries only formulas that it computes; its export refuses the others.
+
+    name       as users write it; title: its name in messages
+    write      writes the files of a formula, with a name of the model
+    norms      that it computes; empty: all
+    joint      whether it combines several norms
+    positive   whether weights must be >= 0
+    most       largest number of retrievers, or None
+    """
+
+    name: str
+    title: str
+    write: Callable[[FusionFormula, str], Files]
+    norms: tuple[str, ...] = ()
+    joint: bool = True
+    positive: bool = False
+    most: int | None = None
+
+    def computes(self, norms: tuple[Norm, ...]) -> bool:
+        """Whether it computes these norms together."""
+        return (not self.norms or all(n.name in self.norms for n in norms)) and (self.joint or len(norms) == 1)
+
+    def check(self, formula: FusionFormula) -> None:
+        """Raise DataError for a formula that it cannot run."""
+        train = f"Choose the formula for it with {option('engine', self.name)}."
+        if not self.computes(formula.norms):
+            asked = "+".join(map(str, formula.norms))
+            raise DataError(f"{self.title} does not compute {asked} (it computes {', '.join(self.norms)}). {train}")
+        if self.positive and any(t.weight < 0 for t in formula.terms):
+            raise DataError(f"{self.title} takes only weights >= 0; use {option('sign', 'positive')}.")
+        if self.most is not None and len(formula.retrievers) > self.most:
+            raise DataError(
+                f"{self.title} fuses at most {self.most} retrievers, and the model has {len(formula.retrievers)}. "
+                f"{train}"
+            )
+        if rules_of(formula.engine).of(formula.norms) != rules_of(self.name).of(formula.norms):
+            made = "without an engine" if formula.engine is None else f"for {formula.engine}"
+            raise DataError(
+                f"the formula was chosen {made}, whose rules at the edges differ from {self.title}'s. {train}"
+            )
+        odd = next((r for r in formula.retrievers if not r.isprintable()), None)
+        if odd is not None:
+            raise DataError(f"a retriever is called {brief(odd)}; give it a printable name.")

@@ -1,0 +1,79 @@
+"""A formula as a Python module without dependencies."""
+
+from __future__ import annotations
+
+from sparserank.data.fusion.norms import L2, LEAST, LOGRANK, MINMAX, RETURNED, RRF, ZSCORE, Norm
+from sparserank.export.fusion.engine import FusionEngine
+from sparserank.export.options import Files
+from sparserank.model.fusion import FusionFormula
+
+HEAD = f'''from math import log, sqrt
+
+LEAST = {LEAST!r}  # the value of a returned document in place of 0
+
+
+def minmax(scores):
+    low, high = min(scores), max(scores)
+    return [1.0 if high == low else (s - low) / (high - low) for s in scores]
+
+
+def l2(scores):
+    norm = sqrt(sum(s * s for s in scores)) or 1.0
+    return [s / norm for s in scores]
+
+
+def zscore(scores):
+    """Standard scores, minus the least one."""
+    mean, low = sum(scores) / len(scores), min(scores)
+    deviation = sqrt(sum((s - mean) ** 2 for s in scores) / len(scores))
+    return [1.0 if low == max(scores) else (s - low) / deviation for s in scores]
+
+
+def rrf(scores, k):
+    return [1.0 / (k + rank) for rank in range(1, len(scores) + 1)]
+
+
+def logrank(scores):
+    return [log(1.0 + DEPTH) - log(rank) for rank in range(1, len(scores) + 1)]
+
+
+def returned(scores):
+    return [1.0] * len(scores)
+
+'''
+FUSE = '''
+def fuse(lists):
+    """The fused list of a query, [(document, score)], best first.
+
+    lists: {retriever: [(document, score)]}; of equal scores, the first in the list ranks first. A retriever that
+    returned nothing may be missing.
+    """
+    fused = {}
+    for retriever, norm, weight in TERMS:
+        entries = sorted(lists.get(retriever, ()), key=lambda entry: -entry[1])[:DEPTH]
+        values = norm([score for _, score in entries]) if entries else []
+        for (document, _), value in zip(entries, values):
+            fused[document] = fused.get(document, 0.0) + weight * (value if value > 0 else LEAST)
+    return sorted(fused.items(), key=lambda entry: -entry[1])
+'''
+FUNCTIONS = (MINMAX, L2, ZSCORE, LOGRANK, RETURNED)
+
+
+def write(formula: FusionFormula, name: str) -> Files:
+    """fuse.py, a module with fuse(lists)."""
+    from sparserank import __version__
+
+    terms = "".join(f"    ({t.retriever!r}, {_function(t.norm)}, {t.weight!r}),\n" for t in formula.terms)
+    text = (
+        f'"""Fuses retrievers; written by sparserank {__version__}. fuse(lists) needs only Python."""\n\n'
+        f"{HEAD}\nDEPTH = {formula.depth}  # of the lists; later documents are not used\n"
+        f"TERMS = (\n{terms})\n\n{FUSE}"
+    )
+    return {"fuse.py": text}
+
+
+def _function(norm: Norm) -> str:
+    return f"lambda scores: rrf(scores, {norm.k})" if norm.name == RRF else norm.name
+
+
+ENGINE = FusionEngine("python", "Python", write)

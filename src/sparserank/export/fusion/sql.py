@@ -1,0 +1,91 @@
+"""A formula as an SQL query over a table of what retrievers returned."""
+
+from __future__ import annotations
+
+import math
+
+from sparserank.data.fusion.norms import L2, LEAST, LOGRANK, MINMAX, RETURNED, RRF, ZSCORE, Norm
+from sparserank.errors import DataError
+from sparserank.export.fusion.engine import FusionEngine
+from sparserank.export.options import Files
+from sparserank.model.fusion import FusionFormula
+from sparserank.quoting import brief
+
+VALUES = {  # of a row of `lists`
+    MINMAX: "CASE WHEN high = low THEN 1e0 ELSE (score - low) / (high - low) END",
+    L2: "CASE WHEN squares = 0e0 THEN score ELSE score / SQRT(squares) END",
+    ZSCORE: "CASE WHEN high = low THEN 1e0 ELSE (score - low) / deviation END",
+    RETURNED: "1e0",
+}
+QUERY = """-- Fuses retrievers; needs a table retrieved(qid, docno, retriever, score).
+WITH ranked AS (
+  SELECT qid, docno, retriever, CAST(score AS DOUBLE PRECISION) AS score,
+    ROW_NUMBER() OVER (PARTITION BY qid, retriever ORDER BY score DESC, docno) AS place
+  FROM retrieved
+  WHERE retriever IN ({names})
+),
+cut AS (
+  SELECT qid, docno, retriever, score, place,
+    MIN(score) OVER (PARTITION BY qid, retriever) AS low,
+    MAX(score) OVER (PARTITION BY qid, retriever) AS high,
+    AVG(score) OVER (PARTITION BY qid, retriever) AS middle
+  FROM ranked
+  WHERE place <= {depth}
+),
+lists AS (
+  SELECT qid, docno, retriever, score, place, low, high,
+    SUM(score * score) OVER (PARTITION BY qid, retriever) AS squares,
+    {deviation} AS deviation
+  FROM cut
+),
+terms AS (
+{terms}
+)
+SELECT qid, docno, SUM(weight * CASE WHEN value > 0e0 THEN value ELSE {least} END) AS score
+FROM terms
+GROUP BY qid, docno
+ORDER BY qid, score DESC, docno
+"""
+DEVIATION = "SQRT(AVG((score - middle) * (score - middle)) OVER (PARTITION BY qid, retriever))"
+
+
+def write(formula: FusionFormula, name: str) -> Files:
+    """fuse.sql. Equal scores of a retriever rank by docno."""
+    uses_deviation = any(norm.name == ZSCORE for norm in formula.norms)
+    terms = "\n  UNION ALL\n".join(
+        f"  SELECT qid, docno, {_number(t.weight)} AS weight, {_value(t.norm, formula.depth)} AS value FROM lists "
+        f"WHERE retriever = {_text(t.retriever)}"
+        for t in formula.terms
+    )
+    return {
+        "fuse.sql": QUERY.format(
+            names=", ".join(map(_text, formula.retrievers)),
+            depth=formula.depth,
+            deviation=DEVIATION if uses_deviation else "1e0",
+            terms=terms,
+            least=_number(LEAST),
+        )
+    }
+
+
+def _value(norm: Norm, depth: int) -> str:
+    if norm.name == RRF:
+        return f"1e0 / ({norm.k} + place)"
+    if norm.name == LOGRANK:
+        return f"{_number(math.log1p(depth))} - LN(place)"
+    return VALUES[norm.name]
+
+
+def _number(value: float) -> str:
+    """A literal of approximate type."""
+    text = repr(float(value))
+    return text if "e" in text else f"{text}e0"
+
+
+def _text(name: str) -> str:
+    if "\0" in name:
+        raise DataError(f"{brief(name)} cannot stand in an SQL query; rename the retriever.")
+    return "'" + name.replace("'", "''") + "'"
+
+
+ENGINE = FusionEngine("sql", "SQL", write)

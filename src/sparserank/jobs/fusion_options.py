@@ -1,0 +1,124 @@
+"""Options of `fuse`, in the order of documents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparserank.crossval.feature_groups import MAX, SUM
+from sparserank.data import options as of_data
+from sparserank.data.fusion.norms import AUTO, parse_norm
+from sparserank.export.fusion import FUSION_ENGINES
+from sparserank.jobs.options import RUN
+from sparserank.options import Choice, Count, Flag, Given, Number, Option, Or, Parsed
+from sparserank.paths import options as of_paths
+from sparserank.selection import options as of_selection
+
+PANEL, JUDGED, CHOICE = "Runs", "Judgments", of_selection.CHOICE
+
+
+def _norm(name: object) -> None:
+    if name != AUTO:
+        parse_norm(name)
+
+
+NORM = Option(
+    name="norm",
+    kind=Parsed(_norm, "str | Sequence[str]", several=True),
+    default=(AUTO,),
+    help="Norms of the lists; the best one is chosen out of fold: minmax, l2, zscore (of scores), rrf or rrf(k=10) "
+    "(1 / (k + rank)), logrank, returned, or several used together, such as minmax+returned. auto tries minmax, zscore "
+    "and rrf; for ranks, rrf, rrf(k=10) and logrank; with {engine}, those that the engine computes.",
+    panel=PANEL,
+)
+DEPTH = Option(
+    name="depth",
+    kind=Or(None, Count()),
+    help="Rank at which every list is cut before it is normalised, in training and in use.",
+    panel=PANEL,
+    shown="the smallest median depth of the retrievers",
+)
+RANK_COLUMNS = Option(
+    name="rank_columns",
+    kind=Flag(),
+    default=False,
+    help="Read a table of judged documents instead of runs. Each column is a retriever and contains its ranks, missing "
+    "(NULL) for documents that it did not return.",
+    panel=PANEL,
+)
+SCORE_COLUMNS = replace(
+    RANK_COLUMNS,
+    name="score_columns",
+    help="Like {rank_columns}, for a table of scores.",
+)
+UNJUDGED = Option(
+    name="unjudged",
+    kind=Choice(("zero", "skip")),
+    default="zero",
+    help="Returned documents without a judgment: zero (not relevant) or skip (left out of the fused lists before they "
+    "are evaluated).",
+    panel=JUDGED,
+)
+RELEVANT_FROM = Option(
+    name="relevant_from",
+    kind=Number(above=0),
+    default=1.0,
+    help="Lowest grade of a relevant document in metrics without gains, such as recall@100 and map.",
+    panel=JUDGED,
+)
+TEST_QRELS = Option(
+    name="test_qrels",
+    kind=Given("str | os.PathLike | Mapping[Any, Any] | None", "Path | None"),
+    help="Judgments of other queries of the same runs, used only for the comparison.",
+    panel=JUDGED,
+)
+PENALTIES = replace(of_selection.PENALTIES, default=("l1", "mcp", "best_k"))
+SIGN = Option(
+    name="sign",
+    kind=Choice(("positive", "free")),
+    default="positive",
+    help="Signs of the weights: positive (which nearly every engine requires) or free.",
+    panel=of_paths.PANEL,
+)
+COSTS = Option(
+    name="costs",
+    kind=Given("str | os.PathLike | Mapping[str, float] | None", "Path | None"),
+    help="Cost > 0 of each retriever, such as milliseconds: {retriever: cost}, or a file of lines 'retriever cost'.",
+    says="File of lines 'retriever cost': the cost > 0 of each retriever, such as milliseconds.",
+    panel=CHOICE,
+)
+COST_RULE = Option(
+    name="cost_rule",
+    kind=Choice((SUM, MAX)),
+    default=SUM,
+    help="How costs combine: sum (money, work), or max (latency of retrievers that run in parallel).",
+    panel=CHOICE,
+)
+ENGINE = Option(
+    name="engine",
+    kind=Or(None, Choice(tuple(FUSION_ENGINES))),
+    help="Engine that will fuse: only formulas that it can compute are tried, by its rules. One of "
+    f"{', '.join(FUSION_ENGINES)}.",
+    panel=CHOICE,
+)
+FUSE = (
+    NORM,
+    DEPTH,
+    RANK_COLUMNS,
+    SCORE_COLUMNS,
+    UNJUDGED,
+    RELEVANT_FROM,
+    TEST_QRELS,
+    PENALTIES,
+    SIGN,
+    of_selection.REFITS,
+    replace(of_selection.METRIC_REFITS, default=True),
+    *of_selection.CHOOSING,
+    COSTS,
+    COST_RULE,
+    ENGINE,
+    of_selection.HALF_SAMPLES,
+    of_data.LABEL,
+    of_data.QID,
+    of_data.DOCID,
+    *RUN,
+)

@@ -1,0 +1,183 @@
+"""A model of `fuse` as a formula: weights of what retrievers return, and the depth at which their lists are cut."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sparserank.data.fusion.judged_runs import named_runs
+from sparserank.data.fusion.norms import Norm, parse_norm, rules_of
+from sparserank.data.fusion.returned import AnyIds, Ids, Returned
+from sparserank.data.fusion.runs import read_lists
+from sparserank.data.trec import Run
+from sparserank.errors import DataError
+from sparserank.model.loading import load_model
+from sparserank.model.ranking_model import RankingModel
+from sparserank.quoting import brief
+
+KEY = "fusion"  # of the parameters of a model that `fuse` made
+
+
+@dataclass(frozen=True)
+class FusionTerm:
+    """weight: of the normalised values of a retriever; the absolute weights of a formula have the sum 1."""
+
+    retriever: str
+    norm: Norm
+    weight: float
+
+
+@dataclass(frozen=True)
+class FusionFormula:
+    """Weighted sum of the normalised lists of several retrievers.
+
+    The score of a document is the sum over terms of weight * norm of what the retriever returned, with 0 where it did
+    not return the document.
+
+    Attributes
+    ----------
+    terms : tuple of FusionTerm
+        Largest weight first.
+    depth : int
+        Rank at which every list is cut before it is normalised.
+    engine : str or None
+        The engine whose rules at the edges the norms follow.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> good = {f"q{i}": {"a": 3.0, "b": 2.0, "c": 1.0} for i in range(20)}
+    >>> bad = {f"q{i}": {"c": 3.0, "b": 2.0, "d": 1.0} for i in range(20)}
+    >>> qrels = {f"q{i}": {"a": 1} for i in range(20)}
+    >>> formula = sr.fuse({"good": good, "bad": bad}, qrels, penalties="l1", half_samples=0).formula
+    >>> formula.retrievers, formula.depth
+    (('good',), 3)
+    >>> sorted(formula.apply({"good": {"new": {"x": 2.0, "y": 1.0}}}))
+    [('new', 'x'), ('new', 'y')]
+    """
+
+    terms: tuple[FusionTerm, ...]
+    depth: int
+    engine: str | None = None
+
+    @property
+    def retrievers(self) -> tuple[str, ...]:
+        """The retrievers in use, in the order of the terms."""
+        return tuple(dict.fromkeys(t.retriever for t in self.terms))
+
+    @property
+    def norms(self) -> tuple[Norm, ...]:
+        return tuple(dict.fromkeys(t.norm for t in self.terms))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike, k: int | None = None) -> FusionFormula:
+        """Read the formula of a run directory or model file of `fuse`.
+
+        Parameters
+        ----------
+        path : path
+            The directory or file.
+        k : int, optional
+            For a directory: the formula of k retrievers instead of the chosen one.
+
+        Returns
+        -------
+        FusionFormula
+            The formula.
+        """
+        return formula_of(load_model(path, k=k))
+
+    def apply(self, runs: Any) -> Run:
+        """Fuse runs of other queries.
+
+        Parameters
+        ----------
+        runs : mapping or sequence of paths
+            Runs of the retrievers in use, as in `fuse`; others are ignored.
+
+        Returns
+        -------
+        Run
+            {(query id, document id): score} of every document that a retriever in use returned, for `evaluate`.
+
+        Raises
+        ------
+        DataError
+            A retriever is missing, or a run cannot be read.
+        """
+        named = named_runs(runs, least=1)
+        queries, documents = AnyIds(), Ids()
+        needed = {name: source for name, source in named.items() if name in self.retrievers}
+        self._check(named)
+        lists = {name: read_lists(source, name, queries, documents) for name, source in needed.items()}
+        return self.fused(lists, list(queries), documents)
+
+    def _check(self, names: Iterable[str]) -> None:
+        known = list(names)
+        missing = next((name for name in self.retrievers if name not in known), None)
+        if missing is not None:
+            raise DataError(
+                f"the formula needs a run called {brief(missing)}; got {brief(', '.join(known))}. Rename the file, or "
+                f"pass {missing}=FILE."
+            )
+
+    def fused(self, runs: Mapping[str, Returned], query_ids: Sequence[str], documents: Ids) -> Run:
+        """The fused run, {(query id, document id): score}, of all documents that a retriever in use returned.
+
+        Parameters
+            runs       lists of the retrievers in use, by name
+            query_ids  ids of the queries by number; documents: numbers of the documents
+        Raises
+            DataError   a retriever is missing
+        """
+        self._check(runs)
+        rules = rules_of(self.engine)
+        cut = {name: runs[name].cut(self.depth) for name in self.retrievers}
+        found: dict[tuple[int, int], float] = {}
+        for term in self.terms:
+            run = cut[term.retriever]
+            values = (term.weight * term.norm(run, self.depth, rules)).tolist()
+            query = np.repeat(run.query, run.depths).tolist()
+            for key, value in zip(zip(query, run.document.tolist(), strict=True), values, strict=True):
+                found[key] = found.get(key, 0.0) + value
+        names = list(documents)
+        return Run({(query_ids[q], names[d]): value for (q, d), value in found.items()})
+
+
+def formula_of(model: RankingModel) -> FusionFormula:
+    """The formula of a model.
+
+    Raises
+        DataError   `fuse` did not make the model, or its file was changed
+    """
+    facts = model.parameters.get(KEY)
+    if not isinstance(facts, Mapping):
+        raise DataError("this model was not made by 'sparserank fuse'; it has no retrievers.")
+    raw = model.coef[model.support] / model.scaling.scale[model.support]
+    total = float(np.abs(raw).sum())
+    try:
+        terms = [_term(model.feature_names[j], w / total) for j, w in zip(model.support, raw.tolist(), strict=True)]
+        depth, engine = int(facts["depth"]), facts["engine"]
+    except (KeyError, TypeError, ValueError, DataError) as error:
+        raise DataError(f"the facts about retrievers in this model cannot be read ({brief(str(error))}).") from error
+    return FusionFormula(tuple(sorted(terms, key=lambda t: -abs(t.weight))), depth, engine)
+
+
+def is_fusion(model: RankingModel) -> bool:
+    """Whether `fuse` made the model."""
+    return isinstance(model.parameters.get(KEY), Mapping)
+
+
+def facts_of(depth: int, engine: str | None) -> dict[str, Any]:
+    """What a model of `fuse` has among its parameters."""
+    return {KEY: {"depth": depth, "engine": engine}}
+
+
+def _term(feature: str, weight: float) -> FusionTerm:
+    retriever, _, norm = feature.rpartition(":")
+    (parsed,) = parse_norm(norm)
+    return FusionTerm(retriever, parsed, weight)

@@ -1,0 +1,135 @@
+"""What `fuse` prints: at most 25 lines. Which retrievers to keep, how good that is, what each is worth, what next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from sparserank.export.fusion import FUSION_ENGINES
+from sparserank.options import option
+from sparserank.pages.selection_screen import (
+    MAX_LINES,
+    MAX_WIDTH,
+    MIN_WIDTH,
+    VERBOSE,
+    Screen,
+    shortened,
+)
+from sparserank.reporting.document import figure
+from sparserank.reporting.percents import percent
+from sparserank.selection.fusion import FusionResult
+from sparserank.selection.rivals import ComparedRival
+from sparserank.text import visible
+
+MAX_RETRIEVER = 28  # characters of a name
+
+
+def fusion_lines(
+    result: FusionResult, folder: str | None = None, *, most: int = MAX_LINES, width: int = MAX_WIDTH
+) -> list[str]:
+    """The lines; folder: where the run was written, for the commands to come next."""
+    screen = FusionScreen(result.selection, max(MIN_WIDTH, min(width, MAX_WIDTH)), result)
+    return screen.lines(folder, most, True)
+
+
+@dataclass(frozen=True)
+class FusionScreen(Screen):
+    """The screen of a fusion; its features are retrievers."""
+
+    NOUN: ClassVar[str] = "retriever"
+    ALL: ClassVar[str] = "all, weighted"
+
+    fusion: FusionResult
+
+    @property
+    def n_all(self) -> int:
+        return len(self.fusion.facts.retrievers)
+
+    def judged(self) -> str:
+        """On how many queries, at which depth, under which norm."""
+        queries = self.result.n_queries
+        norms = "+".join(map(str, self.fusion.formula.norms))
+        return (
+            f"{queries:,} {'query' if queries == 1 else 'queries'}, each scored by weights not learned from it; lists "
+            f"cut at rank {self.fusion.facts.depth}, norm {norms}"
+        )
+
+    def rivals(self) -> Sequence[ComparedRival]:
+        """The best single retriever, and the formulas of all."""
+        compared = self.result.rivals.compared
+        single = [r for r in compared if r.n_features == 1]
+        return [max(single, key=lambda r: r.mean), *(r for r in compared if r.n_features != 1)] if single else compared
+
+    def alone(self) -> list[tuple[str, int, float, str]]:
+        return []
+
+    def worth(self, room: int) -> list[str]:
+        """The kept retrievers, and what switching each off changes."""
+        rows = [row for row in self.fusion.rows() if row["kept"]]
+        shown = rows if len(rows) < room else rows[: room - 2]
+        costs, stability = bool(self.fusion.facts.costs), self.result.stability
+        names = [shortened(row["retriever"], MAX_RETRIEVER) for row in shown]
+        width = max(len("retriever"), *map(len, names))
+        metric = max(len(self.result.metric) + len("alone "), 8)
+        head = f"{'retriever':{width}}  weight  {'alone ' + self.result.metric:>{metric}}  if switched off"
+        lines = [head + ("      cost" if costs else "") + ("   chosen on half-samples" if stability else "")]
+        often = self._often()
+        for row, name in zip(shown, names, strict=True):
+            loss = "-" if row["loss"] is None else percent(-row["loss"] / (abs(self.result.chosen.mean) or 1.0))
+            alone = "" if row["alone"] is None else figure(row["alone"])
+            line = f"{name:{width}}  {row['weight']:6.3f}  {alone:>{metric}}  {loss:>15}"
+            line += f"{row['cost']:10g}" if costs else ""
+            line += f"   {often[row['retriever']]}" if often else ""
+            lines.append(line)
+        rest = rows[len(shown) :]
+        return [
+            *lines,
+            *([self.cut(f"{len(rest)} more: {', '.join(row['retriever'] for row in rest)}")] if rest else []),
+        ]
+
+    def _often(self) -> dict[str, str]:
+        """{retriever: '97 of 100'}, the half-samples on which any of its norms was selected."""
+        stability = self.result.stability
+        if stability is None:
+            return {}
+        names = [f.rpartition(":")[0] for f in self.result.model.feature_names]
+        n = stability.n_samples
+        out = {}
+        for name in self.fusion.facts.retrievers:
+            own = [j for j, of in enumerate(names) if of == name]
+            out[name] = f"{int(stability.kept[:, own].any(axis=1).sum())} of {n}"
+        return out
+
+    def unused(self) -> list[str]:
+        """The retrievers that can be switched off."""
+        fusion, dropped = self.fusion, self.fusion.dropped
+        if not dropped:
+            return self.wrapped("Every retriever is kept.")
+        names = ", ".join(shortened(name, MAX_RETRIEVER) for name in dropped)
+        text = f"Switched off: {names}."
+        if fusion.cost is not None and fusion.full_cost is not None:
+            rule = "slowest" if fusion.facts.cost_rule == "max" else "total"
+            text += f" Cost ({rule}): {fusion.cost:g} instead of {fusion.full_cost:g}."
+        return self.wrapped(text)
+
+    def commands(self, folder: str | None, k: bool) -> list[str]:
+        """What people do next."""
+        plan, (chosen, sizes) = self.result.plan, self.some_sizes()
+        again = k and plan.guarantee is None and plan.k is None and plan.budget is None
+        smaller = [c.n_features for c in sizes if c.n_features < chosen.n_features]
+        said = []
+        if smaller and again:
+            said.append(f"the same command with {option('k', smaller[-1])} (seconds; replaces the choice)")
+        if folder is not None and visible(folder) == folder:
+            place = Path(folder)
+            engine = self.fusion.facts.engine or next(
+                name for name, e in FUSION_ENGINES.items() if e.computes(self.fusion.formula.norms)
+            )
+            said.append(f"sparserank export {shlex.quote(str(place))} --to {engine}")
+            said.append(f"sparserank predict {shlex.quote(str(place))} RUNS... --run fused.run")
+            said += [f"open {shlex.quote(str(place / 'report.html'))}"] if (place / "report.html").exists() else []
+            said.append(f"{VERBOSE} for all")
+        return self.joined(said)

@@ -1,0 +1,204 @@
+"""The result of `fuse`: the selection of retrievers, with what is known of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sparserank.files import atomic_write
+from sparserank.lazy import cached_property
+from sparserank.model.fusion import FusionFormula, formula_of
+from sparserank.reporting.frames import frame_of
+from sparserank.runs.directory import RunDirectory
+from sparserank.selection.result import SelectionResult
+
+MAX_GAP = 0.05  # difference of the judged shares of kept and other retrievers from which it is said
+
+
+@dataclass(frozen=True)
+class FusionFacts:
+    """What is known of the retrievers.
+
+    costs         {retriever: cost}; empty: none were given; cost_rule: 'sum' or 'max'
+    judged_share  {retriever: share of its first `judged_depth` documents that are judged}; empty: all are
+    n_lists       {retriever: number of judged queries for which it returned documents}
+    """
+
+    retrievers: tuple[str, ...]
+    depth: int
+    engine: str | None
+    costs: Mapping[str, float]
+    cost_rule: str
+    unjudged: str
+    judged_depth: int
+    judged_share: Mapping[str, float]
+    n_lists: Mapping[str, int]
+
+
+@dataclass(frozen=True, repr=False)
+class FusionResult:
+    """The result of `fuse`.
+
+    Attributes
+    ----------
+    selection : SelectionResult
+        The models of every number of retrievers, bounds, rivals and everything else that `select` reports. A feature
+        is a retriever under a norm: 'bm25:minmax'.
+    facts : FusionFacts
+        Depth, costs and judged shares of the retrievers.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> good = {f"q{i}": {"a": 3.0, "b": 2.0, "c": 1.0} for i in range(20)}
+    >>> bad = {f"q{i}": {"c": 3.0, "b": 2.0, "d": 1.0} for i in range(20)}
+    >>> qrels = {f"q{i}": {"a": 1} for i in range(20)}
+    >>> result = sr.fuse({"good": good, "bad": bad}, qrels, penalties="l1", half_samples=0)
+    >>> result.weights
+    {'good': 1.0}
+    """
+
+    selection: SelectionResult
+    facts: FusionFacts
+
+    def __repr__(self) -> str:
+        return f"FusionResult({self.headline})"
+
+    @cached_property
+    def formula(self) -> FusionFormula:
+        """The chosen formula."""
+        return formula_of(self.selection.model)
+
+    @property
+    def retrievers(self) -> tuple[str, ...]:
+        """The kept retrievers, largest weight first."""
+        return tuple(self.weights)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """{kept retriever: weight}, the largest first; absolute weights have the sum 1. If a retriever has several
+        norms, their weights are added."""
+        out: dict[str, float] = {}
+        for term in self.formula.terms:
+            out[term.retriever] = out.get(term.retriever, 0.0) + term.weight
+        return dict(sorted(out.items(), key=lambda item: -abs(item[1])))
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """The retrievers that can be switched off."""
+        return tuple(r for r in self.facts.retrievers if r not in self.weights)
+
+    @property
+    def headline(self) -> str:
+        """The retrievers to keep, in one line."""
+        weights = ", ".join(f"{name} {weight:.2f}" for name, weight in self.weights.items())
+        metric, level = self.selection.metric, self.selection.choice.corrected_chosen
+        return f"Keep {len(self.weights)} of {len(self.facts.retrievers)} retrievers ({weights}); {metric} {level:.4f}"
+
+    @property
+    def cost(self) -> float | None:
+        """Cost of the kept retrievers; None if no costs were given."""
+        return self._cost(self.retrievers)
+
+    @property
+    def full_cost(self) -> float | None:
+        """Cost of all retrievers."""
+        return self._cost(self.facts.retrievers)
+
+    def _cost(self, names: tuple[str, ...]) -> float | None:
+        if not self.facts.costs:
+            return None
+        costs = [self.facts.costs[name] for name in names]
+        return max(costs) if self.facts.cost_rule == "max" else float(f"{sum(costs):.12g}")
+
+    @property
+    def judged_gap(self) -> tuple[float, float] | None:
+        """Judged shares of the kept and of the other retrievers, if they differ by more than MAX_GAP."""
+        shares = self.facts.judged_share
+        if not shares or not self.dropped or self.facts.unjudged != "zero":
+            return None
+        kept, dropped = (sum(shares[name] for name in names) / len(names) for names in (self.retrievers, self.dropped))
+        return (kept, dropped) if abs(kept - dropped) > MAX_GAP else None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per retriever: kept ones first, largest weight first."""
+        selection, metric = self.selection, self.selection.metric
+        alone = {r.name: r for r in selection.rivals.compared}
+        loss = self._losses()
+        out = []
+        for name in (*self.retrievers, *self.dropped):
+            rival = alone.get(f"{name} alone")
+            out.append(
+                {
+                    "retriever": name,
+                    "kept": name in self.weights,
+                    "weight": self.weights.get(name, 0.0),
+                    "cost": self.facts.costs.get(name),
+                    "alone": None if rival is None else rival.mean,
+                    "loss": loss.get(name, {}).get(metric, {}).get("cost"),
+                    "loss_low": loss.get(name, {}).get(metric, {}).get("low"),
+                    "loss_high": loss.get(name, {}).get(metric, {}).get("high"),
+                    "judged": self.facts.judged_share.get(name),
+                    "queries": self.facts.n_lists[name],
+                }
+            )
+        return out
+
+    def _losses(self) -> dict[str, dict[str, dict[str, float]]]:
+        """{kept retriever: by metric, what switching it off loses with the others refitted}"""
+        worth = self.selection.worth
+        if worth.feature_groups:
+            return {d["group"]: d["cost"] for d in worth.feature_groups if d["cost"]}
+        return {d["feature"].rpartition(":")[0]: d["cost"] for d in worth.features if d["cost"]}
+
+    def table(self) -> Any:
+        """The retrievers.
+
+        Columns: retriever, kept, weight (absolute weights have the sum 1), cost, alone (mean metric of the retriever
+        alone), loss (of the mean metric if the retriever is switched off and the others are refitted, out of fold),
+        loss_low and loss_high (its interval), judged (share of its first documents that are judged), queries (for which
+        it returned documents).
+        """
+        return frame_of(self.rows())
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything on the screen, for programs: result.json of the selection, and the retrievers under 'fusion'."""
+        facts = {key: dict(value) if isinstance(value, Mapping) else value for key, value in vars(self.facts).items()}
+        return {
+            **self.selection.to_json(),
+            "fusion": {**facts, "retrievers": self.rows(), "terms": [_term(t) for t in self.formula.terms]},
+        }
+
+    def export(self, to: str, name: str = "sparserank") -> dict[str, str | bytes]:
+        """{file name: text} of the formula for 'elasticsearch', 'opensearch', 'ranx', 'python' or 'sql'."""
+        from sparserank.export.fusion import export_fusion
+
+        return export_fusion(self.formula, to, name)
+
+    def report(self, path: str | os.PathLike) -> Path:
+        """Write the report, one self-contained HTML page; needs the extra `sparserank[report]`."""
+        from sparserank.pages.fusion_page import render_fusion
+
+        with atomic_write(path) as out:
+            out.write(render_fusion(self))
+        return Path(path)
+
+    def save(self, folder: str | os.PathLike) -> list[Path]:
+        """Write the files of a run into a new or empty folder, or one that this method made.
+
+        Raises
+        ------
+        RunDirectoryError
+            The folder contains other files, or cannot be written.
+        """
+        from sparserank.jobs.result_files import write_results
+
+        with RunDirectory(folder, "result") as run:
+            return write_results(self.selection, run.path, self)
+
+
+def _term(term: Any) -> dict[str, Any]:
+    return {**asdict(term), "norm": str(term.norm)}

@@ -1,0 +1,314 @@
+"""`fuse`: what is kept, what it is compared with, which judgments count, what is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.errors import DataError, DataFormatError, ParameterError
+from sparserank.metrics import CONVENTIONS, parse_metric
+
+Runs = dict[str, dict[str, dict[str, float]]]
+Judged = dict[str, dict[str, float]]
+QUICK: dict[str, Any] = {"half_samples": 0, "penalties": ("l1", "best_k"), "n_threads": 1}
+QUALITY = {"strong": 1.2, "other": 1.1, "weak": 0.2, "noise": 0.0}
+N_QUERIES = 60
+
+
+def made(seed: int = 0, n_queries: int = N_QUERIES, qualities: dict[str, float] = QUALITY) -> tuple[Runs, Judged]:
+    """Runs of retrievers that see the relevance of 80 documents through their own noise, and judgments of all relevant
+    documents and of some others; some relevant documents are returned by nobody."""
+    rng = np.random.default_rng(seed)
+    runs: Runs = {name: {} for name in qualities}
+    qrels: Judged = {}
+    for q in range(n_queries):
+        grades = rng.choice(4, size=80, p=[0.8, 0.1, 0.06, 0.04])
+        qrels[f"q{q}"] = {f"d{i}": int(g) for i, g in enumerate(grades) if g or rng.random() < 0.2}
+        for name, quality in qualities.items():
+            scores = quality * grades + rng.standard_normal(80) + 4.0
+            top = np.argsort(-scores)[: int(rng.integers(20, 30))]
+            runs[name][f"q{q}"] = {f"d{i}": float(scores[i]) for i in top}
+    return runs, qrels
+
+
+@pytest.fixture(scope="module")
+def fused() -> tuple[Runs, Judged, sr.FusionResult]:
+    runs, qrels = made()
+    return runs, qrels, sr.fuse(runs, qrels, **QUICK, norm="minmax", depth=20)
+
+
+def flat(nested: Any) -> dict[tuple[str, str], float]:
+    return {(q, d): v for q, own in nested.items() for d, v in own.items()}
+
+
+def cut(run: dict[str, dict[str, float]], depth: int) -> sr.Run:  # type: ignore[name-defined]
+    """The first documents of each list, by score and then id."""
+    from sparserank.data.trec import Run
+
+    best = {q: sorted(own, key=lambda d: (-own[d], d))[:depth] for q, own in run.items()}
+    return Run({(q, d): run[q][d] for q, kept in best.items() for d in kept})
+
+
+def test_the_good_retrievers_are_kept(fused: tuple[Runs, Judged, sr.FusionResult]) -> None:
+    _, _, result = fused
+    assert {"strong", "other"} <= set(result.retrievers)
+    assert "noise" in result.dropped
+    assert sum(result.weights.values()) == pytest.approx(1.0, abs=1e-12)
+    assert all(w > 0 for w in result.weights.values())
+    assert result.facts.depth == 20
+    rows = {row["retriever"]: row for row in result.rows()}
+    assert rows["strong"]["loss"] > 0
+    assert rows["noise"]["loss"] is None
+    assert rows["strong"]["alone"] > rows["weak"]["alone"] > rows["noise"]["alone"]
+    rivals = [r.name for r in result.selection.rivals.compared]
+    assert rivals == [*(f"{name} alone" for name in QUALITY), "RRF", "CombSUM", "equal weights, zscore"]
+    assert "Keep" in repr(result)
+
+
+def test_rivals_have_the_values_of_evaluate(fused: tuple[Runs, Judged, sr.FusionResult]) -> None:
+    """On the same lists and all judgments; the wrong variant has its ideal from the returned documents alone."""
+    runs, qrels, result = fused
+    rows = {row["retriever"]: row["alone"] for row in result.rows()}
+    judgments = sr.read_qrels.__globals__["Qrels"](flat(qrels))
+    for name, run in runs.items():
+        expected = sr.evaluate(cut(run, 20), judgments, "ndcg@10", convention="default")["ndcg@10"]
+        assert rows[name] == pytest.approx(expected, abs=1e-12)
+    returned = {key for run in runs.values() for key in cut(run, 20)}
+    known = {key: grade for key, grade in flat(qrels).items() if key in returned}
+    assert len(known) < len(flat(qrels))
+    wrong = sr.evaluate(
+        cut(runs["strong"], 20), sr.read_qrels.__globals__["Qrels"](known), "ndcg@10", convention="default"
+    )["ndcg@10"]
+    assert abs(rows["strong"] - wrong) > 1e-3
+
+
+def test_the_formula_is_what_was_evaluated(fused: tuple[Runs, Judged, sr.FusionResult]) -> None:
+    """The fused run of the final formula has the metric of the final model on the same queries."""
+    runs, qrels, result = fused
+    run = result.formula.apply(runs)
+    judgments = sr.read_qrels.__globals__["Qrels"](flat(qrels))
+    found = sr.evaluate(run, judgments, "ndcg@10", convention="default").per_query["ndcg@10"]
+    tests = sr.fuse(runs, qrels_of(qrels, range(30)), test_qrels=qrels_of(qrels, range(30, 60)), **QUICK, depth=20)
+    own = tests.formula.apply(runs)
+    test = tests.selection.test
+    assert test is not None
+    held = sr.read_qrels.__globals__["Qrels"](flat(qrels_of(qrels, range(30, 60))))
+    expected = sr.evaluate(own, held, "ndcg@10", convention="default").per_query["ndcg@10"]
+    np.testing.assert_allclose(test.values[test.baseline]["ndcg@10"], expected, atol=1e-12)
+    assert found.mean() > 0
+
+
+def qrels_of(qrels: Judged, which: range) -> Judged:
+    return {f"q{i}": qrels[f"q{i}"] for i in which}
+
+
+def test_documents_that_are_not_returned_count_in_every_metric() -> None:
+    convention = replace(CONVENTIONS["default"], zero_scores="left_out")
+    scores, relevance, ptr = np.array([0.5, 0.0, 0.2, 0.0]), np.array([0.0, 1.0, 1.0, 2.0]), np.array([0, 4])
+    values = {
+        name: float(parse_metric(name, convention)(scores, relevance, ptr)[0])
+        for name in ("map", "recall@10", "p@10", "mrr", "ndcg@10")
+    }
+    gain = (1.0 / np.log2(3)) / (3.0 + 1.0 / np.log2(3) + 1.0 / np.log2(4))
+    expected = {"map": 0.5 / 3, "recall@10": 1 / 3, "p@10": 0.1, "mrr": 0.5, "ndcg@10": gain}
+    assert values == pytest.approx(expected, abs=1e-15)
+    negative = np.array([0.5, 0.0, -0.2, 0.0])  # of free signs: below 0 is still ranked before what is left out
+    assert parse_metric("map", convention)(negative, relevance, ptr)[0] == pytest.approx(0.5 / 3)
+    assert repr(parse_metric("recall@5", replace(convention, relevant_from=2))) == "recall(rel=2)@5"
+    from_two = parse_metric("recall(rel=2)@10", convention)
+    assert from_two(scores, relevance, ptr)[0] == 0.0
+    with pytest.raises(DataError, match="ndcg uses grades"):
+        parse_metric("ndcg(rel=2)@10")
+    with pytest.raises(DataError, match="recall needs a cutoff"):
+        parse_metric("recall")
+
+
+def test_queries_that_nobody_answers_count_zero() -> None:
+    runs, qrels = made(n_queries=30)
+    more = {**qrels, **{f"lost{i}": {"x": 1.0} for i in range(30)}}
+    alone = sr.fuse(runs, qrels, **QUICK, norm="rrf", k=1)
+    half = sr.fuse(runs, more, **QUICK, norm="rrf", k=1)
+    assert half.selection.n_queries == 60
+    best = [max(r.mean for r in result.selection.rivals.compared) for result in (alone, half)]
+    assert best[1] == pytest.approx(best[0] / 2, abs=1e-12)
+    assert any("returned nothing" in note for note in half.selection.notes)
+
+
+def test_unjudged_documents_can_be_skipped() -> None:
+    runs, qrels = made()
+    zero, skip = (sr.fuse(runs, qrels, **QUICK, norm="rrf", unjudged=word, depth=20) for word in ("zero", "skip"))
+    judged = flat(qrels)
+    condensed = {
+        q: {d: s for d, s in own.items() if (q, d) in judged} for q, own in nested(cut(runs["weak"], 20)).items()
+    }
+    expected = sr.evaluate(
+        cut(condensed, 20), sr.read_qrels.__globals__["Qrels"](judged), "ndcg@10", convention="default"
+    )["ndcg@10"]
+    alone = {r.name: r.mean for r in skip.selection.rivals.compared}
+    assert alone["weak alone"] == pytest.approx(expected, abs=1e-12)
+    assert {r.name: r.mean for r in zero.selection.rivals.compared}["weak alone"] < expected
+    shares = zero.facts.judged_share
+    top = {q: sorted(own, key=lambda d: (-own[d], d))[:10] for q, own in runs["weak"].items()}
+    counted = [np.mean([(q, d) in judged for d in own]) for q, own in top.items()]
+    assert shares["weak"] == pytest.approx(np.mean(counted), abs=1e-12)
+    gap = zero.judged_gap
+    assert gap is not None
+    assert any("are judged" in note for note in zero.selection.notes)
+    assert skip.judged_gap is None
+
+
+def nested(run: dict[tuple[str, str], float]) -> dict[str, dict[str, float]]:
+    out: dict[str, dict[str, float]] = {}
+    for (q, d), s in run.items():
+        out.setdefault(q, {})[d] = s
+    return out
+
+
+def test_costs_and_budgets() -> None:
+    runs, qrels = made()
+    costs = {"strong": 50.0, "other": 20.0, "weak": 5.0, "noise": 1.0}
+    cheap = sr.fuse(runs, qrels, **QUICK, norm="rrf", costs=costs, budget=30)
+    assert cheap.cost is not None
+    assert cheap.cost <= 30
+    assert cheap.full_cost == 76
+    assert "strong" in cheap.dropped
+    slowest = sr.fuse(runs, qrels, **QUICK, norm="rrf", costs=costs, cost_rule="max", budget=20)
+    assert slowest.cost is not None
+    assert slowest.cost <= 20
+    assert slowest.full_cost == 50
+    assert set(slowest.retrievers) >= {"other"}
+
+
+def test_several_norms_can_be_used_together() -> None:
+    runs, qrels = made()
+    result = sr.fuse(runs, qrels, **QUICK, norm="minmax+returned")
+    assert {str(n) for n in result.formula.norms} <= {"minmax", "returned"}
+    assert sum(result.weights.values()) == pytest.approx(1.0)
+    assert set(result.retrievers) == {t.retriever for t in result.formula.terms}
+    assert result.selection.choice.by_cost
+    run = result.formula.apply(runs)
+    assert all(v > 0 for v in run.values())
+
+
+def test_a_table_of_ranks_is_the_same_job(tmp_path: Path) -> None:
+    """Ranks of the columns are those of the file, not places among its documents."""
+    rng = np.random.default_rng(3)
+    lines = []
+    for q in range(40):
+        for i in range(12):
+            grade = int(rng.random() < 0.3)
+            ranks = [int(rng.integers(1, 20) + 30 * (1 - grade) * good) for good in (1.0, 0.6, 0.0)]
+            cells = [f"{j + 1}:{'NULL' if rng.random() < 0.3 else rank}" for j, rank in enumerate(ranks)]
+            lines.append(f"{grade} qid:{q} {' '.join(cells)} #docid = d{q}-{i}\n")
+    path = tmp_path / "ranks.txt"
+    path.write_text("".join(lines))
+    result = sr.fuse(path, rank_columns=True, **QUICK, norm=["rrf", "logrank"])
+    assert result.retrievers[0] == "f1"
+    data = sr.read_data(path, missing={"*": 0})
+    ranks = np.asarray(data.X)[:, 0]
+    scores = np.where(ranks > 0, 1.0 / (60.0 + ranks), 0.0)
+    convention = replace(CONVENTIONS["default"], zero_scores="left_out")
+    expected = parse_metric("ndcg@10", convention)(scores, data.relevance, data.query_ptr).mean()
+    alone = {r.name: r.mean for r in result.selection.rivals.compared}
+    assert alone["f1 alone"] == pytest.approx(expected, abs=1e-12)
+    assert "CombSUM" not in alone
+    assert result.facts.judged_share == {}
+
+
+def test_free_signs_are_allowed_where_no_engine_forbids_them() -> None:
+    runs, qrels = made()
+    result = sr.fuse(runs, qrels, **QUICK, norm="minmax", sign="free")
+    assert sum(abs(w) for w in result.weights.values()) == pytest.approx(1.0)
+    with pytest.raises(ParameterError, match="sign cannot be free: Elasticsearch takes only weights >= 0"):
+        sr.fuse(runs, qrels, **QUICK, engine="elasticsearch", sign="free")
+
+
+def test_an_engine_limits_the_number_of_retrievers() -> None:
+    runs, qrels = made(qualities={f"r{i}": 1.0 for i in range(7)})
+    result = sr.fuse(runs, qrels, **QUICK, engine="opensearch", norm="minmax")
+    assert len(result.retrievers) <= 5
+    with pytest.raises(ParameterError, match="k is required: OpenSearch fuses at most 5 retrievers"):
+        sr.fuse(runs, qrels, **QUICK, engine="opensearch", guarantee=0.1)
+    with pytest.raises(ParameterError, match="norm cannot be zscore: OpenSearch computes minmax, l2"):
+        sr.fuse(runs, qrels, **QUICK, engine="opensearch", norm="zscore")
+
+
+def test_a_run_directory_is_resumed_and_read(tmp_path: Path) -> None:
+    runs, qrels = made(n_queries=30)
+    out = tmp_path / "run"
+    result = sr.fuse(runs, qrels, **QUICK, norm="rrf", out=out)
+    again = sr.fuse(runs, qrels, **QUICK, norm="rrf", out=out)
+    assert again.weights == result.weights
+    formula = sr.FusionFormula.load(out)
+    assert {t.retriever: t.weight for t in formula.terms} == pytest.approx(result.weights, abs=1e-12)
+    content = json.loads((out / "result.json").read_text())
+    assert [row["retriever"] for row in content["fusion"]["retrievers"]] == [*result.retrievers, *result.dropped]
+    assert "Retrievers" in (out / "report.html").read_text()
+    one = sr.FusionFormula.load(out, k=1)
+    assert len(one.retrievers) == 1
+    with pytest.raises(DataError, match="the formula needs a run called"):
+        formula.apply({"unknown": runs["strong"]})
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "one run": ({"runs": {"a": {"q": {"d": 1.0}}}}, "runs must be at least 2 runs, one of each retriever; got 1"),
+    "no judgments": ({"qrels": None}, "qrels is required"),
+    "empty judgments": ({"qrels": {}}, "qrels: contains no judgments"),
+    "odd judgments": ({"qrels": {"q0": 3}}, "qrels: judgments must be"),
+    "odd grade": ({"qrels": {"q0": {"d": "x"}}}, "qrels: document 'd' of query 'q0' has the grade 'x'"),
+    "nothing relevant": ({"qrels": {f"q{i}": {"d1": 0.0} for i in range(9)}}, "no judged document is relevant"),
+    "other ids": ({"qrels": {f"q{i}": {"zz": 1.0} for i in range(9)}}, "no retriever returned a relevant document"),
+    "other queries": ({"qrels": {f"topic{i}": {"d1": 1.0} for i in range(9)}}, "contains none of the judged queries"),
+    "odd norm": ({"norm": "max"}, "norm cannot be understood: norms are minmax"),
+    "auto and more": ({"norm": ["auto", "rrf"]}, "norm must be auto, or one or several others"),
+    "depth": ({"depth": 0}, "depth must be"),
+    "budget": ({"budget": 3.0}, "budget needs costs"),
+    "cost rule": ({"cost_rule": "max"}, "cost_rule needs costs"),
+    "unknown cost": ({"costs": {"nobody": 1.0}}, "costs costs: 'nobody' is not a retriever"),
+    "missing cost": ({"costs": {"strong": 1.0}}, "costs has no cost of 'other'"),
+    "odd cost": ({"costs": dict.fromkeys(QUALITY, -1)}, "expected a cost > 0 of 'strong'; got -1"),
+    "engine": ({"engine": "solr"}, "engine must be"),
+    "unjudged": ({"unjudged": "drop"}, "unjudged must be"),
+    "unknown option": ({"folds": 3}, "folds is now called cv"),
+    "metric": ({"metric": "ndgc"}, "metric cannot be understood: unknown metric"),
+    "overlap": ({"test_qrels": {"q0": {"d1": 1.0}}}, "qrels and test_qrels have 1 query ids in common"),
+    "columns and qrels": ({"rank_columns": True}, "qrels cannot be combined with rank_columns=True"),
+    "unprintable": ({"runs": {"a\n": {}, "b": {}}}, "a retriever needs a printable name"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_in_one_sentence(case: str) -> None:
+    runs, qrels = made(n_queries=9)
+    change, expected = BAD[case]
+    given: dict[str, Any] = {"runs": runs, "qrels": qrels, **QUICK, **change}
+    with pytest.raises((DataError, ParameterError)) as caught:
+        sr.fuse(given.pop("runs"), given.pop("qrels"), **given)
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_files_of_costs_are_checked(tmp_path: Path) -> None:
+    runs, qrels = made(n_queries=20)
+    path = tmp_path / "ms.txt"
+    path.write_text("strong 3\nother, 2\nweak\t1\nnoise 1\n")
+    assert sr.fuse(runs, qrels, **QUICK, norm="rrf", costs=path).facts.costs == {
+        "strong": 3.0,
+        "other": 2.0,
+        "weak": 1.0,
+        "noise": 1.0,
+    }
+    for text, expected in (
+        ("strong 3\nstrong 4\n", r"ms\.txt:2: 'strong' already has a cost"),
+        ("strong dear\n", r"ms\.txt:1: expected a cost > 0 of 'strong'; got 'dear'"),
+        ("bm25 3\n", r"ms\.txt:1: 'bm25' is not a retriever"),
+    ):
+        path.write_text(text)
+        with pytest.raises((ParameterError, DataFormatError), match=expected):
+            sr.fuse(runs, qrels, **QUICK, costs=path)

@@ -1,0 +1,175 @@
+"""Exported formulas, run by re-implementations of the engines' documented formulas, by Python, SQLite and DuckDB."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+from sparserank.data.fusion.norms import parse_norm
+from sparserank.errors import DataError
+from sparserank.export.fusion import FUSION_ENGINES, export_fusion
+from sparserank.model.fusion import FusionFormula, FusionTerm
+from tests.oracles import fusion_engines as engines
+
+N_QUERIES, DEPTH = 1_000, 10
+WEIGHTS = {"bm25": 0.5, 'it\'s "dense"': 0.3, "splade": 0.2}
+HOSTILE = ("'; DROP TABLE x; --", 'a"b', "a\\nb", "{{x}}", "${x}", "\u202e", "日本", "a:b", "</script>")
+Lists = dict[str, dict[str, list[tuple[str, float]]]]
+
+
+def made(seed: int = 0) -> Lists:
+    """{query: {retriever: list}}: lists of 1 to 15 documents of 30, some missing, some of equal scores."""
+    rng = np.random.default_rng(seed)
+    out: Lists = {}
+    for q in range(N_QUERIES):
+        own: dict[str, list[tuple[str, float]]] = {}
+        for name in WEIGHTS:
+            if rng.random() < 0.1:
+                continue
+            n = 1 if rng.random() < 0.1 else int(rng.integers(2, 16))
+            documents = [f"d{i:02d}" for i in rng.permutation(30)[:n]]
+            scores = np.full(n, 3.0) if rng.random() < 0.1 else np.round(rng.gamma(2.0, 4.0, n), 2)
+            own[name] = sorted(zip(documents, scores.tolist(), strict=True), key=lambda e: (-e[1], e[0]))
+        out[f"q{q}"] = own
+    return out
+
+
+def formula(norm: str, engine: str | None = None) -> FusionFormula:
+    parts = parse_norm(norm)
+    terms = [FusionTerm(name, part, w / len(parts)) for name, w in WEIGHTS.items() for part in parts]
+    return FusionFormula(tuple(terms), DEPTH, engine)
+
+
+def ours(of: FusionFormula, lists: Lists) -> dict[str, dict[str, float]]:
+    """{query: {document: score}} of the package."""
+    runs = {name: {q: dict(own[name]) for q, own in lists.items() if name in own} for name in WEIGHTS}
+    out: dict[str, dict[str, float]] = {q: {} for q in lists}
+    for (q, d), score in of.apply(runs).items():
+        out[q][d] = score
+    return out
+
+
+def same_order(found: dict[str, float], expected: dict[str, float]) -> bool:
+    """Whether documents whose expected scores differ come in the same order, and the documents are the same ones."""
+    if found.keys() != expected.keys():
+        return False
+    order = sorted(expected, key=lambda d: -expected[d])
+    return all(found[a] > found[b] or expected[a] - expected[b] < 1e-8 for a, b in pairwise(order))
+
+
+@pytest.mark.parametrize(
+    ("engine", "norm"),
+    [
+        ("elasticsearch", "minmax"),
+        ("elasticsearch", "l2"),
+        ("elasticsearch", "rrf"),
+        ("elasticsearch", "rrf(k=10)"),
+        ("opensearch", "minmax"),
+        ("opensearch", "l2"),
+        ("ranx", "minmax"),
+    ],
+)
+def test_engines_rank_as_the_formula_does(engine: str, norm: str) -> None:
+    lists, of = made(), formula(norm, engine)
+    content = {name: json.loads(str(text)) for name, text in export_fusion(of, engine).items()}
+
+    def of_engine(own: dict[str, list[tuple[str, float]]]) -> dict[str, float]:
+        if engine == "elasticsearch":
+            return engines.elasticsearch(content["retriever.json"], own)
+        if engine == "opensearch":
+            return engines.opensearch(content["pipeline.json"], content["query.json"], own)
+        return engines.ranx(content["ranx.json"], own)
+
+    fused = ours(of, lists)
+    for q, own in lists.items():
+        expected = of_engine(own)
+        # the engine's 0 of a last or equal document is our 1e-9, in at most three lists
+        assert fused[q] == pytest.approx(expected, abs=4e-9)
+        assert same_order(fused[q], expected)
+    house = ours(formula(norm), lists)
+    differs = any(fused[q] != pytest.approx(house[q], abs=1e-6) for q in lists)
+    assert differs == ((engine, norm) in (("opensearch", "minmax"), ("ranx", "minmax")))
+
+
+@pytest.mark.parametrize(
+    "norm", ["minmax", "l2", "zscore", "rrf", "rrf(k=10)", "logrank", "returned", "minmax+returned"]
+)
+def test_python_and_sql_have_the_same_scores(norm: str, tmp_path: Path) -> None:
+    lists, of = made(1), formula(norm)
+    module: dict[str, Any] = {}
+    exec(str(export_fusion(of, "python")["fuse.py"]), module)
+    rows = [(q, d, name, s) for q, own in lists.items() for name, entries in own.items() for d, s in entries]
+    query = str(export_fusion(of, "sql")["fuse.sql"])
+    memory = sqlite3.connect(":memory:")
+    memory.execute("CREATE TABLE retrieved (qid TEXT, docno TEXT, retriever TEXT, score REAL)")
+    memory.executemany("INSERT INTO retrieved VALUES (?, ?, ?, ?)", rows)
+    duck = duckdb.connect()
+    duck.execute("CREATE TABLE retrieved (qid TEXT, docno TEXT, retriever TEXT, score DOUBLE)")
+    columns = [list(c) for c in zip(*rows, strict=True)]
+    duck.execute("INSERT INTO retrieved SELECT unnest(?), unnest(?), unnest(?), unnest(?)", columns)
+    fused = ours(of, lists)
+    for found in (memory.execute(query).fetchall(), duck.execute(query).fetchall()):
+        scores: dict[str, dict[str, float]] = {q: {} for q in lists}
+        for q, d, score in found:
+            scores[q][d] = score
+        for q in lists:  # means and norms of up to ten scores are summed in another order
+            assert scores[q] == pytest.approx(fused[q], rel=1e-12, abs=1e-13)
+    for q, own in lists.items():
+        assert dict(module["fuse"](own)) == pytest.approx(fused[q], rel=1e-12, abs=1e-13)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("engine", FUSION_ENGINES)
+def test_names_are_data_in_every_export(engine: str, name: str) -> None:
+    of = FusionFormula(
+        (FusionTerm(name, parse_norm("minmax")[0], 0.6), FusionTerm("b", parse_norm("minmax")[0], 0.4)), 5, engine
+    )
+    if not name.isprintable():
+        with pytest.raises(DataError, match="give it a printable name"):
+            export_fusion(of, engine)
+        return
+    files = export_fusion(of, engine)
+    lists = {name: [("d1", 2.0), ("d2", 1.0)], "b": [("d2", 3.0), ("d3", 1.0)]}
+    if engine == "python":
+        module: dict[str, Any] = {}
+        exec(str(files["fuse.py"]), module)
+        assert module["fuse"](lists)[0][0] == "d1"
+    elif engine == "sql":
+        memory = sqlite3.connect(":memory:")
+        memory.execute("CREATE TABLE retrieved (qid TEXT, docno TEXT, retriever TEXT, score REAL)")
+        rows = [("q", d, r, s) for r, own in lists.items() for d, s in own]
+        memory.executemany("INSERT INTO retrieved VALUES (?, ?, ?, ?)", rows)
+        assert memory.execute(str(files["fuse.sql"])).fetchall()[0][1] == "d1"
+    else:
+        for text in files.values():
+            json.loads(str(text))
+        assert any(json.dumps(name, ensure_ascii=False)[1:-1] in str(text) for text in files.values())
+
+
+def test_what_an_engine_cannot_run_is_refused() -> None:
+    for engine, norm, said in (
+        ("opensearch", "rrf", "OpenSearch does not compute rrf"),
+        ("elasticsearch", "minmax+returned", "Elasticsearch does not compute minmax\\+returned"),
+        ("ranx", "zscore", "ranx does not compute zscore"),
+    ):
+        with pytest.raises(DataError, match=said):
+            export_fusion(formula(norm), engine)
+    with pytest.raises(DataError, match="chosen without an engine, whose rules at the edges differ from OpenSearch's"):
+        export_fusion(formula("minmax"), "opensearch")
+    with pytest.raises(DataError, match="chosen for opensearch, whose rules at the edges differ from Python's"):
+        export_fusion(formula("minmax", "opensearch"), "python")
+    negative = FusionFormula((FusionTerm("a", parse_norm("rrf")[0], -1.0),), 5)
+    with pytest.raises(DataError, match="Elasticsearch takes only weights >= 0"):
+        export_fusion(negative, "elasticsearch")
+    many = FusionFormula(tuple(FusionTerm(f"r{i}", parse_norm("l2")[0], 0.1) for i in range(6)), 5, "opensearch")
+    with pytest.raises(DataError, match="OpenSearch fuses at most 5 retrievers, and the model has 6"):
+        export_fusion(many, "opensearch")
+    with pytest.raises(DataError, match="there is no export of fused retrievers to 'solr'"):
+        export_fusion(formula("rrf"), "solr")
