@@ -326,7 +326,7 @@ def test_an_absent_data_set_is_skipped_by_name(parts: Path, tmp_path: Path) -> N
         ("systems = ['nope']\n[[datasets]]\nname='a'\npath='b'", "no system 'nope'"),
         ("[[datasets]]\nname='a'", "must have name and path"),
         ("datasets = 3", "data sets must be "),
-        ("[[datasets]]\nname=2008\npath='b'", "must be text"),
+        ("[[datasets]]\nname=2008\npath='b'", "must be strings"),
         ("[[datasets]]\nname='a'\npath='b'\nmissing='banana'", "banana"),
         ("systems = ['log', 'log']\n[[datasets]]\nname='a'\npath='b'", "twice"),
         ("[grids.log]\nalpha_ratio=['x']\n[[datasets]]\nname='a'\npath='b'", "finite numbers"),

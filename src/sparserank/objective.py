@@ -49,7 +49,7 @@ class PairwiseObjective:
         Knots of the features, instead of a scale. Each feature then has `width` coefficients, for its linear part and
         its changes of slope; `n_features` counts these coefficients.
     n_threads : int, optional
-        Threads. Default: all cores. Results do not depend on it.
+        Number of threads. Default: all cores. Results do not depend on it.
     feature_names : sequence of str, optional
         Names in messages, default f1, f2, ...
     client : dask.distributed.Client, optional
@@ -58,9 +58,9 @@ class PairwiseObjective:
     Raises
     ------
     DataError
-        No preferred pair has positive weight, or the sum of weights leaves the range of numbers. On first
-        use, also if the deviations of a feature within queries are outside 1e-100 to 1e100, or are lost to rounding
-        because the offset of the feature is too large.
+        No preferred pair has positive weight, or the sum of weights leaves the range of floating-point numbers. On
+        first use, also if the deviations of a feature within queries are outside 1e-100 to 1e100, or are lost to
+        rounding because the offset of the feature is too large.
 
     Notes
     -----
@@ -333,7 +333,7 @@ def _checked_lists(X: Any, relevance: Any, query_ptr: Any) -> tuple[np.ndarray, 
     if not np.isfinite(relevance).all():
         raise DataError("relevance must be finite; it contains NaN or infinity.")
     if query_ptr.ndim != 1 or query_ptr.dtype.kind not in "iu" or len(query_ptr) == 0:
-        raise DataError("query_ptr must contain the query offsets, whole numbers from 0 to the number of rows.")
+        raise DataError("query_ptr must contain the query offsets: whole numbers from 0 to the number of rows.")
     if query_ptr[0] != 0 or query_ptr[-1] != n_docs or (np.diff(query_ptr.astype(np.int64)) < 0).any():
         raise DataError(f"query_ptr must rise from 0 to the {n_docs} rows of X; got {brief(query_ptr.tolist())}.")
     return relevance, query_ptr.astype(np.int64, copy=False)

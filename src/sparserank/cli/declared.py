@@ -96,7 +96,7 @@ FIT = Command(
 )
 CONVERT = Command(
     "convert",
-    [Argument("files", "list[Path]", "Input files, all of one kind, followed by the store (or file) to write.")],
+    [Argument("files", "list[Path]", "Input files, all of the same kind, followed by the store (or file) to write.")],
     [
         replace(
             of_data.DTYPE,
@@ -178,7 +178,7 @@ EXPLAIN = Command(
         own(
             "pair",
             "list[str] | None",
-            "Document id. Use the option twice to see why the first document is ranked above the second.",
+            "Document id. The option may be repeated once, to see why the first document is ranked above the second.",
         ),
         replace(own("most", "int", "Number of documents to show, best first."), kind=MOST, default=10),
         *WITH_MODELS,

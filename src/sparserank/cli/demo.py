@@ -23,7 +23,7 @@ found them.
 
 def demo(
     out: Annotated[Path, typer.Option("--out", help="Directory for data and results.")] = Path("demo-run"),
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the problem.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed for generating the problem.")] = 0,
     threads: commands.NThreads = None,
 ) -> None:
     import numpy as np

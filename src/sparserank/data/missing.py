@@ -43,7 +43,7 @@ class MissingPolicy:
     """Replacement of missing values: `default` for every feature except those in `by_feature` (keys: names, or numbers
     as in the file).
 
-    A replacement is 'error' (refused), 'zero', 'min' or 'median' (of the feature's known training values), 'query-min'
+    A replacement is 'error' (rejected), 'zero', 'min' or 'median' (of the feature's known training values), 'query-min'
     (smallest value of the feature within the query, 0 if the query has none) or a number.
     """
 

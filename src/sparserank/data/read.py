@@ -105,7 +105,7 @@ def read_data(source: Any, **options: Any) -> RankingDataset:
     DataFormatError
         A malformed file; the message names file and line, or row and column, and what was expected.
     DataError
-        An option that does not exist, or does not fit the data.
+        An option does not exist, or does not fit the data.
 
     Examples
     --------

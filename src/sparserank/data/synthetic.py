@@ -75,7 +75,7 @@ def make_ranking(
     query_spread : float, default 1.0
         Standard deviation of a shift of every feature per query, which no ranker can use.
     random_state : int, default 0
-        Seed.
+        Random seed.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def make_ranking(
     Raises
     ------
     DataError
-        The counts do not fit together.
+        The counts contradict each other.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def make_curved_ranking(
     noise : float, default 0.5
         Standard deviation of the noise of the score, relative to that of the clean score.
     random_state : int, default 0
-        Seed.
+        Random seed.
 
     Returns
     -------
@@ -168,7 +168,7 @@ def make_curved_ranking(
     Raises
     ------
     DataError
-        The counts do not fit together.
+        The counts contradict each other.
 
     Notes
     -----

@@ -36,7 +36,7 @@ def trials_of(plan: SelectionPlan, data: RankingDataset, groups: FeatureGroups, 
         ParameterError   curves with data that are not in memory, or with penalties of different signs
     """
     if any(p.label == DENSE for p in plan.penalties):
-        raise ParameterError("penalties", f"cannot be called {DENSE}, which names the dense reference.")
+        raise ParameterError("penalties", f"cannot be called {DENSE}, which is the name of the dense reference.")
     names = transforms_tried(plan, data, client)
     directions = _directions(plan, data.n_features) if not CURVES.keys().isdisjoint(names) else None
     limited = _limited(plan, groups, data.n_features)

@@ -113,7 +113,7 @@ def loss_name(loss: PairwiseLoss) -> str:
     -------
     str
         For example 'squared_hinge' or 'SquaredHinge(grade_pair_weights=[[0.0, ...], ...])'; parameters that are not
-        numbers, texts or arrays appear as their type.
+        numbers, strings or arrays appear as their type.
 
     Examples
     --------

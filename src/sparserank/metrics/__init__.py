@@ -24,7 +24,7 @@ _NAME = re.compile(r"(?:(?P<convention>[a-z0-9]+):)?(?P<name>[a-z_]+)(?:@(?P<cut
 
 
 def parse_metric(name: str | Metric, convention: str | Convention = "default") -> Metric:
-    """Make a metric from its name.
+    """Create a metric from its name.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def difference_table(result: ComparisonResult) -> Table:
         if "difference" in r
     ]
     return Table(
-        f"Differences to {ALL}, with {as_percent(result.confidence)} intervals that are valid for all sizes of a "
+        f"Differences from {ALL}, with {as_percent(result.confidence)} intervals that are valid for all sizes of a "
         "system at once",
         ["system", "features", result.metric, "difference", "interval"],
         rows,

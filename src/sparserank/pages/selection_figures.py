@@ -142,7 +142,7 @@ def coefficient_path(result: SelectionResult) -> str:
 def path_labels(path: PathResult) -> tuple[str, str]:
     """Of the axes of `draw_path`."""
     of_features = "weight (scaled features)" if path.width == 1 else "size of the feature's curve"
-    return "strength of the penalty, relative to the path's start", of_features
+    return "strength of the penalty, relative to the start of the path", of_features
 
 
 def draw_path(path: PathResult, axes: Any, names: Sequence[str], at: int | None = None) -> None:

@@ -108,7 +108,7 @@ def fit_path(
     query_weight : array_like of shape (n_queries,), optional
         Weights >= 0 of the queries.
     n_threads : int, optional
-        Threads. Default: all cores. Results do not depend on it.
+        Number of threads. Default: all cores. Results do not depend on it.
     progress : callable, optional
         Function that is called with (points done, total points).
     client : dask.distributed.Client, optional
@@ -121,7 +121,7 @@ def fit_path(
         strengths that replace these, sorted in decreasing order; tol, the kkt_violation at which the solver stops,
         relative to the alpha_max of l1; k, to stop after the first point with more features; early_stop, to stop once
         ten successive points together lower the loss by less than this fraction. With 'best_k' the path has one point
-        per size from 1 to k_max: n_alphas and alpha_min_ratio are ignored, alphas and early_stop are refused.
+        per size from 1 to k_max: n_alphas and alpha_min_ratio are ignored, alphas and early_stop are rejected.
 
     Returns
     -------
