@@ -632,7 +632,8 @@ Convention2 = Annotated[
     ),
 ]
 Files2 = Annotated[
-    list[Path], typer.Argument(help="Data files (read as one set), a store, or one model file.", show_default=False)
+    list[Path],
+    typer.Argument(help="Data files (read as one data set), a store, or one model file.", show_default=False),
 ]
 Verify = Annotated[bool, typer.Option("--verify", help="Read the whole store and compare every checksum.")]
 Data3 = Annotated[list[Path], typer.Argument(help="Files that contain the query.", show_default=False)]

@@ -163,7 +163,7 @@ EVALUATE = Command(
 )
 INSPECT = Command(
     "inspect",
-    [Argument("files", "list[Path]", "Data files (read as one set), a store, or one model file.")],
+    [Argument("files", "list[Path]", "Data files (read as one data set), a store, or one model file.")],
     [
         *of_data.ROWS,
         *COLUMNS,

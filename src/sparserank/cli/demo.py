@@ -12,8 +12,8 @@ from sparserank.cli.given import check_threads
 
 LINES = 20  # that end the demo
 
-HELP = """Make a synthetic ranking problem whose true features are known, run 'select' on it, and report whether it \
-found them.
+HELP = """Generate a synthetic ranking problem whose true features are known, run 'select' on it, and report whether \
+it found them.
 
 [bold]Example[/bold]
 

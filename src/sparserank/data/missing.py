@@ -154,8 +154,8 @@ def taught(
     lacking = next((j for j, rule in enumerate(rules) if rule in LEARNED and np.isnan(values[j])), None)
     if lacking is not None:
         raise DataError(
-            f"missing={rules[lacking]!r} is learned from the training rows, but these were read without it; "
-            "read them with the same policy, or give numbers."
+            f"missing={rules[lacking]!r} is learned from the training rows, but these data were read without this "
+            "rule; read them with the same policy, or give numbers."
         )
     return MissingPolicy(ERROR, {}, tuple(float(values[j]) if r in LEARNED else r for j, r in enumerate(rules)))
 

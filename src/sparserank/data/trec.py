@@ -105,7 +105,7 @@ def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike,
     path : path
         The file. The documents of a query are in descending order of score; equal scores are in the order of the rows.
     tag : str, default 'sparserank'
-        Name of the run, one word.
+        Name of the run, a single word.
 
     Raises
     ------

@@ -28,8 +28,8 @@ class PairwiseLoss:
     sweeps(levels) : method
         Two compiled functions of one query, sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work)
         -> (sum t phi, sum t phi'^2 / 4) and hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
-        out = W Z. doc_weight is None or (m,); order is a guess of the documents by descending score, which the sweep
-        corrects in place (it remains a permutation); work is (WORK_ROWS, > m and > n_levels) float64 scratch,
+        out = W Z. doc_weight is None or (m,); order is a guess of the order of the documents by descending score, which
+        the sweep corrects in place (it remains a permutation); work is (WORK_ROWS, > m and > n_levels) float64 scratch,
         C-ordered.
     smoothness : float
         Lipschitz constant of phi', for curvatures and the radius of safe screening.

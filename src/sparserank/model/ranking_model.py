@@ -182,8 +182,8 @@ class RankingModel:
         lacking = next((self.feature_names[j] for j in self.support if np.isnan(values[j])), None)
         if lacking is not None:
             raise DataError(
-                f"the model contains no training median of {brief(lacking)} (models of sparserank 0.2 contain no "
-                f"medians). Train it again, or set a fill value for missing values ({option('missing', 'zero')})."
+                f"the model contains no training median of {brief(lacking)} (models saved by sparserank 0.2 contain "
+                f"no medians). Train it again, or set a fill value for missing values ({option('missing', 'zero')})."
             )
         return replace(self, fill_values=values)
 

@@ -98,7 +98,7 @@ def fit_path(
     Parameters
     ----------
     data : path, list of paths, RankingDataset, frame or (X, y, qid)
-        Training documents, as in `select`; their `doc_weight` is used.
+        Training documents, as in `select`, with their `doc_weight`.
     penalty : str, Penalty or SizedMaker, default 'l1'
         A name ('l1', 'mcp(gamma=2.0)', 'best_k'), a Penalty (its alpha is ignored), or a maker of paths by size.
     label, qid : str or array_like, optional

@@ -235,5 +235,5 @@ class Penalty(FeatureRules):
 
     def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
         """The penalty with every parameter on the mean-loss scale;
-        only concave penalties with a declared scale change."""
+        only concave penalties with a declared scale are changed."""
         return self

@@ -56,7 +56,7 @@ class ComparisonResult:
         Our models by penalty and size, trees by list and size, and two systems without a size: our choice, and the
         trees on all features.
     n_chosen : list of int
-        Number of features of our choice in each repeat.
+        Number of features of our choice in each repetition.
 
     Examples
     --------

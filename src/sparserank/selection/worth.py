@@ -63,5 +63,5 @@ class Worth:
                 f"{s.feature} with {s.other} ({metric} {s.difference:+.4f}, correlation {s.correlation:.2f})"
                 for s in found
             ]
-            text += f". By the estimates on these queries, you can replace {', '.join(said)}"
+            text += f". According to the estimates on these queries, you can replace {', '.join(said)}"
         return f"{text}."

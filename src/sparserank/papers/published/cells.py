@@ -273,9 +273,9 @@ RANKRLS_NOTE = (
     "go to the smaller lambda and k. The paper's RankSVM is SVMrank, cited from the LETOR site."
 )
 LAPORTE_NOTE = (
-    "Models are chosen by validation MAP. The paper prints no grid of C; ours has 31 strengths over four decades "
-    "below alpha_max of l1. Sparsity counts the features that vary within queries (40 of 46 on MQ2008, 36 of 45 on "
-    "OHSUMED). lp is smoothed with eps = 0.1, the only eps in the paper, which prints none for lp. ~ means no "
+    "Models are chosen by validation MAP. The paper does not state its grid of C; ours has 31 strengths over four "
+    "decades below alpha_max of l1. Sparsity counts the features that vary within queries (40 of 46 on MQ2008, 36 of "
+    "45 on OHSUMED). lp is smoothed with eps = 0.1, the only eps in the paper, which states none for lp. ~ means no "
     "significant decrease against the best of the six penalties, by a one-sided t test paired over queries. If there "
     "is a decrease, the result of the same test over the five folds is in brackets. MCP with gamma = 2 on the sum "
     "scale equals l1 except for rounding."

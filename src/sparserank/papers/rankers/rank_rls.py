@@ -16,7 +16,7 @@ class RankRLS(LinearRanker):
     """Linear RankRLS with exact leave-query-out residuals.
 
     Minimises sum over queries of 1 / (2 l) sum_ij (y_i - y_j - w.(x_i - x_j))^2 + lam ||w||^2. Every ordered pair of a
-    query with l documents counts, also tied pairs. Features are not scaled.
+    query with l documents counts, including tied pairs. Features are not scaled.
 
     Parameters
     ----------
