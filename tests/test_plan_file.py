@@ -104,7 +104,7 @@ def test_a_hostile_plan_is_one_short_sentence_naming_file_and_key(tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("datasets=[1]", "a data set must have name and path, and optionally missing and scaling; got 1"),
+        ("datasets=[1]", "a data set must have a name and a path, and optionally missing and scaling; got 1"),
         ("[datasets]\nname='a'\npath='b'", "data sets must be [[datasets]] tables"),
         ("[[datasets]]\nname='a'\npath=['b']", "must be strings; got 'a' and ['b']"),
         ("[[datasets]]\nname='a'\npath=5", "must be strings; got 'a' and 5"),

@@ -37,14 +37,14 @@ class PairwiseObjective:
     loss : str or PairwiseLoss, default 'squared_hinge'
         phi.
     query_weight : ndarray of shape (n_queries,), optional
-        Finite >= 0, such as 0/1 for a fold or counts for a bootstrap sample; default 1.
+        Finite weights >= 0, such as 0/1 for a fold or counts for a bootstrap sample; default 1.
     doc_weight : ndarray of shape (n_docs,), optional
-        Finite >= 0, weight of every pair in which the document is the preferred one, such as 1 over its propensity;
+        Finite weight >= 0 of every pair in which the document is the preferred one, such as 1 over its propensity;
         default 1. A document of weight 0 is never the preferred one, but can still be the other document of a pair.
     pair_weights : {'pair', 'query'}, default 'pair'
         v_p = 1/P, or the same total for every query with pairs of positive weight.
     scale : ndarray of shape (n_features,), optional
-        Divisors of the features, finite > 0; default 1.
+        Finite divisors > 0 of the features; default 1.
     knots : Knots or Straight, optional
         Knots of the features, instead of a scale. Each feature then has `width` coefficients, for its linear part and
         its changes of slope; `n_features` counts these coefficients.
@@ -242,7 +242,7 @@ class PairwiseObjective:
         return at
 
     def dual(self, w: np.ndarray, here: Evaluation) -> Dual:
-        """The loss's part of the dual at w, from which certificates are computed.
+        """The contribution of the loss to the dual at w, from which certificates are computed.
 
         This costs nothing for losses whose dual follows from the evaluation, and otherwise at most as much as
         `dual_sums`.

@@ -154,7 +154,7 @@ def make_curved_ranking(
     n_features : int, default 100
         Number of features.
     n_curved : int, default 10
-        Number of features that matter.
+        Number of features that determine the grades.
     noise : float, default 0.5
         Standard deviation of the noise of the score, relative to that of the clean score.
     random_state : int, default 0

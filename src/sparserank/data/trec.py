@@ -51,7 +51,7 @@ class Qrels(dict[tuple[str, str], float]):
             DataError   there are no judgments
         """
         if not self:
-            raise DataError("there are no judgments to evaluate with.")
+            raise DataError("there are no judgments for the evaluation.")
         listed: dict[str, dict[str, float]] = {}
         for (qid, docno), relevance in self.items():
             listed.setdefault(qid, {})[docno] = relevance
@@ -186,7 +186,7 @@ def read_run(path: str | os.PathLike) -> Run:
     Raises
     ------
     DataFormatError
-        A malformed line; the message names file and line, or both lines where a document occurs twice for a query.
+        A malformed line; the message names the file and line, or both lines where a document occurs twice for a query.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def read_qrels(path: str | os.PathLike) -> Qrels:
     Raises
     ------
     DataFormatError
-        A malformed line; the message names file and line, or both lines where a document occurs twice for a query.
+        A malformed line; the message names the file and line, or both lines where a document occurs twice for a query.
 
     Examples
     --------

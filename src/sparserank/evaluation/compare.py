@@ -333,8 +333,8 @@ def _scores_of(system: Any, data: RankingDataset) -> np.ndarray:
         if isinstance(error, DataError):
             raise
         raise DataError(
-            f"scores must be one number per document; got {brief(system)} ({brief(str(error))})."
+            f"scores must contain one number per document; got {brief(system)} ({brief(str(error))})."
         ) from error
     if scores.shape != (data.n_docs,):
-        raise DataError(f"scores must be one number per document ({data.n_docs}); got shape {scores.shape}.")
+        raise DataError(f"scores must contain one number per document ({data.n_docs}); got shape {scores.shape}.")
     return data.from_input_order(scores)

@@ -192,7 +192,7 @@ def kept_by_halves(result: SelectionResult) -> str:
     axes.set_xlabel(f"share of {result.stability.n_samples} half-samples", color=INK)
     dress(axes)
     legend_below(figure, 3)
-    return to_svg(figure, "How often half-samples select each feature")
+    return to_svg(figure, "Selection frequency of each feature in half-samples")
 
 
 def worth_of_features(result: SelectionResult, costs: Mapping[str, Mapping[str, float]]) -> str:

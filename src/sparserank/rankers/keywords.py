@@ -27,13 +27,11 @@ OURS = {
     "cat_features": "features must be numbers; encode categories first",
     "categorical_feature": "features must be numbers; encode categories first",
     "init_score": (
-        "initial scores are not supported; pass the score as a feature, and keep it with keep= of the penalty"
+        "initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty"
     ),
-    "baseline": (
-        "initial scores are not supported; pass the score as a feature, and keep it with keep= of the penalty"
-    ),
+    "baseline": ("initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty"),
     "base_margin": (
-        "initial scores are not supported; pass the score as a feature, and keep it with keep= of the penalty"
+        "initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty"
     ),
 }
 

@@ -68,7 +68,7 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
     penalty : str, Penalty or BestK, optional
         'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', 'best_k' (with k), a call such as 'mcp(gamma=2.0)',
         or a Penalty, whose weights, monotone, keep and drop are honoured. Default: 'l1', or 'mcp' with k, because mcp
-        shrinks the weights of models with few features least.
+        shrinks the weights least in models with few features.
     alpha : float, optional
         Regularisation strength > 0 on the scale of the mean loss. Default: `alpha_ratio` times the strength at which
         the path starts (for l1: alpha_max, the smallest strength whose solution is 0).

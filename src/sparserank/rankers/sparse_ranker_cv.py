@@ -53,9 +53,9 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
         'smallest': the smallest model whose estimated loss compared with the best of all sizes is at most `margin`
         times the best. 'best': the model with the highest mean.
     margin : float, default 0.01
-        Largest estimated loss under rule 'smallest', relative to the best.
+        Largest acceptable estimated loss under rule 'smallest', relative to the best.
     guarantee : float, optional
-        Largest upper bound on the loss, instead of the largest estimated loss.
+        Largest acceptable upper bound on the loss, instead of the estimated loss.
     confidence : float, default 0.95
         Confidence level of bounds and intervals, > 0.5 and <= 0.99.
     k : int, optional

@@ -74,7 +74,7 @@ def read_letor(
     Raises
     ------
     DataFormatError
-        A malformed line; the message names file and line, what was expected and what to do.
+        A malformed line; the message names the file and line, what was expected and what to do.
     DataError
         An option does not exist, or does not fit the data.
 

@@ -241,6 +241,8 @@ def read_plan(path: str | os.PathLike) -> ExperimentPlan:
 
 def _read_dataset(entry: Any, folder: Path) -> DatasetPlan:
     if not isinstance(entry, dict) or not {"name", "path"} <= set(entry) <= {f.name for f in fields(DatasetPlan)}:
-        raise DataError(f"a data set must have name and path, and optionally missing and scaling; got {brief(entry)}.")
+        raise DataError(
+            f"a data set must have a name and a path, and optionally missing and scaling; got {brief(entry)}."
+        )
     dataset = DatasetPlan(**entry)
     return replace(dataset, path=str(folder / os.path.expandvars(os.path.expanduser(dataset.path))))

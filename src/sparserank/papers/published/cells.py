@@ -303,7 +303,8 @@ TABLES: tuple[PublishedTable, ...] = (
         "3",
         "p values, FenchelRank over RankSVM-Primal",
         _p_against_primal,
-        "The paper states neither the side nor the unit of its t test. Ours is one-sided and paired over queries.",
+        "The paper states neither whether its t test is one-sided nor its unit. Ours is one-sided and paired over "
+        "queries.",
     ),
     PublishedTable("lai2012", "4", "sparsity ratio of all features", _sparsity_all, LAI_NOTE),
     PublishedTable("lai2012", "5", "FenchelRank, RSRank, TGRank", _metric_by_ndcg, LAI_NOTE),

@@ -49,7 +49,7 @@ class GreedyRankRLS(LinearRanker):
         With k=None, the model minimises leave-query-out error / error of the empty model + size_penalty * number of
         features. A feature must lower the error by this share.
     k_max : int, default 100
-        Largest size of the search if k is None.
+        Largest number of features in the search if k is None.
     random_state : int or Generator, optional
         Random seed for drawing the subsets, >= 0.
     metric : str, default 'ndcg@10'
