@@ -324,7 +324,7 @@ def test_an_absent_data_set_is_skipped_by_name(parts: Path, tmp_path: Path) -> N
         ("sistems = ['log']", "unknown key 'sistems'"),
         ("systems = ['log']", "names no data set"),
         ("systems = ['nope']\n[[datasets]]\nname='a'\npath='b'", "no system 'nope'"),
-        ("[[datasets]]\nname='a'", "must have name and path"),
+        ("[[datasets]]\nname='a'", "must have a name and a path"),
         ("datasets = 3", "data sets must be "),
         ("[[datasets]]\nname=2008\npath='b'", "must be strings"),
         ("[[datasets]]\nname='a'\npath='b'\nmissing='banana'", "banana"),

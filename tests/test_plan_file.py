@@ -118,7 +118,7 @@ def test_a_hostile_plan_is_one_short_sentence_naming_file_and_key(tmp_path: Path
         ("[[datasets]]\nname='a'\npath='b'\nmissing='banana'", "data set 'a': missing policy"),
         ("[[datasets]]\nname='a'\npath='b'\nscaling=['none']", "data set 'a': scaling must be one of"),
         (f"[[datasets]]\nname='a'\npath='b'\nscaling='{'x' * 10_000}'", "data set 'a': scaling must be one of"),
-        (f"[[datasets]]\nname='a'\npath='b'\nsize='{'x' * 10_000}'", "a data set must have name and path"),
+        (f"[[datasets]]\nname='a'\npath='b'\nsize='{'x' * 10_000}'", "a data set must have a name and a path"),
         ("[[datasets]]\nname='a'\npath='b'\n[[datasets]]\nname='a'\npath='c'", "names the data set 'a' twice"),
     ],
 )

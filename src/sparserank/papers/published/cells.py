@@ -282,7 +282,7 @@ LAPORTE_NOTE = (
 )
 LAI_NOTE = (
     "Models are chosen by validation NDCG@10. FenchelRank's grid is the paper's. The grids of RankSVM-Primal, "
-    "TGRank, RSRank and FSMRank are not printed; we chose them. ListNet, AdaRank, RankSVM-Struct, RankBoost and "
+    "TGRank, RSRank and FSMRank are not stated; we chose them. ListNet, AdaRank, RankSVM-Struct, RankBoost and "
     "SVMMAP are cited there, so we have no values for them."
 )
 
