@@ -148,7 +148,7 @@ class SelectionResult:
         said += self.rivals.sentences(self.metric, as_percent(self.plan.confidence))
         if self.stability is not None:
             said = [*said, stability_sentence(self.stability)]
-        margin = "within the margin" if self.choice.margin_kind != "limit" else "as good or within the margin"
+        margin = "within the margin" if self.choice.margin_kind != "limit" else "equally good or within the margin"
         near = self.worth.sentence(self.metric, margin)
         said = [*said, *([] if near is None else [near])]
         return (
