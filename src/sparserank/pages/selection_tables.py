@@ -85,7 +85,7 @@ def size_table(result: SelectionResult, most: int | None = None) -> Table:
         [*head, "enter", "leave"],
         [[*row, *map(listed, moves[c])] for row, c in zip(rows, sizes, strict=True)],
         screen=tuple(range(len(head))),
-        note="Means in this table are corrected within each size; the means above are corrected for the whole rule.",
+        note="Means are corrected within each size here, and for the whole rule above.",
         words=(head.index("penalty"), len(head), len(head) + 1),
         strong=tuple(i for i, c in enumerate(sizes) if c is result.chosen),
     )
