@@ -155,7 +155,7 @@ def test_what_cannot_be_compared_is_refused(data):
     halves = RankingDataset(data.X, data.relevance + 0.5, np.repeat(data.query_ids, np.diff(data.query_ptr)))
     with pytest.raises(DataError, match="whole grades from 0 to 30; row 0 has"):
         compare(halves, plan_of())
-    with pytest.raises(DataError, match="one query cannot be split"):
+    with pytest.raises(DataError, match="a single query cannot be split"):
         compare(data.take_queries(np.arange(1)), plan_of())
     rng = np.random.default_rng(0)
     long = RankingDataset(rng.random((10_101, 2)), rng.integers(0, 2, 10_101), np.repeat([1, 2], [10_001, 100]))

@@ -536,7 +536,7 @@ UNASKED = {
     "large": (
         {"most": 1000},
         False,
-        ["curves were not tried on 0.024 million values; --transform curves(log) tries them."],
+        ["curves were not tried, because the data have 0.024 million values; --transform curves(log) tries them."],
     ),
     "large, but asked for": ({"most": 1000, "feature_transform": "curves"}, True, []),
     "stored": ({"stored": True}, False, ["curves were not tried: they need features in memory."]),

@@ -79,10 +79,10 @@ def test_the_command(cli_here: Cli, tmp_path: Path) -> None:
     assert [d["document"] for d in content["documents"]] == list(expected.documents)
     a, b = expected.documents[0], expected.documents[1]
     said = run("--query", "2", "--pair", b, "--pair", a)
-    assert f"{a} is above" in said.out
+    assert f"{a} is ranked higher" in said.out
     for arguments, status, message in (
         (("--query", "77"), 1, "there is no query '77'"),
-        (("--query", "2", "--pair", a), 2, "is needed twice"),
+        (("--query", "2", "--pair", a), 2, "must be used twice"),
         (("--query", "2", "--pair", a, "--pair", "x"), 1, "has no document 'x'"),
         (("--query", "2", "--format", "xml"), 2, "must be one of text, json, csv"),
     ):

@@ -521,7 +521,7 @@ def test_what_leaves_the_range_of_numbers_is_refused_by_name():
         assert low < 0 < high
         with pytest.raises(DataError, match="the engine uses single precision, which cannot represent all weights"):
             made([1e-50, 1.0]).export(to)
-    with pytest.raises(DataError, match="takes logarithms in its scaling and also has transforms"):
+    with pytest.raises(DataError, match="applies logarithms in its scaling and also has transforms"):
         made([1.0], scaling="log-standard", transform=Transform(("log",), np.ones(1))).export("sql")
     nothing = made([2.0], center=5.0, scale=2.0)  # of a scaling that reads neither
     for found in everywhere(nothing, np.array([[5.0]])).values():

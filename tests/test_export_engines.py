@@ -308,12 +308,12 @@ def test_engines_that_take_0_for_a_missing_value_are_told_of_another(to):
     kinds = ("none",) if to == "ranklib" else ("log",)
     model = made([1.0], kinds, fill_values=np.array([0.75]))
     given = {"solr": fields(model)}.get(to)
-    with pytest.raises(DataError, match=r"replaces a missing 'f0' by 0.75, but .* replaces it by 0\. .*filled=True"):
+    with pytest.raises(DataError, match=r"replaces .* with 0.75, but .* replaces it with 0\. .*filled=True"):
         model.export(to, features=given)
     assert model.export(to, features=given, filled=True)
     medians = made([1.0], kinds, medians=np.array([0.5]))
     assert medians.export(to, features=given)
-    with pytest.raises(DataError, match=r"replaces a missing 'f0' by 0.5"):
+    with pytest.raises(DataError, match=r"replaces a missing 'f0' with 0.5"):
         medians.export(to, features=given, missing="model")
 
 

@@ -270,7 +270,7 @@ def test_what_does_not_vary_is_no_part_of_a_group(data):
 def test_a_penalty_with_groups_is_a_value_and_is_never_solved_without_them(data):
     penalty = grouped(MCP)
     assert parse_penalty(repr(penalty)) == penalty
-    with pytest.raises(DataError, match="a penalty with groups cannot be solved directly; use"):
+    with pytest.raises(DataError, match="a problem with a grouped penalty cannot be solved directly; use"):
         solve(ProxNewton(), PairwiseObjective(data), penalty)
     with pytest.raises(DataError, match="groups and curves support the penalties l1, mcp, scad, log; got lp"):
         sr.fit_path(data, sr.penalties.Lp(feature_groups=GROUPS))

@@ -201,7 +201,7 @@ def test_trees_of_a_file_are_trained_with_its_settings_on_the_features_that_they
     assert "[num_leaves: 5]" in text
     with pytest.raises(ParameterError, match="n_trees is set by the file"):
         select_for_trees(train, for_model=tmp_path / "today.txt", **QUICK)
-    with pytest.raises(ParameterError, match=r"keep names 'noise_.*', which the trees of for_model do not know"):
+    with pytest.raises(ParameterError, match=r"keep names 'noise_.*', which is not a feature of the trees"):
         select_for_trees(train, for_model=tmp_path / "today.txt", keep=[train.feature_names[11]], **given)
     with pytest.raises(ParameterError, match="for_model must be lightgbm, or an existing LightGBM file"):
         select_for_trees(train, for_model="xgboost", **QUICK)

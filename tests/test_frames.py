@@ -340,7 +340,7 @@ def test_frames_that_hold_no_features_get_a_sentence(frame, data) -> None:
         sr.SparseRanker().fit(holes, y, qid=q)
     with pytest.raises(DataError, match="RankRLS: Input X contains NaN; fill them in beforehand"):
         sr.papers.RankRLS().fit(holes, y, qid=q)
-    with pytest.raises(DataError, match="scores must be one number per document"):
+    with pytest.raises(DataError, match="scores must contain one number per document"):
         sr.evaluate(["a"] * len(y), y, qid=q)
     with pytest.raises(DataError, match="eval_set must have the 6 features"):
         sr.SparseRanker().fit(frame, y, qid=q, eval_set=([[1, 2], [1]], [0, 1]))

@@ -255,7 +255,7 @@ def test_exports_say_them(filling_model: RankingModel) -> None:
     expression = profile[profile.index("expression {") + 12 : profile.rindex("}\n    }\n}")]
     np.testing.assert_allclose(exported.evaluated(expression, rows), expected, rtol=1e-9)
     with pytest.raises(
-        DataError, match=r"but Lucene replaces it by 0\. Let the engine's feature return .* filled=True"
+        DataError, match=r"but Lucene replaces it with 0\. Let the engine's feature return .* filled=True"
     ):
         filling_model.export("lucene")
     whole = oracle.filled(X.tolist(), np.nan_to_num(filling_model.fill_values).tolist())
@@ -269,7 +269,7 @@ def test_engines_that_take_0_are_refused_another_value(to: str) -> None:
     X, y, qid = holed()
     zero, median = (sr.SparseRanker(missing=rule).fit(X, y, qid=qid).to_model() for rule in ("zero", "median"))
     assert zero.export(to)
-    with pytest.raises(DataError, match=r"replaces it by 0\. Let the engine's feature return"):
+    with pytest.raises(DataError, match=r"replaces it with 0\. Let the engine's feature return"):
         median.export(to)
     assert median.export(to, filled=True)
 

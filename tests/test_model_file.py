@@ -112,7 +112,7 @@ def test_prediction_equals_scaling_then_weights(method: str) -> None:
         ({"n_features_in": 5.0}, r"n_features_in must be an integer; got 5\.0"),
         ({"n_features_in": -1}, "n_features_in is -1, but there are 5 names"),
         ({"feature_names_in": "abcde"}, "feature_names_in must be a list"),
-        ({"feature_names_in": ["a", "b", "c", "d", 5]}, "names must be text; got 5"),
+        ({"feature_names_in": ["a", "b", "c", "d", 5]}, "names must be strings; got 5"),
         ({"feature_names_in": ["a", "b", "c", "d", "a"]}, "two features have the name 'a'"),
         ({"feature_names_in": ["a", "b", "c", "d", "\ud800"]}, "lone surrogate"),
         ({"metadata": {"x": "\udcff"}}, "lone surrogate"),
@@ -120,7 +120,7 @@ def test_prediction_equals_scaling_then_weights(method: str) -> None:
         ({"metadata": "x"}, "metadata must be an object; got 'x'"),
         ({"metadata": {"x": nested(30)}}, "nested deeper"),
         ({"metadata": {"x": float("nan")}}, "NaN"),
-        ({"scaling": ["none"]}, "scaling must be text"),
+        ({"scaling": ["none"]}, "scaling must be a string"),
         ({"intercept": 2.5}, r"intercept must be 0; got 2\.5"),
         ({"scaling": "x" * 10**6}, "damaged model file"),
     ],
@@ -210,7 +210,7 @@ def test_numbers_that_are_not_finite_are_never_written(
     [
         (("a", "b", "c", "d", "a"), "two features have the name 'a'"),
         (("a", "b", "c", "d", "\ud800"), "lone surrogate"),
-        (("a", "b", "c", "d", 5), "names must be text; got 5"),
+        (("a", "b", "c", "d", 5), "names must be strings; got 5"),
     ],
 )
 def test_names_that_could_not_be_read_again_are_never_written(

@@ -210,7 +210,7 @@ def test_exports_fill_in_only_where_they_are_asked_to(model: RankingModel) -> No
         assert [s is not None for s in found] == there.tolist(), to
         known = [s for s in found if s is not None]
         np.testing.assert_allclose(known, expected[there], rtol=1e-11, err_msg=to)
-    with pytest.raises(DataError, match="Lucene replaces it by 0"):
+    with pytest.raises(DataError, match="Lucene replaces it with 0"):
         model.export("lucene", missing="model")
 
 

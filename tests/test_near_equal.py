@@ -171,7 +171,7 @@ def test_exchanges_are_refits_with_another_feature_in_the_same_place(copies, abl
     assert text.startswith(
         "Models of 3 different sets of at most 4 features are within the margin; 1 of the 3 features "
     )
-    assert f"{names[first]} by {names[other]} (ndcg@10 {found.difference:+.4f}, correlation 0.90)" in text
+    assert f"{names[first]} with {names[other]} (ndcg@10 {found.difference:+.4f}, correlation 0.90)" in text
 
 
 def test_an_exchange_that_loses_more_than_the_margin_is_none(copies, ablation):

@@ -474,7 +474,7 @@ def test_a_sparse_matrix_with_an_index_outside_is_refused(make: Any, index: int)
         (([[1.0, 2.0], 3.0], [0, 1]), "row 1"),
         (([[[1.0], [2.0, 3.0]]], [0]), "X must be"),
         ((None, [0, 1]), "X must be"),
-        (([[1.0], [2.0]], [0, [1]]), "relevance must have"),
+        (([[1.0], [2.0]], [0, [1]]), "relevance must contain"),
         (([[1.0], [2.0]], [0, None]), "relevance must be numeric"),
         (([[1.0], [2.0]], None), "relevance must"),
         (([[1.0], [2.0]], [0, 1], [1, [2]]), "qid must"),

@@ -336,7 +336,7 @@ def test_a_run_in_use_by_select_is_not_saved_over(expected: sr.SelectionResult, 
 def test_loss_and_weights_leave_a_note(expected: sr.SelectionResult) -> None:
     assert not any("the loss is" in note for note in expected.notes)
     result = sr.select(TRAIN, loss="modified_huber", query_weight=np.linspace(1, 2, 25), **QUICK)
-    assert "the loss is modified_huber, its pairs weighted by queries." in result.notes
+    assert "the loss is modified_huber, with its pairs weighted by queries." in result.notes
     assert result.to_json()["loss"] == "modified_huber"
 
 

@@ -74,7 +74,7 @@ def test_the_reference_has_every_public_name_once_with_its_parameters() -> None:
     for name in api.public_names():
         assert len(re.findall(rf"(?m)^::+\{{py:\w+\}} {re.escape(api.owner_of()[name])}\.{name}\b", text)) == 1, name
         assert f"(#api-{name})" in pages["index.md"]
-    assert "`margin` (float, default 0.01)\n: Largest accepted estimated loss" in pages["job.md"]
+    assert "`margin` (float, default 0.01)\n: Largest acceptable estimated loss" in pages["job.md"]
     assert "{py:method} predict(X: Any" in pages["models.md"]
     assert "[`LinearRanker`](#api-LinearRanker)" in pages["rankers.md"]
 

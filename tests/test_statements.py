@@ -71,7 +71,7 @@ def test_every_interval_names_the_confidence_that_was_asked_for(
     for place in (
         "* 90%, for all sizes at once",
         "with 90% confidence such models lose",
-        "all bounds hold at once, 90%",
+        "simultaneous bounds, 90%",
         "90% interval (ndcg@10)",
         "with 90% intervals, paired",
         ">90% interval</th>",

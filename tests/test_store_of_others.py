@@ -108,11 +108,11 @@ LATE = {  # refused when the features are first used
     ),
     "index twice": (
         sparse(indices=np.array([0, 1, 1, 0, 1, 2, 0, 1, 0, 2], dtype=np.int32)),
-        "is damaged (the indices of a row do not increase)",
+        "is damaged (the indices of a row are not increasing)",
     ),
     "indices fall": (
         sparse(indices=np.array([0, 1, 2, 0, 1, 2, 0, 1, 2, 0], dtype=np.int32)),
-        "is damaged (the indices of a row do not increase)",
+        "is damaged (the indices of a row are not increasing)",
     ),
 }
 

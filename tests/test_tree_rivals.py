@@ -259,7 +259,7 @@ def test_what_is_not_finished_in_its_time_is_left_out_and_named(data, seconds, t
     result = sr.select(data, rival_time=seconds, **QUICK)
     assert result.rivals.compared == ()
     assert [r.name for r in result.rivals.left_out] == list(SETTINGS)
-    assert "LightGBM and LightGBM (slow) were not compared: they took more than 1e-09 s." in result.sentences
+    assert "LightGBM and LightGBM (slow) were not compared: they took longer than 1e-09 s." in result.sentences
     assert result.to_json()["left_out_rivals"][0]["name"] == "LightGBM"
 
 

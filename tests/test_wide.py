@@ -39,7 +39,7 @@ def test_truncated_newton_finds_the_ridge_optimum(share: float) -> None:
 
 
 def test_truncated_newton_is_for_ridge() -> None:
-    with pytest.raises(DataError, match="NewtonCG solves ridge; l1 is not smooth"):
+    with pytest.raises(DataError, match="NewtonCG solves only problems with the ridge penalty; l1 is not smooth"):
         sr.solvers.solve(NewtonCG(), sr.solvers.PairwiseObjective(DATA), sr.penalties.L1(0.1))
 
 

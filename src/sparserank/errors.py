@@ -11,7 +11,7 @@ class SparserankError(Exception):
 
 
 class DataFormatError(SparserankError, ValueError):
-    """A file that cannot be read; the message names file and line."""
+    """A file that cannot be read; the message names the file and line."""
 
 
 class TooManyFeaturesError(DataFormatError):

@@ -37,19 +37,19 @@ class PairwiseObjective:
     loss : str or PairwiseLoss, default 'squared_hinge'
         phi.
     query_weight : ndarray of shape (n_queries,), optional
-        Finite >= 0, such as 0/1 for a fold or counts for a bootstrap sample; default 1.
+        Finite weights >= 0, such as 0/1 for a fold or counts for a bootstrap sample; default 1.
     doc_weight : ndarray of shape (n_docs,), optional
-        Finite >= 0, weight of every pair in which the document is the preferred one, such as 1 over its propensity;
+        Finite weight >= 0 of every pair in which the document is the preferred one, such as 1 over its propensity;
         default 1. A document of weight 0 is never the preferred one, but can still be the other document of a pair.
     pair_weights : {'pair', 'query'}, default 'pair'
         v_p = 1/P, or the same total for every query with pairs of positive weight.
     scale : ndarray of shape (n_features,), optional
-        Divisors of the features, finite > 0; default 1.
+        Finite divisors > 0 of the features; default 1.
     knots : Knots or Straight, optional
         Knots of the features, instead of a scale. Each feature then has `width` coefficients, for its linear part and
         its changes of slope; `n_features` counts these coefficients.
     n_threads : int, optional
-        Threads. Default: all cores. Results do not depend on it.
+        Number of threads. Default: all cores. Results do not depend on it.
     feature_names : sequence of str, optional
         Names in messages, default f1, f2, ...
     client : dask.distributed.Client, optional
@@ -58,9 +58,9 @@ class PairwiseObjective:
     Raises
     ------
     DataError
-        No preferred pair has positive weight, or the sum of weights leaves the range of numbers. On first
-        use, also if the deviations of a feature within queries are outside 1e-100 to 1e100, or are lost to rounding
-        because the offset of the feature is too large.
+        No preferred pair has positive weight, or the sum of weights leaves the range of floating-point numbers. On
+        first use, also if the deviations of a feature within queries are outside 1e-100 to 1e100, or are lost to
+        rounding because the offset of the feature is too large.
 
     Notes
     -----
@@ -242,7 +242,7 @@ class PairwiseObjective:
         return at
 
     def dual(self, w: np.ndarray, here: Evaluation) -> Dual:
-        """The loss's part of the dual at w, from which certificates are computed.
+        """The contribution of the loss to the dual at w, from which certificates are computed.
 
         This costs nothing for losses whose dual follows from the evaluation, and otherwise at most as much as
         `dual_sums`.
@@ -333,7 +333,7 @@ def _checked_lists(X: Any, relevance: Any, query_ptr: Any) -> tuple[np.ndarray, 
     if not np.isfinite(relevance).all():
         raise DataError("relevance must be finite; it contains NaN or infinity.")
     if query_ptr.ndim != 1 or query_ptr.dtype.kind not in "iu" or len(query_ptr) == 0:
-        raise DataError("query_ptr must contain the query offsets, whole numbers from 0 to the number of rows.")
+        raise DataError("query_ptr must contain the query offsets: whole numbers from 0 to the number of rows.")
     if query_ptr[0] != 0 or query_ptr[-1] != n_docs or (np.diff(query_ptr.astype(np.int64)) < 0).any():
         raise DataError(f"query_ptr must rise from 0 to the {n_docs} rows of X; got {brief(query_ptr.tolist())}.")
     return relevance, query_ptr.astype(np.int64, copy=False)

@@ -58,7 +58,7 @@ def check_text(text: str) -> None:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"a text contains the lone surrogate {text[error.start]!a}, which is not a valid character"
+            f"a string contains the lone surrogate {text[error.start]!a}, which is not a valid character"
         ) from None
 
 

@@ -52,8 +52,8 @@ Penalties = Annotated[
     list[str] | None,
     typer.Option(
         "--penalty",
-        help="l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), or with "
-        "parameters: 'mcp(gamma=2.0)'; may be repeated. \\[default: l1, log, mcp]",
+        help="Penalties to try: l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), "
+        "or with parameters: 'mcp(gamma=2.0)'; may be repeated. \\[default: l1, log, mcp]",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -159,9 +159,9 @@ FeatureGroups = Annotated[
     Path | None,
     typer.Option(
         "--feature-groups",
-        help="File with lines feature,group,cost: which features are computed together. A group is "
-        "selected as a whole, and its cost is counted once. Every other feature is a group by "
-        "itself; a missing cost counts as 1.",
+        help="File with lines feature,group,cost, which groups the features that are computed together. "
+        "A group is selected as a whole, and its cost is counted once. Every other feature is a "
+        "group by itself; a missing cost counts as 1.",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -189,9 +189,9 @@ QueryWeight = Annotated[
     Path | None,
     typer.Option(
         "--query-weight",
-        help="File of lines 'query-id weight', with the weights (>= 0) in the loss of the queries of "
-        "train and validation. Queries with weight 0 are left out. Metrics weight all other queries"
-        " equally.",
+        help="File with lines 'query-id weight': the weights (>= 0) of the training and validation "
+        "queries in the loss. Queries with weight 0 are left out. Metrics weight all other queries "
+        "equally.",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -200,7 +200,7 @@ DocWeight = Annotated[
     str | None,
     typer.Option(
         "--doc-weight",
-        help="File with one weight (>= 0) for each line of the training files, or name of a table "
+        help="File with one weight (>= 0) for each line of the training files, or the name of a table "
         "column. The weight (for example 1 / the propensity of the click) applies to every pair in "
         "which the document is the preferred one.",
         rich_help_panel="Models",
@@ -227,13 +227,13 @@ Convention = Annotated[
 ]
 Cv = Annotated[int, typer.Option("--folds", help="Number of folds of the cv protocol.", rich_help_panel="Choice")]
 RandomState = Annotated[
-    int, typer.Option("--seed", help="Seed with which the folds are drawn.", rich_help_panel="Choice")
+    int, typer.Option("--seed", help="Random seed for drawing the folds.", rich_help_panel="Choice")
 ]
 Margin = Annotated[
     float,
     typer.Option(
         "--margin",
-        help="Take the smallest model whose estimated loss is at most this share of the metric of the "
+        help="Choose the smallest model whose estimated loss is at most this share of the metric of the "
         "best model tried (0.01 is 1%). The bound on the loss is also reported.",
         rich_help_panel="Choice",
     ),
@@ -242,7 +242,7 @@ Guarantee = Annotated[
     float | None,
     typer.Option(
         "--guarantee",
-        help="Used instead of --margin: take the smallest model that is shown, with --confidence, to "
+        help="Used instead of --margin: choose the smallest model that is shown, with --confidence, to "
         "lose at most this share of the metric of the best model tried.",
         rich_help_panel="Choice",
         show_default=False,
@@ -259,14 +259,14 @@ Confidence = Annotated[
 K = Annotated[
     int | None,
     typer.Option(
-        "--k", help="Take the best model with at most K features.", rich_help_panel="Choice", show_default=False
+        "--k", help="Choose the best model with at most K features.", rich_help_panel="Choice", show_default=False
     ),
 ]
 Budget = Annotated[
     float | None,
     typer.Option(
         "--budget",
-        help="Take the best model with at most this total cost.",
+        help="Choose the best model with at most this total cost.",
         rich_help_panel="Choice",
         show_default=False,
     ),
@@ -275,7 +275,7 @@ Costs = Annotated[
     Path | None,
     typer.Option(
         "--costs",
-        help="File with one feature cost > 0 per line; costs also weight the penalties.",
+        help="File with one feature cost (> 0) per line; costs also weight the penalties.",
         rich_help_panel="Choice",
         show_default=False,
     ),
@@ -284,7 +284,7 @@ Protocol = Annotated[
     str,
     typer.Option(
         "--protocol",
-        help="cv (out of fold on the queries of train and validation) or holdout (choice on the "
+        help="cv (out of fold on the training and validation queries) or holdout (choice on the "
         "validation queries only).",
         rich_help_panel="Choice",
     ),
@@ -294,7 +294,7 @@ HalfSamples = Annotated[
     typer.Option(
         "--half-samples",
         help="Number of half-samples of the queries on which the selection is repeated to measure its "
-        "stability. The number is even; 0 means none.",
+        "stability. An even number; 0 means none.",
         rich_help_panel="Choice",
     ),
 ]
@@ -303,8 +303,8 @@ Current = Annotated[
     typer.Option(
         "--current",
         help="The ranker in use: a model (file), or the feature that contains its score. That feature is"
-        " then left out unless --keep names it. The choice is not affected; the result reports "
-        "gains and losses of a change, with an interval.",
+        " then left out unless --keep names it. The choice is not affected; the result reports the "
+        "gains and losses of switching to the chosen model, with an interval.",
         rich_help_panel="Choice",
         show_default=False,
     ),
@@ -351,7 +351,7 @@ Missing = Annotated[
 IndexBase = Annotated[
     int,
     typer.Option(
-        "--index-base", help="Number of the first feature in text files, 0 or 1.", rich_help_panel="Reading files"
+        "--index-base", help="Index of the first feature in text files, 0 or 1.", rich_help_panel="Reading files"
     ),
 ]
 Unjudged = Annotated[
@@ -427,7 +427,9 @@ AllowOverlap = Annotated[
         rich_help_panel="Reading files",
     ),
 ]
-Restart = Annotated[bool, typer.Option("--restart", help="Discard earlier work in --out from other data or options.")]
+Restart = Annotated[
+    bool, typer.Option("--restart", help="Discard the results of earlier runs in --out with other data or options.")
+]
 NThreads = Annotated[
     int | None,
     typer.Option(
@@ -448,14 +450,16 @@ ForModel = Annotated[
         "--for-model",
         help="Choose features for this ranker: lightgbm, or the path of a saved LightGBM model or of a "
         "parameter file, whose settings are used. The result is the shortest list of features on "
-        "which the ranker ranks as well as on the best list tried. Lists are made by our path, by "
-        "the gain of the trees and by SHAP values. This needs sparserank\\[trees].",
+        "which the ranker ranks as well as on the best list tried. Lists come from our path, from "
+        "the gain of the trees and from SHAP values. This needs sparserank\\[trees].",
         rich_help_panel="Trees",
         show_default=False,
     ),
 ]
-NTrees = Annotated[int, typer.Option("--n-trees", help="Trees of each ensemble of LightGBM.", rich_help_panel="Trees")]
-NLeaves = Annotated[int, typer.Option("--n-leaves", help="Leaves of each tree.", rich_help_panel="Trees")]
+NTrees = Annotated[
+    int, typer.Option("--n-trees", help="Number of trees in each LightGBM ensemble.", rich_help_panel="Trees")
+]
+NLeaves = Annotated[int, typer.Option("--n-leaves", help="Number of leaves of each tree.", rich_help_panel="Trees")]
 Runs = Annotated[
     list[Path],
     typer.Argument(
@@ -531,8 +535,8 @@ Penalties2 = Annotated[
     list[str] | None,
     typer.Option(
         "--penalty",
-        help="l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), or with "
-        "parameters: 'mcp(gamma=2.0)'; may be repeated. \\[default: l1, mcp, best_k]",
+        help="Penalties to try: l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), "
+        "or with parameters: 'mcp(gamma=2.0)'; may be repeated. \\[default: l1, mcp, best_k]",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -583,13 +587,17 @@ Sizes = Annotated[
     ),
 ]
 Repeats = Annotated[
-    int, typer.Option("--repeats", help="Number of times that all folds are drawn.", rich_help_panel="Choice")
+    int,
+    typer.Option(
+        "--repeats", help="Number of repetitions; the folds are drawn anew for each.", rich_help_panel="Choice"
+    ),
 ]
 NSeeds = Annotated[
     int,
     typer.Option(
         "--seeds",
-        help="Number of seeds of the trees on all features; values are averages over the seeds.",
+        help="Number of random seeds with which the trees on all features are trained; values are "
+        "averages over the seeds.",
         rich_help_panel="Trees",
     ),
 ]
@@ -627,7 +635,7 @@ K2 = Annotated[
     int | None,
     typer.Option(
         "--k",
-        help="Take the densest model of the path with at most K features.",
+        help="Choose the densest model of the path with at most K features.",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -645,7 +653,9 @@ FeatureTransform2 = Annotated[
 ]
 Files = Annotated[
     list[Path],
-    typer.Argument(help="Input files, all of one kind, followed by the store (or file) to write.", show_default=False),
+    typer.Argument(
+        help="Input files, all of the same kind, followed by the store (or file) to write.", show_default=False
+    ),
 ]
 Dtype = Annotated[
     str | None,
@@ -738,7 +748,8 @@ Convention2 = Annotated[
     ),
 ]
 Files2 = Annotated[
-    list[Path], typer.Argument(help="Data files (read as one set), a store, or one model file.", show_default=False)
+    list[Path],
+    typer.Argument(help="Data files (read as one data set), a store, or one model file.", show_default=False),
 ]
 Verify = Annotated[bool, typer.Option("--verify", help="Read the whole store and compare every checksum.")]
 Data3 = Annotated[list[Path], typer.Argument(help="Files that contain the query.", show_default=False)]
@@ -747,8 +758,7 @@ Pair = Annotated[
     list[str] | None,
     typer.Option(
         "--pair",
-        help="Document id. Use the option twice to see why the first document is ranked above the "
-        "second; may be repeated.",
+        help="Document id. The option may be repeated once, to see why the first document is ranked above the second.",
         show_default=False,
     ),
 ]

@@ -97,7 +97,7 @@ FIT = Command(
 )
 CONVERT = Command(
     "convert",
-    [Argument("files", "list[Path]", "Input files, all of one kind, followed by the store (or file) to write.")],
+    [Argument("files", "list[Path]", "Input files, all of the same kind, followed by the store (or file) to write.")],
     [
         replace(
             of_data.DTYPE,
@@ -164,7 +164,7 @@ EVALUATE = Command(
 )
 INSPECT = Command(
     "inspect",
-    [Argument("files", "list[Path]", "Data files (read as one set), a store, or one model file.")],
+    [Argument("files", "list[Path]", "Data files (read as one data set), a store, or one model file.")],
     [
         *of_data.ROWS,
         *COLUMNS,
@@ -179,7 +179,7 @@ EXPLAIN = Command(
         own(
             "pair",
             "list[str] | None",
-            "Document id. Use the option twice to see why the first document is ranked above the second.",
+            "Document id. The option may be repeated once, to see why the first document is ranked above the second.",
         ),
         replace(own("most", "int", "Number of documents to show, best first."), kind=MOST, default=10),
         *WITH_MODELS,

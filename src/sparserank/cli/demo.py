@@ -12,8 +12,8 @@ from sparserank.cli.given import check_threads
 
 LINES = 20  # that end the demo
 
-HELP = """Make a synthetic ranking problem whose true features are known, run 'select' on it, and report whether it \
-found them.
+HELP = """Generate a synthetic ranking problem whose true features are known, run 'select' on it, and report whether \
+it found them.
 
 [bold]Example[/bold]
 
@@ -23,7 +23,7 @@ found them.
 
 def demo(
     out: Annotated[Path, typer.Option("--out", help="Directory for data and results.")] = Path("demo-run"),
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the problem.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed for generating the problem.")] = 0,
     threads: commands.NThreads = None,
 ) -> None:
     import numpy as np

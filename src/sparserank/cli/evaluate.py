@@ -143,7 +143,7 @@ def _show(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]) -> None:
     everything = answer.format != TEXT or answer.verbose
     if everything:
         table(
-            f"{head}; differences to the first system, paired t test",
+            f"{head}; differences from the first system, paired t test",
             ["system", "metric", "mean", "interval", "difference", "interval", "p", "p (Holm)"],
             [[r["system"], titles[r["metric"]], figure(r["mean"]), _interval(r), *_tested(r)] for r in rows],
         )

@@ -57,7 +57,7 @@ PUBLISHED_HELP = """Reproduce the papers' tables and figures on the available da
 The command runs every system of Pahikkala 2010, Lai 2012, Lai 2013 and Laporte 2014 on the LETOR data sets in DATA \
 (folders named MQ2008, OHSUMED, HP2004, ... in any case; QueryLevelNorm inside them). It prints the number of \
 published values that are reproduced. With --verbose, it also prints the published tables and ours. published.csv and \
-published.html (with pictures) contain all results. Missing data sets are reported and skipped.
+published.html (with figures) contain all results. Missing data sets are reported and skipped.
 
 [bold]Examples[/bold]
 
@@ -88,10 +88,10 @@ def published(
     system: Systems = None,
     markdown: Annotated[
         Path | None,
-        typer.Option("--markdown", help="Also write a Markdown document; pictures go to a folder next to it."),
+        typer.Option("--markdown", help="Also write a Markdown document; figures are written to a folder next to it."),
     ] = None,
     preface: Annotated[
-        Path | None, typer.Option("--preface", help="Markdown file to put before the tables of --markdown.")
+        Path | None, typer.Option("--preface", help="Markdown file to insert before the tables of --markdown.")
     ] = None,
     threads: commands.NThreads = None,
 ) -> None:

@@ -144,7 +144,7 @@ def _present(
                     say(t.note)
                     say("")
     if not pictures:
-        note("pictures were left out; for pictures, run: pip install 'sparserank[report]'")
+        note("figures were left out; to include them, run: pip install 'sparserank[report]'")
     title = "Published tables and ours" if more else f"Experiment {plan.name}"
     intro = (
         f"{len(results.datasets)} data sets ({', '.join(results.datasets)}), {len(plan.systems)} systems, "

@@ -47,7 +47,7 @@ def run(
     from sparserank.data.tables.roles import LABEL
     from sparserank.export.explanation import explain_query
 
-    require(pair is None or len(pair) == 2, "--pair", "is needed twice, once for each document.")
+    require(pair is None or len(pair) == 2, "--pair", "must be used twice, once for each document.")
     check("--most", MOST, most)
     label = options.get("label") or LABEL
     reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged)
@@ -99,7 +99,7 @@ def run(
     )
     total = sum(r["difference"] for r in compared)
     say(
-        f"total {figure(total, signed=True)}: {pair[0] if total > 0 else pair[1]} is above."
+        f"total {figure(total, signed=True)}: {pair[0] if total > 0 else pair[1]} is ranked higher."
         if total
         else "total 0: a tie."
     )

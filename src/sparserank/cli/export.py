@@ -78,7 +78,7 @@ def export(
         typer.Option(
             "--k",
             min=1,
-            help="For a selection: export its model with K features, or the best smaller model if it has none.",
+            help="For a selection: export its model with K features or, if there is none, the best smaller model.",
             show_default=False,
         ),
     ] = None,
@@ -102,7 +102,7 @@ def export(
         str,
         typer.Option(
             "--offset",
-            help="Constant added to every score, for engines that refuse negative scores or clamp them to 0. It is a "
+            help="Constant added to every score, for engines that reject negative scores or clamp them to 0. It is a "
             "number, or auto, which raises the scores of all training documents above 0. Rankings do not change.",
         ),
     ] = "0",

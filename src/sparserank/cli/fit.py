@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MAX_FEATURES = 12  # of the screen without --verbose
 
-HELP = """Fit one model at one penalty strength and save it.
+HELP = """Fit one model at one regularisation strength and save it.
 
 [bold]Examples[/bold]
 

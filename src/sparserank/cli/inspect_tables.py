@@ -63,7 +63,7 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
         say(f"missing: {name} becomes {'its ' if policy == 'median' else ''}{policy} ({why})")
     gap()
     if rows:
-        table("As ranking data, with these guesses", ["", ""], rows)
+        table("Contents as ranking data, with these guesses", ["", ""], rows)
     for reason in told.blocked:
         say(f"problem: {reason}.")
     if next_ is not None:
@@ -109,7 +109,7 @@ def _facts(
         )
         facts["n_features"] = len(told.features)
     if facts["n_pairs"] == 0:
-        told.blocked.append("no query has two documents of different labels, so there is nothing to learn")
+        told.blocked.append("no query has two documents with different labels, so there is nothing to learn")
     return facts, rows
 
 

@@ -11,7 +11,7 @@ from sparserank.cli import commands
 from sparserank.cli.experiment_run import Out, Systems, check_systems, execute
 from sparserank.cli.given import check_threads, parsed, require
 
-HELP = """Compare all systems on LETOR folders, with five folds, grids, choice on validation queries and tests.
+HELP = """Compare all systems on LETOR folders: five folds, grids, choice on the validation queries, significance tests.
 
 Any folder with Fold1..Fold5 (train.txt, vali.txt, test.txt or trainingset.txt, ...) or S1.txt..S5.txt works, plain \
 or gzip. Running all systems takes about five minutes on two cores for a data set of 15,000 documents and 46 \
@@ -33,7 +33,7 @@ def letor(
         list[str] | None,
         typer.Option(
             "--choose-by",
-            help="Metric to choose models by; may be repeated. \\[default: map, ndcg@10]",
+            help="Metric for choosing models; may be repeated. \\[default: map, ndcg@10]",
             show_default=False,
         ),
     ] = None,

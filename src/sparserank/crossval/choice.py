@@ -294,7 +294,7 @@ def _allowed(usable: Sequence[Candidate], n: int, rule: Rule) -> np.ndarray:
         limit = f"{k} feature{'s' if k != 1 else ''}" if budget is None else f"a cost of {budget:g}"
         least = min(c.cost if budget is not None else c.n_features for c in usable)
         raise DataError(
-            f"no model that was tried stays within {limit}; the smallest has {least:g}. Allow more, or try more "
+            f"none of the models tried stays within {limit}; the smallest has {least:g}. Allow more, or try more "
             f"strengths ({option('n_alphas')})."
         )
     return allowed

@@ -62,5 +62,5 @@ def _asked(tol: float) -> str:
 
 _REMEDIES = {
     Status.STALLED: "floating-point precision allows no smaller violation, so raise tol",
-    Status.ITERATION_LIMIT: "raise tol, or max_iter where it can be given",
+    Status.ITERATION_LIMIT: "raise tol, or max_iter where it is available",
 }

@@ -87,7 +87,7 @@ def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *
             raise
         return _none(found, str(error).rstrip("."))
     if data.n_docs * len(columns) > MAX_VALUES:
-        return _none(found, f"trees need a dense copy of the data, here more than {MAX_VALUES:,} values")
+        return _none(found, f"trees need a dense copy of the data, which would have more than {MAX_VALUES:,} values")
     return found
 
 

@@ -135,7 +135,8 @@ def check_trees(data: RankingDataset) -> None:
         ) from error
     if data.n_queries < 2:
         raise DataError(
-            "one query cannot be split into folds; a comparison needs at least two, and is informative from ten on."
+            "a single query cannot be split into folds; a comparison needs at least two queries, and at least ten to "
+            "be informative."
         )
     y, sizes = data.relevance, np.diff(data.query_ptr)
     wrong = (y != np.floor(y)) | (y < 0) | (y > MAX_GRADE)

@@ -59,7 +59,7 @@ class RankingDataset:
         click (Joachims et al. 2017). With weight 0 a document is never the preferred one.
     fill_values : array_like of shape (n_features,), optional
         Replacement for a missing value (NaN, infinity, 1.797e308) of each feature, here and in models trained on these
-        data. NaN: a missing value is refused. `read_data` and the rankers learn these values (`missing=`).
+        data. NaN: a missing value is rejected. `read_data` and the rankers learn these values (`missing=`).
     keep_missing : bool, default False
         Keep missing values as NaN. Only models that contain replacements can use such data.
     filled : bool array of shape (n_docs, n_features), optional
@@ -68,8 +68,8 @@ class RankingDataset:
     Raises
     ------
     DataError
-        Shapes disagree; relevance is not finite; X is not numeric, not finite or not a valid sparse matrix; a query id
-        is missing; names are repeated or cannot be written as UTF-8. Messages count rows from 0.
+        Shapes do not match; relevance is not finite; X is not numeric, not finite or not a valid sparse matrix; a query
+        id is missing; names are repeated or cannot be written as UTF-8. Messages number rows from 0.
 
     Notes
     -----
@@ -402,7 +402,7 @@ def _as_relevance(given: Any, n_docs: int) -> np.ndarray:
     try:
         relevance = np.asarray(given)
     except (TypeError, ValueError) as error:
-        raise DataError(f"relevance must have one number per row of X ({n_docs}); got {brief(given)}.") from error
+        raise DataError(f"relevance must contain one number per row of X ({n_docs}); got {brief(given)}.") from error
     if relevance.shape != (n_docs,):
         raise DataError(f"relevance must have one value per row of X ({n_docs}); got shape {relevance.shape}.")
     if relevance.dtype.kind not in "biuf":

@@ -151,7 +151,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _name(name: Any) -> str:
     if not isinstance(name, str):
-        raise ValueError("a name is not text")
+        raise ValueError("a name is not a string")
     name.encode()  # lone surrogates are none either
     return name
 

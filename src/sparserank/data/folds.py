@@ -17,7 +17,7 @@ def query_folds(n_queries: int, n_folds: int = 5, random_state: int = 0) -> np.n
     n_folds : int, default 5
         Number of folds, at least 2.
     random_state : int, default 0
-        Seed.
+        Random seed.
 
     Returns
     -------

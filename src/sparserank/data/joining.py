@@ -23,8 +23,8 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
     datasets : sequence of RankingDataset
         At least one. Missing values must have been replaced by the same numbers in all of them.
     join_queries : bool, default True
-        Whether a query id that occurs in two data sets is one query. If False, and some id occurs twice, all ids become
-        the number of the data set and the id, such as '1:17'.
+        Whether a query id that occurs in two data sets denotes one query. If False, and some id occurs twice, all ids
+        are prefixed with the number of the data set, as in '1:17'.
 
     Returns
     -------
@@ -34,7 +34,7 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
     Raises
     ------
     DataError
-        Feature counts differ.
+        The numbers of features differ.
 
     Examples
     --------

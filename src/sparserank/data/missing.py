@@ -43,7 +43,7 @@ class MissingPolicy:
     """Replacement of missing values: `default` for every feature except those in `by_feature` (keys: names, or numbers
     as in the file).
 
-    A replacement is 'error' (refused), 'zero', 'min' or 'median' (of the feature's known training values), 'query-min'
+    A replacement is 'error' (rejected), 'zero', 'min' or 'median' (of the feature's known training values), 'query-min'
     (smallest value of the feature within the query, 0 if the query has none) or a number.
     """
 
@@ -154,8 +154,8 @@ def taught(
     lacking = next((j for j, rule in enumerate(rules) if rule in LEARNED and np.isnan(values[j])), None)
     if lacking is not None:
         raise DataError(
-            f"missing={rules[lacking]!r} is learned from the training rows, but these were read without it; "
-            "read them with the same policy, or give numbers."
+            f"missing={rules[lacking]!r} is learned from the training rows, but these data were read without this "
+            "rule; read them with the same policy, or give numbers."
         )
     return MissingPolicy(ERROR, {}, tuple(float(values[j]) if r in LEARNED else r for j, r in enumerate(rules)))
 

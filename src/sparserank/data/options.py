@@ -29,7 +29,7 @@ INDEX_BASE = Option(
     name="index_base",
     kind=Count(0, 1),
     default=1,
-    help="Number of the first feature in text files, 0 or 1.",
+    help="Index of the first feature in text files, 0 or 1.",
     panel=PANEL,
 )
 UNJUDGED = Option(

@@ -90,7 +90,7 @@ def read_data(source: Any, **options: Any) -> RankingDataset:
     Parameters
     ----------
     source : path, list of paths, or frame
-        Files of one kind (LETOR text, Parquet, CSV, Arrow, a folder of Parquet files), or a frame: pandas, polars,
+        Files of the same kind (LETOR text, Parquet, CSV, Arrow, a folder of Parquet files), or a frame: pandas, polars,
         Arrow or any other object with an Arrow stream.
     **options
         Fields of `Reading`: label, qid, docid, feature_columns, missing, unjudged, ...
@@ -103,9 +103,9 @@ def read_data(source: Any, **options: Any) -> RankingDataset:
     Raises
     ------
     DataFormatError
-        A malformed file; the message names file and line, or row and column, and what was expected.
+        A malformed file; the message names the file and line, or the row and column, and what was expected.
     DataError
-        An option that does not exist, or does not fit the data.
+        An option does not exist, or does not fit the data.
 
     Examples
     --------

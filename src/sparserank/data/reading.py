@@ -29,7 +29,7 @@ class Reading:
     missing : str, float or mapping, optional
         Replacement for missing values, as in `read_letor`.
     index_base : {1, 0}, default 1
-        Ranking text only: number of the first feature.
+        Ranking text only: index of the first feature.
     unjudged : {'error', 'drop', 'zero'}, default 'error'
         Treatment of a label of -1, as in `read_letor`.
     feature_names : path or sequence of str, optional
@@ -39,7 +39,7 @@ class Reading:
     dtype : dtype, optional
         float64 or float32.
     n_threads : int, optional
-        Parsing threads. Default: the number of cores, at most 8.
+        Number of parsing threads. Default: the number of cores, at most 8.
     label, qid : str, optional
         Tables only: the columns of labels and query ids, by default 'label' and 'qid'.
     feature_columns : sequence of str, optional

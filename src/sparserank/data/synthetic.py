@@ -75,7 +75,7 @@ def make_ranking(
     query_spread : float, default 1.0
         Standard deviation of a shift of every feature per query, which no ranker can use.
     random_state : int, default 0
-        Seed.
+        Random seed.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def make_ranking(
     Raises
     ------
     DataError
-        The counts do not fit together.
+        The counts contradict each other.
 
     Examples
     --------
@@ -154,11 +154,11 @@ def make_curved_ranking(
     n_features : int, default 100
         Number of features.
     n_curved : int, default 10
-        Number of features that matter.
+        Number of features that determine the grades.
     noise : float, default 0.5
         Standard deviation of the noise of the score, relative to that of the clean score.
     random_state : int, default 0
-        Seed.
+        Random seed.
 
     Returns
     -------
@@ -168,7 +168,7 @@ def make_curved_ranking(
     Raises
     ------
     DataError
-        The counts do not fit together.
+        The counts contradict each other.
 
     Notes
     -----

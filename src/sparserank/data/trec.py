@@ -51,7 +51,7 @@ class Qrels(dict[tuple[str, str], float]):
             DataError   there are no judgments
         """
         if not self:
-            raise DataError("there are no judgments to evaluate with.")
+            raise DataError("there are no judgments for the evaluation.")
         listed: dict[str, dict[str, float]] = {}
         for (qid, docno), relevance in self.items():
             listed.setdefault(qid, {})[docno] = relevance
@@ -105,7 +105,7 @@ def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike,
     path : path
         The file. The documents of a query are in descending order of score; equal scores are in the order of the rows.
     tag : str, default 'sparserank'
-        Name of the run, one word.
+        Name of the run, a single word.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def read_run(path: str | os.PathLike) -> Run:
     Raises
     ------
     DataFormatError
-        A malformed line; the message names file and line, or both lines where a document occurs twice for a query.
+        A malformed line; the message names the file and line, or both lines where a document occurs twice for a query.
 
     Examples
     --------
@@ -234,7 +234,7 @@ def read_qrels(path: str | os.PathLike) -> Qrels:
     Raises
     ------
     DataFormatError
-        A malformed line; the message names file and line, or both lines where a document occurs twice for a query.
+        A malformed line; the message names the file and line, or both lines where a document occurs twice for a query.
 
     Examples
     --------

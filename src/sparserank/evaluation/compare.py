@@ -72,7 +72,7 @@ class Comparison:
 
 
 class Evaluation(dict[str, float]):
-    """Means of metrics, a dictionary {metric name: mean}, as returned by `evaluate`.
+    """Means of the metrics, as a dictionary {metric name: mean}, returned by `evaluate`.
 
     Means exclude queries for which a metric is NaN.
 
@@ -266,7 +266,8 @@ def _runs_of(systems: Iterable[Any]) -> list[Run]:
     systems = list(systems)
     if not all(isinstance(s, Run) for s in systems):
         raise DataError(
-            "judgments alone contain no features. Evaluate runs with them (sr.read_run), or models on judged documents."
+            "judgments alone contain no features. Use them to evaluate runs (sr.read_run), or evaluate models on "
+            "judged documents."
         )
     return systems
 
@@ -332,8 +333,8 @@ def _scores_of(system: Any, data: RankingDataset) -> np.ndarray:
         if isinstance(error, DataError):
             raise
         raise DataError(
-            f"scores must be one number per document; got {brief(system)} ({brief(str(error))})."
+            f"scores must contain one number per document; got {brief(system)} ({brief(str(error))})."
         ) from error
     if scores.shape != (data.n_docs,):
-        raise DataError(f"scores must be one number per document ({data.n_docs}); got shape {scores.shape}.")
+        raise DataError(f"scores must contain one number per document ({data.n_docs}); got shape {scores.shape}.")
     return data.from_input_order(scores)

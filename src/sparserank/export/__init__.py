@@ -87,7 +87,7 @@ def export(
     Raises
     ------
     DataError
-        The format is unknown, or it cannot express the model or an option; the message has the remedy.
+        The format is unknown, or it cannot express the model or an option; the message contains the remedy.
 
     Notes
     -----

@@ -93,6 +93,6 @@ ENGINE = Engine(
     elasticsearch,
     takes_zero=True,
     negative="after a rescore, documents with negative scores rank behind those that were not rescored, and scoring "
-    "scripts refuse negative scores;",
+    "scripts reject negative scores;",
 )
 OPENSEARCH = replace(ENGINE, name="opensearch")

@@ -59,8 +59,8 @@ class Engine:
         odd = next((t for t in of.terms if t.fill), None) if self.takes_zero else None
         if odd is not None and not options.filled:
             raise DataError(
-                f"the model replaces a missing {brief(odd.name)} by {odd.fill!r}, but {self.title} replaces it by 0. "
-                f"Let the engine's feature return {odd.fill!r} for a missing value and declare this with "
+                f"the model replaces a missing {brief(odd.name)} with {odd.fill!r}, but {self.title} replaces it with "
+                f"0. Let the engine's feature return {odd.fill!r} for a missing value and declare this with "
                 f"{option('filled', True)}, or train with {option('missing', 'zero')}."
             )
 

@@ -46,7 +46,7 @@ def onnx(of: Sum, options: Options) -> Files:
         bad = next((name for name in names if name in ("", SCORE) or "\0" in name), None)
         if bad is not None:
             raise DataError(
-                f"an input of the graph cannot have the name {brief(bad)}. Export one input of all features "
+                f"an input of the graph cannot have the name {brief(bad)}. Export a single input with all features "
                 f"({option('wide', True)})."
             )
         inputs = dict.fromkeys(names, 1)

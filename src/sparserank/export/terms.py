@@ -127,10 +127,10 @@ def sum_of(model: RankingModel) -> Sum:
             f"{option('scaling', 'within-query-std')}."
         )
     if len(model.support) == 0:
-        raise DataError("this model uses no feature; there is nothing to export.")
+        raise DataError("this model uses no features; there is nothing to export.")
     if scaling.logarithmic and (model.transform is not None or model.curves):
         raise DataError(
-            "this model takes logarithms in its scaling and also has transforms or curves. Fit it with "
+            "this model applies logarithms in its scaling and also has transforms or curves. Fit it with "
             f"{option('transform', 'log')} instead."
         )
     terms, intercept = [], 0.0

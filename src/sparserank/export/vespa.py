@@ -83,7 +83,7 @@ def _in_list(profile: str, logs: dict[str, str], term: Term, x: str) -> tuple[st
     """The normaliser of a function, which is added to the logs; it excludes NaN from minimum and maximum."""
     if term.fill is not None:
         raise DataError(
-            f"the model replaces a missing {brief(term.name)} by {term.fill!r} and excludes it from the minimum and "
+            f"the model replaces a missing {brief(term.name)} with {term.fill!r} and excludes it from the minimum and "
             "maximum of its query, but Vespa's normalize_linear cannot exclude it. Export to sql or python, or train "
             f"with {option('missing', ERROR)} or {option('transform', LOG)}."
         )

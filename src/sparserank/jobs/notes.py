@@ -26,11 +26,11 @@ def notes_of_choice(plan: SelectionPlan, choice: Choice) -> list[str]:
     if plan.rule.limit is None and not choice.within_margin(choice.chosen):
         share = plan.rule.largest_loss
         said.append(
-            f"no sparse model has an estimated loss of at most {share:.3g} of the best; the one with the highest "
-            f"mean was taken. Try a larger {option('margin')}."
+            f"no sparse model has an estimated loss of at most {share:.3g} relative to the best; the model with "
+            f"the highest mean was chosen. Try a larger {option('margin')}."
             if plan.guarantee is None
-            else f"no sparse model is shown to lose at most {share:.3g} of the best; the one with the highest mean "
-            f"was taken. Try more queries or a larger {option('guarantee')}."
+            else f"no sparse model is shown to lose at most {share:.3g} relative to the best; the model with the "
+            f"highest mean was chosen. Try more queries or a larger {option('guarantee')}."
         )
     if plan.guarantee is None and plan.rule.limit is None and plan.margin not in (0, MARGIN.default):
         said.append(
@@ -67,7 +67,7 @@ def notes_of_loss(plan: SelectionPlan, weighted_queries: bool, weighted_document
         weighted.append("preferred documents")
     if loss == LOSS.default and not weighted:
         return []
-    return [f"the loss is {loss}" + (f", its pairs weighted by {' and '.join(weighted)}." if weighted else ".")]
+    return [f"the loss is {loss}" + (f", with its pairs weighted by {' and '.join(weighted)}." if weighted else ".")]
 
 
 def notes_of_metric_refits(plan: SelectionPlan, n_queries: int) -> list[str]:

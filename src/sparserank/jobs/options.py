@@ -15,12 +15,15 @@ OUT = Option(
     help="Directory for results. If the process is killed, make the same call again to resume from this directory.",
 )
 RESTART = Option(
-    name="restart", kind=Flag(), default=False, help="Discard earlier work in {out} from other data or options."
+    name="restart",
+    kind=Flag(),
+    default=False,
+    help="Discard the results of earlier runs in {out} with other data or options.",
 )
 PROGRESS = Option(
     name="progress",
     kind=Given("Progress | None"),
-    help="Called with (pieces done, pieces in all, the last one, seconds left or None).",
+    help="Called with (pieces done, pieces in total, the last piece, seconds left or None).",
     flag="",
 )
 CLIENT = Option(
@@ -44,7 +47,7 @@ DOC_WEIGHT = Option(
     help="Weights >= 0 of the training documents: an array, a file with one weight per line of the training files, or "
     "a column of a table. Each weight (for example 1 / the propensity of the click) applies to every pair in "
     "which the document is the preferred one. Metrics ignore the weights.",
-    says="File with one weight (>= 0) for each line of the training files, or name of a table column. The weight "
+    says="File with one weight (>= 0) for each line of the training files, or the name of a table column. The weight "
     "(for example 1 / the propensity of the click) applies to every pair in which the document is the preferred one.",
     panel=of_selection.MODEL,
 )
@@ -52,8 +55,8 @@ CURRENT = Option(
     name="current",
     kind=Given("str | os.PathLike | RankingModel | None", "str | None"),
     help="The ranker in use: a model (file), or the feature that contains its score. That feature is then left out "
-    "unless {keep} names it. The choice is not affected; the result reports gains and losses of a change, with "
-    "an interval.",
+    "unless {keep} names it. The choice is not affected; the result reports the gains and losses of switching "
+    "to the chosen model, with an interval.",
     panel=of_selection.CHOICE,
 )
 RIVAL = Option(

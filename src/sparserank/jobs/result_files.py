@@ -16,7 +16,7 @@ from sparserank.model.size_models import save_size_models
 from sparserank.selection.fusion import FusionResult
 from sparserank.selection.result import SelectionResult
 
-NO_REPORT = "report.html was not written; install it with: pip install 'sparserank[report]'"
+NO_REPORT = "report.html was not written; to include it, run: pip install 'sparserank[report]'"
 
 
 RESULT_FILES = ("model.json", MODELS, "result.json", "path.parquet", "per_query.parquet", "report.html")

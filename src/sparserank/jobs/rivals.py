@@ -184,7 +184,7 @@ class TreesOnFolds:
                     processes=False,
                 )
             except TooSlow:
-                self._leave_out(rival, f"they took more than {self.seconds:g} s")
+                self._leave_out(rival, f"they took longer than {self.seconds:g} s")
             except Exception as error:  # what is only compared must not end what is asked for
                 self._leave_out(rival, str(error).rstrip(".") or type(error).__name__)
             else:

@@ -41,7 +41,7 @@ from sparserank.shards.dask import usable_client
 from sparserank.shards.scaling import LINEAR_SCALINGS
 from sparserank.warmup import warming_up
 
-NO_DOC_WEIGHT = "trees do not support document weights; they were trained without."
+NO_DOC_WEIGHT = "trees do not support document weights; they were trained without them."
 
 
 def select(
@@ -81,16 +81,16 @@ def select(
     metric : str or Metric, default 'ndcg@10'
         Metric by which models are compared and chosen.
     margin : float, default 0.01
-        Largest accepted estimated loss, relative to the best, in [0, 1). The option `guarantee` limits the bound on the
-        loss instead.
+        Largest acceptable estimated loss, relative to the best, in [0, 1). The option `guarantee` limits the bound on
+        the loss instead.
     k, budget : int, float, optional
         Choose the best model of at most k features, or of at most this total cost, instead of by margin.
     out : path, optional
         Directory for finished work and results. After an interruption, the same call continues from there.
     n_threads : int, optional
-        Threads. Default: all cores. Results do not depend on it.
+        Number of threads. Default: all cores. Results do not depend on it.
     progress : callable, optional
-        Called with (pieces done, pieces in all, the last piece, seconds left or None).
+        Called with (pieces done, pieces in total, the last piece, seconds left or None).
     **options
         feature_transform, feature_groups, costs, keep, drop, cv, missing, current, ... `SelectOptions` and
         docs/options.md give the type, default and meaning of each.

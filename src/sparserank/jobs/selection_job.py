@@ -371,7 +371,7 @@ def _folds(data: RankingDataset, plan: SelectionPlan) -> np.ndarray:
         DataError   there are fewer than two queries
     """
     if data.n_queries == 0:
-        raise DataError("the training data contain no document; give at least two queries.")
+        raise DataError("the training data contain no documents; give at least two queries.")
     if data.n_queries < 2:
         raise DataError(
             "one query cannot be split into training and validation; fit a single model with 'sparserank fit' instead."

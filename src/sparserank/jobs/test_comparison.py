@@ -41,8 +41,8 @@ def best_single_feature(plan: SelectionPlan, work: FoldedPaths, notes: list[str]
     sought = np.flatnonzero(~work.data.constant_features())
     if len(sought) > MAX_SINGLE_FEATURES:
         notes.append(
-            f"the best single feature was sought among the {MAX_SINGLE_FEATURES} of {len(sought)} that best separate "
-            "preferred pairs."
+            f"the best single feature was searched for among the {MAX_SINGLE_FEATURES} of {len(sought)} that best "
+            "separate preferred pairs."
         )
         (objective,), _ = work.objectives([FINAL])
         separation = np.abs(objective.gradient_at_zero) / np.sqrt(np.maximum(objective.pair_norms, 1e-300))

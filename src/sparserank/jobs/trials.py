@@ -44,7 +44,7 @@ def trials_of(
         ParameterError   curves with data that are not in memory, or with penalties of different signs
     """
     if any(p.label == DENSE for p in plan.penalties):
-        raise ParameterError("penalties", f"cannot be called {DENSE}, which names the dense reference.")
+        raise ParameterError("penalties", f"cannot be called {DENSE}, which is the name of the dense reference.")
     if transforms is None:
         names = transforms_tried(plan, data, client)
         directions = _directions(plan, data.n_features) if not CURVES.keys().isdisjoint(names) else None
@@ -95,7 +95,7 @@ def notes_of_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> l
     if n <= MAX_VALUES_OF_CURVES:
         return []
     asked = option("feature_transform", "curves(log)" if logs_differ(data) else "curves")
-    return [f"curves were not tried on {n / 1e6:.3g} million values; {asked} tries them."]
+    return [f"curves were not tried, because the data have {n / 1e6:.3g} million values; {asked} tries them."]
 
 
 def _could_be_curves(plan: SelectionPlan, data: RankingDataset) -> bool:
@@ -164,6 +164,6 @@ def _directions(plan: SelectionPlan, n_features: int) -> np.ndarray:
     monotone = _signs(plan, n_features)
     if len(monotone) > 1:
         raise ParameterError(
-            "feature_transform", "curves need the same monotone rule for all penalties; give monotone as an option."
+            "feature_transform", "curves need the same monotone rule for all penalties; pass monotone as an option."
         )
     return np.array(monotone.pop())

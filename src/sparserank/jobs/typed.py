@@ -57,7 +57,7 @@ class SelectOptions(TypedDict, total=False):
     drop: Sequence[str] | None
     """Names of features that no model may use. Default None."""
     feature_groups: str | os.PathLike | Mapping[str, str] | None
-    """Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group is
+    """Features that are computed together: {feature: group}, or a file with lines feature,group,cost. A group is
     selected as a whole, and its cost is counted once. Every other feature is a group by itself; a missing cost
     counts as 1. Default None."""
     relaxed: bool
@@ -68,8 +68,8 @@ class SelectOptions(TypedDict, total=False):
     queries). Each pair is weighted by its effect on the metric; small steps then raise the metric on both halves of
     the training queries. Default False."""
     query_weight: str | os.PathLike | Mapping[Any, float] | Sequence[float] | None
-    """Weights >= 0 in the loss of the queries of train and validation: {query id: weight}, one weight for each
-    query in order of first appearance, or a file of lines 'query-id weight'. Queries with weight 0 are left out.
+    """Weights (>= 0) of the training and validation queries in the loss: {query id: weight}, one weight for each
+    query in order of first appearance, or a file with lines 'query-id weight'. Queries with weight 0 are left out.
     Metrics weight all other queries equally. Default None."""
     doc_weight: Any
     """Weights >= 0 of the training documents: an array, a file with one weight per line of the training files, or a
@@ -82,25 +82,25 @@ class SelectOptions(TypedDict, total=False):
     cv: int
     """Number of folds of the cv protocol. Default 5."""
     random_state: int
-    """Seed with which the folds are drawn. Default 0."""
+    """Random seed for drawing the folds. Default 0."""
     guarantee: float | None
-    """Used instead of margin: take the smallest model that is shown, with confidence, to lose at most this share of
-    the metric of the best model tried. Default None."""
+    """Used instead of margin: choose the smallest model that is shown, with confidence, to lose at most this share
+    of the metric of the best model tried. Default None."""
     confidence: float
     """Confidence level of every bound and interval, above 0.5 and at most 0.99. Default 0.95."""
     costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None
     """Costs > 0 of the features: one cost for each feature, or a file with one cost per line. Costs also weight the
-    penalties. With feature_groups, pass {group: cost}. Default None."""
+    penalties. With feature_groups, pass a mapping {group: cost}. Default None."""
     protocol: str
-    """cv (out of fold on the queries of train and validation) or holdout (choice on the validation queries only).
+    """cv (out of fold on the training and validation queries) or holdout (choice on the validation queries only).
     Default 'cv'."""
     half_samples: int
-    """Number of half-samples of the queries on which the selection is repeated to measure its stability. The number
-    is even; 0 means none. Default 20."""
+    """Number of half-samples of the queries on which the selection is repeated to measure its stability. An even
+    number; 0 means none. Default 20."""
     current: str | os.PathLike | RankingModel | None
     """The ranker in use: a model (file), or the feature that contains its score. That feature is then left out
-    unless keep names it. The choice is not affected; the result reports gains and losses of a change, with an
-    interval. Default None."""
+    unless keep names it. The choice is not affected; the result reports the gains and losses of switching to the
+    chosen model, with an interval. Default None."""
     rival: str | os.PathLike | None
     """Trees that are trained and compared on the same folds, without affecting the choice: auto (LightGBM in two
     settings, if it is installed), none, lightgbm, or the path of a saved LightGBM model or of a parameter file. The
@@ -115,7 +115,7 @@ class SelectOptions(TypedDict, total=False):
     values, stored in the model); query-min; a number; or one per feature, such as '11,12=zero;bm25=min;*=median'.
     Default error."""
     index_base: int
-    """Number of the first feature in text files, 0 or 1. Default 1."""
+    """Index of the first feature in text files, 0 or 1. Default 1."""
     unjudged: str
     """Treatment of rows with label -1 (unjudged): error, drop or zero. Default 'error'."""
     feature_names: str | os.PathLike | Sequence[str] | None
@@ -134,7 +134,7 @@ class SelectOptions(TypedDict, total=False):
     allow_overlap: bool
     """Accept query ids that occur in more than one of train, validation and test. Default False."""
     restart: bool
-    """Discard earlier work in out from other data or options. Default False."""
+    """Discard the results of earlier runs in out with other data or options. Default False."""
     client: Any
     """A dask.distributed Client whose workers read the training data from a store on a disk that all of them can
     access. Other data are first written to a store in the folder for temporary files (TMPDIR). Default None."""
@@ -152,7 +152,7 @@ class TreesOptions(TypedDict, total=False):
     drop: Sequence[str] | None
     """Names of features that no model may use. Default None."""
     feature_groups: str | os.PathLike | Mapping[str, str] | None
-    """Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group is
+    """Features that are computed together: {feature: group}, or a file with lines feature,group,cost. A group is
     selected as a whole, and its cost is counted once. Every other feature is a group by itself; a missing cost
     counts as 1. Default None."""
     report_metrics: Sequence[str | Metric]
@@ -162,26 +162,27 @@ class TreesOptions(TypedDict, total=False):
     cv: int
     """Number of folds of the cv protocol. Default 5."""
     random_state: int
-    """Seed with which the folds are drawn. Default 0."""
+    """Random seed for drawing the folds. Default 0."""
     guarantee: float | None
-    """Used instead of margin: take the smallest model that is shown, with confidence, to lose at most this share of
-    the metric of the best model tried. Default None."""
+    """Used instead of margin: choose the smallest model that is shown, with confidence, to lose at most this share
+    of the metric of the best model tried. Default None."""
     confidence: float
     """Confidence level of every bound and interval, above 0.5 and at most 0.99. Default 0.95."""
     costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None
     """Costs > 0 of the features: one cost for each feature, or a file with one cost per line. Costs also weight the
-    penalties. With feature_groups, pass {group: cost}. Default None."""
+    penalties. With feature_groups, pass a mapping {group: cost}. Default None."""
     for_model: str | os.PathLike
     """The ranker for which features are chosen: lightgbm, or the path of a saved LightGBM model or of a parameter
     file. The settings in the file replace n_trees, n_leaves and learning_rate. Default 'lightgbm'."""
     n_trees: int
-    """Trees of each ensemble of LightGBM. Default 150."""
+    """Number of trees in each LightGBM ensemble. Default 150."""
     n_leaves: int
-    """Leaves of each tree. Default 7."""
+    """Number of leaves of each tree. Default 7."""
     learning_rate: float
-    """Shrinkage of each tree. Default 0.05."""
+    """Learning rate (the shrinkage of each tree). Default 0.05."""
     n_seeds: int
-    """Number of seeds of the trees on every list; values are averages over the seeds. Default 3."""
+    """Number of random seeds with which the trees on every list are trained; values are averages over the seeds.
+    Default 3."""
     n_features: int | None
     """Number of features in text files; needed only if the files may lack the last feature. Default None."""
     missing: str | float | Mapping[Any, str | float] | None
@@ -189,7 +190,7 @@ class TreesOptions(TypedDict, total=False):
     values, stored in the model); query-min; a number; or one per feature, such as '11,12=zero;bm25=min;*=median'.
     Default error."""
     index_base: int
-    """Number of the first feature in text files, 0 or 1. Default 1."""
+    """Index of the first feature in text files, 0 or 1. Default 1."""
     unjudged: str
     """Treatment of rows with label -1 (unjudged): error, drop or zero. Default 'error'."""
     feature_names: str | os.PathLike | Sequence[str] | None
@@ -208,7 +209,7 @@ class TreesOptions(TypedDict, total=False):
     allow_overlap: bool
     """Accept query ids that occur in more than one of train, validation and test. Default False."""
     restart: bool
-    """Discard earlier work in out from other data or options. Default False."""
+    """Discard the results of earlier runs in out with other data or options. Default False."""
 
 
 class CompareOptions(TypedDict, total=False):
@@ -227,15 +228,16 @@ class CompareOptions(TypedDict, total=False):
     cv: int
     """Number of folds of the cv protocol. Default 5."""
     repeats: int
-    """Number of times that all folds are drawn. Default 1."""
+    """Number of repetitions; the folds are drawn anew for each. Default 1."""
     n_seeds: int
-    """Number of seeds of the trees on all features; values are averages over the seeds. Default 5."""
+    """Number of random seeds with which the trees on all features are trained; values are averages over the seeds.
+    Default 5."""
     random_state: int
-    """Seed with which the folds are drawn. Default 0."""
+    """Random seed for drawing the folds. Default 0."""
     n_trees: int
-    """Trees of each ensemble of LightGBM. Default 150."""
+    """Number of trees in each LightGBM ensemble. Default 150."""
     n_leaves: int
-    """Leaves of each tree. Default 7."""
+    """Number of leaves of each tree. Default 7."""
     convention: str
     """Metric convention: default, letor3, letor4, trec, xgboost, lightgbm. Default 'default'."""
     n_features: int | None
@@ -245,7 +247,7 @@ class CompareOptions(TypedDict, total=False):
     values, stored in the model); query-min; a number; or one per feature, such as '11,12=zero;bm25=min;*=median'.
     Default error."""
     index_base: int
-    """Number of the first feature in text files, 0 or 1. Default 1."""
+    """Index of the first feature in text files, 0 or 1. Default 1."""
     unjudged: str
     """Treatment of rows with label -1 (unjudged): error, drop or zero. Default 'error'."""
     feature_names: str | os.PathLike | Sequence[str] | None
@@ -262,7 +264,7 @@ class CompareOptions(TypedDict, total=False):
     dtype: Any | None
     """Data type of the features: float32 or float64. Default as in the files."""
     restart: bool
-    """Discard earlier work in out from other data or options. Default False."""
+    """Discard the results of earlier runs in out with other data or options. Default False."""
 
 
 class FitOptions(TypedDict, total=False):
@@ -277,7 +279,7 @@ class FitOptions(TypedDict, total=False):
     alpha_ratio: float
     """Regularisation strength, as a multiple of the first strength of the penalty's path. Default 0.05."""
     k: int | None
-    """Take the densest model of the path with at most K features. Default None."""
+    """Choose the densest model of the path with at most K features. Default None."""
     scaling: str
     """Scaling of the features, learned on training queries: within-query-std (by the standard deviation within
     queries), none, min-max, standard, log-standard (signed log1p first) or query-min-max. Default
@@ -297,7 +299,7 @@ class FitOptions(TypedDict, total=False):
     drop: Sequence[str] | None
     """Names of features that no model may use. Default None."""
     feature_groups: str | os.PathLike | Mapping[str, str] | None
-    """Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group is
+    """Features that are computed together: {feature: group}, or a file with lines feature,group,cost. A group is
     selected as a whole, and its cost is counted once. Every other feature is a group by itself; a missing cost
     counts as 1. Default None."""
     loss: str | PairwiseLoss
@@ -312,7 +314,7 @@ class FitOptions(TypedDict, total=False):
     values, stored in the model); query-min; a number; or one per feature, such as '11,12=zero;bm25=min;*=median'.
     Default error."""
     index_base: int
-    """Number of the first feature in text files, 0 or 1. Default 1."""
+    """Index of the first feature in text files, 0 or 1. Default 1."""
     unjudged: str
     """Treatment of rows with label -1 (unjudged): error, drop or zero. Default 'error'."""
     feature_names: str | os.PathLike | Sequence[str] | None
@@ -359,8 +361,8 @@ class FuseOptions(TypedDict, total=False):
     test_qrels: str | os.PathLike | Mapping[Any, Any] | None
     """Judgments of other queries of the same runs, used only for the comparison. Default None."""
     penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]
-    """l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), or with parameters: 'mcp(gamma=2.0)'.
-    Default ('l1', 'mcp', 'best_k')."""
+    """Penalties to try: l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), or with parameters:
+    'mcp(gamma=2.0)'. Default ('l1', 'mcp', 'best_k')."""
     sign: str
     """Signs of the weights: positive (which nearly every engine requires) or free. Default 'positive'."""
     relaxed: bool
@@ -377,10 +379,10 @@ class FuseOptions(TypedDict, total=False):
     cv: int
     """Number of folds of the cv protocol. Default 5."""
     random_state: int
-    """Seed with which the folds are drawn. Default 0."""
+    """Random seed for drawing the folds. Default 0."""
     guarantee: float | None
-    """Used instead of margin: take the smallest model that is shown, with confidence, to lose at most this share of
-    the metric of the best model tried. Default None."""
+    """Used instead of margin: choose the smallest model that is shown, with confidence, to lose at most this share
+    of the metric of the best model tried. Default None."""
     confidence: float
     """Confidence level of every bound and interval, above 0.5 and at most 0.99. Default 0.95."""
     costs: str | os.PathLike | Mapping[str, float] | None
@@ -389,8 +391,8 @@ class FuseOptions(TypedDict, total=False):
     cost_rule: str
     """How costs combine: sum (money, work), or max (latency of retrievers that run in parallel). Default 'sum'."""
     half_samples: int
-    """Number of half-samples of the queries on which the selection is repeated to measure its stability. The number
-    is even; 0 means none. Default 20."""
+    """Number of half-samples of the queries on which the selection is repeated to measure its stability. An even
+    number; 0 means none. Default 20."""
     label: Any
     """Table column that contains the labels; with an array of features, the labels themselves. Default label."""
     qid: Any
@@ -399,4 +401,4 @@ class FuseOptions(TypedDict, total=False):
     """Table column that contains the document ids; with an array of features, the ids themselves. Default a text
     column docno, docid or doc_id."""
     restart: bool
-    """Discard earlier work in out from other data or options. Default False."""
+    """Discard the results of earlier runs in out with other data or options. Default False."""

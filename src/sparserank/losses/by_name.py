@@ -19,7 +19,7 @@ LOSSES: dict[str, type[PairwiseLoss]] = {str(cls.name): cls for cls in (SquaredH
 
 
 def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
-    """Make a loss from its name.
+    """Create a loss from its name.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
 
 
 def loss_identity(loss: PairwiseLoss) -> str:
-    """Return a text that identifies a loss in every process.
+    """Return a string that identifies a loss in every process.
 
     Parameters
     ----------

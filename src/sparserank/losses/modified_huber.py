@@ -24,9 +24,9 @@ class ModifiedHuber(PairwiseLoss):
 
     Notes
     -----
-    Conventions as in `PairwiseLoss`. The conjugate is phi*(u) = u + u^2 / 4 for -4 <= u <= 0; the generalised Hessian
-    is that of the pairs with -1 <= m < 1. Cost: O(n log n + n K) for K <= 12 grades or a table, otherwise O(n log n)
-    with a Fenwick tree.
+    For the conventions, see `PairwiseLoss`. The conjugate is phi*(u) = u + u^2 / 4 for -4 <= u <= 0; the generalised
+    Hessian is that of the pairs with -1 <= m < 1. Cost: O(n log n + n K) for K <= 12 grades or a table, otherwise O(n
+    log n) with a Fenwick tree.
 
     References
     ----------

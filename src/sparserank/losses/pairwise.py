@@ -28,8 +28,8 @@ class PairwiseLoss:
     sweeps(levels) : method
         Two compiled functions of one query, sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work)
         -> (sum t phi, sum t phi'^2 / 4) and hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
-        out = W Z. doc_weight is None or (m,); order is a guess of the documents by descending score, which the sweep
-        corrects in place (it remains a permutation); work is (WORK_ROWS, > m and > n_levels) float64 scratch,
+        out = W Z. doc_weight is None or (m,); order is a guess of the order of the documents by descending score, which
+        the sweep corrects in place (it remains a permutation); work is (WORK_ROWS, > m and > n_levels) float64 scratch,
         C-ordered.
     smoothness : float
         Lipschitz constant of phi', for curvatures and the radius of safe screening.
@@ -113,7 +113,7 @@ def loss_name(loss: PairwiseLoss) -> str:
     -------
     str
         For example 'squared_hinge' or 'SquaredHinge(grade_pair_weights=[[0.0, ...], ...])'; parameters that are not
-        numbers, texts or arrays appear as their type.
+        numbers, strings or arrays appear as their type.
 
     Examples
     --------

@@ -24,8 +24,8 @@ class SquaredHinge(PairwiseLoss):
 
     Notes
     -----
-    Conventions as in `PairwiseLoss`. The conjugate is phi*(u) = u + u^2 / 4 for u <= 0. Cost: O(n log n + n K) for K <=
-    12 grades or a table, otherwise O(n log n) with a Fenwick tree.
+    For the conventions, see `PairwiseLoss`. The conjugate is phi*(u) = u + u^2 / 4 for u <= 0. Cost: O(n log n + n K)
+    for K <= 12 grades or a table, otherwise O(n log n) with a Fenwick tree.
 
     References
     ----------

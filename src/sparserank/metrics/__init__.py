@@ -36,7 +36,7 @@ _NAME = re.compile(
 
 
 def parse_metric(name: str | Metric, convention: str | Convention = "default") -> Metric:
-    """Make a metric from its name.
+    """Create a metric from its name.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ def content_of(model: RankingModel) -> dict[str, Any]:
     """Content of the model file; parameters and metadata are reduced to JSON values, see `strict_json.plain`.
 
     Raises
-        DataError   weights, centers or scales are not finite, names are not text or not unique, or the scaling is
+        DataError   weights, centers or scales are not finite, names are not strings or not unique, or the scaling is
                     unknown
     """
     S = model.support
@@ -89,7 +89,7 @@ def check_names(names: Sequence[Any]) -> None:
     seen = set()
     for name in names:
         if not isinstance(name, str):
-            raise ValueError(f"feature names must be text; got {brief(name)}")
+            raise ValueError(f"feature names must be strings; got {brief(name)}")
         check_text(name)
         if name in seen:
             raise ValueError(f"two features have the name {brief(name)}")

@@ -13,14 +13,14 @@ from sparserank.model.size_models import load_size_model
 def load_model(path: str | os.PathLike, *, k: int | None = None) -> RankingModel:
     """Read a model from its file.
 
-    Nothing that the file names is imported or run, and unknown content is refused.
+    Nothing that the file names is imported or run, and unknown content is rejected.
 
     Parameters
     ----------
     path : path
-        A model file, or the directory of a selection; the directory means the chosen model.
+        A model file, or the directory of a selection, from which the chosen model is loaded.
     k : int, optional
-        Load the selection's model of k features instead. If no model has exactly k, the best smaller one is loaded.
+        Load the selection's model with k features instead. If no model has exactly k, the best smaller one is loaded.
 
     Returns
     -------

@@ -155,7 +155,7 @@ def _list_lengths(content: dict[str, Any]) -> ListLengths | None:
     return ListLengths(float(median), *ends)
 
 
-INTEGER, NUMBER, TEXT = ("an integer", (int,)), ("a number", (int, float)), ("text", (str,))
+INTEGER, NUMBER, TEXT = ("an integer", (int,)), ("a number", (int, float)), ("a string", (str,))
 LIST, OBJECT = ("a list", (list,)), ("an object", (dict,))
 
 

@@ -45,7 +45,7 @@ class _Columns(NamedTuple):
 class RankingModel:
     """A fitted model: score = sum over selected features of coef * (c(t(x)) - center) / scale.
 
-    The larger the score, the higher the rank.
+    The larger the score, the better the rank.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class RankingModel:
     curves : mapping, optional
         The function c: piecewise linear functions of some features.
     fill_values : ndarray of shape (n_features,), optional
-        Replacements for a missing x (NaN, infinite or 1.797e308). NaN or None: a missing value is refused.
+        Replacements for a missing x (NaN, infinite or 1.797e308). NaN or None: a missing value is rejected.
     medians : ndarray of shape (n_features,), optional
         Medians of the training values, used only with missing='model'. NaN or None: unknown.
     list_lengths : ListLengths, optional
@@ -122,7 +122,7 @@ class RankingModel:
         Raises
         ------
         DataError
-            A step is not a fixed factor and shift per feature; the message has the remedy.
+            A step is not a fixed factor and shift per feature; the message contains the remedy.
         """
         from sparserank.pipelines import model_of_pipeline
 
@@ -182,8 +182,8 @@ class RankingModel:
         lacking = next((self.feature_names[j] for j in self.support if np.isnan(values[j])), None)
         if lacking is not None:
             raise DataError(
-                f"the model contains no training median of {brief(lacking)} (models of sparserank 0.2 contain no "
-                f"medians). Train it again, or set a fill value for missing values ({option('missing', 'zero')})."
+                f"the model contains no training median of {brief(lacking)} (models saved by sparserank 0.2 contain "
+                f"no medians). Train it again, or set a fill value for missing values ({option('missing', 'zero')})."
             )
         return replace(self, fill_values=values)
 
@@ -198,8 +198,8 @@ class RankingModel:
         qid : array_like of shape (n_docs,), optional
             Query of each row, in any order; only for models that scale or normalise within queries.
         missing : {'model'}, optional
-            Replace a missing value by the training median. Default: a missing value is refused if training set no fill
-            value for the feature.
+            Replace a missing value with the training median. Default: a missing value is rejected if training set no
+            fill value for the feature.
 
         Returns
         -------
@@ -211,7 +211,7 @@ class RankingModel:
         DataError
             The number of features differs from training; a selected feature is not found by name; a selected value is
             missing (NaN, infinite, 1.797e308) without a fill value, or so large that the score is not finite; or qid
-            is missing. Messages count rows from 0.
+            is missing. Messages number rows from 0.
 
         Warns
         -----
@@ -261,7 +261,7 @@ class RankingModel:
         Returns
         -------
         ndarray of shape (n_docs, len(support))
-            In the row order of the data set; rows sum to the score.
+            Rows are in the order of the data set, and each sums to the score.
 
         Raises
         ------
@@ -344,7 +344,7 @@ class RankingModel:
             own = "" if np.isnan(median) else f"use its training median {median:g} with {option('missing', OF_MODEL)}, "
             raise DataError(
                 f"row {_number_of(row, row_index)}: feature {brief(self.feature_names[S[k]])} is {columns[row, k]}; "
-                f"{own}replace missing and infinite values by finite numbers, or train with "
+                f"{own}replace missing and infinite values with finite numbers, or train with "
                 f"{option('missing', 'median')}."
             )
         with np.errstate(all="ignore"):
@@ -383,8 +383,8 @@ class RankingModel:
         return out
 
     def transform_of(self, j: int) -> str:
-        """How feature j enters: 'none', 'log', 'asinh', 'query-log', 'curve', 'clipped' (straight between two knots,
-        flat outside), or a curve of its transform: 'curve(log)', 'clipped(log)', ..."""
+        """The transform of feature j: 'none', 'log', 'asinh', 'query-log', 'curve', 'clipped' (straight between two
+        knots, flat outside), or a curve of its transform: 'curve(log)', 'clipped(log)', ..."""
         kind = NONE if self.transform is None else self.transform.kinds[j]
         if j not in self.curves:
             return kind
@@ -402,7 +402,7 @@ class RankingModel:
         Raises
         ------
         DataError
-            Weights, centers or scales are not finite, names are not text or not unique, or the scaling is unknown.
+            Weights, centers or scales are not finite, names are not strings or not unique, or the scaling is unknown.
         """
         return content_of(self)
 
@@ -426,7 +426,7 @@ class RankingModel:
         Raises
         ------
         DataError
-            The format cannot express the model or an option; the message has the remedy.
+            The format cannot express the model or an option; the message contains the remedy.
         """
         from sparserank.export import export
 

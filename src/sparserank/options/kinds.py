@@ -205,7 +205,7 @@ class Parsed:
             except ParameterError as error:
                 return error.message
             except DataError as error:
-                return f"cannot be understood: {error}"
+                return f"cannot be parsed: {error}"
         return ""
 
 

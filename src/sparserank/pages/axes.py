@@ -43,7 +43,7 @@ def _axes(axes: Any) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise DataError("pictures need matplotlib; install it with: pip install 'sparserank[report]'") from error
+        raise DataError("figures need matplotlib; install it with: pip install 'sparserank[report]'") from error
     return plt.subplots(layout="constrained")[1]
 
 

@@ -47,7 +47,7 @@ def difference_table(result: ComparisonResult) -> Table:
         if "difference" in r
     ]
     return Table(
-        f"Differences to {ALL}, with {as_percent(result.confidence)} intervals that are valid for all sizes of a "
+        f"Differences from {ALL}, with {as_percent(result.confidence)} intervals that are valid for all sizes of a "
         "system at once",
         ["system", "features", result.metric, "difference", "interval"],
         rows,
@@ -59,7 +59,7 @@ def cost_table(result: ComparisonResult) -> Table:
     """What the trees cost, and our whole search."""
     c, t = result.costs, result.trees
     return Table(
-        "Costs (means over folds, this machine)",
+        "Costs (means over folds, on this machine)",
         ["", ""],
         [
             [f"fitting {t.n_trees} trees of {t.n_leaves} leaves on all features, one thread", f"{c.fitting:.2f} s"],

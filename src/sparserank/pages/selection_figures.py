@@ -142,7 +142,7 @@ def coefficient_path(result: SelectionResult) -> str:
 def path_labels(path: PathResult) -> tuple[str, str]:
     """Of the axes of `draw_path`."""
     of_features = "weight (scaled features)" if path.width == 1 else "size of the feature's curve"
-    return "strength of the penalty, relative to the path's start", of_features
+    return "strength of the penalty, relative to the start of the path", of_features
 
 
 def draw_path(path: PathResult, axes: Any, names: Sequence[str], at: int | None = None) -> None:
@@ -192,7 +192,7 @@ def kept_by_halves(result: SelectionResult) -> str:
     axes.set_xlabel(f"share of {result.stability.n_samples} half-samples", color=INK)
     dress(axes)
     legend_below(figure, 3)
-    return to_svg(figure, "How often half-samples select each feature")
+    return to_svg(figure, "Selection frequency of each feature in half-samples")
 
 
 def worth_of_features(result: SelectionResult, costs: Mapping[str, Mapping[str, float]]) -> str:

@@ -200,7 +200,10 @@ def _stability(result: SelectionResult) -> list[Section]:
     names = result.model.feature_names
     shares = [f"{names[j]} {result.stability.frequency[j]:.0%}" for j in result.stability.often()]
     picture = Picture(
-        "halves", "How often half-samples of the queries select a feature", kept_by_halves(result), f"{listed(shares)}."
+        "halves",
+        "Selection frequency of each feature in half-samples of the queries",
+        kept_by_halves(result),
+        f"{listed(shares)}.",
     )
     return [
         Section(

@@ -199,7 +199,7 @@ class Screen:
             why = f"the best model with {rule.limit}. Its estimated loss against {of}: {lost}"
         elif not choice.within_margin(choice.chosen):
             how = "has an estimated loss of" if rule.guarantee is None else "is shown to lose"
-            why = f"no sparse model {how} at most {most}; the best of them is taken. Loss against {of}: {lost}"
+            why = f"no sparse model {how} at most {most}; the best of them is chosen. Loss against {of}: {lost}"
         elif rule.guarantee is None:
             why = f"smallest model with an estimated loss of at most {most} against {of}: {lost}"
         else:

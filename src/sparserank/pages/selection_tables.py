@@ -81,11 +81,11 @@ def size_table(result: SelectionResult, most: int | None = None) -> Table:
     head, rows = size_rows(choice, sizes, result.plan, "penalty")
     return Table(
         f"Best model of each {'cost' if choice.by_cost else 'size'} by {result.plan.metric.title}, corrected within "
-        f"each size (all bounds hold at once, {as_percent(result.plan.confidence)})",
+        f"each size (simultaneous bounds, {as_percent(result.plan.confidence)})",
         [*head, "enter", "leave"],
         [[*row, *map(listed, moves[c])] for row, c in zip(rows, sizes, strict=True)],
         screen=tuple(range(len(head))),
-        note="Means here are corrected within each size, means above for the whole rule.",
+        note="Means are corrected within each size here, and for the whole rule above.",
         words=(head.index("penalty"), len(head), len(head) + 1),
         strong=tuple(i for i, c in enumerate(sizes) if c is result.chosen),
     )
@@ -187,7 +187,7 @@ def _list_table(q: QueryDifference) -> Table:
     columns = [[f"{document} ({grade:g})" for document, grade in own.documents] for own in q.lists]
     rows = [[str(rank + 1), *cells] for rank, cells in enumerate(zip(*columns, strict=True))]
     return Table(
-        f"Query {q.query}: the first {len(rows)} documents by each ranker",
+        f"Query {q.query}: the first {len(rows)} documents of each ranker",
         ["rank", *(own.ranker for own in q.lists)],
         rows,
         note="The grades are in brackets.",
@@ -216,7 +216,7 @@ def _pair_table(query: str, pair: Pair, rival: str, lost: bool) -> Table:
     better, worse = (f"{d.document} (grade {d.grade:g})" for d in (pair.better, pair.worse))
     why = listed([r.feature for r in deciding(pair, lost)], 3)
     return Table(
-        f"Query {query}: why {pair.better.document} is {'not ' if lost else ''}above {pair.worse.document}"
+        f"Query {query}: why {pair.better.document} is {'not ' if lost else ''}ranked above {pair.worse.document}"
         + (f" ({why})" if why != "-" else ""),
         ["feature", "chosen model", rival, f"value in {better}", f"value in {worse}"],
         rows,
@@ -403,7 +403,8 @@ def comparison_rows(test: Comparison, confidence: float) -> Table:
             row += ["", "", ""]
         rows.append(row)
     return Table(
-        f"Test queries: means; differences to the chosen model with {share} intervals, paired t test, Holm-corrected p",
+        f"Test queries: means; differences from the chosen model with {share} intervals, paired t test, Holm-corrected "
+        "p",
         ["system", "metric", "mean", f"{share} interval", "difference", f"{share} interval", "p (Holm)"],
         rows,
         screen=(0, 1, 2, 4, 5, 6),

@@ -93,7 +93,7 @@ def comparison_page(result: ComparisonResult) -> str:
 def lists_page(result: TreesSelection) -> str:
     """One self-contained HTML document."""
     best = (
-        f"The picture shows the best list of each length. The chosen list has {result.chosen.n_features} features and "
+        f"The figure shows the best list of each length. The chosen list has {result.chosen.n_features} features and "
         f"a mean of {figure(result.chosen.mean)}; all features have {figure(result.all_features.mean)}. The means are "
         "out of fold and not corrected for the choice."
     )

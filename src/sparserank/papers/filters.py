@@ -16,7 +16,8 @@ def gas_order(importance: np.ndarray, similarity: np.ndarray, c: float, k: int) 
     Parameters
         importance (d,), similarity (d, d), c >= 0 (0: importance alone), 1 <= k <= d
     Source
-        Geng, Liu, Qin and Li (2007), doi:10.1145/1277741.1277811, Algorithm 1. Ties go to the smaller index.
+        Geng, Liu, Qin and Li (2007), doi:10.1145/1277741.1277811, Algorithm 1. Ties are broken in favour of the smaller
+        index.
     """
     importance = np.asarray(importance, dtype=np.float64).copy()
     if not 1 <= k <= len(importance):

@@ -22,7 +22,7 @@ MAX_FEATURES = 5000  # similarities are dense (n_features, n_features)
 def feature_importance(
     data: RankingDataset, measure: str = "pearson", *, convention: str | Convention = "default"
 ) -> np.ndarray:
-    """Importance of each feature alone, with respect to relevance.
+    """Importance of each individual feature with respect to relevance.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def single_feature_metric(
     """
     X, parsed = _dense(data), parse_metrics([metric], convention)
     if not parsed[0].higher_is_better:
-        raise DataError(f"importance must be a metric where higher is better; got {metric!r}.")
+        raise DataError(f"importance must be a metric for which higher is better; got {metric!r}.")
     best, sign = np.zeros(data.n_features), np.ones(data.n_features)
     for j in range(data.n_features):
         best[j] = mean_of(per_query_values(X[:, j].astype(np.float64), data, parsed)[0])

@@ -98,7 +98,7 @@ def fit_path(
     Parameters
     ----------
     data : path, list of paths, RankingDataset, frame or (X, y, qid)
-        Training documents, as in `select`; their `doc_weight` is used.
+        Training documents, as in `select`, with their `doc_weight`.
     penalty : str, Penalty or SizedMaker, default 'l1'
         A name ('l1', 'mcp(gamma=2.0)', 'best_k'), a Penalty (its alpha is ignored), or a maker of paths by size.
     label, qid : str or array_like, optional
@@ -108,7 +108,7 @@ def fit_path(
     query_weight : array_like of shape (n_queries,), optional
         Weights >= 0 of the queries.
     n_threads : int, optional
-        Threads. Default: all cores. Results do not depend on it.
+        Number of threads. Default: all cores. Results do not depend on it.
     progress : callable, optional
         Function that is called with (points done, total points).
     client : dask.distributed.Client, optional
@@ -121,7 +121,7 @@ def fit_path(
         strengths that replace these, sorted in decreasing order; tol, the kkt_violation at which the solver stops,
         relative to the alpha_max of l1; k, to stop after the first point with more features; early_stop, to stop once
         ten successive points together lower the loss by less than this fraction. With 'best_k' the path has one point
-        per size from 1 to k_max: n_alphas and alpha_min_ratio are ignored, alphas and early_stop are refused.
+        per size from 1 to k_max: n_alphas and alpha_min_ratio are ignored, alphas and early_stop are rejected.
 
     Returns
     -------

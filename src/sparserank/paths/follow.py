@@ -172,7 +172,7 @@ def refit_strength(objective: PairwiseObjective, support: np.ndarray) -> float:
 def refit_on_support(
     objective: PairwiseObjective, support: np.ndarray, alpha: float | None = None, tol: float = 1e-8
 ) -> Solution:
-    """Refit RankSVM (ridge) on only the given features.
+    """Refit RankSVM (ridge) on the given features only.
 
     Parameters
     ----------

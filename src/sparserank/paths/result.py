@@ -97,9 +97,9 @@ class PathResult:
         Duality gaps, NaN if the problem is not convex; `penalty.gap_condition` names the models for which they are
         valid with always-kept features.
     n_iters : ndarray of shape (n_alphas,)
-        Iterations; 0 if the solution was found together with that of the previous strength.
+        Numbers of iterations; 0 if the solution was found together with that of the previous strength.
     times_s : ndarray of shape (n_alphas,)
-        Seconds.
+        Times in seconds.
     statuses : tuple of str
         'optimal', 'stationary', 'stalled', 'iteration limit' or 'not certified'.
     alpha_max, l1_alpha_max : float
@@ -151,7 +151,7 @@ class PathResult:
         width: int = 1,
         ridge: np.ndarray | None = None,
     ) -> PathResult:
-        """Make the path of these points, one per alpha."""
+        """Create the path from these points, one per alpha."""
         return cls(
             penalty,
             alphas.copy(),
@@ -270,7 +270,7 @@ class PathResult:
         Parameters
         ----------
         axes : matplotlib Axes, optional
-            Default: new ones.
+            Default: new axes.
 
         Returns
         -------

@@ -23,7 +23,7 @@ PENALTIES: dict[str, type[Penalty]] = {p.name: p for p in (L1, Lp, SmoothedLp, L
 
 
 def parse_penalty(spec: str | Penalty, **parameters: Any) -> Penalty:
-    """Make a penalty from its name.
+    """Create a penalty from its name.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def parse_penalty(spec: str | Penalty, **parameters: Any) -> Penalty:
 
 
 def parse_among(known: Mapping[str, type[FeatureRules]], spec: Any, **parameters: Any) -> FeatureRules:
-    """Make a penalty from its name, which is looked up in a mapping of classes: `parse_penalty` for custom classes.
+    """Create a penalty from its name, which is looked up in a mapping of classes: `parse_penalty` for custom classes.
 
     Parameters
     ----------

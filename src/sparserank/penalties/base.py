@@ -71,7 +71,7 @@ class Penalty(FeatureRules):
     # -- the contract -------------------------------------------------------------------------------------------
 
     def value(self, w: np.ndarray) -> float:
-        """Penalty of w; inf if a sign is wrong or a never-use feature is used."""
+        """Value of the penalty at w; inf if a sign is wrong or a never-use feature is used."""
         alphas, monotone = self.feature_alphas(len(w)), self.feature_signs(len(w))
         if (w * monotone < 0).any() or (np.isinf(alphas) & (w != 0)).any():
             return float("inf")
@@ -114,8 +114,8 @@ class Penalty(FeatureRules):
         return np.asarray(np.abs(gradient) - share * self.derivative(np.zeros(len(w))))
 
     def conjugate(self, w: np.ndarray, gradient: np.ndarray) -> Conjugate:
-        """The penalty's part of the dual along -s gradient, for convex penalties only: the Fenchel duals of l1,
-        ridge and elastic net.
+        """The contribution of the penalty to the dual along -s gradient, for convex penalties only: the Fenchel duals
+        of l1, ridge and elastic net.
 
         An unpenalised feature has no finite conjugate: it is bounded to KEEP_BOX max(1, |w_j|).
         """
@@ -136,7 +136,7 @@ class Penalty(FeatureRules):
         return Conjugate(float(np.min(alphas[limited] / abs_gradient[limited], initial=np.inf)), cost)
 
     def gap_condition(self, n_features: int) -> str | None:
-        """The models among which a duality gap bounds the distance to the optimum, if these are not all: unpenalised
+        """The models among which a duality gap bounds the distance to the optimum, if not all models: unpenalised
         features are bounded, see `conjugate`."""
         if not self.is_convex or self.shape()[0] > 0 or not (self.feature_weights(n_features) == 0).any():
             return None
@@ -235,5 +235,5 @@ class Penalty(FeatureRules):
 
     def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
         """The penalty with every parameter on the mean-loss scale;
-        only concave penalties with a declared scale change."""
+        only concave penalties with a declared scale are changed."""
         return self

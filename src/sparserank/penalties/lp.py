@@ -54,7 +54,7 @@ class Lp(_Power):
     Notes
     -----
     w = 0 is stationary at every alpha, so the certificate is the fixed point of the coordinate prox. The slope at 0 is
-    infinite, so reweighting (Algorithm 2) uses `SmoothedLp`, see `smoothed`.
+    infinite, so reweighting (Algorithm 2) uses `SmoothedLp` (see `smoothed`).
 
     References
     ----------

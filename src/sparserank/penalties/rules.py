@@ -36,7 +36,7 @@ class FeatureRules:
 
     Notes
     -----
-    A fit replaces feature names by numbers (`for_features`).
+    A fit replaces feature names with numbers (`for_features`).
     """
 
     name: ClassVar[str]
@@ -88,7 +88,7 @@ class FeatureRules:
 
     @property
     def named(self) -> bool:
-        """Whether a rule refers to features by name; only data with names can replace them by numbers."""
+        """Whether a rule refers to features by name; only data with names can replace them with numbers."""
         return any(is_named(getattr(self, rule)) for rule in RULES)
 
     def for_features(self, names: Sequence[str]) -> Self:
@@ -220,7 +220,7 @@ class FeatureRules:
         )
 
     def gap_condition(self, n_features: int) -> str | None:
-        """The models among which a duality gap bounds the distance to the optimum, if these are not all."""
+        """The models among which a duality gap bounds the distance to the optimum, if not all models."""
         return None
 
     def usable(self, n_features: int) -> np.ndarray:

@@ -39,7 +39,7 @@ ALPHA_RATIO = Option(
 SIZE = Option(
     name="k",
     kind=Or(None, Count()),
-    help="Take the densest model of the path with at most K features.",
+    help="Choose the densest model of the path with at most K features.",
     panel=of_paths.PANEL,
     flag="--k",
 )
@@ -67,10 +67,8 @@ SPARSE_RANKER = (
 )
 SPARSE_RANKER_CV = (
     replace(of_paths.PENALTY, kind=Parsed(parse_maker, "str | Penalty")),
-    replace(METRIC, help="Metric by which the model is chosen; higher must be better."),
-    Option(
-        name="rule", kind=Choice(RULES), default="smallest", help="Rule by which the model is chosen: smallest or best."
-    ),
+    replace(METRIC, help="Metric for choosing the model; higher values must be better."),
+    Option(name="rule", kind=Choice(RULES), default="smallest", help="Rule for choosing the model: smallest or best."),
     of_selection.MARGIN,
     of_selection.GUARANTEE,
     of_selection.CONFIDENCE,

@@ -68,7 +68,7 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
     penalty : str, Penalty or BestK, optional
         'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', 'best_k' (with k), a call such as 'mcp(gamma=2.0)',
         or a Penalty, whose weights, monotone, keep and drop are honoured. Default: 'l1', or 'mcp' with k, because mcp
-        shrinks the weights of models with few features least.
+        shrinks the weights least in models with few features.
     alpha : float, optional
         Regularisation strength > 0 on the scale of the mean loss. Default: `alpha_ratio` times the strength at which
         the path starts (for l1: alpha_max, the smallest strength whose solution is 0).
@@ -86,21 +86,21 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
     n_knots : int, default 10
         Knots of each curve, 3 to 256, at quantiles of the transformed training values.
     missing : str, float or mapping, default 'error'
-        Rule for NaN and infinite values: 'error' (refused), 'zero', 'min' or 'median' (of the known training values of
+        Rule for NaN and infinite values: 'error' (rejected), 'zero', 'min' or 'median' (of the known training values of
         the feature), a number, or one of these per feature: {'bm25': 'min', '*': 'median'}.
     pair_weights : {'pair', 'query'}, default 'pair'
         Whether every pair or every query has the same weight.
     tol : float, default 1e-6
         kkt_violation at which the solver stops, relative to the alpha_max of l1.
     max_iter : int, default 500
-        Iterations of the solver at one strength.
+        Maximum number of solver iterations at one strength.
     n_alphas : int, default 40
         Number of points of the path when k is set. A path that ends with fewer than k features is continued once, to
         weaker strengths.
     metric : str or Metric, default 'ndcg@10'
-        Metric of `score`.
+        Metric that `score` computes.
     n_threads : int, optional
-        Threads. Default: all cores. Results do not depend on it.
+        Number of threads. Default: all cores. Results do not depend on it.
 
     Attributes
     ----------
@@ -121,8 +121,8 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
     kkt_violation_, duality_gap_ : float
         Largest distance of -gradient to the subdifferential; value minus a dual bound (None if not convex).
     n_iter_, status_, certificate_ : int, str, Certificate
-        Iterations; 'optimal', 'stationary', 'stalled' or 'iteration limit'; the certificate, with its problem and the
-        models to which the gap applies.
+        Number of iterations; 'optimal', 'stationary', 'stalled' or 'iteration limit'; the certificate, with its problem
+        and the models to which the gap applies.
     alpha_, alpha_max_ : float
         Strength (NaN under best_k); alpha_max of l1.
     C_sum_, C_mean_, r_ : float
@@ -389,11 +389,11 @@ class RankSVM(RankSVMParameters, SparseRanker):  # type: ignore[misc]  # its alp
     tol : float, default 1e-6
         kkt_violation at which the solver stops, relative to the alpha_max of l1.
     max_iter : int, default 500
-        Iterations of the solver.
+        Maximum number of solver iterations.
     metric : str or Metric, default 'ndcg@10'
-        Metric of `score`.
+        Metric that `score` computes.
     n_threads : int, optional
-        Threads. Default: all cores. Results do not depend on it.
+        Number of threads. Default: all cores. Results do not depend on it.
 
     References
     ----------

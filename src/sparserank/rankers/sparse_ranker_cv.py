@@ -46,16 +46,16 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
     Parameters
     ----------
     penalty : str or Penalty, default 'l1'
-        As in `SparseRanker`, but None is not allowed.
+        As in `SparseRanker`, but not None.
     metric : str or Metric, default 'ndcg@10'
-        Metric to choose by; higher is better.
+        Metric for choosing the model; higher values must be better.
     rule : {'smallest', 'best'}, default 'smallest'
         'smallest': the smallest model whose estimated loss compared with the best of all sizes is at most `margin`
         times the best. 'best': the model with the highest mean.
     margin : float, default 0.01
-        Largest estimated loss under rule 'smallest', relative to the best.
+        Largest acceptable estimated loss under rule 'smallest', relative to the best.
     guarantee : float, optional
-        Largest upper bound on the loss, instead of the largest estimated loss.
+        Largest acceptable upper bound on the loss, instead of the estimated loss.
     confidence : float, default 0.95
         Confidence level of bounds and intervals, > 0.5 and <= 0.99.
     k : int, optional
@@ -64,7 +64,7 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
         Folds of queries, used when `fit` gets no eval_set. A scikit-learn splitter splits the queries; lists must
         contain whole queries.
     random_state : int, default 0
-        Seed of the folds.
+        Random seed for drawing the folds.
     n_alphas : int, default 40
         Number of points of the paths.
     alpha_min_ratio : float, default 0.01
@@ -78,9 +78,9 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
     tol : float, default 1e-6
         kkt_violation at which the solver stops, relative to the alpha_max of l1.
     max_iter : int, default 300
-        Iterations of the solver at one strength.
+        Maximum number of solver iterations at one strength.
     n_threads : int, optional
-        Threads. Default: all cores. Results do not depend on it.
+        Number of threads. Default: all cores. Results do not depend on it.
     loss : str or PairwiseLoss, default 'squared_hinge'
         As in `SparseRanker`.
 
@@ -91,7 +91,7 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
     path_ : PathResult
         The path on all training rows.
     n_iter_, best_index_, chosen_index_ : int
-        Iterations; index in path_ of the point with the highest mean; index of the chosen model.
+        Number of iterations; index in path_ of the point with the highest mean; index of the chosen model.
     bound_, resolution_ : float
         Bound on the mean loss of the chosen model compared with the best; the smallest such bound of any size.
     values_ : ndarray of shape (n_sizes, n_queries)
@@ -106,8 +106,8 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
 
     Notes
     -----
-    A single query cannot be validated. Without an eval_set, the model is scored on this query itself, with a warning if
-    qid was passed.
+    A single query cannot be cross-validated. Without an eval_set, the model is scored on this query itself, with a
+    warning if qid was passed.
 
     Examples
     --------

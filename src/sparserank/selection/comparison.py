@@ -56,7 +56,7 @@ class ComparisonResult:
         Our models by penalty and size, trees by list and size, and two systems without a size: our choice, and the
         trees on all features.
     n_chosen : list of int
-        Number of features of our choice in each repeat.
+        Number of features of our choice in each repetition.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class ComparisonResult:
         Parameters
         ----------
         axes : matplotlib Axes, optional
-            Default: new ones.
+            Default: new axes.
 
         Returns
         -------
@@ -177,8 +177,8 @@ class ComparisonResult:
         if at is not None:
             mean, low, high = mean_interval(self.choice.values - at.values, self.confidence)
             said.append(
-                f"Against trees on the {counted(at.k or 0)} with the largest gain ({at.mean:.4f}), the "
-                f"difference of our choice is {mean:+.4f} [{low:+.4f}, {high:+.4f}]."
+                f"Against trees on the {counted(at.k or 0)} with the largest gain ({at.mean:.4f}), our "
+                f"choice differs by {mean:+.4f} [{low:+.4f}, {high:+.4f}]."
             )
         return said
 

@@ -44,11 +44,11 @@ class TreesSelection:
     Attributes
     ----------
     choice : Choice
-        Among lists and sizes.
+        The choice among lists and sizes.
     all_features : Candidate
         The trees on all features, which are also a candidate.
     trees : Trees
-        On the chosen list, fitted to all queries.
+        The trees on the chosen list, fitted to all queries.
     test : Comparison or None
         `trees` and the trees on all features, compared on the test queries.
     ours : OurModel or None
@@ -80,7 +80,7 @@ class TreesSelection:
 
     @property
     def metric(self) -> str:
-        """Name of the metric of choice, with its convention."""
+        """Name of the metric by which the choice is made, with its convention."""
         return repr(self.plan.metric)
 
     @property
@@ -203,7 +203,7 @@ class TreesSelection:
         Parameters
         ----------
         folder : path
-            A new or empty folder, or one that this method made.
+            A new or empty folder, or one that this method created.
 
         Returns
         -------

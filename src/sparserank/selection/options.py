@@ -21,8 +21,8 @@ PENALTIES = Option(
     name="penalties",
     kind=Parsed(parse_maker, "str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]", several=True),
     default=("l1", "log", "mcp"),
-    help="l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), or with parameters: "
-    "'mcp(gamma=2.0)'.",
+    help="Penalties to try: l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), or with "
+    "parameters: 'mcp(gamma=2.0)'.",
     panel=MODEL,
     flag="--penalty",
 )
@@ -51,7 +51,7 @@ PROTOCOL = Option(
     name="protocol",
     kind=Choice(PROTOCOLS),
     default="cv",
-    help="cv (out of fold on the queries of train and validation) or holdout (choice on the validation queries only).",
+    help="cv (out of fold on the training and validation queries) or holdout (choice on the validation queries only).",
     panel=CHOICE,
 )
 FOLDS = Option(
@@ -62,21 +62,21 @@ SEED = Option(
     flag="--seed",
     kind=Count(0, 2**63 - 1),
     default=0,
-    help="Seed with which the folds are drawn.",
+    help="Random seed for drawing the folds.",
     panel=CHOICE,
 )
 MARGIN = Option(
     name="margin",
     kind=Number(least=0, below=1),
     default=DEFAULT_MARGIN,
-    help="Take the smallest model whose estimated loss is at most this share of the metric of the best model tried "
+    help="Choose the smallest model whose estimated loss is at most this share of the metric of the best model tried "
     "(0.01 is 1%). The bound on the loss is also reported.",
     panel=CHOICE,
 )
 GUARANTEE = Option(
     name="guarantee",
     kind=Or(None, Number(above=0, below=1)),
-    help="Used instead of {margin}: take the smallest model that is shown, with {confidence}, to lose at most this "
+    help="Used instead of {margin}: choose the smallest model that is shown, with {confidence}, to lose at most this "
     "share of the metric of the best model tried.",
     panel=CHOICE,
 )
@@ -87,39 +87,40 @@ CONFIDENCE = Option(
     help="Confidence level of every bound and interval, above 0.5 and at most 0.99.",
     panel=CHOICE,
 )
-K = Option(name="k", kind=Or(None, Count()), help="Take the best model with at most K features.", panel=CHOICE)
+K = Option(name="k", kind=Or(None, Count()), help="Choose the best model with at most K features.", panel=CHOICE)
 BUDGET = Option(
     name="budget",
     kind=Or(None, Number(above=0)),
-    help="Take the best model with at most this total cost.",
+    help="Choose the best model with at most this total cost.",
     panel=CHOICE,
 )
 COSTS = Option(
     name="costs",
     kind=Given("str | os.PathLike | Sequence[float] | Mapping[str, float] | None", "Path | None"),
     help="Costs > 0 of the features: one cost for each feature, or a file with one cost per line. Costs also weight "
-    "the penalties. With {feature_groups}, pass {group: cost}.",
-    says="File with one feature cost > 0 per line; costs also weight the penalties.",
+    "the penalties. With {feature_groups}, pass a mapping {group: cost}.",
+    says="File with one feature cost (> 0) per line; costs also weight the penalties.",
     panel=CHOICE,
 )
 GROUPS = Option(
     name="feature_groups",
     kind=Given("str | os.PathLike | Mapping[str, str] | None", "Path | None"),
-    help="Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group is "
+    help="Features that are computed together: {feature: group}, or a file with lines feature,group,cost. A group is "
     "selected as a whole, and its cost is counted once. Every other feature is a group by itself; a missing cost "
     "counts as 1.",
-    says="File with lines feature,group,cost: which features are computed together. A group is selected as a whole, "
-    "and its cost is counted once. Every other feature is a group by itself; a missing cost counts as 1.",
+    says="File with lines feature,group,cost, which groups the features that are computed together. A group is "
+    "selected as a whole, and its cost is counted once. Every other feature is a group by itself; a missing cost "
+    "counts as 1.",
     panel=MODEL,
 )
 QUERY_WEIGHT = Option(
     name="query_weight",
     kind=Given("str | os.PathLike | Mapping[Any, float] | Sequence[float] | None", "Path | None"),
-    help="Weights >= 0 in the loss of the queries of train and validation: {query id: weight}, one weight for each "
-    "query in order of first appearance, or a file of lines 'query-id weight'. Queries with weight 0 are left "
+    help="Weights (>= 0) of the training and validation queries in the loss: {query id: weight}, one weight for each "
+    "query in order of first appearance, or a file with lines 'query-id weight'. Queries with weight 0 are left "
     "out. Metrics weight all other queries equally.",
-    says="File of lines 'query-id weight', with the weights (>= 0) in the loss of the queries of train and "
-    "validation. Queries with weight 0 are left out. Metrics weight all other queries equally.",
+    says="File with lines 'query-id weight': the weights (>= 0) of the training and validation queries "
+    "in the loss. Queries with weight 0 are left out. Metrics weight all other queries equally.",
     panel=MODEL,
 )
 REFITS = Option(
@@ -189,8 +190,8 @@ HALF_SAMPLES = Option(
     name="half_samples",
     kind=Count(0, 10_000),
     default=20,
-    help="Number of half-samples of the queries on which the selection is repeated to measure its stability. The "
-    "number is even; 0 means none.",
+    help="Number of half-samples of the queries on which the selection is repeated to measure its stability. An "
+    "even number; 0 means none.",
     panel=CHOICE,
 )
 CHOOSING = (METRIC, ALSO, CONVENTION, FOLDS, SEED, MARGIN, GUARANTEE, CONFIDENCE, K, BUDGET)

@@ -85,7 +85,7 @@ class SelectionPlan:
             raise ParameterError("penalties", "names the same penalty twice; one path covers all strengths.")
         if not self.metric.higher_is_better:
             raise ParameterError(
-                "metric", f"must be one where higher is better. Report others with {option('report_metrics')}."
+                "metric", f"must be a metric for which higher is better. Report others with {option('report_metrics')}."
             )
         check_given(of_selection.PLANNED, vars(self))
         if self.half_samples % 2:
@@ -293,4 +293,4 @@ def _parsed(name: str, parse: Any, value: Any) -> Any:
         raise
     except DataError as error:
         said = str(error)
-        raise ParameterError(name, f"cannot be understood: {said}" if name in said else said) from error
+        raise ParameterError(name, f"cannot be parsed: {said}" if name in said else said) from error

@@ -53,11 +53,11 @@ class SelectionResult:
     dense : Candidate
         The best model that uses all features.
     all_features : AllFeatures
-        Comparison of the chosen model and each of `by_size` with the model of all features.
+        Comparison of the chosen model and each of `by_size` with the model that uses all features.
     certificate : Certificate
         Certificate of optimality of the chosen model.
     by_penalty : dict
-        For each penalty the smallest candidate within the margin, or None.
+        For each penalty, the smallest candidate within the margin, or None.
     by_size : list of Candidate
         The candidate with the highest mean for each number of features (for each cost, if groups were given), smallest
         first.
@@ -72,17 +72,17 @@ class SelectionResult:
     change : Change or None
         The chosen model compared with the ranker in use.
     references : tuple of Reference
-        The model of all features, the strongest rival and the ranker in use: their metric on each query. Models of
+        The model with all features, the strongest rival and the ranker in use: their metric on each query. Models of
         every size are compared with them.
     rivals : RivalReport
-        Rankers that were compared with all candidates but never chosen.
+        Rankers that are compared with all candidates but never chosen.
     queries : Queries
         Queries on which the chosen model loses and gains most, compared with the ranker in use or, without one, with
         the dense model.
     test : Comparison or None
         The chosen model and others on the test queries.
     origin : Origin or None
-        Where the data come from.
+        Origin of the data.
     engine : ForEngine or None
         The engine that will run the model, and the transforms that were excluded because of it.
 
@@ -126,7 +126,7 @@ class SelectionResult:
 
     @property
     def metric(self) -> str:
-        """Name of the metric of choice, with its convention."""
+        """Name of the metric by which the choice is made, with its convention."""
         return repr(self.plan.metric)
 
     @property
@@ -148,7 +148,7 @@ class SelectionResult:
         said += self.rivals.sentences(self.metric, as_percent(self.plan.confidence))
         if self.stability is not None:
             said = [*said, stability_sentence(self.stability)]
-        margin = "within the margin" if self.choice.margin_kind != "limit" else "as good or within the margin"
+        margin = "within the margin" if self.choice.margin_kind != "limit" else "equally good or within the margin"
         near = self.worth.sentence(self.metric, margin)
         said = [*said, *([] if near is None else [near])]
         return (
@@ -182,8 +182,8 @@ class SelectionResult:
         Columns: feature, weight (of the scaled feature; for a curve its size), transform (for example 'curve(log)'),
         selection_frequency (share of half-samples that select it), share (of the nearly equal models that use it),
         folds (number of folds whose model uses it), substitute, substitute_difference (mean metric after the exchange
-        minus before) and substitute_correlation (within queries). For each metric: the ablation cost out of fold, the
-        others refitted, with its interval.
+        minus before) and substitute_correlation (within queries). For each metric: the ablation cost out of fold, with
+        the others refitted, and its interval.
         """
         rows = []
         for d in self.worth.features:
@@ -211,17 +211,17 @@ class SelectionResult:
 
         Columns: n_features, penalty, relax, cost, mean (of the metric), corrected (the mean, corrected for the choice
         within its size), loss (estimated against the best of all, before that correction), bound (on that loss,
-        simultaneous), chosen, enter and leave (features, compared with the size before).
+        simultaneous), chosen, enter and leave (features, compared with the previous size).
         """
         return frame_of(self._sizes())
 
     @property
     def used(self) -> list[tuple[str, ...]]:
-        """For each of by_size, the names of its features."""
+        """Names of the features of each of by_size."""
         return [tuple(m.feature_names[j] for j in m.support) for m in self.models]
 
     def model_of(self, k: int) -> RankingModel:
-        """The model of k features; if no model has k, the best one with fewer.
+        """The model with k features; if there is none, the best one with fewer.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class SelectionResult:
         return self.models[max(exact or within, key=lambda i: (self.by_size[i].mean, -self.by_size[i].n_features))]
 
     def moves(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """For each of by_size, the features that enter and leave compared with the size before, in data order."""
+        """Features that enter and leave at each of by_size, compared with the previous size, in data order."""
         before: tuple[str, ...] = ()
         out = []
         for used in self.used:
@@ -264,7 +264,7 @@ class SelectionResult:
         """The groups in use, the most expensive first.
 
         Columns: group, group_cost, features (those in use), and for each metric the ablation cost of the group out of
-        fold, the others refitted, with its interval. Empty if no groups were given.
+        fold, with the others refitted, and its interval. Empty if no groups were given.
         """
         return frame_of([self._costed(d, ("group", "group_cost", "features")) for d in self.worth.feature_groups])
 
@@ -291,7 +291,7 @@ class SelectionResult:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Everything on the screen, for programs: the content of result.json (docs/result-json.md)."""
+        """Everything on the screen in machine-readable form: the content of result.json (docs/result-json.md)."""
         plan, bounds = self.plan, self.choice.bounds
         content = {
             "format": FORMAT,
@@ -413,7 +413,7 @@ class SelectionResult:
         Parameters
         ----------
         axes : matplotlib Axes, optional
-            Default: new ones.
+            Default: new axes.
 
         Returns
         -------
@@ -438,7 +438,7 @@ class SelectionResult:
         Parameters
         ----------
         folder : path
-            A new or empty folder, or one that this method made. A folder of `select(out=)` belongs to that run.
+            A new or empty folder, or one that this method created. A folder of `select(out=)` belongs to that run.
 
         Returns
         -------

@@ -60,8 +60,8 @@ class Worth:
         found = sorted(self.substitutes, key=lambda s: -s.difference)[:MAX_NAMED]
         if found:
             said = [
-                f"{s.feature} by {s.other} ({metric} {s.difference:+.4f}, correlation {s.correlation:.2f})"
+                f"{s.feature} with {s.other} ({metric} {s.difference:+.4f}, correlation {s.correlation:.2f})"
                 for s in found
             ]
-            text += f". By the estimates on these queries, you can replace {', '.join(said)}"
+            text += f". According to the estimates on these queries, you can replace {', '.join(said)}"
         return f"{text}."

@@ -218,7 +218,7 @@ class DaskShards:
         self.n_docs, self.n_columns = X.shape
         workers = sorted(client.nthreads())
         if not workers:
-            raise DataError("the cluster has no worker; start some and try again.")
+            raise DataError("the cluster has no workers; start some and try again.")
         sources = [source for source in X.sources if source is not None]
         n = min(len(workers), len(sources))
         cuts = np.linspace(0, len(sources), n + 1).round().astype(int)  # neighbours on one worker: fewer sums travel

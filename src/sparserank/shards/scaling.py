@@ -92,7 +92,7 @@ def fit_scaling(data: RankingDataset, method: str = "within-query-std") -> Featu
     Returns
     -------
     FeatureScaling
-        The scaling, for any data with these features. A feature without spread has scale 1.
+        The scaling, for any data with these features. A feature with zero spread has scale 1.
 
     Raises
     ------

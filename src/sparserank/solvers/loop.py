@@ -54,9 +54,9 @@ def solve(
     penalty : Penalty
         The penalty. A gamma_scale other than 'mean' is resolved here.
     w0 : ndarray of shape (n_features,), optional
-        Start, default 0. Coefficients of features that may not be used, or with the wrong sign, are set to 0.
+        Starting point, default 0. Coefficients of features that may not be used, or with the wrong sign, are set to 0.
     stop : Stop, optional
-        Tolerance and limit of iterations.
+        Tolerance and maximum number of iterations.
     start : Iterate, optional
         An iterate at which the loss and its gradient are known, which saves a pass.
     warn : bool, default True

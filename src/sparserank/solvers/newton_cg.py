@@ -32,7 +32,10 @@ class NewtonCG:
 
     def begin(self, problem: Penalised, stop: Stop) -> None:
         if not isinstance(problem.penalty, Ridge):
-            raise DataError(f"NewtonCG solves ridge; {problem.penalty.name} is not smooth. Use ProxNewton.")
+            raise DataError(
+                f"NewtonCG solves only problems with the ridge penalty; {problem.penalty.name} is not "
+                "smooth. Use ProxNewton."
+            )
         self._problem, self._stop = problem, stop
         objective = problem.objective
         self._usable = objective.varying & problem.penalty.usable(objective.n_features)

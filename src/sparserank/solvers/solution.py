@@ -11,7 +11,7 @@ from sparserank.weighting import Evaluation
 
 
 class Status(Enum):
-    """How a solve ended; the value is the word that users see.
+    """The status of a solve; its value is the word that users see.
 
     Attributes
     ----------
@@ -56,14 +56,14 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Stop:
-    """When a solver stops: kkt_violation <= tol * scale, or max_iter iterations.
+    """Stopping rule of a solver: kkt_violation <= tol * scale, or max_iter iterations.
 
     Parameters
     ----------
     tol : float, default 1e-6
         Relative tolerance.
     max_iter : int, default 500
-        Largest number of iterations.
+        Maximum number of iterations.
     scale : float, default 1.0
         alpha_max of the l1 problem.
 
@@ -114,9 +114,9 @@ class Solution:
     gap : float or None
         Value minus a dual bound, >= 0 up to rounding; None if the problem is not convex.
     n_iter : int
-        Iterations.
+        Number of iterations.
     status : Status
-        How the solve ended.
+        Status of the solve.
     history : list of (float, float, float)
         (seconds, value, kkt_violation) of each iteration.
 

@@ -49,13 +49,13 @@ def read_letor(
     n_features : int, optional
         Number of features; larger indices in a file are an error. Default: the largest index in the files.
     missing : str, float or mapping, optional
-        Replacement for NULL, nan, inf and 1.797e308: None or 'error' (refused), 'zero', 'min' or 'median' (of the known
-        values of the feature in these rows), 'query-min', a number, a mapping such as {11: 'zero', 'bm25': 5, '*':
-        'median'}, or its text form '11=zero;bm25=5;*=median'.
+        Replacement for NULL, nan, inf and 1.797e308: None or 'error' (rejected), 'zero', 'min' or 'median' (of the
+        known values of the feature in these rows), 'query-min', a number, a mapping such as {11: 'zero', 'bm25': 5,
+        '*': 'median'}, or its text form '11=zero;bm25=5;*=median'.
     index_base : {1, 0}, default 1
-        Number of the first feature in the file.
+        Index of the first feature in the file.
     unjudged : {'error', 'drop', 'zero'}, default 'error'
-        Treatment of a label of -1: refuse it, drop the row, or use 0.
+        Treatment of a label of -1: reject it, drop the row, or use 0.
     feature_names : path or sequence of str, optional
         Names, or a file with one name per line.
     sparse : bool, optional
@@ -63,7 +63,7 @@ def read_letor(
     dtype : dtype, default float64
         float64 or float32.
     n_threads : int, optional
-        Parsing threads. Default: the number of cores, at most 8.
+        Number of parsing threads. Default: the number of cores, at most 8.
 
     Returns
     -------
@@ -74,9 +74,9 @@ def read_letor(
     Raises
     ------
     DataFormatError
-        A malformed line; the message names file and line, what was expected and what to do.
+        A malformed line; the message names the file and line, what was expected and what to do.
     DataError
-        An option that does not exist, or does not fit the data.
+        An option does not exist, or does not fit the data.
 
     Warns
     -----

@@ -26,8 +26,8 @@ class SideQueries:
         sizes = read_numbers(path, "query size", "a whole number >= 1", lambda v: v >= 1 and v == int(v))
         if not sizes or sum(sizes) >= 2**62:
             raise DataFormatError(
-                f"{path}: contains {'no size' if not sizes else 'sizes larger than any file'}; expected one query size "
-                "per line."
+                f"{path}: contains {'no size' if not sizes else 'sizes whose sum is larger than any file'}; expected "
+                "one query size per line."
             )
         self.ends = np.cumsum(np.array(sizes, dtype=np.int64))
 

@@ -32,7 +32,7 @@ def write_letor(data: RankingDataset, path: str | os.PathLike, *, index_base: in
     path : path
         The file.
     index_base : {1, 0}, default 1
-        Number of the first feature in the file.
+        Index of the first feature in the file.
 
     Raises
     ------

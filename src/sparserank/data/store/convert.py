@@ -42,7 +42,7 @@ def convert(
     Parameters
     ----------
     paths : sequence of paths
-        Files of one kind, as for `read_data`, or feature logs.
+        Files of the same kind, as for `read_data`, or feature logs.
     out : path
         A new or empty folder, or the folder of an interrupted or finished conversion of the same files.
     reading : Reading, optional
@@ -64,8 +64,8 @@ def convert(
     Raises
     ------
     DataFormatError
-        A malformed file; the message names file and line, or row and column. Files written so far are kept, and the
-        same call continues from there.
+        A malformed file; the message names the file and line, or the row and column. Files written so far are kept, and
+        the same call continues from there.
     RunDirectoryError
         The folder cannot be written or contains something else, or the disk is full.
 

@@ -183,7 +183,8 @@ def joined(features: Sequence[Any]) -> StoredFeatures:
     if len(kinds) > 1:
         shown = " and ".join(" ".join(k) for k in sorted(kinds))
         raise DataError(
-            f"if one of several data sets is stored, all must be of the same kind; got {shown}. Convert them alike."
+            f"if one of several data sets is stored, all must be of the same kind; got {shown}. Convert them in the "
+            "same way."
         )
     sources = [s for X in features for s in (X.sources if isinstance(X, StoredFeatures) else [None])]
     stamps = {path: stamp for X in features if isinstance(X, StoredFeatures) for path, stamp in X.stamps.items()}

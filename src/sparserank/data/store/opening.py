@@ -45,7 +45,7 @@ def open_store(
     path : path
         The folder that `convert` wrote.
     verify : bool, default False
-        Read and compare every file, and check the features now.
+        Read every file and compare its checksum, and check the features now.
     progress : callable, optional
         Called with (bytes done, bytes in total) during the comparison.
 

@@ -32,7 +32,7 @@ def fault_of(X: Any) -> str | None:
         starts = X.indptr[lo + 1 : hi] - (first + 1)  # where the row before each row ends
         rises[starts[(starts >= 0) & (starts < len(rises))]] = True
         if not rises.all():
-            return "the indices of a row do not increase"
+            return "the indices of a row are not increasing"
     return None
 
 

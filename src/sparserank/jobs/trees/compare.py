@@ -52,7 +52,7 @@ def compare_with_trees(
     out : path, optional
         Directory for finished work and results.
     n_threads : int, optional
-        Threads. Default: all cores. Results do not depend on it.
+        Number of threads. Default: all cores. Results do not depend on it.
     progress : callable, optional
         As in `select`.
     **options

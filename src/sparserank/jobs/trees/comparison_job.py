@@ -44,7 +44,7 @@ class ComparisonPlan:
         check_given((REPEATS,), vars(self))
         object.__setattr__(self, "sizes", self.asked.sizes)
         if self.plan.protocol != "cv":
-            raise ParameterError("protocol", "must be cv: all systems are judged on the same folds.")
+            raise ParameterError("protocol", "must be cv: all systems are evaluated on the same folds.")
 
     @property
     def asked(self) -> Asked:

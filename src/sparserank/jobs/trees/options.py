@@ -22,7 +22,7 @@ FOR_MODEL = Option(
     "file. The settings in the file replace {n_trees}, {n_leaves} and {learning_rate}.",
     says="Choose features for this ranker: lightgbm, or the path of a saved LightGBM model or of a parameter file, "
     "whose settings are used. The result is the shortest list of features on which the ranker ranks as well as "
-    "on the best list tried. Lists are made by our path, by the gain of the trees and by SHAP values. This needs "
+    "on the best list tried. Lists come from our path, from the gain of the trees and from SHAP values. This needs "
     "sparserank[trees].",
     panel=PANEL,
 )
@@ -39,7 +39,7 @@ N_SEEDS = Option(
     name="n_seeds",
     kind=Count(),
     default=3,
-    help="Number of seeds of the trees on every list; values are averages over the seeds.",
+    help="Number of random seeds with which the trees on every list are trained; values are averages over the seeds.",
     panel=PANEL,
     flag="--seeds",
 )
@@ -48,7 +48,7 @@ REPEATS = Option(
     name="repeats",
     kind=Count(),
     default=1,
-    help="Number of times that all folds are drawn.",
+    help="Number of repetitions; the folds are drawn anew for each.",
     panel=of_selection.CHOICE,
 )
 SELECT_FOR_TREES = (
@@ -75,7 +75,10 @@ COMPARE = (
     of_selection.FOLDS,
     REPEATS,
     replace(
-        N_SEEDS, default=5, help="Number of seeds of the trees on all features; values are averages over the seeds."
+        N_SEEDS,
+        default=5,
+        help="Number of random seeds with which the trees on all features are trained; values are "
+        "averages over the seeds.",
     ),
     of_selection.SEED,
     N_TREES,

@@ -65,7 +65,7 @@ def select_for_trees(
     metric : str or Metric, default 'ndcg@10'
         Metric by which models are compared and chosen.
     margin : float, default 0.01
-        Largest accepted estimated loss, relative to the best, in [0, 1).
+        Largest acceptable estimated loss, relative to the best, in [0, 1).
     sizes : sequence of int, default (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 45)
         Lengths of lists, below the number of features that vary. If k is given, it is the longest length.
     k, budget : int, float, optional
@@ -73,7 +73,7 @@ def select_for_trees(
     out : path, optional
         Directory for finished work and results.
     n_threads : int, optional
-        Threads. Default: all cores. Results do not depend on it.
+        Number of threads. Default: all cores. Results do not depend on it.
     progress : callable, optional
         As in `select`.
     **options
@@ -97,12 +97,12 @@ def select_for_trees(
 
     Notes
     -----
-    In each fold, lists of each size are made in three ways, without the queries of the fold. They have the features
+    In each fold, lists of each size are built in three ways, without the queries of the fold. They contain the features
     with the largest total gain of trees on all features, those with the largest mean |SHAP value| of these trees, or
     those on the path of one of our penalties.
     Trees on each list, and on all features, rank the queries of the fold. The rule of `select` then chooses the
     shortest list whose estimated loss against the best of all is within the margin, or all features if necessary. The
-    result is a list made from all queries by the chosen one of the three methods, with the costs of that list. A group
+    result is the list that the chosen method builds from all queries, with the costs of that list. A group
     is added as a whole, so a list may be longer than its size.
 
     Examples
@@ -180,6 +180,8 @@ def _without(plan: SelectionPlan, unknown: np.ndarray, names: Sequence[str]) -> 
     (p,) = plan.penalties
     kept = [names[j] for j in p.keep if j in unknown]
     if kept:
-        raise ParameterError("keep", f"names {brief(kept[0])}, which the trees of {option('for_model')} do not know.")
+        raise ParameterError(
+            "keep", f"names {brief(kept[0])}, which is not a feature of the trees in {option('for_model')}."
+        )
     never = tuple(sorted({*p.drop, *unknown.tolist()}))
     return replace(plan, penalties=(replace(p, drop=never),))

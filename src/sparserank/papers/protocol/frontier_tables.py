@@ -72,7 +72,7 @@ def _verdicts(rows: list[dict[str, Any]]) -> Table:
         n_best = sum(r["best"] == system for r in own)
         lines.append([SYSTEMS[system].title, str(len(own)), str(n_best), str(len(below)), where or "nowhere"])
     return Table(
-        "How often each system is the best, and how often it is significantly below the best",
+        "Comparisons in which each system is the best, or significantly below the best",
         ["system", "comparisons", "best", "below", "where below"],
         sorted(lines, key=lambda line: int(line[3])),
         "One comparison per data set, metric and k for which the system has a model of at most k features. Marks are "

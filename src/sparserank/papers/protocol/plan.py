@@ -39,14 +39,17 @@ class DatasetPlan:
 
     def __post_init__(self) -> None:
         if not all(isinstance(text, str) and text and "\0" not in text for text in (self.name, self.path)):
-            raise DataError(f"a data set's name and path must be text; got {brief(self.name)} and {brief(self.path)}.")
+            raise DataError(
+                f"a data set's name and path must be strings; got {brief(self.name)} and {brief(self.path)}."
+            )
         if self.scaling not in SCALINGS:
             raise DataError(
                 f"data set {brief(self.name)}: scaling must be one of {', '.join(SCALINGS)}; got {brief(self.scaling)}."
             )
         if not isinstance(self.missing, str | None):
             raise DataError(
-                f"data set {brief(self.name)}: missing must be text such as 'zero' or '0.5'; got {brief(self.missing)}."
+                f"data set {brief(self.name)}: missing must be a string such as 'zero' or '0.5'; got "
+                f"{brief(self.missing)}."
             )
         try:
             MissingPolicy.parse(self.missing)
@@ -90,7 +93,7 @@ class ExperimentPlan:
     def __post_init__(self) -> None:
         self._check_types()
         if not self.datasets:
-            raise DataError("the plan names no data set; give [[datasets]] with name and path.")
+            raise DataError("the plan names no data set; add [[datasets]] with a name and a path.")
         if not self.systems or not self.choose_by:
             raise DataError("the plan needs at least one system and one metric in choose_by.")
         rules = parse_convention(self.convention)
@@ -107,7 +110,7 @@ class ExperimentPlan:
         self._check_grids()
         for m in self.choice_metrics:
             if not m.higher_is_better:
-                raise DataError(f"choose_by must be a metric where higher is better; got {m!r}.")
+                raise DataError(f"choose_by must be a metric for which higher is better; got {m!r}.")
         self.valid_metrics  # noqa: B018 (mean_ndcg, which is watched by default, may not fit the convention)
 
     def _check_types(self) -> None:
@@ -117,7 +120,7 @@ class ExperimentPlan:
                 raise DataError(f"{name} must be an integer from 0 to {most}; got {brief(value)}.")
         for name in ("name", "convention"):
             if not isinstance(getattr(self, name), str):
-                raise DataError(f"{name} must be text; got {brief(getattr(self, name))}.")
+                raise DataError(f"{name} must be a string; got {brief(getattr(self, name))}.")
         lists: dict[str, type] = {"systems": str, "choose_by": str, "watch": str, "metrics": str, "folds": int}
         for name, kind in {"datasets": DatasetPlan, **lists}.items():
             values = getattr(self, name)
@@ -238,6 +241,8 @@ def read_plan(path: str | os.PathLike) -> ExperimentPlan:
 
 def _read_dataset(entry: Any, folder: Path) -> DatasetPlan:
     if not isinstance(entry, dict) or not {"name", "path"} <= set(entry) <= {f.name for f in fields(DatasetPlan)}:
-        raise DataError(f"a data set must have name and path, and optionally missing and scaling; got {brief(entry)}.")
+        raise DataError(
+            f"a data set must have a name and a path, and optionally missing and scaling; got {brief(entry)}."
+        )
     dataset = DatasetPlan(**entry)
     return replace(dataset, path=str(folder / os.path.expandvars(os.path.expanduser(dataset.path))))

@@ -99,7 +99,7 @@ def _notes(results: Results, dataset: str, by: str, rows: list[dict[str, Any]]) 
     tied = [f"{r['title']} ({r['tied']} folds)" for r in rows if r["tied"]]
     words = []
     if left_out:
-        words.append(f"These systems are left out, because they lack a choice in some fold: {', '.join(left_out)}.")
+        words.append(f"These systems are left out, because no model was chosen in some fold: {', '.join(left_out)}.")
     if tied:
         words.append(f"For these systems, all candidates tie on validation, so the first is taken: {', '.join(tied)}.")
     return " ".join(words)

@@ -273,16 +273,16 @@ RANKRLS_NOTE = (
     "go to the smaller lambda and k. The paper's RankSVM is SVMrank, cited from the LETOR site."
 )
 LAPORTE_NOTE = (
-    "Models are chosen by validation MAP. The paper prints no grid of C; ours has 31 strengths over four decades "
-    "below alpha_max of l1. Sparsity counts the features that vary within queries (40 of 46 on MQ2008, 36 of 45 on "
-    "OHSUMED). lp is smoothed with eps = 0.1, the only eps in the paper, which prints none for lp. ~ means no "
+    "Models are chosen by validation MAP. The paper does not state its grid of C; ours has 31 strengths over four "
+    "decades below alpha_max of l1. Sparsity counts the features that vary within queries (40 of 46 on MQ2008, 36 of "
+    "45 on OHSUMED). lp is smoothed with eps = 0.1, the only eps in the paper, which states none for lp. ~ means no "
     "significant decrease against the best of the six penalties, by a one-sided t test paired over queries. If there "
     "is a decrease, the result of the same test over the five folds is in brackets. MCP with gamma = 2 on the sum "
     "scale equals l1 except for rounding."
 )
 LAI_NOTE = (
     "Models are chosen by validation NDCG@10. FenchelRank's grid is the paper's. The grids of RankSVM-Primal, "
-    "TGRank, RSRank and FSMRank are not printed; we chose them. ListNet, AdaRank, RankSVM-Struct, RankBoost and "
+    "TGRank, RSRank and FSMRank are not stated; we chose them. ListNet, AdaRank, RankSVM-Struct, RankBoost and "
     "SVMMAP are cited there, so we have no values for them."
 )
 
@@ -303,7 +303,8 @@ TABLES: tuple[PublishedTable, ...] = (
         "3",
         "p values, FenchelRank over RankSVM-Primal",
         _p_against_primal,
-        "The paper states neither the side nor the unit of its t test. Ours is one-sided and paired over queries.",
+        "The paper states neither whether its t test is one-sided nor its unit. Ours is one-sided and paired over "
+        "queries.",
     ),
     PublishedTable("lai2012", "4", "sparsity ratio of all features", _sparsity_all, LAI_NOTE),
     PublishedTable("lai2012", "5", "FenchelRank, RSRank, TGRank", _metric_by_ndcg, LAI_NOTE),

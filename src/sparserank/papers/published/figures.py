@@ -206,7 +206,7 @@ def frontier_figure(results: Results, dataset: str, metric: str) -> str:
         [best[k]["mean"] + half[k] for k in sizes],
         color=BAND,
         linewidth=0,
-        label="paired 95% interval to the best",
+        label="paired 95% interval against the best",
     )
     drawn = list(dict.fromkeys(r["system"] for r in rows))
     named = drawn if len(drawn) <= len(SERIES) else [s for s in FRONTIER_HIGHLIGHT if s in drawn]

@@ -38,7 +38,8 @@ def published_lines(results: Results) -> list[str | Table]:
             words=(2,),
         ),
         *said,
-        "Equal means to the printed digits or, in comparisons with the best, the same verdict. --verbose shows all.",
+        "Values are equal if the printed digits agree or, in comparisons with the best, if the verdicts agree. "
+        "--verbose shows all.",
     ]
 
 

@@ -23,15 +23,15 @@ class FenchelRank(LinearRanker):
     epsilon : float, default 0.001
         Stop when the duality gap is at most this value; the paper uses 1e-3.
     max_iter : int, default 1000
-        Iterations of Frank-Wolfe, one feature each; the paper uses 1000.
+        Maximum number of Frank-Wolfe iterations, one feature each; the paper uses 1000.
     step : {'exact', 'closed_form'}, default 'exact'
         Line search along the segment, or the paper's alternative rule.
     solver : {'frank_wolfe', 'exact'}, default 'frank_wolfe'
         The published method, or the optimum of the same problem to 1e-9. 'exact' ignores epsilon, max_iter and step.
     metric : str or Metric, default 'ndcg@10'
-        Metric of `score`.
+        Metric that `score` computes.
     n_threads : int, optional
-        Threads. Default: all cores. Results do not depend on it.
+        Number of threads. Default: all cores. Results do not depend on it.
 
     Attributes
     ----------
@@ -42,14 +42,14 @@ class FenchelRank(LinearRanker):
     alpha_ : float
         The multiplier: coef_ also minimises loss + alpha_ ||w||_1 when the gap is 0.
     n_iter_, status_ : int, str
-        Iterations; 'optimal' when gap_ <= epsilon (1e-6 for 'exact'), else 'iteration limit' or 'stalled'.
+        Number of iterations; 'optimal' when gap_ <= epsilon (1e-6 for 'exact'), else 'iteration limit' or 'stalled'.
     history_ : dict of ndarray
         feature, sign, mu (one per iteration), gap and loss (before each iteration and at the end).
 
     Raises
     ------
     DataError
-        No preferred pair, or parameters out of range.
+        There is no preferred pair, or a parameter is out of range.
 
     Warns
     -----

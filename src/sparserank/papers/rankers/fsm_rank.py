@@ -45,13 +45,13 @@ class FSMRank(LinearRanker):
     positive_semidefinite : bool, default False
         Clip the negative eigenvalues of A (|Pearson| has some), which makes the problem convex.
     max_iter : int, default 400
-        Iterations.
+        Maximum number of iterations.
     tol : float, default 1e-4
-        Stop when the objective changes by at most this share.
+        Stop when the relative change of the objective is at most this value.
     metric : str or Metric, default 'ndcg@10'
-        Metric of `score`.
+        Metric that `score` computes.
     n_threads : int, optional
-        Threads. Default: all cores. Results do not depend on it.
+        Number of threads. Default: all cores. Results do not depend on it.
 
     Attributes
     ----------
@@ -62,14 +62,14 @@ class FSMRank(LinearRanker):
     importance_, similarity_ : ndarray
         The measures used.
     n_iter_, status_ : int, str
-        Iterations; 'not certified' (the published rule ended it) or 'iteration limit'.
+        Number of iterations; 'not certified' (the published rule ended it) or 'iteration limit'.
     history_ : dict of ndarray
         objective (n_iter + 1,) and lipschitz (n_iter,).
 
     Raises
     ------
     DataError
-        No preferred pair, or parameters out of range.
+        There is no preferred pair, or a parameter is out of range.
 
     Notes
     -----

@@ -49,15 +49,15 @@ class GreedyRankRLS(LinearRanker):
         With k=None, the model minimises leave-query-out error / error of the empty model + size_penalty * number of
         features. A feature must lower the error by this share.
     k_max : int, default 100
-        Largest size of the search if k is None.
+        Largest number of features in the search if k is None.
     random_state : int or Generator, optional
-        Seed of the random subsets, >= 0.
+        Random seed for drawing the subsets, >= 0.
     metric : str, default 'ndcg@10'
-        Metric of `score`.
+        Metric that `score` computes.
     n_threads : int, optional
-        Threads. Default: all cores. Results do not depend on it.
+        Number of threads. Default: all cores. Results do not depend on it.
     time_limit : float, default 60.0
-        Seconds for the exact search over all sizes together.
+        Time limit in seconds for the exact search over all sizes together.
     tie : float, default 0.0
         For the exact search: near_ties_ are the sets whose training error is worse by at most this share of the error
         of the empty model.
@@ -79,11 +79,11 @@ class GreedyRankRLS(LinearRanker):
     ------
     DataError
         No preferred pair, no feature that varies within the queries, parameters out of range, values whose squares
-        leave the range of numbers, or dense copies above 8 GiB (use 'backfitting').
+        leave the range of floating-point numbers, or dense copies above 8 GiB (use 'backfitting').
 
     Notes
     -----
-    Ties go to the smaller index. With a single query, documents are left out instead of queries.
+    Ties are broken in favour of the smaller index. With a single query, documents are left out instead of queries.
 
     References
     ----------

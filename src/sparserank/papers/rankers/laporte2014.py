@@ -17,13 +17,13 @@ from sparserank.solvers import Stop
 class Laporte2014(LinearRanker):
     """RankSVM with nonconvex penalties: penalty + C_sum * sum over preferred pairs of the squared hinge.
 
-    Solved by Algorithm 1 (l1) or Algorithm 2 (the others), like ncsvmclassNob of the Matlab toolbox. `SparseRanker`
-    offers the same penalties on the mean scale with better starting points.
+    It is solved by Algorithm 1 (l1) or Algorithm 2 (the others), as in ncsvmclassNob of the Matlab toolbox.
+    `SparseRanker` offers the same penalties on the mean scale, with better starting points.
 
     Parameters
     ----------
     penalty : {'l1', 'mcp', 'log', 'l0.5'}, default 'log'
-        Penalty with the paper's settings: eps = 0.1 (log), gamma = 2 in sum scale (MCP), p = 0.5.
+        Penalty with the paper's settings: eps = 0.1 (log), gamma = 2 on the sum scale (MCP), p = 0.5.
     C_sum : float, default 1.0
         Weight > 0 of the sum of losses; alpha = 1 / (C_sum n_pairs).
     published : bool, default False
@@ -34,9 +34,9 @@ class Laporte2014(LinearRanker):
     max_iter : int, optional
         Rounds of Algorithm 2, or iterations of Algorithm 1 if `published` is True.
     metric : str or Metric, default 'ndcg@10'
-        Metric of `score`.
+        Metric that `score` computes.
     n_threads : int, optional
-        Threads. Default: all cores. Results do not depend on it.
+        Number of threads. Default: all cores. Results do not depend on it.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Laporte2014(LinearRanker):
     Raises
     ------
     DataError
-        No preferred pair, or parameters out of range.
+        There is no preferred pair, or a parameter is out of range.
 
     References
     ----------

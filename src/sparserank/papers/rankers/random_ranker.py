@@ -17,9 +17,9 @@ class RandomRanker(LinearRanker):
     Parameters
     ----------
     random_state : int or Generator, optional
-        Seed, >= 0.
+        Random seed, >= 0.
     metric : str, default 'ndcg@10'
-        Metric of `score`.
+        Metric that `score` computes.
 
     References
     ----------

@@ -16,7 +16,7 @@ class RankRLS(LinearRanker):
     """Linear RankRLS with exact leave-query-out residuals.
 
     Minimises sum over queries of 1 / (2 l) sum_ij (y_i - y_j - w.(x_i - x_j))^2 + lam ||w||^2. Every ordered pair of a
-    query with l documents counts, also tied pairs. Features are not scaled.
+    query with l documents counts, including tied pairs. Features are not scaled.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class RankRLS(LinearRanker):
         Strength > 0 on the papers' scale (a sum over queries), or several. Of these, the one with the smallest
         leave-query-out error is used (on ties, the smaller one).
     metric : str, default 'ndcg@10'
-        Metric of `score`.
+        Metric that `score` computes.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class RankRLS(LinearRanker):
     ------
     DataError
         No preferred pair, no feature that varies within the queries, lam <= 0 or too small for the scale of the data,
-        or values whose squares leave the range of numbers.
+        or values whose squares leave the range of floating-point numbers.
 
     References
     ----------

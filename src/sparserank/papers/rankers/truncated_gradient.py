@@ -34,9 +34,9 @@ class TGRank(LinearRanker):
         Length of a gradient step, as a multiple of 1 / (largest curvature of the mean loss). From 2 on, the steps may
         diverge, which raises an error.
     metric : str or Metric, default 'ndcg@10'
-        Metric of `score`.
+        Metric that `score` computes.
     n_threads : int, optional
-        Threads. Default: all cores. Results do not depend on it.
+        Number of threads. Default: all cores. Results do not depend on it.
 
     Attributes
     ----------
@@ -49,8 +49,8 @@ class TGRank(LinearRanker):
 
     Notes
     -----
-    The papers print neither step nor window; the defaults are ours. The result is not a certified optimum; SparseRanker
-    solves the same problem exactly.
+    The papers state neither the step nor the window; the defaults are ours. The result is not a certified optimum;
+    SparseRanker solves the same problem exactly.
 
     References
     ----------
@@ -108,8 +108,8 @@ class TGRank(LinearRanker):
 class RSRank(TGRank):
     """Minimise the modified Huber loss, weighted by NDCG importance, + alpha ||w||_1 by truncated gradient.
 
-    The weight of a pair is the change of NDCG (gain 2^y - 1, discount 1 / log2(1 + rank)) if its documents swapped
-    ranks in the current order; the loss is the weighted mean.
+    The weight of a pair is the change in NDCG (gain 2^y - 1, discount 1 / log2(1 + rank)) if its documents
+    exchanged ranks in the current order; the loss is the weighted mean.
 
     Parameters
     ----------
@@ -120,9 +120,9 @@ class RSRank(TGRank):
     step : float, default 1.0
         As in `TGRank`.
     metric : str or Metric, default 'ndcg@10'
-        Metric of `score`.
+        Metric that `score` computes.
     n_threads : int, optional
-        Threads. Default: all cores. Results do not depend on it.
+        Number of threads. Default: all cores. Results do not depend on it.
 
     Notes
     -----
@@ -133,7 +133,7 @@ class RSRank(TGRank):
     References
     ----------
     Sun, Qin, Tao and Wang (2009), doi:10.1145/1571941.1571987, in the form of Lai et al. (2012), equation (8.5). They
-    print no weight function; ours is the one above.
+    do not state the weight function; ours is the one above.
 
     Examples
     --------

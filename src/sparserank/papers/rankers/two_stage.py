@@ -59,7 +59,7 @@ class TwoStageRanker(LinearRanker):
 
 
 class FSRank(TwoStageRanker):
-    """RankSVM on the k features that each rank best alone.
+    """RankSVM on the k features that rank best individually.
 
     Parameters
     ----------
@@ -68,13 +68,13 @@ class FSRank(TwoStageRanker):
     alpha : float, default 0.001
         Strength of the ridge on the scale of the mean loss.
     importance : str, default 'ndcg@10'
-        Metric of the training set when ranked by one feature in descending order; the paper uses NDCG@10.
+        Metric on the training set, ranked by one feature in descending order; the paper uses NDCG@10.
     convention : str, default 'default'
         Definition of that metric: 'default', 'letor3', 'letor4', ...
     metric : str or Metric, default 'ndcg@10'
-        Metric of `score`.
+        Metric that `score` computes.
     n_threads : int, optional
-        Threads. Default: all cores. Results do not depend on it.
+        Number of threads. Default: all cores. Results do not depend on it.
 
     References
     ----------
@@ -134,9 +134,9 @@ class GasRanker(TwoStageRanker):
     convention : str, default 'default'
         Definition of the metric of importance: 'default', 'letor3', 'letor4', ...
     metric : str or Metric, default 'ndcg@10'
-        Metric of `score`.
+        Metric that `score` computes.
     n_threads : int, optional
-        Threads. Default: all cores. Results do not depend on it.
+        Number of threads. Default: all cores. Results do not depend on it.
 
     References
     ----------
@@ -204,9 +204,9 @@ class FSMSVM(TwoStageRanker):
     lambda1, lambda2 : float
         Strengths of FSMRank.
     metric : str or Metric, default 'ndcg@10'
-        Metric of `score`.
+        Metric that `score` computes.
     n_threads : int, optional
-        Threads. Default: all cores. Results do not depend on it.
+        Number of threads. Default: all cores. Results do not depend on it.
 
     References
     ----------

@@ -53,8 +53,8 @@ def greedy_search(
 ) -> list[GreedyStep]:
     """Add k times the feature whose addition gives the smallest leave-query-out error.
 
-    Up to rounding, this equals refitting RankRLS without each query for each candidate. Ties go to the smaller index.
-    Memory is 3 n_docs n_features float64; see `gram_search` for long lists of few features.
+    Up to rounding, this equals refitting RankRLS without each query for each candidate. Ties are broken in favour of
+    the smaller index. Memory is 3 n_docs n_features float64; see `gram_search` for long lists of few features.
 
     Source
         Pahikkala et al. (2010), Algorithm 1, with line 2 C <- X^T / lam, lines 14 and 24 C_Q^T U_Q and line 28

@@ -38,7 +38,7 @@ class Point:
 
 
 def laporte2014_penalty(name: str) -> Penalty:
-    """The penalty of the paper's experiments: eps = 0.1 (log), gamma = 2 in sum scale (MCP), p = 0.5.
+    """The penalty of the paper's experiments: eps = 0.1 (log), gamma = 2 on the sum scale (MCP), p = 0.5.
 
     lp is also smoothed with eps = 0.1. As printed (eps = 0), its slope p |w|^(p-1) excludes every feature that the
     first round left at 0.
