@@ -59,6 +59,12 @@ THIN = {
     ("selection.result.SelectionResult.plot", "pages.axes"): "shortcut for plot_sizes(result)",
     ("selection.result.SelectionResult.report", "pages.selection_page"): "shortcut for render_page(result)",
     ("selection.result.SelectionResult.save", "jobs.result_files"): "shortcut for write_results(result, folder)",
+    ("selection.fusion.FusionResult.report", "pages.fusion_page"): "shortcut for render_fusion(result)",
+    (
+        "selection.fusion.FusionResult.save",
+        "jobs.result_files",
+    ): "shortcut for write_results(selection, folder, result)",
+    ("pyterrier.fusion.SparseFusion.fit", "jobs.fuse"): "a step whose fit is the job",
 }
 
 # Upward imports under `if TYPE_CHECKING:`, from module to module.

@@ -54,6 +54,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sr.write_qrels(test, place / "test.qrels")
     sr.write_run(test, np.asarray(test.X)[:, :2] @ [1.0, -1.0], place / "new.run")
     sr.write_run(test, np.asarray(test.X)[:, 0], place / "now.run")
+    sr.write_qrels(named.take_queries(parts["train"]), place / "train.qrels")
+    for column, name in enumerate(("bm25", "dense", "splade")):
+        train = named.take_queries(parts["train"])
+        sr.write_run(
+            train, np.asarray(train.X)[:, column] - np.asarray(train.X)[:, column].min() + 1, place / f"{name}.run"
+        )
     ranker = sr.SparseRanker(penalty="mcp", k=2).fit(frame[names], frame["grade"], qid=frame["query"])
     (place / "run").mkdir()
     ranker.save(place / "run/model.json")

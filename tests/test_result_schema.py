@@ -43,6 +43,18 @@ def results() -> dict[str, dict[str, Any]]:
     }
 
 
+def test_a_fusion_follows_the_schema() -> None:
+    rng = np.random.default_rng(0)
+    runs = {
+        name: {f"q{q}": {f"d{i}": float(rng.random() + i % 2) for i in range(9)} for q in range(20)} for name in "ab"
+    }
+    qrels = {f"q{q}": {"d1": 1.0, "d3": 1.0, "d2": 0.0} for q in range(20)}
+    found = sr.fuse(runs, qrels, penalties="l1", half_samples=0, costs={"a": 1.0, "b": 2.0}).to_json()
+    jsonschema.validate(found, SCHEMA)
+    assert set(found) == set(SCHEMA["properties"])
+    assert found["fusion"] is not None
+
+
 @pytest.mark.parametrize("name", ["plain", "all", "curves", "holdout"])
 def test_results_follow_the_schema(results: dict[str, dict[str, Any]], name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)

@@ -33,6 +33,7 @@ def for_models(reading: Reading, models: Sequence[RankingModel], data: Sequence[
     them. If the user sets no policy for missing values, leave them to models that can replace them."""
     from sparserank.data.missing import KEEP, MissingPolicy
 
+    require_features(models)
     policy = MissingPolicy.parse(reading.missing)
     require(
         policy is None or not policy.learns,
@@ -43,6 +44,17 @@ def for_models(reading: Reading, models: Sequence[RankingModel], data: Sequence[
     reading = _with_columns_of(reading, models, data)
     knows = any(m.fill_values is not None or m.medians is not None for m in models)
     return replace(reading, missing=KEEP) if policy is None and knows else reading
+
+
+def require_features(models: Sequence[RankingModel]) -> None:
+    """Raise DataError for a model that ranks runs instead of documents with features."""
+    from sparserank.model.fusion import is_fusion
+
+    if any(is_fusion(model) for model in models):
+        raise DataError(
+            "this model was made by 'sparserank fuse' and ranks runs, not documents with features. Fuse the runs "
+            "first: sparserank predict MODEL RUNS... --run fused.run"
+        )
 
 
 def of_reading(missing: str | None) -> str | None:

@@ -163,7 +163,7 @@ def _fuse(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> FusionResult:
         found = job.execute(store, chosen["progress"])
         sources = {"train": list(runs.values()) if isinstance(runs, Mapping) else runs, "test": chosen["test_qrels"]}
         used = {"train": train.data, "test": None if test is None else test.data}
-        selection = replace(found, origin=origin_of(sources, used))
+        selection = replace(found, origin=origin_of(sources, used), noun="retriever", n_available=len(judged.names))
         result = FusionResult(selection, _facts(judged, plan, groups, chosen))
         selection.notes.extend(_notes(result, judged))
         if store is not None:

@@ -95,7 +95,7 @@ def explorer(result: SelectionResult, picture: str) -> str:
     at, chosen = facts["chosen"], facts["sizes"][facts["chosen"]]
     chips = "".join(f"<li>{escape(facts['names'][f])}</li>" for f in chosen["features"])
     content = json.dumps(facts, allow_nan=False).replace("<", "\\u003c")
-    last, label = len(facts["sizes"]) - 1, "Cost" if result.choice.by_cost else "Number of features"
+    last, label = len(facts["sizes"]) - 1, "Cost" if result.choice.by_cost else f"Number of {result.noun}s"
     return "\n".join(
         [
             '<div class="explorer">',
@@ -148,13 +148,13 @@ def _facts(result: SelectionResult) -> dict[str, Any]:
         worth = f": {result.metric} {figure(mean)}" if math.isfinite(mean) else ""
         if math.isfinite(against.difference):
             difference = relative(against.difference, against.low, against.high, full.mean)
-            worth += f", {difference} against all {full.n_features} features ({figure(full.mean)})"
+            worth += f", {difference} against all {counted(full.n_features, result.noun)} ({figure(full.mean)})"
             worth += _against_trees(result, None if c is not result.by_size[i] else i)
         cost = f", cost {c.cost:g}" if result.choice.by_cost else ""
         sizes.append(
             {
                 "size": f"{c.cost:g}" if result.choice.by_cost else str(c.n_features),
-                "title": f"{counted(c.n_features)}{cost}",
+                "title": f"{counted(c.n_features, result.noun)}{cost}",
                 "worth": f"{worth}{' (chosen)' if i == taken else ''}",
                 "features": [names[name] for name in used],
                 "beside": [of_sizes[len(sizes)] for of_sizes in beside],

@@ -22,9 +22,12 @@ from sparserank.reporting.document import figure
 from sparserank.reporting.percents import percent
 from sparserank.selection.fusion import FusionResult
 from sparserank.selection.rivals import ComparedRival
+from sparserank.selection.statements import all_equal, needed
 from sparserank.text import visible
 
+MAX_NAMED = 4  # retrievers in the first line
 MAX_RETRIEVER = 28  # characters of a name
+FINE = 0.01  # a loss that one would like to rule out, relative to the best
 
 
 def fusion_lines(
@@ -39,14 +42,15 @@ def fusion_lines(
 class FusionScreen(Screen):
     """The screen of a fusion; its features are retrievers."""
 
-    NOUN: ClassVar[str] = "retriever"
     ALL: ClassVar[str] = "all, weighted"
 
     fusion: FusionResult
 
-    @property
-    def n_all(self) -> int:
-        return len(self.fusion.facts.retrievers)
+    def named(self) -> str:
+        """The first kept retrievers with their weights."""
+        weights = list(self.fusion.weights.items())
+        said = [f"{shortened(name, MAX_RETRIEVER)} {weight:.2f}" for name, weight in weights[:MAX_NAMED]]
+        return f": {', '.join(said)}{', ...' if len(weights) > MAX_NAMED else ''}"
 
     def judged(self) -> str:
         """On how many queries, at which depth, under which norm."""
@@ -66,6 +70,14 @@ class FusionScreen(Screen):
     def alone(self) -> list[tuple[str, int, float, str]]:
         return []
 
+    def rule(self) -> list[str]:
+        """The rule, and how many queries would show a small difference."""
+        choice, lines = self.result.choice, super().rule()
+        if not self.has_intervals or all_equal(choice) or choice.resolution <= FINE:
+            return lines
+        said = f"To rule out a loss of {FINE:.0%}, you would need roughly {needed(choice, FINE)} queries."
+        return [*lines, *self.wrapped(said)]
+
     def worth(self, room: int) -> list[str]:
         """The kept retrievers, and what switching each off changes."""
         rows = [row for row in self.fusion.rows() if row["kept"]]
@@ -75,14 +87,14 @@ class FusionScreen(Screen):
         width = max(len("retriever"), *map(len, names))
         metric = max(len(self.result.metric) + len("alone "), 8)
         head = f"{'retriever':{width}}  weight  {'alone ' + self.result.metric:>{metric}}  if switched off"
-        lines = [head + ("      cost" if costs else "") + ("   chosen on half-samples" if stability else "")]
+        lines = [head + ("    cost" if costs else "") + ("  half-samples" if stability else "")]
         often = self._often()
         for row, name in zip(shown, names, strict=True):
             loss = "-" if row["loss"] is None else percent(-row["loss"] / (abs(self.result.chosen.mean) or 1.0))
             alone = "" if row["alone"] is None else figure(row["alone"])
             line = f"{name:{width}}  {row['weight']:6.3f}  {alone:>{metric}}  {loss:>15}"
-            line += f"{row['cost']:10g}" if costs else ""
-            line += f"   {often[row['retriever']]}" if often else ""
+            line += f"  {row['cost']:6g}" if costs else ""
+            line += f"  {often[row['retriever']]:>12}" if often else ""
             lines.append(line)
         rest = rows[len(shown) :]
         return [
@@ -119,10 +131,14 @@ class FusionScreen(Screen):
         """What people do next."""
         plan, (chosen, sizes) = self.result.plan, self.some_sizes()
         again = k and plan.guarantee is None and plan.k is None and plan.budget is None
-        smaller = [c.n_features for c in sizes if c.n_features < chosen.n_features]
+        by_cost = self.result.choice.by_cost and bool(self.fusion.facts.costs)
+        if by_cost:
+            smaller = [option("budget", c.cost) for c in sizes if c.cost < chosen.cost]
+        else:
+            smaller = [option("k", c.n_features) for c in sizes if c.n_features < chosen.n_features]
         said = []
         if smaller and again:
-            said.append(f"the same command with {option('k', smaller[-1])} (seconds; replaces the choice)")
+            said.append(f"the same command with {smaller[-1]} (seconds; replaces the choice)")
         if folder is not None and visible(folder) == folder:
             place = Path(folder)
             engine = self.fusion.facts.engine or next(

@@ -54,9 +54,8 @@ def screen_lines(
 
 @dataclass(frozen=True)
 class Screen:
-    """The screen of a selection. NOUN: what is selected; ALL: the model of all of them."""
+    """The screen of a selection. ALL: the name of the model of all that can be selected."""
 
-    NOUN: ClassVar[str] = "feature"
     ALL: ClassVar[str] = "all features"
 
     result: SelectionResult
@@ -77,13 +76,8 @@ class Screen:
             lines = [line for line in [*first, *self.worth(room), *last, *notes] if line]
         return [*map(self.cut, lines), *commands]
 
-    @property
-    def n_all(self) -> int:
-        """Number of features that can be selected."""
-        return self.result.model.n_features
-
     def counted(self, n: int) -> str:
-        return counted(n, self.NOUN)
+        return counted(n, self.result.noun)
 
     def worth(self, room: int) -> list[str]:
         return self.feature_groups(room) if self.result.worth.feature_groups else self.features(room)
@@ -105,8 +99,12 @@ class Screen:
         keep = "Best guess:" if coarse(choice) else "Keep"
         costed = choice.by_cost or result.plan.costs is not None
         cost = f" at a total cost of {choice.chosen.cost:g}" if costed else ""
-        kept = f"{keep} {choice.chosen.n_features} of {self.counted(self.n_all)}{cost}."
+        kept = f"{keep} {choice.chosen.n_features} of {self.counted(self.result.n_all)}{cost}{self.named()}."
         return [*lines, *self.wrapped(f"{kept}  {self.judged()}.")]
+
+    def named(self) -> str:
+        """What is kept, after its number, if it has a place in the first line."""
+        return ""
 
     def judged(self) -> str:
         """On how many queries, and how they were kept apart."""
@@ -145,7 +143,7 @@ class Screen:
         star = "*" if self.has_intervals else ""
         metric = max(len(result.metric), 7)
         against = f"against {'all' if today is None else 'today'}"
-        noun = f"{self.NOUN}s"
+        noun = f"{self.result.noun}s"
         lines = [f"{'':{width}} {noun}  {result.metric:>{metric}}  {against}  chosen against row{star}"]
         for k, (name, (_, n, value, chosen)) in enumerate(zip(names, rows, strict=True)):
             to_reference = "" if k == 0 else percent((value - mean) / (abs(mean) or 1.0))
@@ -194,16 +192,16 @@ class Screen:
         bound = choice.bound(choice.chosen)
         at_most = f", at most {share(bound, choice)}*" if math.isfinite(bound) else ""
         lost = f"{estimated(choice.chosen, choice)}{at_most}"
-        most = f"{100 * rule.largest_loss:.3g}%"
+        most, smallest = f"{100 * rule.largest_loss:.3g}%", "cheapest" if choice.by_cost else "smallest"
         if rule.limit is not None:
             why = f"the best model with {rule.limit}. Its estimated loss against {of}: {lost}"
         elif not choice.within_margin(choice.chosen):
             how = "has an estimated loss of" if rule.guarantee is None else "is shown to lose"
             why = f"no sparse model {how} at most {most}; the best of them is chosen. Loss against {of}: {lost}"
         elif rule.guarantee is None:
-            why = f"smallest model with an estimated loss of at most {most} against {of}: {lost}"
+            why = f"{smallest} model with an estimated loss of at most {most} against {of}: {lost}"
         else:
-            why = f"smallest model shown to lose at most {most} against {of}: {lost}"
+            why = f"{smallest} model shown to lose at most {most} against {of}: {lost}"
         confidence = as_percent(self.result.plan.confidence)
         which = " Only means are corrected for the choice." if choice.is_corrected else ""
         star = f"* {confidence}, for all sizes at once ('at most': one-sided).{which}"
@@ -294,7 +292,7 @@ class Screen:
                 )
             )
         width = max(len(text) for cell in cells for text in cell)
-        names = ("cost" if by_cost else f"{self.NOUN}s", "best of each size, against all")
+        names = ("cost" if by_cost else f"{self.result.noun}s", "best of each size, against all")
         first = max(map(len, names))
         return [f"{name:{first}}  {'  '.join(f'{cell[k]:>{width}}' for cell in cells)}" for k, name in enumerate(names)]
 

@@ -30,7 +30,7 @@ from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, QueryDifference, Reference
 from sparserank.selection.rivals import RivalReport
-from sparserank.selection.statements import choice_sentences, headline, quality_sentence, stability_sentence
+from sparserank.selection.statements import FEATURE, choice_sentences, headline, quality_sentence, stability_sentence
 from sparserank.selection.worth import Worth
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.strict_json import plain
@@ -85,6 +85,10 @@ class SelectionResult:
         Origin of the data.
     engine : ForEngine or None
         The engine that will run the model, and the transforms that were excluded because of it.
+    noun : str
+        What sentences call that which is selected: 'feature', or 'retriever' in a fusion.
+    n_available : int or None
+        How many there are to choose from, if that is not the number of features.
 
     Examples
     --------
@@ -119,10 +123,17 @@ class SelectionResult:
     notes: list[str]
     origin: Origin | None = None
     engine: ForEngine | None = None
+    noun: str = FEATURE
+    n_available: int | None = None
 
     @property
     def n_queries(self) -> int:
         return len(self.query_ids)
+
+    @property
+    def n_all(self) -> int:
+        """Number of features, or of others of `noun`, to choose from."""
+        return self.n_available or self.model.n_features
 
     @property
     def metric(self) -> str:
@@ -132,7 +143,7 @@ class SelectionResult:
     @property
     def headline(self) -> str:
         """The features to keep and the bound on the loss, in one line."""
-        text, trees = headline(self.choice, self.metric, self.model.n_features), self.rivals.headline()
+        text, trees = headline(self.choice, self.metric, self.n_all, self.noun), self.rivals.headline()
         return f"{text}; {trees}" if trees else text
 
     @property
@@ -143,13 +154,13 @@ class SelectionResult:
     @property
     def sentences(self) -> list[str]:
         """The sentences of `sentence` as a list; the first one names what to keep."""
-        said = choice_sentences(self.choice, self.metric, self.model.n_features)
-        said.append(quality_sentence(self.choice, self.dense, self.metric))
+        said = choice_sentences(self.choice, self.metric, self.n_all, self.noun)
+        said.append(quality_sentence(self.choice, self.dense, self.metric, self.noun))
         said += self.rivals.sentences(self.metric, as_percent(self.plan.confidence))
         if self.stability is not None:
-            said = [*said, stability_sentence(self.stability)]
+            said = [*said, stability_sentence(self.stability, self.noun)]
         margin = "within the margin" if self.choice.margin_kind != "limit" else "equally good or within the margin"
-        near = self.worth.sentence(self.metric, margin)
+        near = self.worth.sentence(self.metric, margin, self.noun)
         said = [*said, *([] if near is None else [near])]
         return (
             said
@@ -382,6 +393,7 @@ class SelectionResult:
             "constant_features": list(self.constant_features),
             "engine": None if self.engine is None else asdict(self.engine),
             "origin": None if self.origin is None else asdict(self.origin),
+            "fusion": None,
         }
         out: dict[str, Any] = plain(content)
         return out

@@ -39,6 +39,11 @@ class ComparedRival:
     sizes: tuple[Beside, ...] = ()
 
     @property
+    def title(self) -> str:
+        """Its name, and how many features it was trained on: 'LightGBM on 46 features', 'RRF'."""
+        return f"{self.name} on {self.n_features} features" if self.for_model else self.name
+
+    @property
     def shown(self) -> str:
         """What the interval shows of the rival: 'better', 'worse', or '' where it holds 0."""
         return "better" if self.high < 0 else "worse" if self.low > 0 else ""
@@ -94,7 +99,7 @@ class RivalReport:
     def headline(self) -> str:
         """What a first line must not leave out: trees that are shown better, and what to do; else ''."""
         r = self.better
-        return "" if r is None else f"{r.name} on {r.n_features} features is shown to be better; {self.advice(r)}"
+        return "" if r is None else f"{r.title} is shown to be better; {self.advice(r)}"
 
     def sentences(self, metric: str, confidence: str) -> list[str]:
         """To be read aloud."""
@@ -111,7 +116,7 @@ class RivalReport:
 def _beside(r: ComparedRival, metric: str, confidence: str) -> str:
     difference, low, high = r.percents
     text = (
-        f"{r.name} on {r.n_features} features has {metric} {r.mean:.4f} on the same queries. Corrected for the choice, "
+        f"{r.title} has {metric} {r.mean:.4f} on the same queries. Corrected for the choice, "
         f"the chosen model is {difference[1:]} {'lower' if difference.startswith('-') else 'higher'}"
     )
     if low:

@@ -10,15 +10,16 @@ from sparserank.evaluation.loss_bounds import MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
 
 MIN_FREQUENCY = 0.8  # share of half-samples from which the selection of a feature is called stable
+FEATURE = "feature"  # what is selected, where it is nothing else
 COARSE = 0.05  # resolution from which it is said first, relative to the best mean
 NEEDED = 0.02  # loss that one would like to rule out
 
 
-def headline(choice: Choice, metric: str, n_features: int) -> str:
+def headline(choice: Choice, metric: str, n_features: int, noun: str = FEATURE) -> str:
     """What is kept and what it loses, for a reader in a hurry: 'Keep 13 of 46 features; ndcg@10 an estimated 0.4% below
     the best, at most 2.1%'."""
     c, bounds = choice.chosen, choice.bounds
-    kept = f"{'Best guess:' if coarse(choice) else 'Keep'} {c.n_features} of {counted(n_features)}"
+    kept = f"{'Best guess:' if coarse(choice) else 'Keep'} {c.n_features} of {counted(n_features, noun)}"
     kept += f" at a cost of {c.cost:g}" if choice.by_cost else ""
     if not math.isfinite(choice.bound(c)):
         return f"{kept}; there are too few queries to bound the loss"
@@ -55,11 +56,11 @@ def all_equal_sentence(choice: Choice) -> str:
     )
 
 
-def choice_sentences(choice: Choice, metric: str, n_features: int) -> list[str]:
+def choice_sentences(choice: Choice, metric: str, n_features: int, noun: str = FEATURE) -> list[str]:
     """Where the queries tell sizes apart too coarsely, that first; what is kept, what that costs as an estimate and at
     most; what these queries can show; how stable the selection is."""
     c, bounds = choice.chosen, choice.bounds
-    kept = _kept(choice, n_features)
+    kept = _kept(choice, n_features, noun)
     if not math.isfinite(choice.bound(c)):
         return [few_sentence(choice), kept]
     if all_equal(choice):
@@ -76,7 +77,7 @@ def choice_sentences(choice: Choice, metric: str, n_features: int) -> list[str]:
         f"{share(choice.bound(c), choice)}."
     )
     first = [coarse_sentence(choice), kept, loss] if coarse(choice) else [kept, loss, _resolution(choice)]
-    return [*first, *_resampled(choice)]
+    return [*first, *_resampled(choice, noun)]
 
 
 def few_sentence(choice: Choice) -> str:
@@ -86,11 +87,11 @@ def few_sentence(choice: Choice) -> str:
     return f"{few} too few to bound the loss of a model; at least {MIN_QUERIES} are needed."
 
 
-def _kept(choice: Choice, n_features: int) -> str:
+def _kept(choice: Choice, n_features: int, noun: str) -> str:
     """What is kept, and by which rule."""
     c, rule = choice.chosen, choice.rule
     text = "Best guess: keep" if coarse(choice) else "Keep"
-    text += f" {c.n_features} of {n_features} features ({c.label})"
+    text += f" {c.n_features} of {counted(n_features, noun)} ({c.label})"
     if choice.by_cost:
         text += f" at a total cost of {c.cost:g}"
     if rule.limit is not None:
@@ -106,11 +107,12 @@ def _kept(choice: Choice, n_features: int) -> str:
     return f"{text}, the sparse model with the highest mean: {none}."
 
 
-def quality_sentence(choice: Choice, dense: Candidate, metric: str) -> str:
+def quality_sentence(choice: Choice, dense: Candidate, metric: str, noun: str = FEATURE) -> str:
     """The level of the chosen model and of the dense one, both corrected for having been picked."""
     c, level, full = choice.chosen, choice.corrected_chosen, choice.corrected(dense)
     against = f" ({round(100 * (level - full) / abs(full), 1) + 0.0:+.1f}%)" if full else ""
-    text = f"{metric} is {level:.4f} with {counted(c.n_features)} and {full:.4f} with all {dense.n_features}{against}."
+    chosen = f"{level:.4f} with {counted(c.n_features, noun)}"
+    text = f"{metric} is {chosen} and {full:.4f} with all {dense.n_features}{against}."
     return f"Corrected for the choice, {text}" if choice.is_corrected else f"Out of sample, {text}"
 
 
@@ -119,7 +121,7 @@ def coarse_sentence(choice: Choice) -> str:
     return (
         f"These {choice.bounds.n_queries} queries{_zero(choice)} cannot show how small a model can be: they cannot "
         f"rule out a loss below {share(choice.bounds.resolution, choice)} for any model. To rule out a loss of "
-        f"{NEEDED:.0%}, you would need roughly {_needed(choice, NEEDED)} queries."
+        f"{NEEDED:.0%}, you would need roughly {needed(choice, NEEDED)} queries."
     )
 
 
@@ -131,7 +133,7 @@ def _resolution(choice: Choice) -> str:
     )
     wanted = NEEDED if rule.guarantee is None else rule.guarantee
     if choice.resolution > wanted:
-        text += f"; to rule out a loss of {wanted * 100:.3g}%, you would need roughly {_needed(choice, wanted)} queries"
+        text += f"; to rule out a loss of {wanted * 100:.3g}%, you would need roughly {needed(choice, wanted)} queries"
     return f"{text}."
 
 
@@ -140,36 +142,36 @@ def _zero(choice: Choice) -> str:
     return f", {n} of them with the value 0 for every model," if n else ""
 
 
-def _needed(choice: Choice, wanted: float) -> str:
+def needed(choice: Choice, wanted: float) -> str:
     """How many queries would show a loss of this share of the best."""
     return _rounded(choice.bounds.queries_needed(wanted * choice.unit))
 
 
-def _resampled(choice: Choice) -> list[str]:
+def _resampled(choice: Choice, noun: str) -> list[str]:
     sizes = choice.resampled_sizes
     if len(sizes) == 0:
         return []
     low, high = choice.size_range()
-    kept = counted(low) if low == high else f"between {low} and {high} features"
+    kept = counted(low, noun) if low == high else f"between {low} and {counted(high, noun)}"
     how = "every time" if sizes.min() == sizes.max() else f"90% of {len(sizes)} times"
     return [f"On resampled queries the same rule selects {kept} ({how})."]
 
 
-def stability_sentence(stability: Stability) -> str:
-    """How stable the selection of features is."""
+def stability_sentence(stability: Stability, noun: str = FEATURE) -> str:
+    """How stable the selection is."""
     name, value = stability.index
     often = [(stability.frequency[j], j) for j in stability.chosen]
     stable = sum(f >= MIN_FREQUENCY for f, _ in often)
     text = (
-        f"On {stability.n_samples} half-samples of the queries, {stable} of the {len(often)} features "
+        f"On {stability.n_samples} half-samples of the queries, {stable} of the {counted(len(often), noun)} "
         f"{'is' if stable == 1 else 'are'} selected at least {MIN_FREQUENCY:.0%} of the time"
     )
     if math.isfinite(value):
-        text += f" ({name} index {value:.2f}; 1: always the same features, 0: chance)"
+        text += f" ({name} index {value:.2f}; 1: always the same {noun}s, 0: chance)"
     return f"{text}."
 
 
-def counted(n: int | str, noun: str = "feature") -> str:
+def counted(n: int | str, noun: str = FEATURE) -> str:
     """'1 feature', '2 features', '2 to 5 features'."""
     return f"{n} {noun}{'' if str(n) == '1' else 's'}"
 

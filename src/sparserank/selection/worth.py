@@ -45,15 +45,15 @@ class Worth:
     def substitute(self, feature: str) -> Substitute | None:
         return next((s for s in self.substitutes if s.feature == feature), None)
 
-    def sentence(self, metric: str, margin: str) -> str | None:
+    def sentence(self, metric: str, margin: str, noun: str) -> str | None:
         """How much choice there is among models that are nearly as good; None where there is no other."""
         near = self.near
         if near.n_models == 1:
             return None
         share = [(row["share"], row["feature"]) for row in self.features]
         always = sum(s == 1.0 for s, _ in share)
-        text = f"Models of {near.n_models} different sets of at most {near.most} features are {margin}; "
-        text += f"{always} of the {len(share)} features {'is' if always == 1 else 'are'} in all of these sets"
+        text = f"Models of {near.n_models} different sets of at most {near.most} {noun}s are {margin}; "
+        text += f"{always} of the {len(share)} {noun}{'' if len(share) == 1 else 's'} {'is' if always == 1 else 'are'} in all of these sets"
         rest = sorted((s, name) for s, name in share if s < 1.0)
         if rest:
             text += f", least often {rest[0][1]} ({rest[0][0]:.0%})"

@@ -1,4 +1,4 @@
-"""PyTerrier: a ranker as a step of its pipelines, with PyTerrier's query ids."""
+"""A ranker as a step of PyTerrier pipelines, with PyTerrier's query ids."""
 
 from __future__ import annotations
 
