@@ -167,7 +167,7 @@ def test_exchanges_are_refits_with_another_feature_in_the_same_place(copies, abl
     assert all(
         row["folds"] == sum(names.index(row["feature"]) in s for s in supports.values()) for row in worth.features
     )
-    text = worth.sentence("ndcg@10", "within the margin")
+    text = worth.sentence("ndcg@10", "within the margin", "feature")
     assert text.startswith(
         "Models of 3 different sets of at most 4 features are within the margin; 1 of the 3 features "
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sparserank.crossval.near_equal import NearEqual
+from sparserank.selection.statements import counted
 
 MAX_NAMED = 3  # features, substitutes in a sentence
 
@@ -53,7 +54,7 @@ class Worth:
         share = [(row["share"], row["feature"]) for row in self.features]
         always = sum(s == 1.0 for s, _ in share)
         text = f"Models of {near.n_models} different sets of at most {near.most} {noun}s are {margin}; "
-        text += f"{always} of the {len(share)} {noun}{'' if len(share) == 1 else 's'} {'is' if always == 1 else 'are'} in all of these sets"
+        text += f"{always} of the {counted(len(share), noun)} {'is' if always == 1 else 'are'} in all of these sets"
         rest = sorted((s, name) for s, name in share if s < 1.0)
         if rest:
             text += f", least often {rest[0][1]} ({rest[0][0]:.0%})"
