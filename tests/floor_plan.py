@@ -59,6 +59,8 @@ THIN = {
     ("selection.result.SelectionResult.plot", "pages.axes"): "shortcut for plot_sizes(result)",
     ("selection.result.SelectionResult.report", "pages.selection_page"): "shortcut for render_page(result)",
     ("selection.result.SelectionResult.save", "jobs.result_files"): "shortcut for write_results(result, folder)",
+    ("selection.result.SelectionResult.__str__", "pages.selection_screen"): "the screen, as text",
+    ("selection.fusion.FusionResult.__str__", "pages.fusion_screen"): "the screen, as text",
     ("selection.fusion.FusionResult.report", "pages.fusion_page"): "shortcut for render_fusion(result)",
     (
         "selection.fusion.FusionResult.save",

@@ -11,7 +11,7 @@ from sparserank.cli.commands import FLAGS
 from sparserank.cli.given import require
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import answer
-from sparserank.cli.screen import announce_compiling, progress_bar, say, warn
+from sparserank.cli.screen import announce_compiling, progress_bar, say
 from sparserank.options.spelling import flag_of
 
 SHOWN = ("out", "valid", "test", "label", "qid", "metric", "k", "margin", "current", "engine", "verbose")  # by --help
@@ -52,29 +52,13 @@ def run(
     from sparserank.jobs.result_files import RESULT_FILES
     from sparserank.jobs.select import select
     from sparserank.options import check_given
-    from sparserank.selection.statements import counted
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     check_given(SELECT, options)
-    before = _chosen_in(out)
     with resumable(out, restart=options.get("restart", False)):
         announce_compiling(parse_lines, descend)
         with progress_bar("paths") as progress:
             result = select(train, out=out, client=client_of(client), progress=progress, **options)
     show_selection(result, str(out))
-    chosen = len(result.model.support)
-    if before is not None and before != chosen:
-        warn(f"{out} contained the model of {counted(before)}; it now contains the one of {counted(chosen)}.")
     if answer.verbose:
         say("wrote " + ", ".join(str(out / name) for name in RESULT_FILES if (out / name).exists()))
-
-
-def _chosen_in(out: Path) -> int | None:
-    """Number of features of the model in a run directory; None if there is none."""
-    from sparserank.errors import SparserankError
-    from sparserank.model.loading import load_model
-
-    try:
-        return len(load_model(out / "model.json").support)
-    except SparserankError:
-        return None

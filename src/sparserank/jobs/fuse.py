@@ -26,7 +26,7 @@ from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.jobs.formulas import Formulas
 from sparserank.jobs.fusion_options import FUSE
-from sparserank.jobs.result_files import RESULT_FILES, write_results
+from sparserank.jobs.result_files import RESULT_FILES, tell_of_other_choice, write_results
 from sparserank.jobs.selection_job import SelectionJob
 from sparserank.jobs.typed import FuseOptions
 from sparserank.metrics import Metric, parse_convention
@@ -167,6 +167,7 @@ def _fuse(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> FusionResult:
         result = FusionResult(selection, _facts(judged, plan, groups, chosen))
         selection.notes.extend(_notes(result, judged))
         if store is not None:
+            tell_of_other_choice(selection, store.path)
             write_results(selection, store.path, result)
     return result
 

@@ -318,15 +318,15 @@ def feature_table(result: SelectionResult) -> Table:
         [
             "feature",
             "weight",
-            *(["halves"] if halves else []),
+            *(["half-samples"] if halves else []),
             "sets",
             *[f"{m} cost" for m in metrics],
             f"{as_percent(result.plan.confidence)} interval ({result.metric})",
         ],
         rows,
         note=(
-            "Halves is the share of half-samples that select the feature. Sets is the share of nearly equal models "
-            "that use it."
+            "The column half-samples is the share of them that select the feature. Sets is the share of nearly equal "
+            "models that use it."
             if halves
             else ""
         ),

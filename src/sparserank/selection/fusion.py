@@ -67,6 +67,12 @@ class FusionResult:
     def __repr__(self) -> str:
         return f"FusionResult({self.headline})"
 
+    def __str__(self) -> str:
+        """What the command line prints."""
+        from sparserank.pages.fusion_screen import fusion_lines
+
+        return "\n".join(fusion_lines(self))
+
     @cached_property
     def formula(self) -> FusionFormula:
         """The chosen formula."""

@@ -180,6 +180,12 @@ class SelectionResult:
     def __repr__(self) -> str:
         return f"SelectionResult({self.headline})"
 
+    def __str__(self) -> str:
+        """What the command line prints."""
+        from sparserank.pages.selection_screen import screen_lines
+
+        return "\n".join(screen_lines(self))
+
     def _repr_html_(self) -> str:
         """What a notebook shows: the sentences, the selected features, every size,
         and with the extra `report` the picture."""
