@@ -116,7 +116,7 @@ def _columns(runs: Sequence[Path], qrels: Any) -> tuple[np.ndarray, Any]:
     judged = read_judged_runs(list(map(str, runs)), dict(qrels), 100)
     norms = [Norm("minmax")]
     table = fusion_table(judged.lists, norms, judged.depth, judged.qrels, judged.query_ids, judged.documents)
-    return np.asarray(table.data.X), table.data
+    return np.asarray(table.judged.X), table.judged
 
 
 def _values(columns: tuple[np.ndarray, Any], weights: np.ndarray) -> np.ndarray:
@@ -172,12 +172,11 @@ def _rrf(ranks: np.ndarray) -> np.ndarray:
 def _scores(result: Any, data: Any) -> np.ndarray:
     """Scores of documents with ranks by the formula."""
     ranks, names, total = np.asarray(data.X), list(data.feature_names), np.zeros(data.n_docs)
+    norm = result.formula.norm
     for term in result.formula.terms:
         own = ranks[:, names.index(term.retriever)]
         with np.errstate(divide="ignore"):
-            value = (
-                1.0 / (term.norm.k + own) if term.norm.name == "rrf" else np.log1p(result.formula.depth) - np.log(own)
-            )
+            value = 1.0 / (norm.k + own) if norm.name == "rrf" else np.log1p(result.formula.depth) - np.log(own)
         total += term.weight * np.where((own > 0) & (own <= result.formula.depth), np.maximum(value, 1e-9), 0.0)
     return total
 

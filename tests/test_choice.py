@@ -147,7 +147,7 @@ def test_one_query_gives_no_bound() -> None:
     assert few == "1 query is too few to bound the loss of a model; at least 10 are needed."
     assert kept.startswith("Best guess: keep 2 of 5 features")
     assert not choice.is_corrected
-    assert quality_sentence(choice, b, "map").startswith("Out of sample, map is 0.7000 with 2 features")
+    assert quality_sentence(choice, b, "map", b.n_features).startswith("Out of sample, map is 0.7000 with 2 features")
     same = [Candidate("l1", k, 0.0, k, k, float(k), np.ones(20)) for k in (1, 2)]
     assert "cannot tell them apart" in " ".join(choice_sentences(choose(same), "map", 5))
     shifted = [Candidate("l1", k, 0.0, k, k, float(k), np.full(50, 0.5 * k)) for k in (1, 2)]

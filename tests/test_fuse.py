@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.errors import DataError, DataFormatError, ParameterError
+from sparserank.data.trec import Qrels, Run
+from sparserank.errors import DataError, DataFormatError, ParameterError, RunDirectoryError
 from sparserank.metrics import CONVENTIONS, parse_metric
+from sparserank.model.fusion import FusionTerm
 
 Runs = dict[str, dict[str, dict[str, float]]]
 Judged = dict[str, dict[str, float]]
@@ -43,14 +45,17 @@ def fused() -> tuple[Runs, Judged, sr.FusionResult]:
     return runs, qrels, sr.fuse(runs, qrels, **QUICK, norm="minmax", depth=20)
 
 
+def judgments(qrels: Any) -> Any:
+    """As `read_qrels` gives them, from nested or flat ones."""
+    return Qrels(qrels if any(isinstance(key, tuple) for key in qrels) else flat(qrels))
+
+
 def flat(nested: Any) -> dict[tuple[str, str], float]:
     return {(q, d): v for q, own in nested.items() for d, v in own.items()}
 
 
-def cut(run: dict[str, dict[str, float]], depth: int) -> sr.Run:  # type: ignore[name-defined]
+def cut(run: dict[str, dict[str, float]], depth: int) -> Run:
     """The first documents of each list, by score and then id."""
-    from sparserank.data.trec import Run
-
     best = {q: sorted(own, key=lambda d: (-own[d], d))[:depth] for q, own in run.items()}
     return Run({(q, d): run[q][d] for q, kept in best.items() for d in kept})
 
@@ -74,34 +79,31 @@ def test_the_good_retrievers_are_kept(fused: tuple[Runs, Judged, sr.FusionResult
 def test_rivals_have_the_values_of_evaluate(fused: tuple[Runs, Judged, sr.FusionResult]) -> None:
     """On the same lists and all judgments; the wrong variant has its ideal from the returned documents alone."""
     runs, qrels, result = fused
-    rows = {row["retriever"]: row["alone"] for row in result.rows()}
-    judgments = sr.read_qrels.__globals__["Qrels"](flat(qrels))
+    alone = {row["retriever"]: row["alone"] for row in result.rows()}
     for name, run in runs.items():
-        expected = sr.evaluate(cut(run, 20), judgments, "ndcg@10", convention="default")["ndcg@10"]
-        assert rows[name] == pytest.approx(expected, abs=1e-12)
+        expected = sr.evaluate(cut(run, 20), judgments(qrels), "ndcg@10", convention="default")["ndcg@10"]
+        assert alone[name] == pytest.approx(expected, abs=1e-12)
     returned = {key for run in runs.values() for key in cut(run, 20)}
     known = {key: grade for key, grade in flat(qrels).items() if key in returned}
     assert len(known) < len(flat(qrels))
-    wrong = sr.evaluate(
-        cut(runs["strong"], 20), sr.read_qrels.__globals__["Qrels"](known), "ndcg@10", convention="default"
-    )["ndcg@10"]
-    assert abs(rows["strong"] - wrong) > 1e-3
+    wrong = sr.evaluate(cut(runs["strong"], 20), judgments(known), "ndcg@10", convention="default")["ndcg@10"]
+    assert abs(alone["strong"] - wrong) > 1e-3
 
 
-def test_the_formula_is_what_was_evaluated(fused: tuple[Runs, Judged, sr.FusionResult]) -> None:
-    """The fused run of the final formula has the metric of the final model on the same queries."""
-    runs, qrels, result = fused
-    run = result.formula.apply(runs)
-    judgments = sr.read_qrels.__globals__["Qrels"](flat(qrels))
-    found = sr.evaluate(run, judgments, "ndcg@10", convention="default").per_query["ndcg@10"]
-    tests = sr.fuse(runs, qrels_of(qrels, range(30)), test_qrels=qrels_of(qrels, range(30, 60)), **QUICK, depth=20)
-    own = tests.formula.apply(runs)
-    test = tests.selection.test
+def test_the_formula_is_what_was_evaluated() -> None:
+    """Its fused run has the values of the final model on test queries; a formula of other weights has not."""
+    runs, qrels = made()
+    held = qrels_of(qrels, range(30, 60))
+    result = sr.fuse(runs, qrels_of(qrels, range(30)), test_qrels=held, **QUICK, depth=20)
+    test = result.selection.test
     assert test is not None
-    held = sr.read_qrels.__globals__["Qrels"](flat(qrels_of(qrels, range(30, 60))))
-    expected = sr.evaluate(own, held, "ndcg@10", convention="default").per_query["ndcg@10"]
-    np.testing.assert_allclose(test.values[test.baseline]["ndcg@10"], expected, atol=1e-12)
-    assert found.mean() > 0
+    for weights, same in ((None, True), ({"weak": 0.9, "strong": 0.1}, False)):
+        formula = result.formula
+        if weights is not None:
+            formula = replace(formula, terms=tuple(FusionTerm(name, w) for name, w in weights.items()))
+        run = formula.apply(runs)
+        found = sr.evaluate(run, judgments(held), "ndcg@10", convention="default").per_query["ndcg@10"]
+        assert np.allclose(test.values[test.baseline]["ndcg@10"], found, atol=1e-12) == same
 
 
 def qrels_of(qrels: Judged, which: range) -> Judged:
@@ -137,7 +139,10 @@ def test_queries_that_nobody_answers_count_zero() -> None:
     assert half.selection.n_queries == 60
     best = [max(r.mean for r in result.selection.rivals.compared) for result in (alone, half)]
     assert best[1] == pytest.approx(best[0] / 2, abs=1e-12)
-    assert any("returned nothing" in note for note in half.selection.notes)
+    for candidate in half.selection.choice.candidates:
+        lost = [q.startswith("lost") for q in half.selection.query_ids]
+        assert (candidate.values[lost] == 0).all()
+    assert any("no document was returned for some of the 60 queries" in note for note in half.selection.notes)
 
 
 def test_unjudged_documents_can_be_skipped() -> None:
@@ -147,9 +152,7 @@ def test_unjudged_documents_can_be_skipped() -> None:
     condensed = {
         q: {d: s for d, s in own.items() if (q, d) in judged} for q, own in nested(cut(runs["weak"], 20)).items()
     }
-    expected = sr.evaluate(
-        cut(condensed, 20), sr.read_qrels.__globals__["Qrels"](judged), "ndcg@10", convention="default"
-    )["ndcg@10"]
+    expected = sr.evaluate(cut(condensed, 20), judgments(judged), "ndcg@10", convention="default")["ndcg@10"]
     alone = {r.name: r.mean for r in skip.selection.rivals.compared}
     assert alone["weak alone"] == pytest.approx(expected, abs=1e-12)
     assert {r.name: r.mean for r in zero.selection.rivals.compared}["weak alone"] < expected
@@ -185,15 +188,44 @@ def test_costs_and_budgets() -> None:
     assert set(slowest.retrievers) >= {"other"}
 
 
-def test_several_norms_can_be_used_together() -> None:
-    runs, qrels = made()
-    result = sr.fuse(runs, qrels, **QUICK, norm="minmax+returned")
-    assert {str(n) for n in result.formula.norms} <= {"minmax", "returned"}
-    assert sum(result.weights.values()) == pytest.approx(1.0)
-    assert set(result.retrievers) == {t.retriever for t in result.formula.terms}
-    assert result.selection.choice.by_cost
-    run = result.formula.apply(runs)
-    assert all(v > 0 for v in run.values())
+def test_formulas_are_refitted_for_the_metric() -> None:
+    """From 100 queries on; also where a document that no retriever in use returned would be in the sample."""
+    runs, qrels = made(n_queries=110)
+    result = sr.fuse(runs, qrels, **QUICK, norm="minmax", depth=8)
+    kinds = {c.for_metric for c in result.selection.choice.candidates}
+    assert kinds == {"", "refitted", "polished", "half polished"}
+    few = sr.fuse(*made(n_queries=90), **QUICK, norm="minmax")
+    assert {c.for_metric for c in few.selection.choice.candidates} == {""}
+    assert any("at least 100 training queries" in note for note in few.selection.notes)
+
+
+def test_every_spelling_of_a_metric_leaves_out_what_was_not_returned() -> None:
+    """By a prefix, as an object, or as a metric to report; the wrong variant counts all documents as ranked."""
+    runs, qrels = made(n_queries=30)
+    values = [
+        sr.fuse(runs, qrels, **QUICK, norm="rrf", depth=10, metric=metric, k=1).selection.rivals.compared[0].mean
+        for metric in ("recall@100", "letor4:recall@100", sr.parse_metric("recall@100"))
+    ]
+    assert values[0] == pytest.approx(values[1], abs=1e-12)
+    assert values[0] == pytest.approx(values[2], abs=1e-12)
+    assert values[0] < 0.9  # ten of 80 documents, among which a third are relevant
+    two = sr.fuse(runs, qrels, **QUICK, norm="rrf", metric="ndcg@10", report_metrics="trec:map", relevant_from=2)
+    assert [repr(m) for m in two.selection.plan.metrics] == ["ndcg@10", "trec:map(rel=2)"]
+
+
+def test_an_engine_that_trims_is_judged_on_what_it_returns() -> None:
+    runs, qrels = made(n_queries=40)
+    test = qrels_of(qrels, range(20, 40))
+    options: dict[str, Any] = {**QUICK, "norm": "rrf", "depth": 10, "metric": "recall@100"}
+    result = sr.fuse(runs, qrels_of(qrels, range(20)), test_qrels=test, engine="elasticsearch", **options)
+    fused = nested(result.formula.apply(runs))
+    found = result.selection.test
+    assert found is not None
+    value = found.values[found.baseline]["recall@100"].mean()
+    first = sr.evaluate(cut(fused, 10), judgments(test), "recall@100", convention="default")["recall@100"]
+    whole = sr.evaluate(cut(fused, 100), judgments(test), "recall@100", convention="default")["recall@100"]
+    assert value == pytest.approx(first, abs=1e-12)
+    assert len(result.retrievers) == 1 or whole > first
 
 
 def test_a_table_of_ranks_is_the_same_job(tmp_path: Path) -> None:
@@ -230,34 +262,63 @@ def test_free_signs_are_allowed_where_no_engine_forbids_them() -> None:
 
 
 def test_an_engine_limits_the_number_of_retrievers() -> None:
+    """The rule decides among the formulas that the engine can run."""
     runs, qrels = made(qualities={f"r{i}": 1.0 for i in range(7)})
     result = sr.fuse(runs, qrels, **QUICK, engine="opensearch", norm="minmax")
     assert len(result.retrievers) <= 5
-    with pytest.raises(ParameterError, match="k is required: OpenSearch fuses at most 5 retrievers"):
-        sr.fuse(runs, qrels, **QUICK, engine="opensearch", guarantee=0.1)
+    assert max(c.n_features for c in result.selection.choice.candidates) > 5
+    one, others = made(qualities={"strong": 2.5, **{f"w{i}": 0.1 for i in range(5)}})
+    free, limited = (sr.fuse(one, others, **QUICK, engine=e, norm="minmax") for e in (None, "opensearch"))
+    assert len(limited.retrievers) == len(free.retrievers) < 5
+    bound = sr.fuse(runs, qrels, **QUICK, engine="opensearch", norm="minmax", guarantee=0.3)
+    assert len(bound.retrievers) <= 5
     with pytest.raises(ParameterError, match="norm cannot be zscore: OpenSearch computes minmax, l2"):
         sr.fuse(runs, qrels, **QUICK, engine="opensearch", norm="zscore")
 
 
-def test_a_run_directory_is_resumed_and_read(tmp_path: Path) -> None:
+def test_a_run_directory_is_resumed_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs, qrels = made(n_queries=30)
     out = tmp_path / "run"
     result = sr.fuse(runs, qrels, **QUICK, norm="rrf", out=out)
-    again = sr.fuse(runs, qrels, **QUICK, norm="rrf", out=out)
+    with monkeypatch.context() as patch:
+        patch.setattr("sparserank.crossval.folded_paths.FoldedPaths.__call__", None)  # nothing is computed again
+        again = sr.fuse(runs, qrels, **QUICK, norm="rrf", out=out)
     assert again.weights == result.weights
+    for other in ({"depth": 5}, {"engine": "opensearch", "norm": "minmax"}, {"unjudged": "skip"}, {"sign": "free"}):
+        with pytest.raises(RunDirectoryError, match="contains a run with other data or options"):
+            sr.fuse(runs, qrels, **{**QUICK, "norm": "rrf", **other}, out=out)
+    for metric in ({"relevant_from": 2}, {"metric": "map"}, {"metric": "trec:ndcg@10"}):
+        with pytest.raises(RunDirectoryError, match="contains a run with other data or options"):
+            sr.fuse(runs, qrels, **{**QUICK, "norm": "rrf", **metric}, out=out)
     formula = sr.FusionFormula.load(out)
     assert {t.retriever: t.weight for t in formula.terms} == pytest.approx(result.weights, abs=1e-12)
     content = json.loads((out / "result.json").read_text())
     assert [row["retriever"] for row in content["fusion"]["retrievers"]] == [*result.retrievers, *result.dropped]
     assert "Retrievers" in (out / "report.html").read_text()
-    one = sr.FusionFormula.load(out, k=1)
-    assert len(one.retrievers) == 1
+    assert len(sr.FusionFormula.load(out, k=1).retrievers) == 1
     with pytest.raises(DataError, match="the formula needs a run called"):
         formula.apply({"unknown": runs["strong"]})
+    empty = formula.apply({**{name: {} for name in result.retrievers}, result.retrievers[0]: {"new": {"d1": 2.0}}})
+    assert list(empty) == [("new", "d1")]  # the others returned nothing for this query
+    assert formula.apply({name: {} for name in result.retrievers}) == {}
+
+
+def test_screens_speak_of_retrievers_and_fit() -> None:
+    runs, qrels = made(qualities={f"a very long name of a retriever {i}": 1.0 - i / 20 for i in range(14)})
+    costs = {name: float(i + 1) for i, name in enumerate(runs)}
+    for options in ({}, {"costs": costs}, {"costs": costs, "cost_rule": "max"}, {"k": 3}):
+        result = sr.fuse(runs, qrels, **{**QUICK, "half_samples": 4}, norm="rrf", **options)
+        lines = str(result).splitlines()
+        assert len(lines) <= 25
+        assert max(map(len, lines)) <= 100
+        text = " ".join([*lines, *result.selection.sentences])
+        assert "feature" not in text
+        if options.get("cost_rule") == "max":
+            assert "total cost" not in text
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "one run": ({"runs": {"a": {"q": {"d": 1.0}}}}, "runs must be at least 2 runs, one of each retriever; got 1"),
+    "one run": ({"runs": {"a": {"q": {"d": 1.0}}}}, "runs must be at least 2, one of each retriever; got 1"),
     "no judgments": ({"qrels": None}, "qrels is required"),
     "empty judgments": ({"qrels": {}}, "qrels: contains no judgments"),
     "odd judgments": ({"qrels": {"q0": 3}}, "qrels: judgments must be"),
@@ -270,8 +331,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "depth": ({"depth": 0}, "depth must be"),
     "budget": ({"budget": 3.0}, "budget needs costs"),
     "cost rule": ({"cost_rule": "max"}, "cost_rule needs costs"),
-    "unknown cost": ({"costs": {"nobody": 1.0}}, "costs costs: 'nobody' is not a retriever"),
-    "missing cost": ({"costs": {"strong": 1.0}}, "costs has no cost of 'other'"),
+    "unknown cost": ({"costs": {"nobody": 1.0}}, "costs cannot be used: 'nobody' is not a retriever"),
+    "missing cost": ({"costs": {"strong": 1.0}}, "there is no cost of 'other'"),
     "odd cost": ({"costs": dict.fromkeys(QUALITY, -1)}, "expected a cost > 0 of 'strong'; got -1"),
     "engine": ({"engine": "solr"}, "engine must be"),
     "unjudged": ({"unjudged": "drop"}, "unjudged must be"),

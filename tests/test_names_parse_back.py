@@ -62,6 +62,7 @@ OWN = {
     "mean_ndcg": False,
     "most_hits": "cutoff",
     "zero_scores": "left_out",
+    "longest": 7,
     "relevant_from": 2.5,
 }
 OWN_NAMES = (

@@ -25,7 +25,7 @@ def _find(content: Any, key: str) -> Any:
 
 def elasticsearch(body: dict[str, Any], lists: Lists) -> dict[str, float]:
     """The `linear` and `rrf` retrievers: reference/elasticsearch/rest-apis/retrievers. What a retriever did not return
-    adds nothing; minmax of equal scores is 1."""
+    adds nothing; minmax of scores within 1e-6 is 1."""
     (kind, own), window = next(iter(body["retriever"].items())), None
     window = own["rank_window_size"]
     out: dict[str, float] = {}
@@ -36,7 +36,8 @@ def elasticsearch(body: dict[str, Any], lists: Lists) -> dict[str, float]:
             values = [1.0 / (own["rank_constant"] + rank) for rank in range(1, len(top) + 1)]
         elif entry["normalizer"] == "minmax":
             values = [
-                1.0 if max(scores) == min(scores) else (s - min(scores)) / (max(scores) - min(scores)) for s in scores
+                1.0 if max(scores) - min(scores) < 1e-6 else (s - min(scores)) / (max(scores) - min(scores))
+                for s in scores
             ]
         else:
             norm = sum(s * s for s in scores) ** 0.5
@@ -63,7 +64,8 @@ def opensearch(pipeline: dict[str, Any], query: dict[str, Any], lists: Lists) ->
         scores = [s for _, s in top]
         for document, s in top:
             if own["normalization"]["technique"] == "min_max":
-                value = 1.0 if max(scores) == min(scores) else (s - min(scores)) / (max(scores) - min(scores))
+                low, high = min(scores), max(1.4e-45, *scores)  # which starts at Float.MIN_VALUE
+                value = 1.0 if low == high else (s - low) / (high - low)
                 value = 0.001 if value == 0 else value
             else:
                 norm = sum(x * x for x in scores) ** 0.5

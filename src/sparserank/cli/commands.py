@@ -476,9 +476,9 @@ Norm = Annotated[
     typer.Option(
         "--norm",
         help="Norms of the lists; the best one is chosen out of fold: minmax, l2, zscore (of scores), "
-        "rrf or rrf(k=10) (1 / (k + rank)), logrank, returned, or several used together, such as "
-        "minmax+returned. auto tries minmax, zscore and rrf; for ranks, rrf, rrf(k=10) and logrank;"
-        " with --engine, those that the engine computes; may be repeated. \\[default: auto]",
+        "rrf or rrf(k=10) (1 / (k + rank)), logrank, or returned. auto tries minmax, zscore and "
+        "rrf; for ranks, rrf, rrf(k=10) and logrank; with --engine, those that the engine computes;"
+        " may be repeated. \\[default: auto]",
         rich_help_panel="Runs",
         show_default=False,
     ),
@@ -488,7 +488,8 @@ Depth = Annotated[
     typer.Option(
         "--depth",
         help="Rank at which every list is cut before it is normalised, in training and in use. "
-        "\\[default: the smallest median depth of the retrievers]",
+        "\\[default: the smallest median depth of the retrievers; of a table, its largest rank or "
+        "longest list]",
         rich_help_panel="Runs",
         show_default=False,
     ),

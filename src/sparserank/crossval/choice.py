@@ -60,6 +60,9 @@ class Candidate:
         return self.penalty + (f" relaxed ({self.relax:g})" if self.relax else "")
 
 
+FEATURE, TOTAL_COST = "feature", "total cost"  # what sentences call what is selected, and its cost
+
+
 @dataclass(frozen=True)
 class Rule:
     """The criterion for a loss that is small enough.
@@ -68,6 +71,8 @@ class Rule:
     guarantee   instead: largest bound on the loss, relative to the same mean
     k, budget   instead of either: the best of at most k features, or of at most this total cost
     by_cost     the smallest candidate is the one with the lowest cost, not with the fewest features
+    most        candidates with more features are not chosen, whatever decides
+    noun, cost  what sentences call a feature and the cost of a candidate
     """
 
     margin: float = MARGIN
@@ -75,13 +80,16 @@ class Rule:
     k: int | None = None
     budget: float | None = None
     by_cost: bool = False
+    most: int | None = None
+    noun: str = FEATURE
+    cost: str = TOTAL_COST
 
     @property
     def limit(self) -> str | None:
         """'at most 5 features', or None where a loss decides."""
         if self.k is not None:
-            return f"at most {self.k} feature{'s' if self.k > 1 else ''}"
-        return None if self.budget is None else f"a total cost of at most {self.budget:g}"
+            return f"at most {self.k} {self.noun}{'s' if self.k > 1 else ''}"
+        return None if self.budget is None else f"a {self.cost} of at most {self.budget:g}"
 
     @property
     def largest_loss(self) -> float:
@@ -102,6 +110,8 @@ class Rule:
         """(m,) bool: candidates within k and the budget."""
         cost, n_features = np.array([c.cost for c in candidates]), np.array([c.n_features for c in candidates])
         within = np.ones(len(candidates), dtype=bool)
+        if self.most is not None:
+            within &= n_features <= self.most
         if self.k is not None:
             within &= n_features <= self.k
         if self.budget is not None:

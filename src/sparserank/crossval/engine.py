@@ -44,6 +44,7 @@ class CrossValidation:
         max_iter      of the solver, per strength
         n_workers     number of processes, if they pay; n_threads: of a pass. No result depends on either
         client        a dask.distributed Client whose workers read the training queries
+        judged        the training queries with more documents, on which candidates are judged; None: `data`
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class CrossValidation:
         n_workers: int = 1,
         n_threads: int | None = None,
         client: Any = None,
+        judged: RankingDataset | None = None,
     ) -> None:
         self.data, self.fold, self.metrics = data, fold, list(metrics)
         self.folds: list[int] = sorted(set(fold[fold >= 0].tolist()))
@@ -85,6 +87,7 @@ class CrossValidation:
                 n_threads=n_threads,
                 client=client,
                 transform=transform,
+                judged=judged,
             )
             for transform in transforms
         }

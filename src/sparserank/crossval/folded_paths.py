@@ -32,7 +32,7 @@ from sparserank.weighting import Weighting
 
 AT_ONCE = 10  # half-samples in lockstep
 MORE, MORE_OF_STARTS = 1.25, 2.0  # times the features of the model sought: where paths of half-samples may end
-MADE = ("prepared", "_shards", "_unseen")  # of the data, when first asked for
+MADE = ("prepared", "_shards", "_judging", "_unseen")  # of the data, when first asked for
 UNSCALED = ("none", "query-min-max")  # nothing is left to divide by
 FIRST_SAMPLE = -100  # the number of the first sample's path; the next is -101
 FINAL = -1  # the number of the path that is delivered: on all training queries
@@ -68,6 +68,7 @@ class FoldedPaths:
         fold          (n_queries,) fold numbers from 0; FINAL leaves nothing out
         settings, metrics
         transform     under which features enter; default unchanged
+        judged        the same queries with more documents, on which points of folds are scored; None: `data`
         valid         queries that points of the FINAL path are scored on; points of fold f are scored on the queries of
                       f
         query_weight  (n_queries,) weights > 0 of the training queries in the loss, or None
@@ -89,8 +90,9 @@ class FoldedPaths:
         n_threads: int | None = None,
         client: Any = None,
         transform: FeatureTransform = RAW,
+        judged: RankingDataset | None = None,
     ) -> None:
-        self.client, self.transform = client, transform
+        self.client, self.transform, self.judged = client, transform, judged
         self.data, self.fold, self.settings, self.metrics = data, fold, settings, list(metrics)
         self.valid, self.query_weight, self.max_iter, self.n_threads = valid, query_weight, max_iter, n_threads
         self.samples = np.zeros((0, 0), dtype=bool)  # (n_samples, n_queries), see `halves`
@@ -112,6 +114,7 @@ class FoldedPaths:
             max_iter=self.max_iter,
             n_threads=n_threads,
             transform=self.transform,
+            judged=self.judged,
         )
 
     @property
@@ -169,6 +172,11 @@ class FoldedPaths:
             d = self.prepared
             return shards_on(self.client, d, self.settings.loss)
         return self._shards_of(self.prepared)
+
+    @cached_property
+    def _judging(self) -> Shards:
+        """The documents on which points of folds are scored."""
+        return self._shards if self.judged is None else self._shards_of(self.in_transforms(self.judged))
 
     @cached_property
     def _unseen(self) -> LocalShards | None:
@@ -285,7 +293,7 @@ class FoldedPaths:
             assigned = np.full(len(self.fold), -1)
             for g, f in enumerate(folds):
                 assigned[self.fold == f] = g
-            parts = self._shards.call("measure", [models[f] for f in folds], self.metrics, per_query=assigned)
+            parts = self._judging.call("measure", [models[f] for f in folds], self.metrics, per_query=assigned)
             out |= {f: np.concatenate([p[g] for p in parts], axis=2) for g, f in enumerate(folds)}
         return out
 

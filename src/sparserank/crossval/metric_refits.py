@@ -34,9 +34,9 @@ class MetricRefits:
         return "" if self.sizes == SIZES else f" at {', '.join(f'{k:g}' for k in self.sizes)}"
 
 
-def sizes_within(limit: float | None, unit: float = 1) -> tuple[float, ...]:
+def sizes_within(limit: float | None, unit: float = 1, among: Sequence[int] = SIZES) -> tuple[float, ...]:
     """The sizes, in units of a feature's usual cost; with a limit, the sizes below it and the limit itself."""
-    sizes = tuple(unit * k for k in SIZES)
+    sizes = tuple(unit * k for k in among)
     return sizes if limit is None else (*(k for k in sizes if k < limit), limit)[-len(SIZES) :]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +24,8 @@ from sparserank.selection.drawing import drawn
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.worth import Substitute, Worth
 
+MAX_OF_SIZE = 12  # features of a model that is not the chosen one, whose ablation is made too
+MAX_DOCUMENTS = 100_000  # of training queries, up to which it is
 MAX_REFITTED = 60  # features, those of the largest weights, of which refits without them are made
 
 Costs = dict[str, dict[str, float]]  # by metric: cost, low, high
@@ -30,17 +33,18 @@ Costs = dict[str, dict[str, float]]  # by metric: cost, low, high
 
 @dataclass(frozen=True)
 class Ablation:
-    """The ablation of the chosen candidate of a choice, whose final model is `model`."""
+    """The ablation of a candidate of a choice, by default the chosen one, whose final model is `model`."""
 
     cv: CrossValidation
     candidate_set: CandidateSet
     choice: Choice
     model: RankingModel
     plan: SelectionPlan
+    candidate: Candidate | None = None
 
     @property
     def chosen(self) -> Candidate:
-        return self.choice.chosen
+        return self.candidate or self.choice.chosen
 
     def worth(self, near: NearEqual, correlations: Mapping[int, float], store: WorkStore | None = None) -> Worth:
         """Ablate the chosen model. correlations: {feature: its correlation with its substitute}, for features that have
@@ -115,9 +119,30 @@ class Ablation:
             rows = [own, *(_without(own, np.isin(feature, features)) for features in sets)]
             rows += [_moved(own, feature == j, (other - j) * width) for j, other in swaps]
             starts[f] = sp.csr_array(sp.vstack(rows, format="csr"))
-        return self.cv.refitted(
-            transform, starts, transform.monotone(self.candidate_set.trials[self.chosen.penalty].maker.rules)
-        )
+        return self.cv.refitted(transform, starts, self.monotone)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells the candidate from others of the same paths."""
+        c = self.chosen
+        return c.label, c.k, c.relax, c.index
+
+    @property
+    def monotone(self) -> tuple[int, ...] | None:
+        """The signs of the coefficients of the candidate."""
+        rules = self.candidate_set.trials[self.chosen.penalty].maker.rules
+        return self.candidate_set.transform(self.chosen).monotone(rules)
+
+    def rows(self, f: int) -> list[sp.csr_array]:
+        """Coefficients of fold f: of the candidate, and without each of its features."""
+        own = self.candidate_set.coefficients(self.chosen, f)
+        feature = own.indices // self.candidate_set.width(self.chosen) % self.cv.data.n_features
+        return [own, *(_without(own, feature == j) for j in self.model.support)]
+
+    def costs_of(self, values: np.ndarray) -> dict[str, Costs]:
+        """{feature: costs} from values (n_metrics, 1 + n_selected, n_queries) of refits of `rows`."""
+        names = [self.model.feature_names[j] for j in self.model.support]
+        return {name: self._costs(values[:, 0], values[:, 1 + i]) for i, name in enumerate(names)}
 
     def _costs(self, values: np.ndarray, without: np.ndarray) -> Costs:
         """Mean costs with intervals, from values of shape (n_metrics, n_queries)."""
@@ -135,6 +160,44 @@ class Ablation:
         names = self.model.feature_names
         mean, low, high = mean_interval(differences, self.plan.confidence)
         return Substitute(names[feature], names[other], correlations.get(feature, 0.0), mean, low, high)
+
+
+def ablation_of_sizes(
+    ablation: Ablation, by_size: Sequence[Candidate], models: Sequence[RankingModel], store: WorkStore | None
+) -> list[dict[str, Costs] | None]:
+    """For each candidate what leaving out each of its features costs; None where that would take long (`--k N` gives
+    it), and for a single feature. Finished refits are kept in `store`.
+
+    ablation   of the chosen candidate; models: the final model of each candidate
+    """
+    cv = ablation.cv
+    out: list[dict[str, Costs] | None] = [None] * len(by_size)
+    if cv.data.n_docs > MAX_DOCUMENTS:
+        return out
+    own = {
+        i: replace(ablation, candidate=c, model=model)
+        for i, (c, model) in enumerate(zip(by_size, models, strict=True))
+        if 1 < len(model.support) <= MAX_OF_SIZE
+    }
+    together: dict[Any, list[int]] = {}  # refits under the same transform and signs share their passes
+    for i, one in own.items():
+        together.setdefault((one.candidate_set.transform(one.chosen), one.monotone), []).append(i)
+    for (transform, monotone), members in together.items():
+        depends = repr([(own[i].key, own[i].model.support.tolist()) for i in members])
+        name = f"ablation-of-sizes-{hashlib.sha256(depends.encode()).hexdigest()[:16]}"
+        known = None if store is None else store.load(name)
+        if known is None:
+            starts = {
+                f: sp.csr_array(sp.vstack([row for i in members for row in own[i].rows(f)], format="csr"))
+                for f in cv.folds or [FINAL]
+            }
+            known = {"values": cv.refitted(transform, starts, monotone)}
+            if store is not None:
+                store.save(name, known)
+        cuts = np.cumsum([1 + len(own[i].model.support) for i in members])[:-1]
+        for i, values in zip(members, np.split(known["values"], cuts, axis=1), strict=True):
+            out[i] = own[i].costs_of(values)
+    return out
 
 
 def _without(row: sp.csr_array, gone: np.ndarray) -> sp.csr_array:

@@ -26,8 +26,8 @@ NORM = Option(
     kind=Parsed(_norm, "str | Sequence[str]", several=True),
     default=(AUTO,),
     help="Norms of the lists; the best one is chosen out of fold: minmax, l2, zscore (of scores), rrf or rrf(k=10) "
-    "(1 / (k + rank)), logrank, returned, or several used together, such as minmax+returned. auto tries minmax, zscore "
-    "and rrf; for ranks, rrf, rrf(k=10) and logrank; with {engine}, those that the engine computes.",
+    "(1 / (k + rank)), logrank, or returned. auto tries minmax, zscore and rrf; for ranks, rrf, rrf(k=10) and logrank; "
+    "with {engine}, those that the engine computes.",
     panel=PANEL,
 )
 DEPTH = Option(
@@ -35,7 +35,7 @@ DEPTH = Option(
     kind=Or(None, Count()),
     help="Rank at which every list is cut before it is normalised, in training and in use.",
     panel=PANEL,
-    shown="the smallest median depth of the retrievers",
+    shown="the smallest median depth of the retrievers; of a table, its largest rank or longest list",
 )
 RANK_COLUMNS = Option(
     name="rank_columns",

@@ -31,7 +31,7 @@ from sparserank.errors import ConvergenceWarning, DataError, ParameterError
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
 from sparserank.export import ENGINES
-from sparserank.jobs.ablation import Ablation
+from sparserank.jobs.ablation import Ablation, ablation_of_sizes
 from sparserank.jobs.comparisons import Comparisons
 from sparserank.jobs.formulas import Formulas
 from sparserank.jobs.notes import (
@@ -68,8 +68,8 @@ class SelectionJob:
     trees          rivals that are trained on the same folds; rival_time: time limit of each, in seconds
     formulas       rivals that need no training, in place of trees
     transforms     under which features enter, in place of those that the plan names
-    facts          about the features that the caller made, with any weights of documents; they become parameters of
-                   the models
+    facts          about the features, which become parameters of the models
+    judged         the training queries with more documents, on which candidates are judged; under the cv protocol
     query_weight   one weight > 0 per query of train and, under the cv protocol, then of valid; None: equal weights
     """
 
@@ -89,12 +89,14 @@ class SelectionJob:
         formulas: Formulas | None = None,
         transforms: Sequence[FeatureTransform] | None = None,
         facts: Mapping[str, Any] | None = None,
+        judged: RankingDataset | None = None,
     ) -> None:
         if plan.protocol == "holdout" and valid is None:
             raise ParameterError("protocol", "holdout needs validation data.")
         self.plan, self.train, self.facts = plan, train, facts or {}
         self.weighted = query_weight is not None
         data, self.judged = _training_and_judged(plan, train, valid)
+        self.judged = judged or self.judged
         self.names = tuple(data.feature_names or ())
         if plan.costs is not None and len(plan.costs) != len(self.names):
             raise ParameterError(
@@ -121,6 +123,7 @@ class SelectionJob:
             n_workers=n_threads,
             n_threads=n_threads,
             client=client,
+            judged=judged,
         )
         self.rivals: RivalsOnFolds = formulas or self._trees(trees, data, test, query_weight, n_threads, rival_time)
         self.beside = Comparisons(plan, self.cv, self.rivals, self.judged, test, current)
@@ -157,7 +160,7 @@ class SelectionJob:
         rivals = self.beside.with_rivals(candidate_set, choice, by_size, store, after)
         short = unsolved_paths(candidate_set.paths, plan.settings.tol)
         notes = [
-            *notes_of_loss(plan, self.weighted, cv.data.doc_weight is not None and not self.facts),
+            *notes_of_loss(plan, cv.data, self.weighted),
             *notes_of_rules(plan, cv.data),
             *notes_of_curves(plan, cv.data, cv.first.client),
             *notes_of_metric_refits(plan, cv.data.n_queries),
@@ -175,6 +178,7 @@ class SelectionJob:
         near = near_equal(choice, candidate_set)
         redundant, correlations = self._redundant(candidate_set, chosen, near)
         worth = ablation.worth(near, correlations, store)
+        models = self._size_models(candidate_set, choice, by_size, model)
         result = SelectionResult(
             plan=plan,
             model=model,
@@ -187,7 +191,8 @@ class SelectionJob:
                 if trial.maker.selects
             },
             by_size=by_size,
-            models=self._size_models(candidate_set, choice, by_size, model),
+            models=models,
+            size_costs=ablation_of_sizes(ablation, by_size, models, store),
             paths={label: candidate_set.path(label) for label in candidate_set.trials},
             scalings={label: candidate_set.paths[label, FINAL].scaling for label in candidate_set.trials},
             all_features=against_all_features(choice, strongest, by_size),

@@ -343,11 +343,11 @@ class FuseOptions(TypedDict, total=False):
 
     norm: str | Sequence[str]
     """Norms of the lists; the best one is chosen out of fold: minmax, l2, zscore (of scores), rrf or rrf(k=10) (1 /
-    (k + rank)), logrank, returned, or several used together, such as minmax+returned. auto tries minmax, zscore and
-    rrf; for ranks, rrf, rrf(k=10) and logrank; with engine, those that the engine computes. Default ('auto',)."""
+    (k + rank)), logrank, or returned. auto tries minmax, zscore and rrf; for ranks, rrf, rrf(k=10) and logrank;
+    with engine, those that the engine computes. Default ('auto',)."""
     depth: int | None
     """Rank at which every list is cut before it is normalised, in training and in use. Default the smallest median
-    depth of the retrievers."""
+    depth of the retrievers; of a table, its largest rank or longest list."""
     rank_columns: bool
     """Read a table of judged documents instead of runs. Each column is a retriever and contains its ranks, missing
     (NULL) for documents that it did not return. Default False."""

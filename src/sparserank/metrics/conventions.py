@@ -55,6 +55,7 @@ class Convention:
     mean_ndcg    whether the tool reports MeanNDCG
     zero_scores  documents with a score of exactly 0: 'ranked' like others, or 'left_out' of the list, in which case
                  they count only in the number of relevant documents and in the ideal order
+    longest      documents of a larger rank are left out of the list too; None: no limit
     relevant_from  lowest grade of a relevant document in metrics without gains (average precision, P, MRR, recall);
                  if it is not 1, names end with it: 'map(rel=2)'
     """
@@ -68,6 +69,7 @@ class Convention:
     mean_ndcg: bool = True
     most_hits: str = "all"
     zero_scores: str = "ranked"
+    longest: int | None = None
     relevant_from: float = 1
 
     def __post_init__(self) -> None:
@@ -75,6 +77,8 @@ class Convention:
             if getattr(self, field) not in allowed:
                 given = brief(getattr(self, field))
                 raise DataError(f"Convention: {field} must be one of {', '.join(allowed)}; got {given}.")
+        if self.longest is not None and not (type(self.longest) is int and self.longest >= 1):
+            raise DataError(f"Convention: longest must be an integer >= 1 or None; got {brief(self.longest)}.")
         if not 0 < self.relevant_from < np.inf:
             raise DataError(f"Convention: relevant_from must be a number > 0; got {brief(self.relevant_from)}.")
 

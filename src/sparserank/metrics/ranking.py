@@ -75,7 +75,7 @@ def rank_lists(
 ) -> RankedLists:
     """Sort each query once; all metrics of a convention share the result, and all rankings of the same lists `known`.
     retrieved (n_docs,) bool: documents that are ranked at all; scores of the others are ignored. By default all, or
-    those with a score other than 0, by the convention.
+    those with a score other than 0 or a small enough rank, by the convention.
 
     Raises
         DataError   shapes disagree, or a score is not finite
@@ -105,4 +105,7 @@ def rank_lists(
         known["lengths"] = np.diff(query_ptr)
         known["rank"] = np.arange(len(scores)) - np.repeat(query_ptr[:-1], known["lengths"]) + 1
     shown = None if retrieved is None else retrieved[order]
+    if convention.longest is not None:
+        within = known["rank"] <= convention.longest
+        shown = within if shown is None else shown & within
     return RankedLists(relevance[order], query_ptr, known["rank"], known["lengths"], scores[order], known, shown)

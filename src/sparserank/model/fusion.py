@@ -27,7 +27,6 @@ class FusionTerm:
     """weight: of the normalised values of a retriever; the absolute weights of a formula have the sum 1."""
 
     retriever: str
-    norm: Norm
     weight: float
 
 
@@ -42,6 +41,8 @@ class FusionFormula:
     ----------
     terms : tuple of FusionTerm
         Largest weight first.
+    norm : Norm
+        How lists are normalised.
     depth : int
         Rank at which every list is cut before it is normalised.
     engine : str or None
@@ -61,17 +62,14 @@ class FusionFormula:
     """
 
     terms: tuple[FusionTerm, ...]
+    norm: Norm
     depth: int
     engine: str | None = None
 
     @property
     def retrievers(self) -> tuple[str, ...]:
         """The retrievers in use, in the order of the terms."""
-        return tuple(dict.fromkeys(t.retriever for t in self.terms))
-
-    @property
-    def norms(self) -> tuple[Norm, ...]:
-        return tuple(dict.fromkeys(t.norm for t in self.terms))
+        return tuple(t.retriever for t in self.terms)
 
     @classmethod
     def load(cls, path: str | os.PathLike, k: int | None = None) -> FusionFormula:
@@ -113,7 +111,7 @@ class FusionFormula:
         queries, documents = AnyIds(), Ids()
         needed = {name: source for name, source in named.items() if name in self.retrievers}
         self._check(named)
-        lists = {name: read_lists(source, name, queries, documents) for name, source in needed.items()}
+        lists = {name: read_lists(source, name, queries, documents, least=0) for name, source in needed.items()}
         return self.fused(lists, list(queries), documents)
 
     def _check(self, names: Iterable[str]) -> None:
@@ -140,7 +138,7 @@ class FusionFormula:
         found: dict[tuple[int, int], float] = {}
         for term in self.terms:
             run = cut[term.retriever]
-            values = (term.weight * term.norm(run, self.depth, rules)).tolist()
+            values = (term.weight * self.norm(run, self.depth, rules)).tolist()
             query = np.repeat(run.query, run.depths).tolist()
             for key, value in zip(zip(query, run.document.tolist(), strict=True), values, strict=True):
                 found[key] = found.get(key, 0.0) + value
@@ -160,11 +158,13 @@ def formula_of(model: RankingModel) -> FusionFormula:
     raw = model.coef[model.support] / model.scaling.scale[model.support]
     total = float(np.abs(raw).sum())
     try:
-        terms = [_term(model.feature_names[j], w / total) for j, w in zip(model.support, raw.tolist(), strict=True)]
+        names = [model.feature_names[j].rpartition(":") for j in model.support]
+        terms = [FusionTerm(name, w / total) for (name, _, _), w in zip(names, raw.tolist(), strict=True)]
+        (norm,) = {parse_norm(norm) for _, _, norm in names}
         depth, engine = int(facts["depth"]), facts["engine"]
     except (KeyError, TypeError, ValueError, DataError) as error:
         raise DataError(f"the facts about retrievers in this model cannot be read ({brief(str(error))}).") from error
-    return FusionFormula(tuple(sorted(terms, key=lambda t: -abs(t.weight))), depth, engine)
+    return FusionFormula(tuple(sorted(terms, key=lambda t: -abs(t.weight))), norm, depth, engine)
 
 
 def is_fusion(model: RankingModel) -> bool:
@@ -175,9 +175,3 @@ def is_fusion(model: RankingModel) -> bool:
 def facts_of(depth: int, engine: str | None) -> dict[str, Any]:
     """What a model of `fuse` has among its parameters."""
     return {KEY: {"depth": depth, "engine": engine}}
-
-
-def _term(feature: str, weight: float) -> FusionTerm:
-    retriever, _, norm = feature.rpartition(":")
-    (parsed,) = parse_norm(norm)
-    return FusionTerm(retriever, parsed, weight)

@@ -14,7 +14,7 @@ import numpy as np
 from sparserank.crossval.choice import Candidate
 from sparserank.pages import differences
 from sparserank.reporting.document import figure
-from sparserank.reporting.percents import relative
+from sparserank.reporting.percents import percent, relative
 from sparserank.selection.queries import Reference
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import counted
@@ -24,6 +24,10 @@ MAX_SIZES, MAX_FEATURES = 40, 60  # on the slider; rows of the matrix
 CORRECTED = (
     "Each mean is corrected for the choice of the best model of its size; the intervals are computed before this "
     "correction."
+)
+CHANGES = (
+    " The percentage of a feature is the change of the metric, out of fold, if the feature is left out and the others "
+    "are refitted."
 )
 MAX_NAME = 14  # characters of a name before it wraps
 
@@ -67,7 +71,8 @@ SCRIPT = """
     const all = [...size.features, ...chosen.features.filter(f => !own.has(f))];
     $(".chips").replaceChildren(...all.map(f => {
       const chip = document.createElement("li");
-      chip.textContent = data.names[f];
+      const at = size.features.indexOf(f);
+      chip.textContent = data.names[f] + (at < 0 || !size.lost.length ? "" : " " + size.lost[at]);
       chip.className = !own.has(f) ? "leave" : kept.has(f) ? "" : "enter";
       return chip;
     }));
@@ -93,7 +98,9 @@ def explorer(result: SelectionResult, picture: str) -> str:
     """HTML; picture: of quality against size."""
     facts = _facts(result)
     at, chosen = facts["chosen"], facts["sizes"][facts["chosen"]]
-    chips = "".join(f"<li>{escape(facts['names'][f])}</li>" for f in chosen["features"])
+    lost = chosen["lost"] or [""] * len(chosen["features"])
+    said = [f"{facts['names'][f]} {change}".strip() for f, change in zip(chosen["features"], lost, strict=True)]
+    chips = "".join(f"<li>{escape(text)}</li>" for text in said)
     content = json.dumps(facts, allow_nan=False).replace("<", "\\u003c")
     last, label = len(facts["sizes"]) - 1, "Cost" if result.choice.by_cost else f"Number of {result.noun}s"
     return "\n".join(
@@ -105,7 +112,7 @@ def explorer(result: SelectionResult, picture: str) -> str:
             f'min="0" max="{last}" step="1" value="{at}"></div>',
             f'<ul class="chips">{chips}</ul>',
             f'<p class="soft"><code>{escape(chosen["command"])}</code></p>',
-            f'<p class="soft">{CORRECTED}</p>',
+            f'<p class="soft">{CORRECTED}{CHANGES if any(s["lost"] for s in facts["sizes"]) else ""}</p>',
             '<div class="pictures">',
             picture,
             *_matrix(facts),
@@ -148,7 +155,7 @@ def _facts(result: SelectionResult) -> dict[str, Any]:
         worth = f": {result.metric} {figure(mean)}" if math.isfinite(mean) else ""
         if math.isfinite(against.difference):
             difference = relative(against.difference, against.low, against.high, full.mean)
-            worth += f", {difference} against all {counted(full.n_features, result.noun)} ({figure(full.mean)})"
+            worth += f", {difference} against all {counted(result.n_dense, result.noun)} ({figure(full.mean)})"
             worth += _against_trees(result, None if c is not result.by_size[i] else i)
         cost = f", cost {c.cost:g}" if result.choice.by_cost else ""
         sizes.append(
@@ -157,6 +164,7 @@ def _facts(result: SelectionResult) -> dict[str, Any]:
                 "title": f"{counted(c.n_features, result.noun)}{cost}",
                 "worth": f"{worth}{' (chosen)' if i == taken else ''}",
                 "features": [names[name] for name in used],
+                "lost": _changes(result, i, used) if c is result.by_size[i] else [],
                 "beside": [of_sizes[len(sizes)] for of_sizes in beside],
                 "command": command,
             }
@@ -167,6 +175,12 @@ def _facts(result: SelectionResult) -> dict[str, Any]:
         "sizes": sizes,
         "chosen": shown.index(taken),
     }
+
+
+def _changes(result: SelectionResult, i: int, used: Sequence[str]) -> list[str]:
+    """For each feature of size i the change of the metric without it: '-2.1%'; empty where that is not known."""
+    costs, unit = result.size_costs[i], abs(result.by_size[i].mean) or 1.0
+    return [] if costs is None else [percent(-costs[name][result.metric]["cost"] / unit) for name in used]
 
 
 def _beside(models: Sequence[Candidate], reference: Reference) -> list[dict[str, Any]]:

@@ -53,6 +53,6 @@ def retriever_table(result: FusionResult) -> Table:
 
 def _formula(result: FusionResult) -> str:
     formula = result.formula
-    terms = " + ".join(f"{t.weight:.3f} {t.norm}({t.retriever})" for t in formula.terms)
+    terms = " + ".join(f"{t.weight:.3f} {formula.norm}({t.retriever})" for t in formula.terms)
     rules = "" if formula.engine is None else f", by the rules of {formula.engine}"
     return f"score = {terms}. Lists are cut at rank {formula.depth} before they are normalised{rules}."

@@ -55,10 +55,9 @@ class FusionScreen(Screen):
     def judged(self) -> str:
         """On how many queries, at which depth, under which norm."""
         queries = self.result.n_queries
-        norms = "+".join(map(str, self.fusion.formula.norms))
         return (
             f"{queries:,} {'query' if queries == 1 else 'queries'}, each scored by weights not learned from it; lists "
-            f"cut at rank {self.fusion.facts.depth}, norm {norms}"
+            f"cut at rank {self.fusion.facts.depth}, norm {self.fusion.formula.norm}"
         )
 
     def rivals(self) -> Sequence[ComparedRival]:
@@ -131,8 +130,7 @@ class FusionScreen(Screen):
         """What people do next."""
         plan, (chosen, sizes) = self.result.plan, self.some_sizes()
         again = k and plan.guarantee is None and plan.k is None and plan.budget is None
-        by_cost = self.result.choice.by_cost and bool(self.fusion.facts.costs)
-        if by_cost:
+        if self.result.choice.by_cost:
             smaller = [option("budget", c.cost) for c in sizes if c.cost < chosen.cost]
         else:
             smaller = [option("k", c.n_features) for c in sizes if c.n_features < chosen.n_features]
@@ -141,9 +139,7 @@ class FusionScreen(Screen):
             said.append(f"the same command with {smaller[-1]} (seconds; replaces the choice)")
         if folder is not None and visible(folder) == folder:
             place = Path(folder)
-            engine = self.fusion.facts.engine or next(
-                name for name, e in FUSION_ENGINES.items() if e.computes(self.fusion.formula.norms)
-            )
+            engine = next(name for name, e in FUSION_ENGINES.items() if e.runs(self.fusion.formula))
             said.append(f"sparserank export {shlex.quote(str(place))} --to {engine}")
             said.append(f"sparserank predict {shlex.quote(str(place))} RUNS... --run fused.run")
             said += [f"open {shlex.quote(str(place / 'report.html'))}"] if (place / "report.html").exists() else []

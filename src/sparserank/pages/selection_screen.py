@@ -70,7 +70,7 @@ class Screen:
         if len(lines) + len(commands) > most:
             lines = [line for line in lines if line]
         if len(lines) + len(commands) > most and len(notes) > 1:
-            notes = [f"note: {len(self.all_notes())} notes; {VERBOSE} shows them"]
+            notes = [f"note: there are {len(self.all_notes())} notes; {VERBOSE} shows them"]
         while len(lines) + len(commands) > most and room > 2:
             room -= 1
             lines = [line for line in [*first, *self.worth(room), *last, *notes] if line]
@@ -98,7 +98,7 @@ class Screen:
             lines += self.wrapped(coarse_sentence(choice))
         keep = "Best guess:" if coarse(choice) else "Keep"
         costed = choice.by_cost or result.plan.costs is not None
-        cost = f" at a total cost of {choice.chosen.cost:g}" if costed else ""
+        cost = f" at a {choice.rule.cost} of {choice.chosen.cost:g}" if costed else ""
         kept = f"{keep} {choice.chosen.n_features} of {self.counted(self.result.n_all)}{cost}{self.named()}."
         return [*lines, *self.wrapped(f"{kept}  {self.judged()}.")]
 
@@ -129,7 +129,7 @@ class Screen:
         rows.append(
             (
                 self.ALL,
-                full.n_features,
+                result.n_dense,
                 full.mean,
                 relative(full.chosen.difference, full.chosen.low, full.chosen.high, full.mean),
             )

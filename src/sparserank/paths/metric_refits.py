@@ -107,7 +107,8 @@ class MetricRefitPath:
             full = (yield from refitting(objective, start, max(plan.tol, MIN_TOL), self.monotone)).w
         columns = np.flatnonzero(full)
         sample = self._sample(objective, plan, columns)
-        assert sample is not None
+        if sample is None:  # no ranking by these columns alone changes the metric
+            return [full] * len(METRIC_KINDS)
         ridge, _ = refit_problem(objective, columns, None, plan.tol, self.monotone)
         return self._on_sample(sample, full, columns, ridge, objective.width)
 

@@ -92,7 +92,7 @@ def metric_sample(
     fits = n_docs[drawn].cumsum() <= MAX_DOCUMENTS
     taken = np.zeros(len(weight), dtype=bool)
     taken[drawn[fits] if fits.any() else drawn[:1]] = True
-    left_out = metric.convention.zero_scores == "left_out"
+    left_out = metric.convention.zero_scores == "left_out" and len(columns) > 0
     parts = objective.shards.call("gathered", columns, objective.weighting.key, objective.k, left_out, per_query=taken)
     Z, relevance = np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
     docid = None if parts[0][2] is None else np.concatenate([p[2] for p in parts])

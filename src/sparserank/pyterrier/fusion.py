@@ -77,7 +77,7 @@ class SparseFusion(pt.Estimator):
         if self.formula_ is None:
             raise DataError("SparseFusion has no formula yet; call fit, or pass formula=.")
         kept = {name: r(topics) for name, r in self.retrievers.items() if name in self.formula_.retrievers}
-        fused = self.formula_.apply({name: results for name, results in kept.items() if len(results)})
+        fused = self.formula_.apply(kept)
         rows = [(qid, docno, score) for (qid, docno), score in fused.items()]
         results = pd.DataFrame(rows, columns=["qid", "docno", "score"]).merge(topics, on="qid", how="left")
         results = results.sort_values(["qid", "score", "docno"], ascending=[True, False, True], kind="stable")

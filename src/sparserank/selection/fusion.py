@@ -85,12 +85,8 @@ class FusionResult:
 
     @property
     def weights(self) -> dict[str, float]:
-        """{kept retriever: weight}, the largest first; absolute weights have the sum 1. If a retriever has several
-        norms, their weights are added."""
-        out: dict[str, float] = {}
-        for term in self.formula.terms:
-            out[term.retriever] = out.get(term.retriever, 0.0) + term.weight
-        return dict(sorted(out.items(), key=lambda item: -abs(item[1])))
+        """{kept retriever: weight}, the largest first; absolute weights have the sum 1."""
+        return {term.retriever: term.weight for term in self.formula.terms}
 
     @property
     def dropped(self) -> tuple[str, ...]:
@@ -99,10 +95,13 @@ class FusionResult:
 
     @property
     def headline(self) -> str:
-        """The retrievers to keep, in one line."""
+        """The retrievers to keep and what is known of the loss, in one line."""
         weights = ", ".join(f"{name} {weight:.2f}" for name, weight in self.weights.items())
-        metric, level = self.selection.metric, self.selection.choice.corrected_chosen
-        return f"Keep {len(self.weights)} of {len(self.facts.retrievers)} retrievers ({weights}); {metric} {level:.4f}"
+        return f"{self.selection.headline} ({weights})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return self.selection._repr_html_()
 
     @property
     def cost(self) -> float | None:
@@ -175,7 +174,12 @@ class FusionResult:
         facts = {key: dict(value) if isinstance(value, Mapping) else value for key, value in vars(self.facts).items()}
         return {
             **self.selection.to_json(),
-            "fusion": {**facts, "retrievers": self.rows(), "terms": [_term(t) for t in self.formula.terms]},
+            "fusion": {
+                **facts,
+                "norm": str(self.formula.norm),
+                "retrievers": self.rows(),
+                "terms": [asdict(term) for term in self.formula.terms],
+            },
         }
 
     def export(self, to: str, name: str = "sparserank") -> dict[str, str | bytes]:
@@ -204,7 +208,3 @@ class FusionResult:
 
         with RunDirectory(folder, "result") as run:
             return write_results(self.selection, run.path, self)
-
-
-def _term(term: Any) -> dict[str, Any]:
-    return {**asdict(term), "norm": str(term.norm)}

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from sparserank import __version__
-from sparserank.crossval.choice import Candidate, Choice, Rule, choose
-from sparserank.crossval.feature_groups import FeatureGroups, groups_of
-from sparserank.crossval.metric_refits import MetricRefits, sizes_within, why_not
+from sparserank.crossval.choice import FEATURE, TOTAL_COST, Candidate, Choice, Rule, choose
+from sparserank.crossval.feature_groups import MAX, FeatureGroups, groups_of
+from sparserank.crossval.metric_refits import SIZES, MetricRefits, sizes_within, why_not
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
@@ -48,6 +48,9 @@ class SelectionPlan:
     metric_refits  whether models of a few sizes are also tried refitted for the metric
     k, budget  largest number of features, largest total cost; either replaces the margin
     costs      one per feature, in the order of the features; they weight the penalties too
+    most       models with more features are not chosen
+    noun       what sentences call a feature
+    refit_sizes  numbers of features at most, of the models that are refitted for the metric
     feature_groups  of features that are computed together, which enter the penalties together and are paid for once
 
     Raises
@@ -74,6 +77,9 @@ class SelectionPlan:
     n_knots: int = of_paths.N_KNOTS.default
     engine: str | None = None
     half_samples: int = of_selection.HALF_SAMPLES.default
+    most: int | None = None
+    noun: str = FEATURE
+    refit_sizes: tuple[int, ...] = SIZES
 
     def __post_init__(self) -> None:
         dense = next((p.name for p in self.penalties if not maker_of(p).selects), None if self.penalties else "ridge")
@@ -179,12 +185,24 @@ class SelectionPlan:
             return None
         unit = float(np.median(feature_groups.costs)) if self.feature_groups is not None else 1
         limit = self.budget if self.feature_groups is not None else self.k
-        return MetricRefits(self.metric, self.random_state, sizes_within(limit, unit), data.n_features)
+        return MetricRefits(
+            self.metric, self.random_state, sizes_within(limit, unit, self.refit_sizes), data.n_features
+        )
 
     @property
     def rule(self) -> Rule:
         """What decides among candidates."""
-        return Rule(self.margin, self.guarantee, self.k, self.budget, by_cost=self.feature_groups is not None)
+        groups = self.feature_groups
+        return Rule(
+            self.margin,
+            self.guarantee,
+            self.k,
+            self.budget,
+            by_cost=groups is not None,
+            most=self.most,
+            noun=self.noun,
+            cost="largest cost" if groups is not None and groups.rule == MAX else TOTAL_COST,
+        )
 
     @property
     def metrics(self) -> list[Metric]:

@@ -30,7 +30,7 @@ from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, QueryDifference, Reference
 from sparserank.selection.rivals import RivalReport
-from sparserank.selection.statements import FEATURE, choice_sentences, headline, quality_sentence, stability_sentence
+from sparserank.selection.statements import choice_sentences, headline, quality_sentence, stability_sentence
 from sparserank.selection.worth import Worth
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.strict_json import plain
@@ -63,6 +63,8 @@ class SelectionResult:
         first.
     models : list of RankingModel
         The final model of each of `by_size`.
+    size_costs : list of dict or None
+        For each of `by_size`, {feature: ablation cost by metric}; None if it was not computed.
     worth : Worth
         The ablation cost of each selected feature or group, and the possible substitutes.
     stability : Stability or None
@@ -85,8 +87,6 @@ class SelectionResult:
         Origin of the data.
     engine : ForEngine or None
         The engine that will run the model, and the transforms that were excluded because of it.
-    noun : str
-        What sentences call that which is selected: 'feature', or 'retriever' in a fusion.
     n_available : int or None
         How many there are to choose from, if that is not the number of features.
 
@@ -107,6 +107,7 @@ class SelectionResult:
     certificate: Certificate
     by_size: list[Candidate]
     models: list[RankingModel]
+    size_costs: list[dict[str, Any] | None]
     paths: dict[str, PathResult]
     scalings: dict[str, FeatureScaling]
     all_features: AllFeatures
@@ -123,7 +124,6 @@ class SelectionResult:
     notes: list[str]
     origin: Origin | None = None
     engine: ForEngine | None = None
-    noun: str = FEATURE
     n_available: int | None = None
 
     @property
@@ -132,8 +132,18 @@ class SelectionResult:
 
     @property
     def n_all(self) -> int:
-        """Number of features, or of others of `noun`, to choose from."""
+        """Number of features, or of what sentences call so, to choose from."""
         return self.n_available or self.model.n_features
+
+    @property
+    def n_dense(self) -> int:
+        """Number of features of the dense model; of retrievers all, although some weights may be 0."""
+        return self.n_available or self.dense.n_features
+
+    @property
+    def noun(self) -> str:
+        """What sentences call a feature."""
+        return self.plan.noun
 
     @property
     def metric(self) -> str:
@@ -155,7 +165,7 @@ class SelectionResult:
     def sentences(self) -> list[str]:
         """The sentences of `sentence` as a list; the first one names what to keep."""
         said = choice_sentences(self.choice, self.metric, self.n_all, self.noun)
-        said.append(quality_sentence(self.choice, self.dense, self.metric, self.noun))
+        said.append(quality_sentence(self.choice, self.dense, self.metric, self.n_dense, self.noun))
         said += self.rivals.sentences(self.metric, as_percent(self.plan.confidence))
         if self.stability is not None:
             said = [*said, stability_sentence(self.stability, self.noun)]
@@ -345,7 +355,7 @@ class SelectionResult:
             "dense": {**self._compared(self.dense), "corrected": self.choice.corrected(self.dense)},
             "all_features": asdict(self.all_features),
             "penalties": [self._penalty(label, path) for label, path in self.paths.items()],
-            "sizes": self._sizes(),
+            "sizes": [{**row, "ablation": a} for row, a in zip(self._sizes(), self.size_costs, strict=True)],
             "features": [
                 {
                     "feature": d["feature"],

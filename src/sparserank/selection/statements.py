@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 
-from sparserank.crossval.choice import Candidate, Choice
+from sparserank.crossval.choice import FEATURE, Candidate, Choice
 from sparserank.crossval.stability import Stability
 from sparserank.evaluation.loss_bounds import MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
 
 MIN_FREQUENCY = 0.8  # share of half-samples from which the selection of a feature is called stable
-FEATURE = "feature"  # what is selected, where it is nothing else
 COARSE = 0.05  # resolution from which it is said first, relative to the best mean
 NEEDED = 0.02  # loss that one would like to rule out
 
@@ -93,7 +92,7 @@ def _kept(choice: Choice, n_features: int, noun: str) -> str:
     text = "Best guess: keep" if coarse(choice) else "Keep"
     text += f" {c.n_features} of {counted(n_features, noun)} ({c.label})"
     if choice.by_cost:
-        text += f" at a total cost of {c.cost:g}"
+        text += f" at a {rule.cost} of {c.cost:g}"
     if rule.limit is not None:
         return f"{text}, the best model with {rule.limit}."
     most = f"{100 * rule.largest_loss:.3g}%"
@@ -107,12 +106,12 @@ def _kept(choice: Choice, n_features: int, noun: str) -> str:
     return f"{text}, the sparse model with the highest mean: {none}."
 
 
-def quality_sentence(choice: Choice, dense: Candidate, metric: str, noun: str = FEATURE) -> str:
+def quality_sentence(choice: Choice, dense: Candidate, metric: str, n_all: int, noun: str = FEATURE) -> str:
     """The level of the chosen model and of the dense one, both corrected for having been picked."""
     c, level, full = choice.chosen, choice.corrected_chosen, choice.corrected(dense)
     against = f" ({round(100 * (level - full) / abs(full), 1) + 0.0:+.1f}%)" if full else ""
     chosen = f"{level:.4f} with {counted(c.n_features, noun)}"
-    text = f"{metric} is {chosen} and {full:.4f} with all {dense.n_features}{against}."
+    text = f"{metric} is {chosen} and {full:.4f} with all {n_all}{against}."
     return f"Corrected for the choice, {text}" if choice.is_corrected else f"Out of sample, {text}"
 
 

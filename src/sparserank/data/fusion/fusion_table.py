@@ -19,18 +19,15 @@ MAX_DENSE = 10_000_000  # values, zeros included, of a dense matrix, which is fa
 
 @dataclass(frozen=True, eq=False)
 class FusionTable:
-    """Documents of judged queries.
+    """Documents of judged queries, with features named 'retriever:norm', all >= 0, CSR if they are many.
 
-    data          features named 'retriever:norm', all >= 0, CSR if they are many; relevance 0 for unjudged documents.
-                  A relevant document that no retriever returned is a row of zeros that is never the preferred one of a
-                  pair; so is a judged document of a query for which nothing was returned and nothing is relevant
-    is_returned   (n_docs,) bool
-    is_judged     (n_docs,) bool
+    judged    the documents that were returned, and the relevant ones that no retriever returned, as rows of zeros. A
+              query without either has one judged document. The relevance of unjudged documents is 0
+    learned   the same queries, without relevant documents that no retriever returned: what formulas learn from
     """
 
-    data: RankingDataset
-    is_returned: np.ndarray
-    is_judged: np.ndarray
+    judged: RankingDataset
+    learned: RankingDataset
 
 
 def feature_name(retriever: str, norm: Norm) -> str:
@@ -57,41 +54,40 @@ def fusion_table(
         judged_only  leave out returned documents without a judgment; the norms still see them
     """
     number = {q: i for i, q in enumerate(query_ids)}
-    judged = [(number[q], documents[d], grade) for (q, d), grade in qrels.items() if q in number]
-    names, n = np.array(list(documents), dtype=object), len(documents)
-    by_name = np.argsort(names.astype(str), kind="stable")
+    known = [(number[q], documents[d], grade) for (q, d), grade in qrels.items() if q in number]
+    names, n = list(documents), len(documents)
+    by_name = np.array(sorted(range(n), key=names.__getitem__), dtype=np.int64)
     place = np.empty(n, dtype=np.int64)  # of each document among their sorted ids, in which rows come
     place[by_name] = np.arange(n)
     keys = [np.repeat(run.query, run.depths) * n + place[run.document] for run in runs]
-    judged_keys = np.array([q * n + place[d] for q, d, _ in judged], dtype=np.int64)
-    grades = np.array([grade for *_, grade in judged])
+    judged = np.array([q * n + place[d] for q, d, _ in known], dtype=np.int64)
+    grades = np.array([grade for *_, grade in known])
     returned = _distinct(keys)
-    extra = judged_keys[grades > 0]
+    if judged_only:
+        returned = returned[np.isin(returned, judged)]
+    extra = judged[grades > 0]
     empty = np.setdiff1d(np.arange(len(query_ids)), np.concatenate([returned // n, extra // n]))
     if len(empty):
-        of_query, first = np.unique(judged_keys // n, return_index=True)
-        extra = np.concatenate([extra, judged_keys[first[np.isin(of_query, empty)]]])
+        of_query, first = np.unique(judged // n, return_index=True)
+        extra = np.concatenate([extra, judged[first[np.isin(of_query, empty)]]])
     rows = np.union1d(returned, extra)
-    if judged_only:
-        rows = rows[np.isin(rows, judged_keys)]
     X: Any = _features(runs, norms, depth, rules, keys, rows)
     if X.shape[0] * X.shape[1] <= MAX_DENSE:
         X = X.toarray()
-    is_returned, is_judged = np.isin(rows, returned), np.isin(rows, judged_keys)
     relevance = np.zeros(len(rows))
-    at = np.searchsorted(rows, judged_keys)
-    known = (at < len(rows)) & (rows[np.minimum(at, len(rows) - 1)] == judged_keys) if len(rows) else np.zeros(0, bool)
-    relevance[at[known]] = np.maximum(grades[known], 0.0)
+    at = np.searchsorted(rows, judged)
+    kept = (at < len(rows)) & (rows[np.minimum(at, len(rows) - 1)] == judged) if len(rows) else np.zeros(0, bool)
+    relevance[at[kept]] = np.maximum(grades[kept], 0.0)
     query, document = np.divmod(rows, n)
-    data = RankingDataset(
-        X,
-        relevance,
-        np.array(query_ids, dtype=object)[query],
-        names[by_name[document]],
-        [feature_name(run.name, norm) for run in runs for norm in norms],
-        doc_weight=None if is_returned.all() else is_returned.astype(np.float64),
-    )
-    return FusionTable(data, is_returned, is_judged)
+    ids = np.array([names[d] for d in by_name[document].tolist()], dtype=object)
+    qids = np.array(query_ids, dtype=object)[query]
+    columns = [feature_name(run.name, norm) for run in runs for norm in norms]
+    whole = RankingDataset(X, relevance, qids, ids, columns)
+    learned = np.isin(rows, returned)
+    if learned.all():
+        return FusionTable(whole, whole)
+    learned[np.flatnonzero(~np.isin(query, query[learned]))] = True  # of queries for which nothing was returned
+    return FusionTable(whole, RankingDataset(X[learned], relevance[learned], qids[learned], ids[learned], columns))
 
 
 def _distinct(keys: Sequence[np.ndarray]) -> np.ndarray:

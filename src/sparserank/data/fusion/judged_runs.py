@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,29 +22,32 @@ Judgments = dict[tuple[str, str], float]
 @dataclass(frozen=True, eq=False)
 class JudgedRuns:
     """lists: of each retriever; query_ids: of the judged queries, by number; documents: numbers of all documents;
-    depth: ranks beyond it are not used; of_ranks: what is known are ranks, not scores."""
+    depth: ranks beyond it are not used; is_table: a table of judged documents; of_ranks: of their ranks, not scores."""
 
     lists: tuple[Returned, ...]
     query_ids: tuple[str, ...]
     documents: Ids
     qrels: Judgments
     depth: int
+    is_table: bool = False
     of_ranks: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(run.name for run in self.lists)
 
-    def only(self, query_ids: Sequence[str]) -> JudgedRuns:
+    def only(self, queries: Iterable[str]) -> JudgedRuns:
         """The same runs on some of the queries."""
+        query_ids = tuple(queries)
         number = {q: i for i, q in enumerate(query_ids)}
         new = np.array([number.get(q, -1) for q in self.query_ids])
         return JudgedRuns(
             tuple(_only(run, new) for run in self.lists),
-            tuple(query_ids),
+            query_ids,
             self.documents,
             {key: grade for key, grade in self.qrels.items() if key[0] in number},
             self.depth,
+            self.is_table,
             self.of_ranks,
         )
 
@@ -87,23 +91,28 @@ def named_runs(runs: Any, least: int = 2) -> dict[str, Any]:
     if isinstance(runs, Mapping) and not any(isinstance(key, tuple) for key in runs):
         named = {str(name): source for name, source in runs.items()}
     elif isinstance(runs, Sequence) and not isinstance(runs, str):
-        given = [str(path).partition("=") for path in runs]
-        files = [path if sep else name for name, sep, path in given]
-        found = names_of_runs([file for (_, sep, _), file in zip(given, files, strict=True) if not sep])
-        stems = iter(found)
-        names = [name if sep else next(stems) for name, sep, _ in given]
+        given = [_named_file(str(path)) for path in runs]
+        stems = iter(names_of_runs([file for name, file in given if name is None]))
+        names = [next(stems) if name is None else name for name, _ in given]
         twice = next((n for n in names if names.count(n) > 1), None)
         if twice is not None:
             raise DataError(f"two runs are called {brief(twice)}; each retriever needs a name of its own.")
+        files = [file for _, file in given]
         named = dict(zip(names, files, strict=True))
     else:
         raise ParameterError("runs", f"must be files, or {{name: run}}; got {brief(runs)}.")
     if len(named) < least:
-        raise ParameterError("runs", f"must be at least {least} runs, one of each retriever; got {len(named)}.")
+        raise ParameterError("runs", f"must be at least {least}, one of each retriever; got {len(named)}.")
     for name in named:
         if not name or not name.isprintable():
             raise ParameterError("runs", f"a retriever needs a printable name; got {brief(name)}.")
     return named
+
+
+def _named_file(text: str) -> tuple[str | None, str]:
+    """(name or None, file) of 'name=FILE' or FILE."""
+    name, sign, file = text.partition("=")
+    return (None, text) if not sign or os.path.exists(text) else (name, file)
 
 
 def judged_columns(data: RankingDataset, depth: int | None, *, ranks: bool) -> JudgedRuns:
@@ -129,7 +138,7 @@ def judged_columns(data: RankingDataset, depth: int | None, *, ranks: bool) -> J
     qrels = {(query_ids[q], d): float(r) for q, d, r in zip(query.tolist(), ids, data.relevance, strict=True)}
     if depth is None:
         depth = int(np.ceil(max(run.rank.max() for run in lists)))
-    return JudgedRuns(tuple(run.cut(depth) for run in lists), query_ids, documents, qrels, depth, ranks)
+    return JudgedRuns(tuple(run.cut(depth) for run in lists), query_ids, documents, qrels, depth, True, ranks)
 
 
 def _only(run: Returned, new: np.ndarray) -> Returned:

@@ -6,7 +6,7 @@ Every document that a retriever returned has a value > 0, and every other docume
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,42 +16,43 @@ from sparserank.errors import DataError
 from sparserank.quoting import brief
 
 MINMAX, L2, ZSCORE, RRF, LOGRANK, RETURNED = "minmax", "l2", "zscore", "rrf", "logrank", "returned"
-OF_SCORES, OF_RANKS = (MINMAX, L2, ZSCORE), (RRF, LOGRANK)
+OF_SCORES = (MINMAX, L2, ZSCORE)
 RRF_K = 60  # Cormack et al. 2009
 LEAST = 1e-9  # the value of a returned document in place of 0
-JOINED, AUTO = "+", "auto"
+AUTO = "auto"  # several norms, whichever is best out of fold
 _NAME = re.compile(r"([a-z0-9]+)(?:\(k=(\d{1,9})\))?")
 
 
 @dataclass(frozen=True)
 class EdgeRules:
-    """What an engine does at the edges of its formulas.
+    """What an engine does at the edges of its formulas. A value of 0 becomes LEAST, unless a rule says otherwise.
 
-    least     a value of 0 becomes this
-    equal     value of min-max and z-score where all scores of a list are equal
-    l2_least  norm of a list below which l2 leaves its scores as they are
+    least         of min-max, in place of 0
+    equal         of min-max and z-score, where all scores of a list are equal; equal_within: or differ by less
+    equal_zero    of min-max, where all scores of a list are 0; None: `equal`
+    l2_least      norm of a list below which l2 leaves its scores as they are
     """
 
     least: float = LEAST
     equal: float = 1.0
+    equal_within: float = 0.0
+    equal_zero: float | None = None
     l2_least: float = 0.0
 
-    def of(self, norms: Iterable[Norm]) -> tuple[float | None, ...]:
-        """The rules that these norms depend on."""
-        names = {norm.name for norm in norms}
-        return (
-            self.least if names & set(OF_SCORES) else None,
-            self.equal if names & {MINMAX, ZSCORE} else None,
-            self.l2_least if L2 in names else None,
-        )
+    def of(self, norm: Norm) -> tuple[float, ...]:
+        """The rules that matter for a norm, but for those of lists of nearly equal scores."""
+        if norm.name == MINMAX:
+            return self.least, self.equal
+        return (self.equal,) if norm.name == ZSCORE else ()
 
 
 HOUSE_RULES = EdgeRules()
 ENGINE_RULES: Mapping[str, EdgeRules] = {
     # x-pack/plugin/rank-rrf, MinMaxScoreNormalizer.java and L2ScoreNormalizer.java
-    "elasticsearch": EdgeRules(l2_least=1e-6),
-    # neural-search, MinMaxScoreNormalizationTechnique.java and L2ScoreNormalizationTechnique.java
-    "opensearch": EdgeRules(least=0.001),
+    "elasticsearch": EdgeRules(equal_within=1e-6, l2_least=1e-6),
+    # neural-search, MinMaxScoreNormalizationTechnique.java, whose maximum starts above 0, and
+    # L2ScoreNormalizationTechnique.java
+    "opensearch": EdgeRules(least=0.001, equal_zero=0.001),
     # ranx 0.3, normalization/min_max_norm.py
     "ranx": EdgeRules(equal=LEAST),
 }
@@ -81,36 +82,35 @@ class Norm:
         Raises
             DataError   l2 of negative scores
         """
+        if not len(lists.document):
+            return np.zeros(0)
+        least = LEAST
         if self.name == RRF:
             values = 1.0 / (self.k + lists.rank)
         elif self.name == LOGRANK:
             values = np.log1p(depth) - np.log(lists.rank)
         elif self.name == RETURNED:
             values = np.ones(len(lists.document))
+        elif self.name == L2:
+            values = _l2(lists, rules)
+        elif self.name == ZSCORE:
+            values = _z_score(lists, rules)
         else:
-            values = {MINMAX: _min_max, L2: _l2, ZSCORE: _z_score}[self.name](lists, rules)
-        return np.asarray(np.where(values > 0, values, rules.least))
+            values, least = _min_max(lists, rules), rules.least
+        return np.asarray(np.where(values > 0, values, least))
 
 
-def parse_norm(name: object) -> tuple[Norm, ...]:
-    """The norms of a name: one, such as 'minmax' or 'rrf(k=10)', or several that are used together, 'minmax+returned'.
+def parse_norm(name: object) -> Norm:
+    """The norm of a name, such as 'minmax' or 'rrf(k=10)'.
 
     Raises
         DataError   there is no such norm
     """
     known = (MINMAX, L2, ZSCORE, RRF, LOGRANK, RETURNED)
-    found = []
-    for one in name.split(JOINED) if isinstance(name, str) else ("",):
-        match = _NAME.fullmatch(one)
-        if match is None or match[1] not in known or (match[2] and match[1] != RRF) or match[2] == "0":
-            raise DataError(
-                f"norms are {', '.join(known)}, rrf(k=10), or several used together, such as minmax+returned; got "
-                f"{brief(name)}."
-            )
-        found.append(Norm(match[1], int(match[2] or RRF_K)))
-    if len(set(found)) < len(found):
-        raise DataError(f"a norm must not repeat a part; got {brief(name)}.")
-    return tuple(found)
+    match = _NAME.fullmatch(name) if isinstance(name, str) else None
+    if match is None or match[1] not in known or (match[2] and (match[1] != RRF or int(match[2]) == 0)):
+        raise DataError(f"norms are {', '.join(known)} and rrf(k=10); got {brief(name)}.")
+    return Norm(match[1], int(match[2] or RRF_K))
 
 
 def _per_list(values: np.ndarray, lists: Returned) -> np.ndarray:
@@ -121,9 +121,12 @@ def _per_list(values: np.ndarray, lists: Returned) -> np.ndarray:
 def _min_max(lists: Returned, rules: EdgeRules) -> np.ndarray:
     """(s - min) / (max - min)."""
     low = np.minimum.reduceat(lists.score, lists.list_ptr[:-1])
-    width = np.maximum.reduceat(lists.score, lists.list_ptr[:-1]) - low
-    values = (lists.score - _per_list(low, lists)) / _per_list(np.where(width == 0, 1.0, width), lists)
-    return np.where(_per_list(width == 0, lists), rules.equal, values)
+    high = np.maximum.reduceat(lists.score, lists.list_ptr[:-1])
+    flat = (high == low) | (high - low < rules.equal_within)
+    values = (lists.score - _per_list(low, lists)) / _per_list(np.where(flat, 1.0, high - low), lists)
+    zero = flat & (high == 0) & (rules.equal_zero is not None)
+    equal = np.where(zero, rules.equal_zero or 0.0, rules.equal)
+    return np.where(_per_list(flat, lists), _per_list(equal, lists), values)
 
 
 def _l2(lists: Returned, rules: EdgeRules) -> np.ndarray:

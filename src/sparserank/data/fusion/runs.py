@@ -27,6 +27,7 @@ from sparserank.strict_json import MAX_BYTES, parse_json
 QUERY, DOCUMENT, SCORE, RANK = ("qid", "query_id", "topic"), ("docno", "docid", "doc_id"), ("score",), ("rank",)
 JSON_RUN = "{query id: {document id: score}}"
 NO_QUERY = "contains none of the judged queries; do the query ids agree?"
+NO_ENTRY = f"contains no entry; expected lines '{RUN}'."
 ROWS_AT_ONCE = 1 << 16
 SUFFIXES = (".gz", ".run", ".txt", ".trec", ".json", ".parquet", ".pq", ".csv", ".tsv")
 
@@ -57,15 +58,18 @@ class Entries:
         self.score.append(score)
         self.rank.append(rank)
 
-    def lists(self) -> Returned:
+    def lists(self, least: int = 1) -> Returned:
         """The lists, in order.
 
         Raises
             DataFormatError   a document is twice in a list
-            DataError         no entry is of a judged query
+            DataError         fewer than `least` entries are of known queries
         """
+        if len(self.query) < least:
+            raise DataError(f"{self.place}: {NO_QUERY if self.n_other else NO_ENTRY}")
         if not len(self.query):
-            raise DataError(f"{self.place}: {NO_QUERY}")
+            none, ptr = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
+            return Returned(self.name, none, ptr, none, np.zeros(0), none)
         query, document, at = (np.frombuffer(a, dtype=np.int64) for a in (self.query, self.document, self.at))
         order = np.lexsort((at, document, query))
         same = np.flatnonzero((np.diff(query[order]) == 0) & (np.diff(document[order]) == 0))
@@ -80,24 +84,28 @@ class Entries:
         return ordered(self.name, query, document, score, rank, self._ties(query, score, rank, document), self.n_other)
 
     def _ties(self, query: np.ndarray, score: np.ndarray, rank: np.ndarray, document: np.ndarray) -> np.ndarray:
-        """(n_entries,) document ids, or 0 if they decide nothing."""
+        """(n_entries,) places by document id of entries with equal scores and ranks; 0 for others."""
         order = np.lexsort((rank, score, query))
         equal = np.ones(max(len(order) - 1, 0), dtype=bool)
         for values in (query, score, rank):
             equal &= np.diff(values[order]) == 0
-        if not equal.any():
-            return np.zeros(len(query))
-        return np.array(list(self.documents), dtype=object)[document].astype(str)
+        places = np.zeros(len(query), dtype=np.int64)
+        if equal.any():  # the ids of entries that others equal, as places in their order
+            tied = order[np.flatnonzero(np.concatenate([[False], equal]) | np.concatenate([equal, [False]]))]
+            names = list(self.documents)
+            for place, at in enumerate(sorted(tied.tolist(), key=lambda i: names[document[i]])):
+                places[at] = place
+        return places
 
 
-def read_lists(source: Any, name: str, queries: Mapping[str, int], documents: Ids) -> Returned:
+def read_lists(source: Any, name: str, queries: Mapping[str, int], documents: Ids, *, least: int = 1) -> Returned:
     """The lists of a run: a TREC run file (plain or gzip), a JSON file {query id: {document id: score}}, a Parquet or
     CSV file or a frame with columns qid, docno, score and perhaps rank, or a dictionary {query id: {document id:
     score}} or {(query id, document id): score}. Queries that `queries` does not number are counted and left out.
 
     Raises
         DataFormatError   a malformed line or row, or a document twice in a list; the message names file and line(s)
-        DataError         no entry is of a judged query, or the source is none of these
+        DataError         fewer than `least` entries are of known queries, or the source is none of these
     """
     if isinstance(source, str | os.PathLike):
         entries = _of_file(source, name, queries, documents)
@@ -111,7 +119,7 @@ def read_lists(source: Any, name: str, queries: Mapping[str, int], documents: Id
         raise DataError(
             f"{name}: a run must be a file, a frame with qid, docno and score, or {JSON_RUN}; got {brief(source)}."
         )
-    return entries.lists()
+    return entries.lists(least)
 
 
 def names_of_runs(paths: Sequence[str | os.PathLike]) -> list[str]:

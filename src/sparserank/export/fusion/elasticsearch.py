@@ -15,7 +15,7 @@ NORMALIZERS = {MINMAX: "minmax", L2: "l2_norm"}
 
 def write(formula: FusionFormula, name: str) -> Files:
     """The body of a search request, with a placeholder for each retriever's own body."""
-    (norm,) = formula.norms
+    norm = formula.norm
     retrievers: list[dict[str, Any]] = []
     for term in formula.terms:
         own: dict[str, Any] = {"retriever": {"standard": {"query": {"REPLACE": f"the query of {term.retriever}"}}}}
@@ -29,4 +29,4 @@ def write(formula: FusionFormula, name: str) -> Files:
     return {"retriever.json": json.dumps(body, indent=2, ensure_ascii=False) + "\n"}
 
 
-ENGINE = FusionEngine("elasticsearch", "Elasticsearch", write, norms=(MINMAX, L2, RRF), joint=False, positive=True)
+ENGINE = FusionEngine("elasticsearch", "Elasticsearch", write, norms=(MINMAX, L2, RRF), positive=True, trims=True)

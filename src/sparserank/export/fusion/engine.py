@@ -20,29 +20,38 @@ class FusionEngine:
     name       as users write it; title: its name in messages
     write      writes the files of a formula, with a name of the model
     norms      that it computes; empty: all
-    joint      whether it combines several norms
     positive   whether weights must be >= 0
     most       largest number of retrievers, or None
+    trims      whether fused lists end at the depth
     """
 
     name: str
     title: str
     write: Callable[[FusionFormula, str], Files]
     norms: tuple[str, ...] = ()
-    joint: bool = True
     positive: bool = False
     most: int | None = None
+    trims: bool = False
 
-    def computes(self, norms: tuple[Norm, ...]) -> bool:
-        """Whether it computes these norms together."""
-        return (not self.norms or all(n.name in self.norms for n in norms)) and (self.joint or len(norms) == 1)
+    def computes(self, norm: Norm) -> bool:
+        """Whether it computes this norm."""
+        return not self.norms or norm.name in self.norms
+
+    def runs(self, formula: FusionFormula) -> bool:
+        """Whether it can run the formula."""
+        try:
+            self.check(formula)
+        except DataError:
+            return False
+        return formula.engine in (None, self.name)
 
     def check(self, formula: FusionFormula) -> None:
         """Raise DataError for a formula that it cannot run."""
         train = f"Choose the formula for it with {option('engine', self.name)}."
-        if not self.computes(formula.norms):
-            asked = "+".join(map(str, formula.norms))
-            raise DataError(f"{self.title} does not compute {asked} (it computes {', '.join(self.norms)}). {train}")
+        if not self.computes(formula.norm):
+            raise DataError(
+                f"{self.title} does not compute {formula.norm} (it computes {', '.join(self.norms)}). {train}"
+            )
         if self.positive and any(t.weight < 0 for t in formula.terms):
             raise DataError(f"{self.title} takes only weights >= 0; use {option('sign', 'positive')}.")
         if self.most is not None and len(formula.retrievers) > self.most:
@@ -50,7 +59,7 @@ class FusionEngine:
                 f"{self.title} fuses at most {self.most} retrievers, and the model has {len(formula.retrievers)}. "
                 f"{train}"
             )
-        if rules_of(formula.engine).of(formula.norms) != rules_of(self.name).of(formula.norms):
+        if rules_of(formula.engine).of(formula.norm) != rules_of(self.name).of(formula.norm):
             made = "without an engine" if formula.engine is None else f"for {formula.engine}"
             raise DataError(
                 f"the formula was chosen {made}, whose rules at the edges differ from {self.title}'s. {train}"

@@ -15,7 +15,7 @@ MAX_QUERIES = 5  # clauses of a hybrid query
 
 def write(formula: FusionFormula, name: str) -> Files:
     """pipeline.json for `PUT /_search/pipeline/NAME`, and query.json with a placeholder for each query."""
-    (norm,) = formula.norms
+    norm = formula.norm
     processor = {
         "normalization": {"technique": TECHNIQUES[norm.name]},
         "combination": {
@@ -40,7 +40,7 @@ ENGINE = FusionEngine(
     "OpenSearch",
     write,
     norms=(MINMAX, L2),
-    joint=False,
     positive=True,
+    trims=True,
     most=MAX_QUERIES,
 )

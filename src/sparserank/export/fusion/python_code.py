@@ -7,7 +7,8 @@ from sparserank.export.fusion.engine import FusionEngine
 from sparserank.export.options import Files
 from sparserank.model.fusion import FusionFormula
 
-HEAD = f'''from math import log, sqrt
+HEAD = f'''from functools import partial
+from math import log, sqrt
 
 LEAST = {LEAST!r}  # the value of a returned document in place of 0
 
@@ -49,9 +50,9 @@ def fuse(lists):
     returned nothing may be missing.
     """
     fused = {}
-    for retriever, norm, weight in TERMS:
+    for retriever, weight in WEIGHTS.items():
         entries = sorted(lists.get(retriever, ()), key=lambda entry: -entry[1])[:DEPTH]
-        values = norm([score for _, score in entries]) if entries else []
+        values = NORM([score for _, score in entries]) if entries else []
         for (document, _), value in zip(entries, values):
             fused[document] = fused.get(document, 0.0) + weight * (value if value > 0 else LEAST)
     return sorted(fused.items(), key=lambda entry: -entry[1])
@@ -63,17 +64,18 @@ def write(formula: FusionFormula, name: str) -> Files:
     """fuse.py, a module with fuse(lists)."""
     from sparserank import __version__
 
-    terms = "".join(f"    ({t.retriever!r}, {_function(t.norm)}, {t.weight!r}),\n" for t in formula.terms)
+    norm = _function(formula.norm)
+    weights = "".join(f"    {t.retriever!r}: {t.weight!r},\n" for t in formula.terms)
     text = (
         f'"""Fuses retrievers; written by sparserank {__version__}. fuse(lists) needs only Python."""\n\n'
         f"{HEAD}\nDEPTH = {formula.depth}  # of the lists; later documents are not used\n"
-        f"TERMS = (\n{terms})\n\n{FUSE}"
+        f"NORM = {norm}\nWEIGHTS = {{\n{weights}}}\n\n{FUSE}"
     )
     return {"fuse.py": text}
 
 
 def _function(norm: Norm) -> str:
-    return f"lambda scores: rrf(scores, {norm.k})" if norm.name == RRF else norm.name
+    return f"partial(rrf, k={norm.k})" if norm.name == RRF else norm.name
 
 
 ENGINE = FusionEngine("python", "Python", write)

@@ -21,4 +21,4 @@ def write(formula: FusionFormula, name: str) -> Files:
     return {"ranx.json": json.dumps(content, indent=2, ensure_ascii=False) + "\n"}
 
 
-ENGINE = FusionEngine("ranx", "ranx", write, norms=(MINMAX,), joint=False)
+ENGINE = FusionEngine("ranx", "ranx", write, norms=(MINMAX,))

@@ -51,9 +51,10 @@ DEVIATION = "SQRT(AVG((score - middle) * (score - middle)) OVER (PARTITION BY qi
 
 def write(formula: FusionFormula, name: str) -> Files:
     """fuse.sql. Equal scores of a retriever rank by docno."""
-    uses_deviation = any(norm.name == ZSCORE for norm in formula.norms)
+    uses_deviation = formula.norm.name == ZSCORE
+    value = _value(formula.norm, formula.depth)
     terms = "\n  UNION ALL\n".join(
-        f"  SELECT qid, docno, {_number(t.weight)} AS weight, {_value(t.norm, formula.depth)} AS value FROM lists "
+        f"  SELECT qid, docno, {_number(t.weight)} AS weight, {value} AS value FROM lists "
         f"WHERE retriever = {_text(t.retriever)}"
         for t in formula.terms
     )

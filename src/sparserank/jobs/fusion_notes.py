@@ -1,0 +1,62 @@
+"""What is known of the retrievers of a fusion beside its selection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sparserank.data.fusion.judged_runs import JudgedRuns
+from sparserank.options import option
+from sparserank.quoting import brief
+from sparserank.selection.fusion import FusionFacts, FusionResult
+from sparserank.selection.plan import SelectionPlan
+
+JUDGED_AT = 10  # where the metric has no cutoff
+MAX_NAMED = 3
+
+
+def facts(
+    judged: JudgedRuns, plan: SelectionPlan, costs: Mapping[str, float], chosen: Mapping[str, Any]
+) -> FusionFacts:
+    """Depth, costs and judged shares of the retrievers."""
+    at = plan.metric.cutoff or JUDGED_AT
+    return FusionFacts(
+        retrievers=judged.names,
+        depth=judged.depth,
+        engine=chosen["engine"],
+        costs=dict(costs),
+        cost_rule=chosen["cost_rule"],
+        unjudged=chosen["unjudged"],
+        judged_depth=at,
+        judged_share={} if judged.is_table else judged.judged_at(at),
+        n_lists={run.name: len(run.query) for run in judged.lists},
+    )
+
+
+def notes_of_fusion(result: FusionResult, judged: JudgedRuns) -> list[str]:
+    """Facts that the screen does not show elsewhere."""
+    out = []
+    n = len(judged.query_ids)
+    short = {run.name: n - len(run.query) for run in judged.lists if len(run.query) < n}
+    if short:
+        each = [f"{brief(name)} for {count}" for name, count in short.items()]
+        out.append(f"no document was returned for some of the {n} queries: {_first(each)}.")
+    other = sum(run.n_other for run in judged.lists)
+    if other:
+        out.append(f"{other:,} entries of queries without judgments were left out.")
+    contrary = [f"{brief(run.name)} ({run.n_contrary} lists)" for run in judged.lists if run.n_contrary]
+    if contrary:
+        out.append(f"ranks contradict scores in {_first(contrary)}; lists are ordered by score.")
+    gap = result.judged_gap
+    if gap is not None:
+        kept, dropped = gap
+        out.append(
+            f"{100 * kept:.0f}% of the first {result.facts.judged_depth} documents of the kept retrievers are judged, "
+            f"and {100 * dropped:.0f}% of those of the others: unjudged documents count as not relevant, which favours "
+            f"the better judged ones. Compare with {option('unjudged', 'skip')}."
+        )
+    return out
+
+
+def _first(listed: list[str]) -> str:
+    return ", ".join(listed[:MAX_NAMED]) + (", ..." if len(listed) > MAX_NAMED else "")

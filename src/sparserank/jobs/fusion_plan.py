@@ -1,0 +1,114 @@
+"""What a fusion tries: the norms of lists, and the plan of the selection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sparserank.crossval.feature_groups import MAX, FeatureGroups
+from sparserank.crossval.feature_transforms import FeatureTransform
+from sparserank.crossval.settings import PathSettings
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.fusion.norms import AUTO, OF_SCORES, Norm, parse_norm
+from sparserank.errors import ParameterError
+from sparserank.export.fusion import FUSION_ENGINES
+from sparserank.metrics import Metric
+from sparserank.options import option
+from sparserank.quoting import brief
+from sparserank.selection.plan import SelectionPlan, make_plan
+
+OF_RUNS, OF_RANK_COLUMNS = ("minmax", "zscore", "rrf"), ("rrf", "rrf(k=10)", "logrank")  # what auto tries
+N_ALPHAS = 20  # regularisation strengths on each path: retrievers are few
+REFIT_SIZES = (2, 3, 4, 6, 9, 14)  # retrievers at most, of formulas that are refitted for the metric
+
+
+def norms_tried(given: Any, engine_name: str | None, *, of_ranks: bool) -> list[Norm]:
+    """The norms that are tried.
+
+    Raises
+        ParameterError   the engine does not compute a norm, or there are no scores for it
+    """
+    names = [given] if isinstance(given, str) else list(given)
+    engine = None if engine_name is None else FUSION_ENGINES[engine_name]
+    if names == [AUTO]:
+        norms = [parse_norm(name) for name in (OF_RANK_COLUMNS if of_ranks else OF_RUNS)]
+        norms = [norm for norm in norms if engine is None or engine.computes(norm)]
+        if not norms:
+            raise ParameterError("engine", f"cannot be {engine_name}: it does not fuse ranks.")
+        return norms
+    if AUTO in names or not names:
+        raise ParameterError("norm", f"must be {AUTO}, or one or several others; got {brief(names)}.")
+    norms = list(dict.fromkeys(parse_norm(name) for name in names))
+    odd = next((norm for norm in norms if engine is not None and not engine.computes(norm)), None)
+    if odd is not None and engine is not None:
+        raise ParameterError("norm", f"cannot be {odd}: {engine.title} computes {', '.join(engine.norms)}.")
+    scores = next((norm for norm in norms if norm.name in OF_SCORES), None)
+    if of_ranks and scores is not None:
+        raise ParameterError("norm", f"cannot be {scores} with {option('rank_columns', True)}: there are no scores.")
+    return norms
+
+
+def transform_of(norm: Norm, columns: Sequence[Norm], n_retrievers: int) -> FeatureTransform:
+    """This norm of every retriever as a transform: the columns of the others are left out."""
+    others = [c for c, other in enumerate(columns) if other != norm]
+    left_out = [r * len(columns) + c for r in range(n_retrievers) for c in others]
+    return FeatureTransform(str(norm), left_out=tuple(left_out))
+
+
+def fusion_plan(
+    chosen: Mapping[str, Any], data: RankingDataset, names: Sequence[str], costs: Mapping[str, float], depth: int
+) -> SelectionPlan:
+    """The plan of the selection.
+
+    Parameters
+        chosen   options of `fuse`; data: the judged documents
+        names    of the retrievers, whose columns are adjacent; costs: empty if there are none
+    Raises
+        ParameterError   options that exclude each other
+    """
+    engine = None if chosen["engine"] is None else FUSION_ENGINES[chosen["engine"]]
+    if engine is not None and engine.positive and chosen["sign"] == "free":
+        raise ParameterError("sign", f"cannot be free: {engine.title} takes only weights >= 0.")
+    for name in ("budget", "cost_rule"):
+        if not costs and chosen[name] not in (None, "sum"):
+            raise ParameterError(name, f"needs {option('costs')}.")
+    same = ("report_metrics", "cv", "random_state", "margin", "guarantee", "confidence", "k", "budget", "relaxed")
+    plan = make_plan(
+        penalties=chosen["penalties"],
+        metric=chosen["metric"],
+        convention=chosen["convention"],
+        half_samples=chosen["half_samples"],
+        metric_refits=chosen["metric_refits"],
+        settings=PathSettings(n_alphas=N_ALPHAS),
+        feature_transform=("none",),
+        most=None if engine is None else engine.most,
+        noun="retriever",
+        refit_sizes=REFIT_SIZES,
+        **{name: chosen[name] for name in same},
+    )
+    longest = depth if engine is not None and engine.trims else None
+    plan = replace(
+        plan,
+        metric=_of_runs(plan.metric, chosen["relevant_from"], longest),
+        report_metrics=tuple(_of_runs(m, chosen["relevant_from"], longest) for m in plan.report_metrics),
+    )
+    features = data.feature_names or ()
+    signs = dict.fromkeys(features, "+") if chosen["sign"] == "positive" else None
+    if not costs:
+        return plan.for_features(features, monotone=signs)
+    width = len(features) // len(names)
+    of_feature = tuple(np.repeat(np.arange(len(names)), width).tolist())
+    groups = FeatureGroups(tuple(names), tuple(costs[n] for n in names), of_feature, chosen["cost_rule"])
+    owner = {feature: names[g] for feature, g in zip(features, of_feature, strict=True)}
+    prices = None if groups.rule == MAX else costs
+    plan = plan.for_features(features, feature_groups=owner, costs=prices, monotone=signs)
+    return replace(plan, feature_groups=groups)
+
+
+def _of_runs(metric: Metric, relevant_from: float, longest: int | None) -> Metric:
+    """The metric of fused lists: without documents that no retriever in use returned, and what an engine cuts off."""
+    own = replace(metric.convention, zero_scores="left_out", longest=longest)
+    return replace(metric, convention=own if relevant_from == 1 else replace(own, relevant_from=relevant_from))
