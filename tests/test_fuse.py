@@ -222,8 +222,10 @@ def test_an_engine_that_trims_is_judged_on_what_it_returns() -> None:
     found = result.selection.test
     assert found is not None
     value = found.values[found.baseline]["recall@100"].mean()
+    assert max(map(len, fused.values())) == 10
     first = sr.evaluate(cut(fused, 10), judgments(test), "recall@100", convention="default")["recall@100"]
-    whole = sr.evaluate(cut(fused, 100), judgments(test), "recall@100", convention="default")["recall@100"]
+    untrimmed = nested(replace(result.formula, engine=None).apply(runs))
+    whole = sr.evaluate(cut(untrimmed, 100), judgments(test), "recall@100", convention="default")["recall@100"]
     assert value == pytest.approx(first, abs=1e-12)
     assert len(result.retrievers) == 1 or whole > first
 
@@ -340,6 +342,22 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "metric": ({"metric": "ndgc"}, "metric cannot be parsed: unknown metric"),
     "overlap": ({"test_qrels": {"q0": {"d1": 1.0}}}, "qrels and test_qrels have 1 query ids in common"),
     "columns and qrels": ({"rank_columns": True}, "qrels cannot be combined with rank_columns=True"),
+    "worst first": (
+        {"runs": {name: {f"q{i}": {"d1": 1.0, "d2": 2.0, "d3": 3.0} for i in range(9)} for name in "ab"}}
+        | {"qrels": {f"q{i}": {"d1": 1.0} for i in range(9)}, "norm": "minmax"},
+        "no retriever ranks the relevant documents above the others",
+    ),
+    "no such grade": ({"metric": "recall@10", "relevant_from": 99}, "no judged document is relevant (grade >= 99)"),
+    "one query": ({"qrels": {"q0": {"d1": 1.0}}}, "one judged query cannot be split"),
+    "a huge grade": ({"qrels": {f"q{i}": {"d1": 2000.0} for i in range(9)}}, "relevance 2000 is too large"),
+    "a huge score": (
+        {"runs": {name: {f"q{i}": {"d1": 1e200, "d2": 1.0} for i in range(9)} for name in "ab"}},
+        "the score 1e+200 is too large",
+    ),
+    "a budget below all": ({"costs": dict.fromkeys(QUALITY, 3.0), "budget": 1.0}, "is below the cost of the cheapest"),
+    "runs in memory without names": ({"runs": [{"q0": {"d1": 1.0}}] * 2}, "runs must be files, or {name: run}"),
+    "no norm": ({"norm": []}, "norm must be auto, or one or several others"),
+    "costs of another kind": ({"costs": 5}, "costs must be {retriever: cost} or a file"),
     "unprintable": ({"runs": {"a\n": {}, "b": {}}}, "a retriever needs a printable name"),
 }
 
@@ -349,10 +367,28 @@ def test_bad_input_is_refused_in_one_sentence(case: str) -> None:
     runs, qrels = made(n_queries=9)
     change, expected = BAD[case]
     given: dict[str, Any] = {"runs": runs, "qrels": qrels, **QUICK, **change}
-    with pytest.raises((DataError, ParameterError)) as caught:
+    with pytest.raises((DataError, DataFormatError, ParameterError)) as caught:
         sr.fuse(given.pop("runs"), given.pop("qrels"), **given)
     assert expected in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_norm_under_which_nothing_helps_is_left_out() -> None:
+    """Ranks of 1 alone tell nothing by minmax of ranks, but the flag does."""
+    runs: Runs = {name: {f"q{q}": {f"d{(q + i) % 4}": 1.0 for i in range(2)} for q in range(12)} for name in "ab"}
+    qrels = {f"q{q}": {f"d{q % 4}": 1.0, f"d{(q + 3) % 4}": 0.0} for q in range(12)}
+    runs["b"] = {q: {d: 5.0 - i for i, d in enumerate(own)} for q, own in runs["b"].items()}
+    result = sr.fuse(runs, qrels, **QUICK, norm=["returned", "rrf"])
+    assert any("the norm returned was not tried" in note for note in result.selection.notes)
+
+
+def test_short_lists_that_cut_the_others_are_said() -> None:
+    runs, qrels = made(n_queries=20)
+    runs["few"] = {q: dict(list(own.items())[:2]) for q, own in runs["strong"].items()}
+    result = sr.fuse(runs, qrels, **QUICK, norm="rrf")
+    assert result.facts.depth == 2
+    assert any("half of the lists of 'few' are that short" in note for note in result.selection.notes)
+    assert not any("are that short" in n for n in sr.fuse(runs, qrels, **QUICK, norm="rrf", depth=9).selection.notes)
 
 
 def test_files_of_costs_are_checked(tmp_path: Path) -> None:

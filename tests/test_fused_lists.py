@@ -223,6 +223,28 @@ def test_ids_are_those_of_the_reader_of_runs(tmp_path: Path) -> None:
     assert [("q", d) for d in documents] == list(sr.read_run(path))
 
 
+def test_of_very_many_documents_those_that_rank_first_are_learned_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sparserank.data.fusion.fusion_table.MAX_LEARNED", 60)
+    ofs, documents = [entries(5), entries(6)], Ids()
+    queries = {q: i for i, q in enumerate(ofs[0])}
+    runs = [read_lists(write(of, tmp_path / f"{i}.run"), f"r{i}", queries, documents) for i, of in enumerate(ofs)]
+    relevant = {(q, own[-1][0]): 1.0 for q, own in ofs[0].items()}
+    table = fusion_table(runs, [Norm("rrf")], 40, relevant, list(queries), documents)
+    best: dict[tuple[str, str], int] = {}
+    for of in ofs:
+        for q, own in of.items():
+            for rank, (d, _) in enumerate(oracle.ordered(own), 1):
+                best[q, d] = min(rank, best.get((q, d), rank))
+    first = table.learned_to
+    assert first is not None
+    learned = {(str(q), str(d)) for q, d in zip(table.learned.qid, table.learned.docid, strict=True)}  # type: ignore[arg-type]
+    assert learned == {key for key, rank in best.items() if rank <= first or key in relevant}
+    assert sum(rank < first and key not in relevant for key, rank in best.items()) < 60
+    assert table.judged.n_docs == len(best) > table.learned.n_docs
+
+
 @pytest.mark.parametrize("kind", ["json", "json.gz", "parquet", "csv", "frame", "nested", "ranx"])
 def test_every_kind_of_run_gives_the_same_lists(kind: str, tmp_path: Path) -> None:
     of = entries(8)

@@ -89,11 +89,18 @@ def test_engines_rank_as_the_formula_does(engine: str, norm: str) -> None:
     fused = ours(of, lists)
     for q, own in lists.items():
         expected = of_engine(own)
+        if engine != "ranx":  # which ends its list there
+            expected = dict(sorted(expected.items(), key=lambda e: (-e[1], e[0]))[:DEPTH])
+            if fused[q].keys() != expected.keys():  # several of the last one's score: any of them
+                last = min(expected.values())
+                assert {d for d, s in expected.items() if s > last + 4e-9} <= fused[q].keys()
+                assert len(fused[q]) == len(expected)
+                continue
         # the engine's 0 of a last or equal document is our 1e-9, in at most three lists
         assert fused[q] == pytest.approx(expected, abs=4e-9)
         assert same_order(fused[q], expected)
     house = ours(formula(norm), lists)
-    differs = any(fused[q] != pytest.approx(house[q], abs=1e-6) for q in lists)
+    differs = any(abs(s - house[q][d]) > 1e-6 for q in lists for d, s in fused[q].items())
     assert differs == ((engine, norm) in (("opensearch", "minmax"), ("ranx", "minmax")))
 
 

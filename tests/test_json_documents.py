@@ -37,6 +37,7 @@ FEW = (
     "--rival",
     "none",
 )
+FUSED = ("--half-samples", "0", "--penalty", "l1", "--norm", "minmax")
 TREES = ("--n-trees", "3", "--folds", "2", "--penalty", "l1", "--transform", "none", "--threads", "1")
 
 GOOD = ("train.txt", "constant.txt", "twice.txt", "long-ids.txt", "large.txt", "store", "t.parquet", "t.csv")
@@ -105,6 +106,10 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "short.txt").write_text("1.0\n")
     (folder / "groups.csv").write_text("f1,a,2\nf2,a\nf3,b,0.5\n")
     (folder / "costs.txt").write_text("1\n" * N_FEATURES)
+    for name, column in {"bm25": 0, "dense": 1}.items():
+        sr.write_run(data, y + X[:, column], folder / f"{name}.run")
+    sr.write_qrels(data, folder / "train.qrels")
+    (folder / "broken.run").write_text("1 Q0 d1 1\n")
     (folder / "folds").mkdir()
     for k in range(5):
         rows = np.flatnonzero(qid % 5 == k)
@@ -169,6 +174,16 @@ OPTIONS: dict[str, tuple[int, str]] = {
     "trees of one query": (FAILED, f"select one-query.txt --for-model lightgbm --out OUT/run {' '.join(TREES)}"),
     "trees with an option of ours": (MISUSED, "select train.txt --for-model lightgbm --out OUT/run --tol 1e-3"),
     "leaves without trees": (MISUSED, "select train.txt --out OUT/run --n-leaves 3"),
+    "fuse": (DONE, f"fuse bm25.run dense.run --qrels train.qrels --out OUT/run {' '.join(FUSED)}"),
+    "fuse for an engine": (
+        DONE,
+        f"fuse bm25.run dense.run --qrels train.qrels --engine opensearch --out OUT/run {' '.join(FUSED)}",
+    ),
+    "fuse one run": (MISUSED, "fuse bm25.run --qrels train.qrels --out OUT/run"),
+    "fuse without judgments": (MISUSED, "fuse bm25.run dense.run --out OUT/run"),
+    "fuse a broken run": (FAILED, "fuse bm25.run broken.run --qrels train.qrels --out OUT/run"),
+    "fuse what is absent": (FAILED, "fuse bm25.run absent.run --qrels train.qrels --out OUT/run"),
+    "fuse by a norm that is none": (MISUSED, "fuse bm25.run dense.run --qrels train.qrels --norm max --out OUT/run"),
     "compare": (DONE, f"compare constant.txt --out OUT/run --size 1 --seeds 1 {' '.join(TREES)}"),
     "compare with what is not known": (MISUSED, "compare train.txt --out OUT/run --with xgboost"),
     "compare one query": (FAILED, f"compare one-query.txt --out OUT/run {' '.join(TREES)}"),

@@ -73,6 +73,7 @@ def test_the_attack_finds_an_option_that_is_not_checked() -> None:
 WORDS = {"select": ["{train}", "--out", "{out}"], "compare": ["{train}", "--out", "{out}"]}
 WORDS |= {"fit": ["{train}", "--out", "{out}"], "convert": ["{train}", "{out}"], "inspect": ["{train}"]}
 WORDS |= {"predict": ["{model}", "{train}"], "explain": ["{model}", "{train}", "--query", "1"]}
+WORDS |= {"fuse": ["a={run}", "b={run}", "--qrels", "{qrels}", "--out", "{out}"]}
 WORDS |= {"evaluate": ["{train}", "--system", "{model}"]}
 
 
@@ -102,7 +103,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("options")
     sr.write_letor(DATA, folder / "train.txt")
     sr.SparseRanker().fit(*ROWS[:2], qid=ROWS[2]).save(folder / "model.json")
-    return {"train": str(folder / "train.txt"), "model": str(folder / "model.json")}
+    sr.write_run(DATA, np.asarray(DATA.relevance), folder / "a.run")
+    sr.write_qrels(DATA, folder / "train.qrels")
+    names = {"train": "train.txt", "model": "model.json", "run": "a.run", "qrels": "train.qrels"}
+    return {name: str(folder / file) for name, file in names.items()}
 
 
 @pytest.mark.parametrize(("command", "declared", "text"), list(spoken_attacks()))

@@ -20,9 +20,9 @@ from sparserank.data.reading import Reading
 from sparserank.data.sources import read_sources
 from sparserank.errors import DataError, ParameterError
 from sparserank.jobs.formulas import Formulas
-from sparserank.jobs.fusion_notes import facts, notes_of_fusion
+from sparserank.jobs.fusion_notes import facts, notes_of_depth, notes_of_fusion
 from sparserank.jobs.fusion_options import FUSE
-from sparserank.jobs.fusion_plan import fusion_plan, norms_tried, transform_of
+from sparserank.jobs.fusion_plan import NO_PATH, fusion_plan, norms_tried, norms_with_paths, transform_of
 from sparserank.jobs.result_files import RESULT_FILES, tell_of_other_choice, write_results
 from sparserank.jobs.retriever_costs import retriever_costs
 from sparserank.jobs.selection_job import SelectionJob
@@ -130,9 +130,12 @@ def _fuse(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> FusionResult:
         return fusion_table(of.lists, columns, of.depth, of.qrels, of.query_ids, of.documents, rules, judged_only=skip)
 
     train, test = table(judged), None if tests is None else table(tests).judged
-    _check(train, judged)
+    _check(train, judged, chosen["relevant_from"])
     costs = retriever_costs(chosen["costs"], judged.names)
     plan = fusion_plan(chosen, train.judged, judged.names, costs, judged.depth)
+    for m in plan.metrics:  # whose gains may not take every grade
+        m.convention.gains(train.judged.relevance)
+    usable = norms_with_paths(train.learned, norms, columns, plan)
     job = SelectionJob(
         plan,
         train.learned,
@@ -141,7 +144,7 @@ def _fuse(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> FusionResult:
         judged=train.judged,
         n_threads=chosen["n_threads"],
         formulas=_formulas(plan.metric, train.judged, test, judged.names, columns, compared),
-        transforms=[transform_of(norm, columns, len(judged.names)) for norm in norms],
+        transforms=[transform_of(norm, columns, len(judged.names)) for norm in usable],
         facts=facts_of(judged.depth, chosen["engine"]),
     )
     identity = {
@@ -157,7 +160,9 @@ def _fuse(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> FusionResult:
         origin = origin_of(_sources(runs, qrels, chosen), {"train": train.judged, "test": test})
         selection = replace(found, origin=origin, n_available=len(judged.names))
         result = FusionResult(selection, facts(judged, plan, costs, chosen))
-        selection.notes.extend(notes_of_fusion(result, judged))
+        selection.notes.extend(notes_of_fusion(result, judged, train))
+        selection.notes.extend(f"the norm {n} was not tried: {NO_PATH}." for n in norms if n not in usable)
+        selection.notes.extend(notes_of_depth(result, judged, chosen["depth"]))
         if store is not None:
             tell_of_other_choice(selection, store.path)
             write_results(selection, store.path, result)
@@ -195,10 +200,14 @@ def _queries(qrels: Mapping[tuple[str, str], float]) -> RankingDataset:
     return RankingDataset(np.zeros((len(ids), 1)), np.zeros(len(ids)), ids)
 
 
-def _check(table: FusionTable, judged: JudgedRuns) -> None:
+def _check(table: FusionTable, judged: JudgedRuns, relevant_from: float) -> None:
     """Refuse judgments that no formula can be learned from."""
-    if not (table.judged.relevance > 0).any():
-        raise DataError("no judged document is relevant (grade > 0); nothing can be learned.")
+    if len(judged.query_ids) < 2:
+        raise DataError("one judged query cannot be split into training and evaluation; judge at least two.")
+    if not (table.judged.relevance >= relevant_from).any():
+        grade = f"(grade >= {relevant_from:g})" if relevant_from != 1 else "(grade > 0)"
+        if relevant_from != 1 or not (table.judged.relevance > 0).any():
+            raise DataError(f"no judged document is relevant {grade}; nothing can be learned.")
     relevant = table.learned.relevance > 0
     if not (relevant & (np.asarray(abs(table.learned.X).sum(axis=1)).ravel() > 0)).any():
         raise DataError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sparserank.data.fusion.fusion_table import FusionTable
 from sparserank.data.fusion.judged_runs import JudgedRuns
 from sparserank.options import option
 from sparserank.quoting import brief
@@ -33,9 +34,14 @@ def facts(
     )
 
 
-def notes_of_fusion(result: FusionResult, judged: JudgedRuns) -> list[str]:
+def notes_of_fusion(result: FusionResult, judged: JudgedRuns, table: FusionTable) -> list[str]:
     """Facts that the screen does not show elsewhere."""
     out = []
+    if table.learned_to is not None:
+        out.append(
+            f"weights were learned from {table.learned.n_docs:,} of {table.judged.n_docs:,} documents: the relevant "
+            f"ones, and those within rank {table.learned_to} of some retriever. All documents are judged."
+        )
     n = len(judged.query_ids)
     short = {run.name: n - len(run.query) for run in judged.lists if len(run.query) < n}
     if short:
@@ -56,6 +62,17 @@ def notes_of_fusion(result: FusionResult, judged: JudgedRuns) -> list[str]:
             f"the better judged ones. Compare with {option('unjudged', 'skip')}."
         )
     return out
+
+
+def notes_of_depth(result: FusionResult, judged: JudgedRuns, given: int | None) -> list[str]:
+    """A note if short lists of one retriever cut all lists above the cutoff of the metric."""
+    cutoff = result.selection.plan.metric.cutoff
+    if given is not None or judged.is_table or cutoff is None or judged.depth >= cutoff:
+        return []
+    return [
+        f"all lists are cut at rank {judged.depth}, above the cutoff of {result.selection.metric}, because half of the "
+        f"lists of {brief(judged.shortest)} are that short; {option('depth', cutoff)} keeps more."
+    ]
 
 
 def _first(listed: list[str]) -> str:

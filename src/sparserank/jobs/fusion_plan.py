@@ -12,8 +12,9 @@ from sparserank.crossval.feature_groups import MAX, FeatureGroups
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.fusion.norms import AUTO, OF_SCORES, Norm, parse_norm
-from sparserank.errors import ParameterError
+from sparserank.data.folds import query_folds
+from sparserank.data.fusion.norms import AUTO, OF_SCORES, Norm, parse_norm, rules_of
+from sparserank.errors import DataError, ParameterError
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.metrics import Metric
 from sparserank.options import option
@@ -21,6 +22,7 @@ from sparserank.quoting import brief
 from sparserank.selection.plan import SelectionPlan, make_plan
 
 OF_RUNS, OF_RANK_COLUMNS = ("minmax", "zscore", "rrf"), ("rrf", "rrf(k=10)", "logrank")  # what auto tries
+NO_PATH = "no retriever ranks the relevant documents above the others"
 N_ALPHAS = 20  # regularisation strengths on each path: retrievers are few
 REFIT_SIZES = (2, 3, 4, 6, 9, 14)  # retrievers at most, of formulas that are refitted for the metric
 
@@ -51,6 +53,36 @@ def norms_tried(given: Any, engine_name: str | None, *, of_ranks: bool) -> list[
     return norms
 
 
+def norms_with_paths(
+    data: RankingDataset, norms: Sequence[Norm], columns: Sequence[Norm], plan: SelectionPlan
+) -> list[Norm]:
+    """The norms under which some weight that the signs allow lowers the loss, on all queries and without each fold.
+
+    Raises
+        DataError   there is none
+    """
+    slopes = np.array([_slopes(data, q) for q in range(data.n_queries)])  # (n_queries, n_features)
+    fold = query_folds(data.n_queries, min(plan.cv, data.n_queries), plan.random_state)
+    sums = np.array([slopes.sum(axis=0), *(slopes[fold != f].sum(axis=0) for f in np.unique(fold))])
+    if all(p.monotone is None for p in plan.penalties):
+        sums = np.abs(sums)
+    falls = sums.reshape(len(sums), -1, len(columns)).max(axis=1) > 0  # (1 + n_folds, n_norms)
+    usable = [norm for norm in norms if falls[:, columns.index(norm)].all()]
+    if not usable:
+        raise DataError(f"{NO_PATH}. Check that larger scores mean more relevant, or use {option('sign', 'free')}.")
+    return usable
+
+
+def _slopes(data: RankingDataset, q: int) -> np.ndarray:
+    """(n_features,) how much the features of preferred documents exceed those of the others, summed over pairs."""
+    rows = slice(data.query_ptr[q], data.query_ptr[q + 1])
+    grades = data.relevance[rows]
+    ordered = np.sort(grades)
+    lower = np.searchsorted(ordered, grades, "left")
+    higher = len(grades) - np.searchsorted(ordered, grades, "right")
+    return np.asarray((lower - higher) @ data.X[rows]).ravel()
+
+
 def transform_of(norm: Norm, columns: Sequence[Norm], n_retrievers: int) -> FeatureTransform:
     """This norm of every retriever as a transform: the columns of the others are left out."""
     others = [c for c, other in enumerate(columns) if other != norm]
@@ -75,6 +107,11 @@ def fusion_plan(
     for name in ("budget", "cost_rule"):
         if not costs and chosen[name] not in (None, "sum"):
             raise ParameterError(name, f"needs {option('costs')}.")
+    cheapest = min(costs, key=costs.__getitem__, default="")
+    if costs and chosen["budget"] is not None and chosen["budget"] < costs[cheapest]:
+        raise ParameterError(
+            "budget", f"is below the cost of the cheapest retriever, {cheapest} ({costs[cheapest]:g})."
+        )
     same = ("report_metrics", "cv", "random_state", "margin", "guarantee", "confidence", "k", "budget", "relaxed")
     plan = make_plan(
         penalties=chosen["penalties"],
@@ -89,7 +126,7 @@ def fusion_plan(
         refit_sizes=REFIT_SIZES,
         **{name: chosen[name] for name in same},
     )
-    longest = depth if engine is not None and engine.trims else None
+    longest = depth if rules_of(chosen["engine"]).trims else None
     plan = replace(
         plan,
         metric=_of_runs(plan.metric, chosen["relevant_from"], longest),

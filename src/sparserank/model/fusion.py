@@ -143,7 +143,8 @@ class FusionFormula:
             for key, value in zip(zip(query, run.document.tolist(), strict=True), values, strict=True):
                 found[key] = found.get(key, 0.0) + value
         names = list(documents)
-        return Run({(query_ids[q], names[d]): value for (q, d), value in found.items()})
+        fused = Run({(query_ids[q], names[d]): value for (q, d), value in found.items()})
+        return _first(fused, self.depth) if rules.trims else fused
 
 
 def formula_of(model: RankingModel) -> FusionFormula:
@@ -161,10 +162,20 @@ def formula_of(model: RankingModel) -> FusionFormula:
         names = [model.feature_names[j].rpartition(":") for j in model.support]
         terms = [FusionTerm(name, w / total) for (name, _, _), w in zip(names, raw.tolist(), strict=True)]
         (norm,) = {parse_norm(norm) for _, _, norm in names}
-        depth, engine = int(facts["depth"]), facts["engine"]
+        depth, engine = facts["depth"], facts["engine"]
+        if not (isinstance(depth, int) and depth >= 1 and (engine is None or isinstance(engine, str))):
+            raise ValueError(f"depth {depth!r}, engine {engine!r}")
     except (KeyError, TypeError, ValueError, DataError) as error:
         raise DataError(f"the facts about retrievers in this model cannot be read ({brief(str(error))}).") from error
     return FusionFormula(tuple(sorted(terms, key=lambda t: -abs(t.weight))), norm, depth, engine)
+
+
+def _first(run: Run, depth: int) -> Run:
+    """The first documents of each list, by descending score, equal scores by id."""
+    lists: dict[str, list[tuple[float, str]]] = {}
+    for (qid, docno), score in run.items():
+        lists.setdefault(qid, []).append((-score, docno))
+    return Run({(q, d): -score for q, entries in lists.items() for score, d in sorted(entries)[:depth]})
 
 
 def is_fusion(model: RankingModel) -> bool:

@@ -80,10 +80,10 @@ class FusionScreen(Screen):
     def worth(self, room: int) -> list[str]:
         """The kept retrievers, and what switching each off changes."""
         rows = [row for row in self.fusion.rows() if row["kept"]]
-        shown = rows if len(rows) < room else rows[: room - 2]
+        shown = rows if len(rows) < room else rows[: max(room - 2, 1)]
         costs, stability = bool(self.fusion.facts.costs), self.result.stability
         names = [shortened(row["retriever"], MAX_RETRIEVER) for row in shown]
-        width = max(len("retriever"), *map(len, names))
+        width = max([len("retriever"), *map(len, names)])
         metric = max(len(self.result.metric) + len("alone "), 8)
         head = f"{'retriever':{width}}  weight  {'alone ' + self.result.metric:>{metric}}  if switched off"
         lines = [head + ("    cost" if costs else "") + ("  half-samples" if stability else "")]
@@ -140,7 +140,8 @@ class FusionScreen(Screen):
         if folder is not None and visible(folder) == folder:
             place = Path(folder)
             engine = next(name for name, e in FUSION_ENGINES.items() if e.runs(self.fusion.formula))
-            said.append(f"sparserank export {shlex.quote(str(place))} --to {engine}")
+            several = " --out engine" if engine == "opensearch" else ""  # which has two files
+            said.append(f"sparserank export {shlex.quote(str(place))} --to {engine}{several}")
             said.append(f"sparserank predict {shlex.quote(str(place))} RUNS... --run fused.run")
             said += [f"open {shlex.quote(str(place / 'report.html'))}"] if (place / "report.html").exists() else []
             said.append(f"{VERBOSE} for all")

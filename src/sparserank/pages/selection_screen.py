@@ -91,7 +91,9 @@ class Screen:
             difference, low, high = better.percents
             advice = result.rivals.advice(better)
             shown = f"{difference} against it ({low.removesuffix('%')} to {high}*)"
-            lines += self.wrapped(f"{better.name} is shown to be better: the chosen model is {shown}; {advice}.")
+            lines += self.wrapped(
+                f"{better.name} is shown to be better: the chosen model is {shown}{'; ' if advice else ''}{advice}."
+            )
         if not math.isfinite(choice.bound(choice.chosen)):
             lines += self.wrapped(few_sentence(choice))
         elif coarse(choice):
@@ -225,7 +227,7 @@ class Screen:
         halves = "" if self.result.stability is None else f"   chosen on {self.result.stability.n_samples} half-samples"
         room_of_name = self.width - FIGURES - max([len(halves), *map(len, kept)])
         names = [shortened(shaped_name(d), room_of_name) for d in shown]
-        width = max(len("feature"), *map(len, names))
+        width = max([len("feature"), *map(len, names)])
         lines = [f"{'feature':{width}}    weight  change if left out{halves}"]
         for d, name, often in zip(shown, names, kept, strict=True):
             loss = self.loss(d) if d["cost"] else math.nan
@@ -266,7 +268,7 @@ class Screen:
         rows = sorted(self.result.worth.feature_groups, key=lambda d: -self.loss(d) if d["cost"] else math.inf)
         shown = rows if len(rows) < room else rows[: room - 2]
         names = [shortened(d["group"], self.width // 3) for d in shown]
-        width = max(len("group"), *map(len, names))
+        width = max([len("group"), *map(len, names)])
         lines = [f"{'group':{width}}      cost  features  change if left out"]
         for d, name in zip(shown, names, strict=True):
             loss = percent(-self.loss(d) / 100.0) if d["cost"] else "-"

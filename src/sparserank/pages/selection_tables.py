@@ -122,8 +122,15 @@ def rival_table(result: SelectionResult) -> Table:
         shown = f"shown {r.shown}" if r.shown else "not shown to differ"
         rows.append([r.name, str(r.n_features), figure(r.mean), difference, between, shown])
     return Table(
-        f"Trees, compared by {result.plan.metric.title} {where(result)}, never chosen (simultaneous intervals)",
-        ["ranker", "features", repr(result.plan.metric), "chosen model", f"{confidence} interval", "the ranker is"],
+        f"Rivals, compared by {result.plan.metric.title} {where(result)}, never chosen (simultaneous intervals)",
+        [
+            "ranker",
+            f"{result.noun}s",
+            repr(result.plan.metric),
+            "chosen model",
+            f"{confidence} interval",
+            "the ranker is",
+        ],
         rows,
         note="The difference of the chosen model is corrected for the choice; its interval is computed before this "
         "correction.",

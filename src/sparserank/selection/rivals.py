@@ -80,7 +80,7 @@ class RivalReport:
     def advice(self, r: ComparedRival) -> str:
         """What to do where it is shown better."""
         if not r.for_model:
-            return "use it instead"
+            return ""
         bends = self.straight and (r.on_chosen is None or r.chosen_mean is None or r.on_chosen > r.chosen_mean)
         curves = f"{option('feature_transform', 'curves')} may close the gap; " if bends else ""
         return (
@@ -99,14 +99,15 @@ class RivalReport:
     def headline(self) -> str:
         """What a first line must not leave out: trees that are shown better, and what to do; else ''."""
         r = self.better
-        return "" if r is None else f"{r.title} is shown to be better; {self.advice(r)}"
+        return "" if r is None else f"{r.title} is shown to be better{'; ' if self.advice(r) else ''}{self.advice(r)}"
 
     def sentences(self, metric: str, confidence: str) -> list[str]:
         """To be read aloud."""
         strongest = self.strongest
         said = [] if strongest is None else [_beside(strongest, metric, confidence)]
         if self.better is not None:
-            said[0] = f"{said[0].removesuffix('.')}; {self.advice(self.better)}."
+            advice = self.advice(self.better)
+            said[0] = f"{said[0].removesuffix('.')}; {advice}." if advice else said[0]
         for reason in dict.fromkeys(r.reason for r in self.left_out):
             names = [r.name for r in self.left_out if r.reason == reason]
             said.append(f"{' and '.join(names)} {'was' if len(names) == 1 else 'were'} not compared: {reason}.")

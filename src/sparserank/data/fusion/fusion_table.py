@@ -14,6 +14,7 @@ from sparserank.data.fusion.norms import HOUSE_RULES, EdgeRules, Norm
 from sparserank.data.fusion.returned import Ids, Returned
 
 MAX_EXACT = 40_000_000  # values that are kept in double precision
+MAX_LEARNED = 150_000  # documents that formulas learn from, about
 MAX_DENSE = 10_000_000  # values, zeros included, of a dense matrix, which is faster to compute with
 
 
@@ -23,11 +24,14 @@ class FusionTable:
 
     judged    the documents that were returned, and the relevant ones that no retriever returned, as rows of zeros. A
               query without either has one judged document. The relevance of unjudged documents is 0
-    learned   the same queries, without relevant documents that no retriever returned: what formulas learn from
+    learned   the same queries, without relevant documents that no retriever returned: what formulas learn from. Of very
+              many documents, the relevant ones and those within rank `learned_to` of some retriever
+    learned_to  None: all of them
     """
 
     judged: RankingDataset
     learned: RankingDataset
+    learned_to: int | None = None
 
 
 def feature_name(retriever: str, norm: Norm) -> str:
@@ -84,10 +88,19 @@ def fusion_table(
     columns = [feature_name(run.name, norm) for run in runs for norm in norms]
     whole = RankingDataset(X, relevance, qids, ids, columns)
     learned = np.isin(rows, returned)
+    learned_to = None
+    if learned.sum() > MAX_LEARNED:
+        best = _best_ranks(runs, keys, rows)
+        learned_to = int(np.sort(best[learned & (relevance == 0)])[MAX_LEARNED - 1])
+        learned &= (relevance > 0) | (best <= learned_to)
+    learned[np.flatnonzero(~np.isin(query, query[learned]))] = True  # of queries for which nothing was returned
     if learned.all():
         return FusionTable(whole, whole)
-    learned[np.flatnonzero(~np.isin(query, query[learned]))] = True  # of queries for which nothing was returned
-    return FusionTable(whole, RankingDataset(X[learned], relevance[learned], qids[learned], ids[learned], columns))
+    own = X[learned]
+    if sp.issparse(own) and own.shape[0] * own.shape[1] <= 2 * MAX_DENSE:
+        own = own.toarray()
+    found = RankingDataset(own, relevance[learned], qids[learned], ids[learned], columns)
+    return FusionTable(whole, found, learned_to)
 
 
 def _distinct(keys: Sequence[np.ndarray]) -> np.ndarray:
@@ -96,6 +109,16 @@ def _distinct(keys: Sequence[np.ndarray]) -> np.ndarray:
     for own in keys:
         out = np.union1d(out, own)
     return out
+
+
+def _best_ranks(runs: Sequence[Returned], keys: Sequence[np.ndarray], rows: np.ndarray) -> np.ndarray:
+    """(len(rows),) the best rank that any run gives to a row; infinite if none returned it."""
+    best = np.full(len(rows), np.inf)
+    for run, own in zip(runs, keys, strict=True):
+        at = np.minimum(np.searchsorted(rows, own), len(rows) - 1)
+        known = rows[at] == own
+        np.minimum.at(best, at[known], run.rank[known])
+    return best
 
 
 def _features(

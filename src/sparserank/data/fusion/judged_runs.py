@@ -22,7 +22,8 @@ Judgments = dict[tuple[str, str], float]
 @dataclass(frozen=True, eq=False)
 class JudgedRuns:
     """lists: of each retriever; query_ids: of the judged queries, by number; documents: numbers of all documents;
-    depth: ranks beyond it are not used; is_table: a table of judged documents; of_ranks: of their ranks, not scores."""
+    depth: ranks beyond it are not used; is_table: a table of judged documents; of_ranks: of their ranks, not scores;
+    shortest: the retriever with the smallest median depth before lists were cut."""
 
     lists: tuple[Returned, ...]
     query_ids: tuple[str, ...]
@@ -31,6 +32,7 @@ class JudgedRuns:
     depth: int
     is_table: bool = False
     of_ranks: bool = False
+    shortest: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -49,6 +51,7 @@ class JudgedRuns:
             self.depth,
             self.is_table,
             self.of_ranks,
+            self.shortest,
         )
 
     def judged_at(self, k: int) -> dict[str, float]:
@@ -77,8 +80,10 @@ def read_judged_runs(runs: Any, qrels: Judgments, depth: int | None) -> JudgedRu
     for _, docno in qrels:
         documents[docno]  # gets its number
     lists = [read_lists(source, name, queries, documents) for name, source in named.items()]
-    at = depth or int(min(np.median(run.depths) for run in lists))
-    return JudgedRuns(tuple(run.cut(at) for run in lists), query_ids, documents, qrels, at)
+    shortest = min(lists, key=lambda run: float(np.median(run.depths)))
+    at = depth or int(np.median(shortest.depths))
+    cut = tuple(run.cut(at) for run in lists)
+    return JudgedRuns(cut, query_ids, documents, qrels, at, shortest=shortest.name)
 
 
 def named_runs(runs: Any, least: int = 2) -> dict[str, Any]:
@@ -90,7 +95,11 @@ def named_runs(runs: Any, least: int = 2) -> dict[str, Any]:
     """
     if isinstance(runs, Mapping) and not any(isinstance(key, tuple) for key in runs):
         named = {str(name): source for name, source in runs.items()}
-    elif isinstance(runs, Sequence) and not isinstance(runs, str):
+    elif (
+        isinstance(runs, Sequence)
+        and not isinstance(runs, str)
+        and all(isinstance(path, str | os.PathLike) for path in runs)
+    ):
         given = [_named_file(str(path)) for path in runs]
         stems = iter(names_of_runs([file for name, file in given if name is None]))
         names = [next(stems) if name is None else name for name, _ in given]

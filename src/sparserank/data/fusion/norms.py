@@ -31,6 +31,7 @@ class EdgeRules:
     equal         of min-max and z-score, where all scores of a list are equal; equal_within: or differ by less
     equal_zero    of min-max, where all scores of a list are 0; None: `equal`
     l2_least      norm of a list below which l2 leaves its scores as they are
+    trims         whether a fused list ends at the depth
     """
 
     least: float = LEAST
@@ -38,6 +39,7 @@ class EdgeRules:
     equal_within: float = 0.0
     equal_zero: float | None = None
     l2_least: float = 0.0
+    trims: bool = False
 
     def of(self, norm: Norm) -> tuple[float, ...]:
         """The rules that matter for a norm, but for those of lists of nearly equal scores."""
@@ -49,10 +51,10 @@ class EdgeRules:
 HOUSE_RULES = EdgeRules()
 ENGINE_RULES: Mapping[str, EdgeRules] = {
     # x-pack/plugin/rank-rrf, MinMaxScoreNormalizer.java and L2ScoreNormalizer.java
-    "elasticsearch": EdgeRules(equal_within=1e-6, l2_least=1e-6),
+    "elasticsearch": EdgeRules(equal_within=1e-6, l2_least=1e-6, trims=True),
     # neural-search, MinMaxScoreNormalizationTechnique.java, whose maximum starts above 0, and
     # L2ScoreNormalizationTechnique.java
-    "opensearch": EdgeRules(least=0.001, equal_zero=0.001),
+    "opensearch": EdgeRules(least=0.001, equal_zero=0.001, trims=True),
     # ranx 0.3, normalization/min_max_norm.py
     "ranx": EdgeRules(equal=LEAST),
 }

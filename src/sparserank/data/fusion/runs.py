@@ -29,6 +29,7 @@ JSON_RUN = "{query id: {document id: score}}"
 NO_QUERY = "contains none of the judged queries; do the query ids agree?"
 NO_ENTRY = f"contains no entry; expected lines '{RUN}'."
 ROWS_AT_ONCE = 1 << 16
+MAX_SCORE, MAX_RANK = 1e100, 1e9  # squares of scores, and ranks as numbers of documents, must not overflow
 SUFFIXES = (".gz", ".run", ".txt", ".trec", ".json", ".parquet", ".pq", ".csv", ".tsv")
 
 
@@ -81,6 +82,12 @@ class Entries:
                 f"{at[first]}; list each document once per query."
             )
         score, rank = (np.frombuffer(a, dtype=np.float64) for a in (self.score, self.rank))
+        far = np.flatnonzero(np.abs(score) > MAX_SCORE)
+        if len(far):
+            raise DataFormatError(
+                f"{self.place}:{at[far[0]]}: the score {score[far[0]]:g} is too large; scale scores to at most "
+                f"{MAX_SCORE:g} in absolute value."
+            )
         return ordered(self.name, query, document, score, rank, self._ties(query, score, rank, document), self.n_other)
 
     def _ties(self, query: np.ndarray, score: np.ndarray, rank: np.ndarray, document: np.ndarray) -> np.ndarray:
@@ -164,8 +171,11 @@ def lists_of_columns(
         values = X[at, j].astype(np.float64)
         if not len(at):
             raise DataError(f"column {brief(name)} contains no number; leave it out.")
-        if ranks and values.min() < 1:
-            raise DataError(f"column {brief(name)} contains the rank {values.min():g}; ranks start at 1.")
+        if ranks and not (values.min() >= 1 and values.max() <= MAX_RANK):
+            odd = values.min() if values.min() < 1 else values.max()
+            raise DataError(f"column {brief(name)} contains the rank {odd:g}; ranks are from 1 to {MAX_RANK:g}.")
+        if np.abs(values).max() > MAX_SCORE:
+            raise DataError(f"column {brief(name)} contains a score above {MAX_SCORE:g}; scale the scores.")
         if ranks:
             out.append(of_ranks(name, query[at], document[at], values))
         else:

@@ -29,4 +29,4 @@ def write(formula: FusionFormula, name: str) -> Files:
     return {"retriever.json": json.dumps(body, indent=2, ensure_ascii=False) + "\n"}
 
 
-ENGINE = FusionEngine("elasticsearch", "Elasticsearch", write, norms=(MINMAX, L2, RRF), positive=True, trims=True)
+ENGINE = FusionEngine("elasticsearch", "Elasticsearch", write, norms=(MINMAX, L2, RRF), positive=True)

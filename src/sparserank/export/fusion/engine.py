@@ -22,7 +22,6 @@ class FusionEngine:
     norms      that it computes; empty: all
     positive   whether weights must be >= 0
     most       largest number of retrievers, or None
-    trims      whether fused lists end at the depth
     """
 
     name: str
@@ -31,7 +30,6 @@ class FusionEngine:
     norms: tuple[str, ...] = ()
     positive: bool = False
     most: int | None = None
-    trims: bool = False
 
     def computes(self, norm: Norm) -> bool:
         """Whether it computes this norm."""

@@ -41,6 +41,5 @@ ENGINE = FusionEngine(
     write,
     norms=(MINMAX, L2),
     positive=True,
-    trims=True,
     most=MAX_QUERIES,
 )
