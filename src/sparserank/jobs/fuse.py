@@ -133,8 +133,9 @@ def _fuse(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> FusionResult:
     _check(train, judged, chosen["relevant_from"])
     costs = retriever_costs(chosen["costs"], judged.names)
     plan = fusion_plan(chosen, train.judged, judged.names, costs, judged.depth)
-    for m in plan.metrics:  # whose gains may not take every grade
-        m.convention.gains(train.judged.relevance)
+    for m in plan.metrics:
+        if m.uses_gain:  # which may not take every grade: said before work begins
+            m.convention.gains(train.judged.relevance)
     usable = norms_with_paths(train.learned, norms, columns, plan)
     job = SelectionJob(
         plan,
