@@ -92,6 +92,10 @@ class CrossValidation:
             for transform in transforms
         }
 
+        unchanged = [w for w in self.works.values() if not w.transform.transforms and not w.transform.knots.curved]
+        for work in unchanged[1:]:
+            work.alike = unchanged[0]
+
     @property
     def first(self) -> FoldedPaths:
         """The paths under the first transform."""

@@ -97,10 +97,11 @@ class FoldedPaths:
         self.valid, self.query_weight, self.max_iter, self.n_threads = valid, query_weight, max_iter, n_threads
         self.samples = np.zeros((0, 0), dtype=bool)  # (n_samples, n_queries), see `halves`
         self._weighted: tuple[tuple[int, ...], list[PairwiseObjective], list[FeatureScaling]] | None = None
+        self.alike: FoldedPaths | None = None  # which reads the same values, so that one copy of `judged` is enough
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {name: value for name, value in self.__dict__.items() if name not in MADE}
-        return {**kept, "_weighted": None, "client": None}
+        return {**kept, "_weighted": None, "client": None, "alike": None}
 
     def with_threads(self, n_threads: int) -> FoldedPaths:
         """A copy with another number of threads."""
@@ -176,7 +177,9 @@ class FoldedPaths:
     @cached_property
     def _judging(self) -> Shards:
         """The documents on which points of folds are scored."""
-        return self._shards if self.judged is None else self._shards_of(self.in_transforms(self.judged))
+        if self.judged is None:
+            return self._shards
+        return self._shards_of(self.in_transforms(self.judged)) if self.alike is None else self.alike._judging
 
     @cached_property
     def _unseen(self) -> LocalShards | None:

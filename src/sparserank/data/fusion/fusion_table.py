@@ -79,9 +79,8 @@ def fusion_table(
     if X.shape[0] * X.shape[1] <= MAX_DENSE:
         X = X.toarray()
     relevance = np.zeros(len(rows))
-    at = np.searchsorted(rows, judged)
-    kept = (at < len(rows)) & (rows[np.minimum(at, len(rows) - 1)] == judged) if len(rows) else np.zeros(0, bool)
-    relevance[at[kept]] = np.maximum(grades[kept], 0.0)
+    at, kept = _places(rows, judged)
+    relevance[at] = np.maximum(grades[kept], 0.0)
     query, document = np.divmod(rows, n)
     ids = np.array([names[d] for d in by_name[document].tolist()], dtype=object)
     qids = np.array(query_ids, dtype=object)[query]
@@ -115,9 +114,8 @@ def _best_ranks(runs: Sequence[Returned], keys: Sequence[np.ndarray], rows: np.n
     """(len(rows),) the best rank that any run gives to a row; infinite if none returned it."""
     best = np.full(len(rows), np.inf)
     for run, own in zip(runs, keys, strict=True):
-        at = np.minimum(np.searchsorted(rows, own), len(rows) - 1)
-        known = rows[at] == own
-        np.minimum.at(best, at[known], run.rank[known])
+        at, kept = _places(rows, own)
+        best[at] = np.minimum(best[at], run.rank[kept])  # a run returns a document once for a query
     return best
 
 
@@ -130,24 +128,32 @@ def _features(
     rows: np.ndarray,
 ) -> sp.csr_matrix:
     """(len(rows), len(runs) * len(norms))"""
-    places = [np.searchsorted(rows, own) for own in keys]
-    kept = [
-        (at < len(rows)) & (rows[np.minimum(at, len(rows) - 1)] == own) for at, own in zip(places, keys, strict=True)
-    ]
     counts = np.zeros(len(rows) + 1, dtype=np.int64)
-    for at, own in zip(places, kept, strict=True):
-        counts[at[own] + 1] += len(norms)
+    for own in keys:
+        at, _ = _places(rows, own)
+        counts[at + 1] += len(norms)
     indptr = np.cumsum(counts)
+    if indptr[-1] < 2**31:  # or SciPy would keep the columns in 64 bits too
+        indptr = indptr.astype(np.int32)
     exact = indptr[-1] <= MAX_EXACT
     values = np.empty(indptr[-1], dtype=np.float64 if exact else np.float32)
     columns = np.empty(indptr[-1], dtype=np.int32)
     free = indptr[:-1].copy()  # the next free entry of each row
-    for r, (run, at, own) in enumerate(zip(runs, places, kept, strict=True)):
-        here = at[own]
-        if not len(here):
+    for r, (run, own) in enumerate(zip(runs, keys, strict=True)):
+        at, kept = _places(rows, own)
+        if not len(at):
             continue
         for f, norm in enumerate(norms):
-            values[free[here] + f] = norm(run, depth, rules)[own]
-            columns[free[here] + f] = r * len(norms) + f
-        free[here] += len(norms)
+            values[free[at] + f] = norm(run, depth, rules)[kept]
+            columns[free[at] + f] = r * len(norms) + f
+        free[at] += len(norms)
     return sp.csr_matrix((values, columns, indptr), shape=(len(rows), len(runs) * len(norms)))
+
+
+def _places(rows: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(places of those keys that are among the rows, (len(keys),) bool: which are)"""
+    if not len(rows):
+        return np.zeros(0, dtype=np.int64), np.zeros(len(keys), dtype=bool)
+    at = np.minimum(np.searchsorted(rows, keys), len(rows) - 1)
+    kept = rows[at] == keys
+    return at[kept], kept

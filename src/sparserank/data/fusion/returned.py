@@ -83,8 +83,9 @@ def ordered(
     list_ptr = np.concatenate([starts, [len(query)]])
     falls = (np.diff(rank) < 0) & (np.diff(query) == 0)
     contrary = np.unique(query[1:][falls])
-    places = np.arange(len(query)) - np.repeat(starts, np.diff(list_ptr)) + 1
-    return Returned(name, query[starts], list_ptr, document, score, places, len(contrary), n_other)
+    places = (np.arange(len(query)) - np.repeat(starts, np.diff(list_ptr)) + 1).astype(np.int32)
+    small = document.astype(np.int32) if document.max() < 2**31 else document
+    return Returned(name, query[starts], list_ptr, small, score, places, len(contrary), n_other)
 
 
 def of_ranks(name: str, query: np.ndarray, document: np.ndarray, rank: np.ndarray) -> Returned:
