@@ -121,3 +121,19 @@ def test_what_is_no_file_of_models_is_refused(result: sr.SelectionResult, run: P
     (tmp_path / "old").mkdir()
     with pytest.raises(ModelFormatError, match=r"models\.json: not found; run the selection again"):
         sr.load_model(tmp_path / "old", k=4)
+
+
+def test_every_size_has_the_ablation_of_its_own_model(result: sr.SelectionResult) -> None:
+    """That of the chosen size is that of the chosen model; of another size the same call with k gives it."""
+    found = dict(zip((len(m.support) for m in result.models), result.size_costs, strict=True))
+    chosen = {row["feature"]: row["cost"] for row in result.worth.features}
+    n = len(result.model.support)
+    if n > 1 and result.chosen in result.by_size:
+        assert found[n] is not None
+        for feature, cost in found[n].items():  # refits of the same sets, with others in lockstep
+            for metric, own in cost.items():
+                assert own["cost"] == pytest.approx(chosen[feature][metric]["cost"], abs=1e-9)
+    for size, costs in found.items():
+        assert (costs is None) == (size == 1 or size > 12)
+        used = {m.feature_names[j] for m in result.models if len(m.support) == size for j in m.support}
+        assert costs is None or costs.keys() == used
