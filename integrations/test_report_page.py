@@ -215,9 +215,10 @@ def test_the_slider_shows_every_size(browser: Browser, pages: dict[str, Path]) -
             assert browser.value("document.querySelector('.explorer code').textContent") == size["command"]
             chips = browser.value("[...document.querySelectorAll('.chips li')].map(c => [c.className, c.textContent])")
             own = set(size["features"])
-            names = facts["names"]
-            assert {n for kind, n in chips if kind == "leave"} == {names[f] for f in chosen - own}
-            assert {n for kind, n in chips if kind == "enter"} == {names[f] for f in own - chosen}
+            names, lost = facts["names"], dict(zip(size["features"], size["lost"], strict=False))
+            shown = {f: f"{names[f]} {lost[f]}" if f in lost else names[f] for f in own | chosen}
+            assert {n for kind, n in chips if kind == "leave"} == {shown[f] for f in chosen - own}
+            assert {n for kind, n in chips if kind == "enter"} == {shown[f] for f in own - chosen}
             assert len(chips) == len(own | chosen)
             for k, found in enumerate(size["beside"]):
                 figure = f"document.querySelectorAll('.beside figure')[{k}]"

@@ -59,7 +59,7 @@ def test_each_size_has_its_features_its_worth_and_its_command(result: sr.Selecti
 def test_without_a_script_the_chosen_size_is_shown(result: sr.SelectionResult, block: str) -> None:
     chips = re.search(r'<ul class="chips">(.*?)</ul>', block)
     assert chips is not None
-    shown = [unescape(name) for name in re.findall("<li>(.*?)</li>", chips[1])]
+    shown = [re.sub(r" [-+]?[\d.]+%$", "", unescape(name)) for name in re.findall("<li>(.*?)</li>", chips[1])]
     assert set(shown) == {result.model.feature_names[j] for j in result.model.support}
     assert '<div class="slide" hidden>' in block
     at = facts_of(block)["chosen"]

@@ -154,11 +154,13 @@ def test_a_result_shows_saves_and_documents_itself(expected: sr.SelectionResult,
     assert (content["format"], content["version"]) == ("sparserank-result", 3)
     documented = set(re.findall(r"`(\w+)`", (Path(__file__).parents[1] / "docs/result-json.md").read_text()))
 
+    known = {*expected.to_json()["metrics"], *expected.model.feature_names}
+
     def undocumented(value: object) -> set[str]:
         if isinstance(value, list):
             return set().union(*map(undocumented, value))
         if isinstance(value, dict):
-            own = {k for k in value if re.fullmatch(r"\w+", k) and k not in expected.to_json()["metrics"]}
+            own = {k for k in value if re.fullmatch(r"\w+", k) and k not in known}
             return (own - documented).union(*map(undocumented, value.values()))
         return set()
 

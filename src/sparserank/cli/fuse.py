@@ -43,6 +43,7 @@ smallest one with an estimated loss of at most 1%, and compares it with RRF, Com
 
 def run(*, runs: list[Path], out: Path, qrels: Path | None = None, **options: Any) -> None:
     """Options are those of `fuse`."""
+    from sparserank.cli.replaced import chosen_in, warn_if_replaced
     from sparserank.jobs.fuse import fuse
     from sparserank.jobs.fusion_options import FUSE
     from sparserank.jobs.result_files import RESULT_FILES
@@ -52,12 +53,14 @@ def run(*, runs: list[Path], out: Path, qrels: Path | None = None, **options: An
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     check_given(FUSE, options)
+    before = chosen_in(out)
     columns = options.get("rank_columns") or options.get("score_columns")
     with resumable(out, restart=options.get("restart", False)):
         announce_compiling(descend)
         with progress_bar("paths") as progress:
             result = fuse(list(map(str, runs)) if not columns else runs, qrels, out=out, progress=progress, **options)
     give(result.to_json(), result.rows())
+    warn_if_replaced(out, before, len(result.retrievers), "retriever")
     if answer.format != TEXT:
         return
     for line in fusion_lines(result, str(out), width=width_of_screen()):

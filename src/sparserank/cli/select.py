@@ -46,6 +46,7 @@ def run(
     for name in ("n_trees", "n_leaves"):
         require(name not in options, flag_of(name, FLAGS), "applies only to trees; add --for-model lightgbm.")
 
+    from sparserank.cli.replaced import chosen_in, warn_if_replaced
     from sparserank.cli.selection_tables import show_selection
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.jobs.options import SELECT
@@ -55,10 +56,12 @@ def run(
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     check_given(SELECT, options)
+    before = chosen_in(out)
     with resumable(out, restart=options.get("restart", False)):
         announce_compiling(parse_lines, descend)
         with progress_bar("paths") as progress:
             result = select(train, out=out, client=client_of(client), progress=progress, **options)
     show_selection(result, str(out))
+    warn_if_replaced(out, before, len(result.model.support), result.noun)
     if answer.verbose:
         say("wrote " + ", ".join(str(out / name) for name in RESULT_FILES if (out / name).exists()))

@@ -23,7 +23,7 @@ from sparserank.jobs.formulas import Formulas
 from sparserank.jobs.fusion_notes import facts, notes_of_depth, notes_of_fusion
 from sparserank.jobs.fusion_options import FUSE
 from sparserank.jobs.fusion_plan import NO_PATH, fusion_plan, norms_tried, norms_with_paths, transform_of
-from sparserank.jobs.result_files import RESULT_FILES, tell_of_other_choice, write_results
+from sparserank.jobs.result_files import RESULT_FILES, write_results
 from sparserank.jobs.retriever_costs import retriever_costs
 from sparserank.jobs.selection_job import SelectionJob
 from sparserank.jobs.typed import FuseOptions
@@ -165,7 +165,6 @@ def _fuse(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> FusionResult:
         selection.notes.extend(f"the norm {n} was not tried: {NO_PATH}." for n in norms if n not in usable)
         selection.notes.extend(notes_of_depth(result, judged, chosen["depth"]))
         if store is not None:
-            tell_of_other_choice(selection, store.path)
             write_results(selection, store.path, result)
     return result
 

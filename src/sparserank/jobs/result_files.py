@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sparserank.errors import DataWarning, SparserankError
 from sparserank.files import atomic_write
-from sparserank.model.loading import load_model
 from sparserank.model.size_models import FILE as MODELS
 from sparserank.model.size_models import save_size_models
 from sparserank.selection.fusion import FusionResult
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import counted
 
 NO_REPORT = "report.html was not written; to include it, run: pip install 'sparserank[report]'"
 
@@ -42,22 +38,6 @@ def write_results(result: SelectionResult, folder: Path, whole: FusionResult | N
     with atomic_write(folder / "result.json") as out:
         out.write(json.dumps(shown.to_json(), indent=1, allow_nan=False) + "\n")
     return [*written, folder / "result.json"]
-
-
-def tell_of_other_choice(result: SelectionResult, folder: Path) -> None:
-    """Warn if the folder contains the chosen model of another size, which will be replaced."""
-    try:
-        before = len(load_model(folder / "model.json").support)
-    except SparserankError:
-        return
-    chosen = len(result.model.support)
-    if before != chosen:
-        warnings.warn(
-            f"{folder} contained the model of {counted(before, result.noun)}; it now contains the one of "
-            f"{counted(chosen, result.noun)}.",
-            DataWarning,
-            stacklevel=2,
-        )
 
 
 def path_table(result: SelectionResult) -> pa.Table:

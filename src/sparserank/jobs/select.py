@@ -19,7 +19,7 @@ from sparserank.data.suspects import warn_of_suspects
 from sparserank.errors import DataError, ParameterError
 from sparserank.given_weights import usable_weights
 from sparserank.jobs.options import SELECT
-from sparserank.jobs.result_files import RESULT_FILES, tell_of_other_choice, write_results
+from sparserank.jobs.result_files import RESULT_FILES, write_results
 from sparserank.jobs.selection_job import SelectionJob
 from sparserank.jobs.typed import SelectOptions
 from sparserank.losses import parse_loss
@@ -183,7 +183,6 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
         result.notes.extend([*suspected, *([] if score is None else [left_out_note(score)]), *trees.notes])
         check()
         if store is not None:
-            tell_of_other_choice(result, store.path)
             write_results(result, store.path)
     return result
 
