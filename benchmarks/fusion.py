@@ -19,7 +19,7 @@ import argparse
 import itertools
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -145,14 +145,14 @@ def agg(folder: Path, norm: Sequence[str]) -> None:
         took = time.perf_counter() - began
         held = sr.read_data(test, missing={"*": 0})  # ranks start at 1, so 0 is what was not returned
         learned = sr.read_data([*train, *valid], missing={"*": 0})
-        systems: dict[str, Callable[[], np.ndarray]] = {
-            "fuse": lambda r=result, d=held: _scores(r, d),
-            "l1 on 60 / (60 + rank)": lambda a=learned, d=held: _plain_l1(a, d),
-            "LightGBM on the same": lambda a=learned, d=held: _trees(a, d),
-            "RRF": lambda d=held: _rrf(np.asarray(d.X)).sum(axis=1),
+        scores = {
+            "fuse": _scores(result, held),
+            "l1 on 60 / (60 + rank)": _plain_l1(learned, held),
+            "LightGBM on the same": _trees(learned, held),
+            "RRF": _rrf(np.asarray(held.X)).sum(axis=1),
         }
-        for name, score in systems.items():
-            found = sr.evaluate(held.to_input_order(score()), held, [METRIC, "letor4:map", "letor4:ndcg@10"])
+        for name, own in scores.items():
+            found = sr.evaluate(held.to_input_order(own), held, [METRIC, "letor4:map", "letor4:ndcg@10"])
             values.setdefault(name, []).append(found.per_query[METRIC])
             for metric in ("letor4:map", "letor4:ndcg@10"):
                 letor.setdefault(f"{name}|{metric}", []).append(found[metric])
