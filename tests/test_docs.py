@@ -60,6 +60,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         sr.write_run(
             train, np.asarray(train.X)[:, column] - np.asarray(train.X)[:, column].min() + 1, place / f"{name}.run"
         )
+    ranks = np.argsort(np.argsort(-np.asarray(train.X)[:, :3], axis=0), axis=0) + 1  # of all documents, best first
+    lines = [
+        f"{y:g} qid:{q} 1:{a} 2:{b} 3:NULL\n" for y, q, (a, b, _) in zip(train.relevance, train.qid, ranks, strict=True)
+    ]  # type: ignore[arg-type]
+    (place / "ranks.txt").write_text("".join(line.replace("NULL", str(k % 9 + 1)) for k, line in enumerate(lines)))
     ranker = sr.SparseRanker(penalty="mcp", k=2).fit(frame[names], frame["grade"], qid=frame["query"])
     (place / "run").mkdir()
     ranker.save(place / "run/model.json")
