@@ -61,6 +61,8 @@ THIN = {
     ("selection.result.SelectionResult.save", "jobs.result_files"): "shortcut for write_results(result, folder)",
     ("selection.result.SelectionResult.__str__", "pages.selection_screen"): "the screen, as text",
     ("selection.fusion.FusionResult.__str__", "pages.fusion_screen"): "the screen, as text",
+    ("selection.fusion.FusionResult._repr_html_", "pages.fusion_page"): "display hook of notebooks",
+    ("selection.fusion.FusionResult._repr_html_", "pages.notebook"): "display hook of notebooks",
     ("selection.fusion.FusionResult.report", "pages.fusion_page"): "shortcut for render_fusion(result)",
     (
         "selection.fusion.FusionResult.save",

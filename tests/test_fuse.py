@@ -1,4 +1,4 @@
-"""`fuse`: what is kept, what it is compared with, which judgments count, what is refused."""
+"""`fuse`: what is kept, what it is compared with, which judgments count."""
 
 from __future__ import annotations
 
@@ -11,53 +11,16 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.data.trec import Qrels, Run
-from sparserank.errors import DataError, DataFormatError, ParameterError, RunDirectoryError
+from sparserank.errors import DataError, ParameterError, RunDirectoryError
 from sparserank.metrics import CONVENTIONS, parse_metric
 from sparserank.model.fusion import FusionTerm
-
-Runs = dict[str, dict[str, dict[str, float]]]
-Judged = dict[str, dict[str, float]]
-QUICK: dict[str, Any] = {"half_samples": 0, "penalties": ("l1", "best_k"), "n_threads": 1}
-QUALITY = {"strong": 1.2, "other": 1.1, "weak": 0.2, "noise": 0.0}
-N_QUERIES = 60
-
-
-def made(seed: int = 0, n_queries: int = N_QUERIES, qualities: dict[str, float] = QUALITY) -> tuple[Runs, Judged]:
-    """Runs of retrievers that see the relevance of 80 documents through their own noise, and judgments of all relevant
-    documents and of some others; some relevant documents are returned by nobody."""
-    rng = np.random.default_rng(seed)
-    runs: Runs = {name: {} for name in qualities}
-    qrels: Judged = {}
-    for q in range(n_queries):
-        grades = rng.choice(4, size=80, p=[0.8, 0.1, 0.06, 0.04])
-        qrels[f"q{q}"] = {f"d{i}": int(g) for i, g in enumerate(grades) if g or rng.random() < 0.2}
-        for name, quality in qualities.items():
-            scores = quality * grades + rng.standard_normal(80) + 4.0
-            top = np.argsort(-scores)[: int(rng.integers(20, 30))]
-            runs[name][f"q{q}"] = {f"d{i}": float(scores[i]) for i in top}
-    return runs, qrels
+from tests.made_runs import QUALITY, QUICK, Judged, Runs, cut, flat, judgments, made, nested, qrels_of
 
 
 @pytest.fixture(scope="module")
 def fused() -> tuple[Runs, Judged, sr.FusionResult]:
     runs, qrels = made()
     return runs, qrels, sr.fuse(runs, qrels, **QUICK, norm="minmax", depth=20)
-
-
-def judgments(qrels: Any) -> Any:
-    """As `read_qrels` gives them, from nested or flat ones."""
-    return Qrels(qrels if any(isinstance(key, tuple) for key in qrels) else flat(qrels))
-
-
-def flat(nested: Any) -> dict[tuple[str, str], float]:
-    return {(q, d): v for q, own in nested.items() for d, v in own.items()}
-
-
-def cut(run: dict[str, dict[str, float]], depth: int) -> Run:
-    """The first documents of each list, by score and then id."""
-    best = {q: sorted(own, key=lambda d: (-own[d], d))[:depth] for q, own in run.items()}
-    return Run({(q, d): run[q][d] for q, kept in best.items() for d in kept})
 
 
 def test_the_good_retrievers_are_kept(fused: tuple[Runs, Judged, sr.FusionResult]) -> None:
@@ -104,10 +67,6 @@ def test_the_formula_is_what_was_evaluated() -> None:
         run = formula.apply(runs)
         found = sr.evaluate(run, judgments(held), "ndcg@10", convention="default").per_query["ndcg@10"]
         assert np.allclose(test.values[test.baseline]["ndcg@10"], found, atol=1e-12) == same
-
-
-def qrels_of(qrels: Judged, which: range) -> Judged:
-    return {f"q{i}": qrels[f"q{i}"] for i in which}
 
 
 def test_documents_that_are_not_returned_count_in_every_metric() -> None:
@@ -164,13 +123,6 @@ def test_unjudged_documents_can_be_skipped() -> None:
     assert gap is not None
     assert any("are judged" in note for note in zero.selection.notes)
     assert skip.judged_gap is None
-
-
-def nested(run: dict[tuple[str, str], float]) -> dict[str, dict[str, float]]:
-    out: dict[str, dict[str, float]] = {}
-    for (q, d), s in run.items():
-        out.setdefault(q, {})[d] = s
-    return out
 
 
 def test_costs_and_budgets() -> None:
@@ -319,60 +271,6 @@ def test_screens_speak_of_retrievers_and_fit() -> None:
             assert "total cost" not in text
 
 
-BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "one run": ({"runs": {"a": {"q": {"d": 1.0}}}}, "runs must be at least 2, one of each retriever; got 1"),
-    "no judgments": ({"qrels": None}, "qrels is required"),
-    "empty judgments": ({"qrels": {}}, "qrels: contains no judgments"),
-    "odd judgments": ({"qrels": {"q0": 3}}, "qrels: judgments must be"),
-    "odd grade": ({"qrels": {"q0": {"d": "x"}}}, "qrels: document 'd' of query 'q0' has the grade 'x'"),
-    "nothing relevant": ({"qrels": {f"q{i}": {"d1": 0.0} for i in range(9)}}, "no judged document is relevant"),
-    "other ids": ({"qrels": {f"q{i}": {"zz": 1.0} for i in range(9)}}, "no retriever returned a relevant document"),
-    "other queries": ({"qrels": {f"topic{i}": {"d1": 1.0} for i in range(9)}}, "contains none of the judged queries"),
-    "odd norm": ({"norm": "max"}, "norm cannot be parsed: norms are minmax"),
-    "auto and more": ({"norm": ["auto", "rrf"]}, "norm must be auto, or one or several others"),
-    "depth": ({"depth": 0}, "depth must be"),
-    "budget": ({"budget": 3.0}, "budget needs costs"),
-    "cost rule": ({"cost_rule": "max"}, "cost_rule needs costs"),
-    "unknown cost": ({"costs": {"nobody": 1.0}}, "costs cannot be used: 'nobody' is not a retriever"),
-    "missing cost": ({"costs": {"strong": 1.0}}, "there is no cost of 'other'"),
-    "odd cost": ({"costs": dict.fromkeys(QUALITY, -1)}, "expected a cost > 0 of 'strong'; got -1"),
-    "engine": ({"engine": "solr"}, "engine must be"),
-    "unjudged": ({"unjudged": "drop"}, "unjudged must be"),
-    "unknown option": ({"folds": 3}, "folds is now called cv"),
-    "metric": ({"metric": "ndgc"}, "metric cannot be parsed: unknown metric"),
-    "overlap": ({"test_qrels": {"q0": {"d1": 1.0}}}, "qrels and test_qrels have 1 query ids in common"),
-    "columns and qrels": ({"rank_columns": True}, "qrels cannot be combined with rank_columns=True"),
-    "worst first": (
-        {"runs": {name: {f"q{i}": {"d1": 1.0, "d2": 2.0, "d3": 3.0} for i in range(9)} for name in "ab"}}
-        | {"qrels": {f"q{i}": {"d1": 1.0} for i in range(9)}, "norm": "minmax"},
-        "no retriever ranks the relevant documents above the others",
-    ),
-    "no such grade": ({"metric": "recall@10", "relevant_from": 99}, "no judged document is relevant (grade >= 99)"),
-    "one query": ({"qrels": {"q0": {"d1": 1.0}}}, "one judged query cannot be split"),
-    "a huge grade": ({"qrels": {f"q{i}": {"d1": 2000.0} for i in range(9)}}, "relevance 2000 is too large"),
-    "a huge score": (
-        {"runs": {name: {f"q{i}": {"d1": 1e200, "d2": 1.0} for i in range(9)} for name in "ab"}},
-        "the score 1e+200 is too large",
-    ),
-    "a budget below all": ({"costs": dict.fromkeys(QUALITY, 3.0), "budget": 1.0}, "is below the cost of the cheapest"),
-    "runs in memory without names": ({"runs": [{"q0": {"d1": 1.0}}] * 2}, "runs must be files, or {name: run}"),
-    "no norm": ({"norm": []}, "norm must be auto, or one or several others"),
-    "costs of another kind": ({"costs": 5}, "costs must be {retriever: cost} or a file"),
-    "unprintable": ({"runs": {"a\n": {}, "b": {}}}, "a retriever needs a printable name"),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_refused_in_one_sentence(case: str) -> None:
-    runs, qrels = made(n_queries=9)
-    change, expected = BAD[case]
-    given: dict[str, Any] = {"runs": runs, "qrels": qrels, **QUICK, **change}
-    with pytest.raises((DataError, DataFormatError, ParameterError)) as caught:
-        sr.fuse(given.pop("runs"), given.pop("qrels"), **given)
-    assert expected in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
 def test_a_norm_under_which_nothing_helps_is_left_out() -> None:
     """Ranks of 1 alone tell nothing by minmax of ranks, but the flag does."""
     runs: Runs = {name: {f"q{q}": {f"d{(q + i) % 4}": 1.0 for i in range(2)} for q in range(12)} for name in "ab"}
@@ -389,23 +287,3 @@ def test_short_lists_that_cut_the_others_are_said() -> None:
     assert result.facts.depth == 2
     assert any("half of the lists of 'few' are that short" in note for note in result.selection.notes)
     assert not any("are that short" in n for n in sr.fuse(runs, qrels, **QUICK, norm="rrf", depth=9).selection.notes)
-
-
-def test_files_of_costs_are_checked(tmp_path: Path) -> None:
-    runs, qrels = made(n_queries=20)
-    path = tmp_path / "ms.txt"
-    path.write_text("strong 3\nother, 2\nweak\t1\nnoise 1\n")
-    assert sr.fuse(runs, qrels, **QUICK, norm="rrf", costs=path).facts.costs == {
-        "strong": 3.0,
-        "other": 2.0,
-        "weak": 1.0,
-        "noise": 1.0,
-    }
-    for text, expected in (
-        ("strong 3\nstrong 4\n", r"ms\.txt:2: 'strong' already has a cost"),
-        ("strong dear\n", r"ms\.txt:1: expected a cost > 0 of 'strong'; got 'dear'"),
-        ("bm25 3\n", r"ms\.txt:1: 'bm25' is not a retriever"),
-    ):
-        path.write_text(text)
-        with pytest.raises((ParameterError, DataFormatError), match=expected):
-            sr.fuse(runs, qrels, **QUICK, costs=path)

@@ -27,7 +27,7 @@ NAMES = [
     name if cutoff is None else f"{name}@{cutoff}"
     for name, metric in METRICS.items()
     for cutoff in CUTOFFS
-    if (cutoff is None or metric.takes_cutoff) and (cutoff is not None or name not in ("p", "recall"))
+    if (cutoff is None or metric.takes_cutoff) and (cutoff is not None or metric.needs_cutoff is None)
 ]
 CASES = [(c, n) for c in CONVENTIONS for n in NAMES if not (c == "letor3" and n == "mean_ndcg")]
 

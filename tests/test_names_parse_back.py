@@ -100,7 +100,7 @@ def metrics_of(convention: Convention) -> Iterator[Metric]:
     for cls in METRICS.values():
         if cls.name == "mean_ndcg" and not convention.mean_ndcg:
             continue
-        if cls.name not in ("p", "recall"):  # need a cutoff
+        if cls.needs_cutoff is None:
             yield cls(None, convention)
         if cls.takes_cutoff:
             yield from (cls(cutoff, convention) for cutoff in (1, 10, 2**63 - 1))

@@ -550,6 +550,12 @@ Sign = Annotated[
         rich_help_panel="Models",
     ),
 ]
+K2 = Annotated[
+    int | None,
+    typer.Option(
+        "--k", help="Choose the best model with at most K retrievers.", rich_help_panel="Choice", show_default=False
+    ),
+]
 Costs2 = Annotated[
     Path | None,
     typer.Option(
@@ -632,7 +638,7 @@ AlphaRatio = Annotated[
         rich_help_panel="Models",
     ),
 ]
-K2 = Annotated[
+K3 = Annotated[
     int | None,
     typer.Option(
         "--k",
@@ -697,7 +703,7 @@ Like = Annotated[
 Restart2 = Annotated[bool, typer.Option("--restart", help="Discard the existing contents of OUT.")]
 Model = Annotated[Path, typer.Argument(help="Model file of select or fit.", show_default=False)]
 Data = Annotated[list[Path], typer.Argument(help="Files to score: LETOR text or tables.", show_default=False)]
-K3 = Annotated[
+K4 = Annotated[
     int | None,
     typer.Option("--k", help="If MODEL is a run directory: use its model with K features.", show_default=False),
 ]
@@ -851,7 +857,7 @@ def fuse(
     margin: Margin = 0.01,
     guarantee: Guarantee = None,
     confidence: Confidence = 0.95,
-    k: K = None,
+    k: K2 = None,
     budget: Budget = None,
     costs: Costs2 = None,
     cost_rule: CostRule = "sum",
@@ -906,7 +912,7 @@ def fit(
     penalty: Penalty = None,
     alpha: Alpha = None,
     alpha_ratio: AlphaRatio = 0.05,
-    k: K2 = None,
+    k: K3 = None,
     scaling: Scaling = "within-query-std",
     feature_transform: FeatureTransform2 = "none",
     n_knots: NKnots = 10,
@@ -960,7 +966,7 @@ def predict(
     context: typer.Context,
     model: Model,
     data: Data,
-    k: K3 = None,
+    k: K4 = None,
     out: Out3 = None,
     run: Run = None,
     qrels: Qrels2 = None,

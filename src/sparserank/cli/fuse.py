@@ -24,8 +24,9 @@ SHOWN = (
 )  # by --help
 HELP = """Find which retrievers are worth running, and the weights with which to fuse them.
 
-The command reads one run of each retriever and judgments, evaluates every set of retrievers out of fold, keeps the \
-smallest one with an estimated loss of at most 1%, and compares it with RRF, CombSUM and each retriever alone.
+The command reads one run of each retriever and judgments, evaluates models of one retriever, of two and so on out of \
+fold, keeps the smallest one with an estimated loss of at most 1%, and compares it with RRF, CombSUM and each \
+retriever alone.
 
 [bold]Examples[/bold]
 

@@ -112,7 +112,7 @@ def groups_of(given: Any, costs: Any, names: Sequence[str]) -> FeatureGroups:
     for group, cost in (costs or {}).items():
         if group not in of.values():
             raise ParameterError("costs", f"names {brief(str(group))}, which is not a group.")
-        own = _cost(cost) if isinstance(cost, Real) and not isinstance(cost, bool) else None
+        own = positive_cost(cost) if isinstance(cost, Real) and not isinstance(cost, bool) else None
         if own is None:
             raise ParameterError("costs", f"must be numbers > 0; got {brief(cost)} for {brief(str(group))}.")
         price[group] = own
@@ -147,7 +147,7 @@ def read_groups(path: str | os.PathLike, names: Sequence[str]) -> FeatureGroups:
             raise DataFormatError(f"{path}:{number}: feature {brief(name)} already has a group.")
         of[name] = group = fields[1]
         if len(fields) == 3 and fields[2]:
-            cost = _cost(fields[2])
+            cost = positive_cost(fields[2])
             if cost is None:
                 raise DataFormatError(f"{path}:{number}: a cost must be a number > 0; got {brief(fields[2])}.")
             known, line = costs.setdefault(group, (cost, number))
@@ -170,7 +170,7 @@ def _known(name: Any, known: Set[str], names: Sequence[str]) -> str:
     return str(name)
 
 
-def _cost(given: Any) -> float | None:
+def positive_cost(given: Any) -> float | None:
     """A number > 0 from text or a number, or None."""
     try:
         cost = float(given)

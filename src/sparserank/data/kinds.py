@@ -25,9 +25,7 @@ def kind_of(path: str | os.PathLike) -> str:
     Raises
         DataFormatError   no such file, or it cannot be read
     """
-    place = Path(path)
-    if "\0" in str(path) or not place.exists():
-        raise no_such_file(path)
+    place = existing(path)
     if place.is_dir() and is_store(place):
         return "store"
     if place.is_dir():
@@ -36,15 +34,8 @@ def kind_of(path: str | os.PathLike) -> str:
         raise DataFormatError(
             f"{path}: is a directory, but neither a store nor a folder of Parquet files; name a file."
         )
-    if not place.is_file():
-        return "letor"  # a pipe can be read once only
-    try:
-        with open(place, "rb") as raw:
-            head = raw.read(HEAD_BYTES)
-        if head[:2] == GZIP:
-            with gzip.open(place) as raw:
-                head = raw.read(HEAD_BYTES)
-    except (OSError, EOFError, zlib.error):
+    head = head_of(place)
+    if head is None:
         return "letor"  # whose reader says what is wrong
     if head[:4] == b"PAR1":
         return "parquet"
@@ -57,6 +48,33 @@ def kind_of(path: str | os.PathLike) -> str:
     if ".csv" in suffixes or ".tsv" in suffixes or (b"," in first and b"qid:" not in first and b":" not in first):
         return "csv"
     return "letor"
+
+
+def existing(path: str | os.PathLike) -> Path:
+    """The path.
+
+    Raises
+        DataFormatError   nothing is there
+    """
+    if "\0" in str(path) or not Path(path).exists():
+        raise no_such_file(path)
+    return Path(path)
+
+
+def head_of(place: Path) -> bytes | None:
+    """The first HEAD_BYTES of a file, of its content if it is gzip; None for a pipe, which can be read once only, and
+    for a file that cannot be read."""
+    if not place.is_file():
+        return None
+    try:
+        with open(place, "rb") as raw:
+            head = raw.read(HEAD_BYTES)
+        if head[:2] == GZIP:
+            with gzip.open(place) as zipped:
+                head = zipped.read(HEAD_BYTES)
+    except (OSError, EOFError, zlib.error):
+        return None
+    return head
 
 
 def refuse_mixed(paths: Sequence[Any], kinds: Sequence[str]) -> str:

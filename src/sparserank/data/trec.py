@@ -138,20 +138,25 @@ def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike,
                 out.write(f"{data.query_ids[q]} Q0 {ids[i]} {rank} {float(scores[i])!r} {tag}\n")
 
 
+def ranked(run: Run) -> dict[str, list[tuple[str, float]]]:
+    """{query id: [(document id, score)]}, by descending score, equal scores by id."""
+    lists: dict[str, list[tuple[str, float]]] = {}
+    for (qid, docno), score in run.items():
+        lists.setdefault(qid, []).append((docno, score))
+    return {qid: sorted(entries, key=lambda e: (-e[1], e[0])) for qid, entries in lists.items()}
+
+
 def run_lines(run: Run, tag: str = "sparserank") -> Iterator[str]:
     """The lines of a TREC run file: queries in the order of the run, documents by descending score, equal scores by id.
 
     Raises
         DataError   an id contains blanks
     """
-    lists: dict[str, list[tuple[str, float]]] = {}
-    for (qid, docno), score in run.items():
-        lists.setdefault(qid, []).append((docno, score))
-    for qid, entries in lists.items():
+    for qid, entries in ranked(run).items():
         odd = next((name for name in (qid, *(d for d, _ in entries)) if not _is_word(name)), None)
         if odd is not None:
             raise DataError(f"the id {brief(odd)} contains blanks, which TREC files do not allow; rename it.")
-        for rank, (docno, score) in enumerate(sorted(entries, key=lambda e: (-e[1], e[0])), start=1):
+        for rank, (docno, score) in enumerate(entries, start=1):
             yield f"{qid} Q0 {docno} {rank} {float(score)!r} {tag}\n"
 
 

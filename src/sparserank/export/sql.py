@@ -44,7 +44,7 @@ def _case(condition: str, yes: str, no: str) -> str:
     return f"CASE WHEN {condition} THEN {yes} ELSE {no} END"
 
 
-def _approximate(value: float) -> str:
+def approximate(value: float) -> str:
     """A literal of approximate type: databases read 1.25 as a decimal, which overflows or rounds."""
     text = repr(float(value))
     text = text if "e" in text else f"{text}e0"
@@ -69,7 +69,7 @@ def _in_list(query: str, term: Term, x: str) -> tuple[str, str | None]:
     t = f"COALESCE(({log} - {low}) / NULLIF({high} - {low}, 0e0), 0e0)"
     if term.fill is None:
         return t, None
-    fill = _approximate(math.copysign(math.log1p(abs(term.fill)), term.fill))
+    fill = approximate(math.copysign(math.log1p(abs(term.fill)), term.fill))
     inside = f"{fill} > {low} AND {fill} < {high}"
     return t, (
         f"CASE WHEN {inside} THEN ({fill} - {low}) / ({high} - {low}) "
@@ -87,7 +87,7 @@ SQL = Dialect(
     ),
     given=_known,
     real=lambda x: f"CAST({x} AS DOUBLE PRECISION)",
-    number=_approximate,
+    number=approximate,
 )
 
 

@@ -19,7 +19,7 @@ from sparserank.crossval.near_equal import NearEqual
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.model import RankingModel
 from sparserank.paths.given_supports import TOUCH
-from sparserank.runs.work_store import WorkStore
+from sparserank.runs.work_store import WorkStore, kept
 from sparserank.selection.drawing import drawn
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.worth import Substitute, Worth
@@ -93,32 +93,15 @@ class Ablation:
         self, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]], store: WorkStore | None
     ) -> np.ndarray:
         """`_refitted` as one piece of work."""
-        c = self.chosen
-        depends = repr([c.label, c.k, c.relax, c.index, [s.tolist() for s in sets], list(swaps)])
+        depends = repr([*self.key, [s.tolist() for s in sets], list(swaps)])
         name = f"ablation-{hashlib.sha256(depends.encode()).hexdigest()[:16]}"
-        known = None if store is None else store.load(name)
-        if known is not None:
-            return known["values"]
-        values = self._refitted(sets, swaps)
-        if store is not None:
-            store.save(name, {"values": values})
-        return values
+        return kept(store, name, lambda: {"values": self._refitted(sets, swaps)})["values"]
 
     def _refitted(self, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]]) -> np.ndarray:
         """(n_metrics, 1 + n_sets + n_swaps, n_queries) metric of refits by the models that have not seen the query: of
         the chosen model unchanged, without each set of features, and with one feature in the place of another."""
-        transform, width, d = (
-            self.candidate_set.transform(self.chosen),
-            self.candidate_set.width(self.chosen),
-            self.cv.data.n_features,
-        )
-        starts = {}
-        for f in self.cv.folds or [FINAL]:
-            own = self.candidate_set.coefficients(self.chosen, f)
-            feature = own.indices // width % d  # of each coefficient
-            rows = [own, *(_without(own, np.isin(feature, features)) for features in sets)]
-            rows += [_moved(own, feature == j, (other - j) * width) for j, other in swaps]
-            starts[f] = sp.csr_array(sp.vstack(rows, format="csr"))
+        transform = self.candidate_set.transform(self.chosen)
+        starts = {f: _stacked(self._rows(f, sets, swaps)) for f in self.cv.folds or [FINAL]}
         return self.cv.refitted(transform, starts, self.monotone)
 
     @property
@@ -133,11 +116,17 @@ class Ablation:
         rules = self.candidate_set.trials[self.chosen.penalty].maker.rules
         return self.candidate_set.transform(self.chosen).monotone(rules)
 
+    def _rows(self, f: int, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]] = ()) -> list[sp.csr_array]:
+        """Coefficients of fold f: of the candidate, without each set of features, and with one in the place of
+        another."""
+        own, width = self.candidate_set.coefficients(self.chosen, f), self.candidate_set.width(self.chosen)
+        feature = own.indices // width % self.cv.data.n_features  # of each coefficient
+        rows = [own, *(_without(own, np.isin(feature, features)) for features in sets)]
+        return [*rows, *(_moved(own, feature == j, (other - j) * width) for j, other in swaps)]
+
     def rows(self, f: int) -> list[sp.csr_array]:
         """Coefficients of fold f: of the candidate, and without each of its features."""
-        own = self.candidate_set.coefficients(self.chosen, f)
-        feature = own.indices // self.candidate_set.width(self.chosen) % self.cv.data.n_features
-        return [own, *(_without(own, feature == j) for j in self.model.support)]
+        return self._rows(f, [np.array([j]) for j in self.model.support])
 
     def costs_of(self, values: np.ndarray) -> dict[str, Costs]:
         """{feature: costs} from values (n_metrics, 1 + n_selected, n_queries) of refits of `rows`."""
@@ -185,19 +174,20 @@ def ablation_of_sizes(
     for (transform, monotone), members in together.items():
         depends = repr([(own[i].key, own[i].model.support.tolist()) for i in members])
         name = f"ablation-of-sizes-{hashlib.sha256(depends.encode()).hexdigest()[:16]}"
-        known = None if store is None else store.load(name)
-        if known is None:
-            starts = {
-                f: sp.csr_array(sp.vstack([row for i in members for row in own[i].rows(f)], format="csr"))
-                for f in cv.folds or [FINAL]
-            }
-            known = {"values": cv.refitted(transform, starts, monotone)}
-            if store is not None:
-                store.save(name, known)
+
+        def refits(together: list[int] = members, transform: Any = transform, monotone: Any = monotone) -> Any:
+            rows = {f: [row for i in together for row in own[i].rows(f)] for f in cv.folds or [FINAL]}
+            return {"values": cv.refitted(transform, {f: _stacked(of) for f, of in rows.items()}, monotone)}
+
+        values = kept(store, name, refits)["values"]
         cuts = np.cumsum([1 + len(own[i].model.support) for i in members])[:-1]
-        for i, values in zip(members, np.split(known["values"], cuts, axis=1), strict=True):
-            out[i] = own[i].costs_of(values)
+        for i, of_size in zip(members, np.split(values, cuts, axis=1), strict=True):
+            out[i] = own[i].costs_of(of_size)
     return out
+
+
+def _stacked(rows: Sequence[sp.csr_array]) -> sp.csr_array:
+    return sp.csr_array(sp.vstack(rows, format="csr"))
 
 
 def _without(row: sp.csr_array, gone: np.ndarray) -> sp.csr_array:

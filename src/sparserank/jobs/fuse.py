@@ -12,7 +12,8 @@ import numpy as np
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.fusion.fusion_table import FusionTable, feature_name, fusion_table
-from sparserank.data.fusion.judged_runs import JudgedRuns, judged_columns, read_judged_runs
+from sparserank.data.fusion.judged_columns import judged_columns
+from sparserank.data.fusion.judged_runs import JudgedRuns, read_judged_runs
 from sparserank.data.fusion.judgments import judgments_of
 from sparserank.data.fusion.norms import MINMAX, RRF, Norm, rules_of
 from sparserank.data.missing import KEEP
@@ -33,7 +34,7 @@ from sparserank.options import asked, option
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import work_store_in
 from sparserank.selection.fusion import FusionResult
-from sparserank.selection.inputs import check_overlap
+from sparserank.selection.inputs import check_queries
 from sparserank.selection.origin import origin_of
 from sparserank.warmup import warming_up
 
@@ -181,9 +182,10 @@ def _read(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> tuple[JudgedRuns,
         if tests is None:
             return read_judged_runs(runs, train, chosen["depth"]), None
         test = judgments_of(tests, "test_qrels")
-        check_overlap({"qrels": _queries(train), "test_qrels": _queries(test)}, may_be_allowed=False)
+        own, others = (list(dict.fromkeys(q for q, _ in judgments)) for judgments in (train, test))
+        check_queries({"qrels": own, "test_qrels": others}, may_be_allowed=False)
         both = read_judged_runs(runs, {**train, **test}, chosen["depth"])
-        return both.only(dict.fromkeys(q for q, _ in train)), both.only(dict.fromkeys(q for q, _ in test))
+        return both.only(own), both.only(others)
     columns = option("rank_columns" if of_ranks else "score_columns", True)
     for name, value in (("qrels", qrels), ("test_qrels", tests)):
         if value is not None:
@@ -192,12 +194,6 @@ def _read(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> tuple[JudgedRuns,
     (data,) = read_sources({"train": runs}, {**vars(Reading()), **reading, "n_threads": chosen["n_threads"]}).values()
     assert data is not None
     return judged_columns(data, chosen["depth"], ranks=of_ranks), None
-
-
-def _queries(qrels: Mapping[tuple[str, str], float]) -> RankingDataset:
-    """The queries of judgments, as a data set without documents of interest."""
-    ids = np.array(list(dict.fromkeys(q for q, _ in qrels)), dtype=object)
-    return RankingDataset(np.zeros((len(ids), 1)), np.zeros(len(ids)), ids)
 
 
 def _check(table: FusionTable, judged: JudgedRuns, relevant_from: float) -> None:

@@ -79,6 +79,7 @@ SIGN = Option(
     help="Signs of the weights: positive (which nearly every engine requires) or free.",
     panel=of_paths.PANEL,
 )
+K = replace(of_selection.K, help="Choose the best model with at most K retrievers.")
 COSTS = Option(
     name="costs",
     kind=Given("str | os.PathLike | Mapping[str, float] | None", "Path | None"),
@@ -112,7 +113,7 @@ FUSE = (
     SIGN,
     of_selection.REFITS,
     replace(of_selection.METRIC_REFITS, default=True),
-    *of_selection.CHOOSING,
+    *(K if o is of_selection.K else o for o in of_selection.CHOOSING),
     COSTS,
     COST_RULE,
     ENGINE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +14,10 @@ import pyarrow.parquet as pq
 from sparserank.files import atomic_write
 from sparserank.model.size_models import FILE as MODELS
 from sparserank.model.size_models import save_size_models
-from sparserank.selection.fusion import FusionResult
 from sparserank.selection.result import SelectionResult
+
+if TYPE_CHECKING:
+    from sparserank.selection.fusion import FusionResult
 
 NO_REPORT = "report.html was not written; to include it, run: pip install 'sparserank[report]'"
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sparserank.crossval.feature_groups import positive_cost
 from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataFormatError, ParameterError
 from sparserank.quoting import brief
@@ -33,8 +34,9 @@ def retriever_costs(given: Any, names: Sequence[str]) -> dict[str, float]:
         raise ParameterError("costs", f"must be {{retriever: cost}} or a file; got {brief(given)}.")
     for name, cost in costs.items():
         _refuse_unless(name in names, places.get(name, ""), f"{brief(name)} is not a retriever; {_known(names)}.")
-        value = _number(cost)
-        _refuse_unless(value > 0, places.get(name, ""), f"expected a cost > 0 of {brief(name)}; got {brief(cost)}.")
+        value = None if isinstance(cost, bool) else positive_cost(cost)
+        said = f"expected a cost > 0 of {brief(name)}; got {brief(cost)}."
+        _refuse_unless(value is not None, places.get(name, ""), said)
         costs[name] = value
     missing = next((name for name in names if name not in costs), None)
     _refuse_unless(missing is None, "", f"there is no cost of {brief(missing)}; give one for every retriever.")
@@ -46,15 +48,6 @@ def _split(text: str) -> tuple[str, str]:
     line = text.strip().replace("\t", " ")
     at = max(line.rfind(" "), line.rfind(","))
     return line[:at].rstrip(" ,") if at >= 0 else line, line[at + 1 :].strip() if at >= 0 else ""
-
-
-def _number(cost: Any) -> float:
-    """A finite number, or NaN."""
-    try:
-        value = float(cost)
-    except (TypeError, ValueError, OverflowError):
-        return float("nan")
-    return value if value < float("inf") and not isinstance(cost, bool) else float("nan")
 
 
 def _refuse_unless(condition: bool, place: str, message: str) -> None:

@@ -32,6 +32,7 @@ class Metric:
     limits: ClassVar[tuple[float, float]] = (-math.inf, math.inf)  # between which its values lie
     higher_is_better: ClassVar[bool] = True
     takes_cutoff: ClassVar[bool] = True
+    needs_cutoff: ClassVar[int | None] = None  # a usual one, if there must be one
     uses_gain: ClassVar[bool] = False  # of a grade, by the convention
     is_binary: ClassVar[bool] = False  # a document is relevant or not, by the convention
 
@@ -43,6 +44,8 @@ class Metric:
             )
         if self.cutoff is not None and not self.takes_cutoff:
             raise DataError(f"{self.name} takes no cutoff; got @{self.cutoff}.")
+        if self.cutoff is None and self.needs_cutoff is not None:
+            raise DataError(f"{self.name} needs a cutoff, such as {self.name}@{self.needs_cutoff}.")
 
     def __call__(
         self, scores: np.ndarray, relevance: np.ndarray, query_ptr: np.ndarray, docid: np.ndarray | None = None

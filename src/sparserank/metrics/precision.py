@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from sparserank.errors import DataError
 from sparserank.metrics.base import Metric
 from sparserank.metrics.ranking import RankedLists
 
@@ -18,15 +17,11 @@ class Precision(Metric):
     divided by their length, depending on the convention."""
 
     name: ClassVar[str] = "p"
+    needs_cutoff: ClassVar[int | None] = 10
     is_binary: ClassVar[bool] = True
     description: ClassVar[str] = "precision at a cutoff"
     source: ClassVar[str] = "trec_eval P_k; LETOR evaluation scripts"
     limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.cutoff is None:
-            raise DataError("p needs a cutoff, such as p@10.")
 
     def compute(self, lists: RankedLists) -> np.ndarray:
         assert self.cutoff is not None
@@ -67,15 +62,11 @@ class Recall(Metric):
     """Definition: relevant documents among the top `cutoff`, divided by all relevant documents; 0 if there are none."""
 
     name: ClassVar[str] = "recall"
+    needs_cutoff: ClassVar[int | None] = 100
     is_binary: ClassVar[bool] = True
     description: ClassVar[str] = "recall at a cutoff"
     source: ClassVar[str] = "trec_eval recall_k"
     limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.cutoff is None:
-            raise DataError("recall needs a cutoff, such as recall@100.")
 
     def compute(self, lists: RankedLists) -> np.ndarray:
         relevant = self.convention.relevant(lists.relevance)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sparserank.data.fusion.judged_runs import named_runs
 from sparserank.data.fusion.norms import Norm, parse_norm, rules_of
 from sparserank.data.fusion.returned import AnyIds, Ids, Returned
+from sparserank.data.fusion.run_names import named_runs
 from sparserank.data.fusion.runs import read_lists
-from sparserank.data.trec import Run
+from sparserank.data.trec import Run, ranked
 from sparserank.errors import DataError
 from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel
@@ -110,29 +110,17 @@ class FusionFormula:
         named = named_runs(runs, least=1)
         queries, documents = AnyIds(), Ids()
         needed = {name: source for name, source in named.items() if name in self.retrievers}
-        self._check(named)
-        lists = {name: read_lists(source, name, queries, documents, least=0) for name, source in needed.items()}
-        return self.fused(lists, list(queries), documents)
-
-    def _check(self, names: Iterable[str]) -> None:
-        known = list(names)
-        missing = next((name for name in self.retrievers if name not in known), None)
+        missing = next((name for name in self.retrievers if name not in named), None)
         if missing is not None:
             raise DataError(
-                f"the formula needs a run called {brief(missing)}; got {brief(', '.join(known))}. Rename the file, or "
-                f"pass {missing}=FILE."
+                f"the formula needs a run called {brief(missing)}; got {brief(', '.join(named))}. "
+                f"Rename the file, or pass {missing}=FILE."
             )
+        lists = {name: read_lists(source, name, queries, documents, least=0) for name, source in needed.items()}
+        return self._fused(lists, list(queries), documents)
 
-    def fused(self, runs: Mapping[str, Returned], query_ids: Sequence[str], documents: Ids) -> Run:
-        """The fused run, {(query id, document id): score}, of all documents that a retriever in use returned.
-
-        Parameters
-            runs       lists of the retrievers in use, by name
-            query_ids  ids of the queries by number; documents: numbers of the documents
-        Raises
-            DataError   a retriever is missing
-        """
-        self._check(runs)
+    def _fused(self, runs: Mapping[str, Returned], query_ids: Sequence[str], documents: Ids) -> Run:
+        """The fused run of lists of the retrievers in use, by name; query_ids: ids of the queries by number."""
         rules = rules_of(self.engine)
         cut = {name: runs[name].cut(self.depth) for name in self.retrievers}
         found: dict[tuple[int, int], float] = {}
@@ -144,7 +132,9 @@ class FusionFormula:
                 found[key] = found.get(key, 0.0) + value
         names = list(documents)
         fused = Run({(query_ids[q], names[d]): value for (q, d), value in found.items()})
-        return _first(fused, self.depth) if rules.trims else fused
+        if not rules.trims:
+            return fused
+        return Run({(q, d): score for q, entries in ranked(fused).items() for d, score in entries[: self.depth]})
 
 
 def formula_of(model: RankingModel) -> FusionFormula:
@@ -168,14 +158,6 @@ def formula_of(model: RankingModel) -> FusionFormula:
     except (KeyError, TypeError, ValueError, DataError) as error:
         raise DataError(f"the facts about retrievers in this model cannot be read ({brief(str(error))}).") from error
     return FusionFormula(tuple(sorted(terms, key=lambda t: -abs(t.weight))), norm, depth, engine)
-
-
-def _first(run: Run, depth: int) -> Run:
-    """The first documents of each list, by descending score, equal scores by id."""
-    lists: dict[str, list[tuple[float, str]]] = {}
-    for (qid, docno), score in run.items():
-        lists.setdefault(qid, []).append((-score, docno))
-    return Run({(q, d): -score for q, entries in lists.items() for score, d in sorted(entries)[:depth]})
 
 
 def is_fusion(model: RankingModel) -> bool:

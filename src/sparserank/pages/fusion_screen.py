@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 from sparserank.export.fusion import FUSION_ENGINES
-from sparserank.options import option
 from sparserank.pages.selection_screen import (
     MAX_LINES,
     MAX_WIDTH,
     MIN_WIDTH,
-    VERBOSE,
     Screen,
     shortened,
 )
@@ -23,7 +19,6 @@ from sparserank.reporting.percents import percent
 from sparserank.selection.fusion import FusionResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.selection.statements import all_equal, needed
-from sparserank.text import visible
 
 MAX_NAMED = 4  # retrievers in the first line
 MAX_RETRIEVER = 28  # characters of a name
@@ -126,23 +121,11 @@ class FusionScreen(Screen):
             text += f" Cost ({rule}): {fusion.cost:g} instead of {fusion.full_cost:g}."
         return self.wrapped(text)
 
-    def commands(self, folder: str | None, k: bool) -> list[str]:
-        """What people do next."""
-        plan, (chosen, sizes) = self.result.plan, self.some_sizes()
-        again = k and plan.guarantee is None and plan.k is None and plan.budget is None
-        if self.result.choice.by_cost:
-            smaller = [option("budget", c.cost) for c in sizes if c.cost < chosen.cost]
-        else:
-            smaller = [option("k", c.n_features) for c in sizes if c.n_features < chosen.n_features]
-        said = []
-        if smaller and again:
-            said.append(f"the same command with {smaller[-1]} (seconds; replaces the choice)")
-        if folder is not None and visible(folder) == folder:
-            place = Path(folder)
-            engine = next(name for name, e in FUSION_ENGINES.items() if e.runs(self.fusion.formula))
-            several = " --out engine" if engine == "opensearch" else ""  # which has two files
-            said.append(f"sparserank export {shlex.quote(str(place))} --to {engine}{several}")
-            said.append(f"sparserank predict {shlex.quote(str(place))} RUNS... --run fused.run")
-            said += [f"open {shlex.quote(str(place / 'report.html'))}"] if (place / "report.html").exists() else []
-            said.append(f"{VERBOSE} for all")
-        return self.joined(said)
+    def exports(self, place: str) -> list[str]:
+        """Commands that use the run."""
+        engine = next(name for name, e in FUSION_ENGINES.items() if e.runs(self.fusion.formula))
+        several = " --out engine" if engine == "opensearch" else ""  # which has two files
+        return [
+            f"sparserank export {place} --to {engine}{several}",
+            f"sparserank predict {place} RUNS... --run fused.run",
+        ]

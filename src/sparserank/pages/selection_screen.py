@@ -358,12 +358,16 @@ class Screen:
         again = k and plan.guarantee is None and plan.k is None and plan.budget is None
         said = [f"the same command with {smaller[-1]} (seconds; replaces the choice)"] if smaller and again else []
         if folder is not None and visible(folder) == folder:
-            place, engine = Path(folder), plan.engine or "sql"
-            defined = " --features FILE" if engine in NEED_DEFINITIONS else ""
-            said.append(f"sparserank export {shlex.quote(str(place))} --to {engine}{defined}")
+            place = Path(folder)
+            said += self.exports(shlex.quote(str(place)))
             said += [f"open {shlex.quote(str(place / 'report.html'))}"] if (place / "report.html").exists() else []
             said.append(f"{VERBOSE} for all")
         return self.joined(said)
+
+    def exports(self, place: str) -> list[str]:
+        """Commands that use the run; place: its directory, quoted."""
+        engine = self.result.plan.engine or "sql"
+        return [f"sparserank export {place} --to {engine}{' --features FILE' if engine in NEED_DEFINITIONS else ''}"]
 
     def joined(self, said: Sequence[str]) -> list[str]:
         """Commands on as few lines as they fit."""

@@ -20,6 +20,16 @@ PLAN = "plan.json"
 ARRAYS = "arrays"
 
 
+def kept(store: WorkStore | None, name: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The arrays of a finished piece in the store, or those that are made now, which are saved."""
+    known = None if store is None else store.load(name)
+    if known is None:
+        known = make()
+        if store is not None:
+            store.save(name, known)
+    return known
+
+
 class WorkStore(RunDirectory):
     """Finished pieces, written as they come, so that a killed run continues where it stopped.
 

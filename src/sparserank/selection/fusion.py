@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sparserank.files import atomic_write
 from sparserank.lazy import cached_property
 from sparserank.model.fusion import FusionFormula, formula_of
@@ -100,24 +102,22 @@ class FusionResult:
         return f"{self.selection.headline} ({weights})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        return self.selection._repr_html_()
+        """What a notebook shows: that of a selection, with the retrievers in place of the features."""
+        from sparserank.pages.fusion_page import retriever_table
+        from sparserank.pages.notebook import selection_fragment
+
+        return selection_fragment(self.selection, retriever_table(self))
 
     @property
     def cost(self) -> float | None:
         """Cost of the kept retrievers; None if no costs were given."""
-        return self._cost(self.retrievers)
+        return None if self.selection.plan.feature_groups is None else self.selection.chosen.cost
 
     @property
     def full_cost(self) -> float | None:
         """Cost of all retrievers."""
-        return self._cost(self.facts.retrievers)
-
-    def _cost(self, names: tuple[str, ...]) -> float | None:
-        if not self.facts.costs:
-            return None
-        costs = [self.facts.costs[name] for name in names]
-        return max(costs) if self.facts.cost_rule == "max" else float(f"{sum(costs):.12g}")
+        groups = self.selection.plan.feature_groups
+        return None if groups is None else groups.cost(np.arange(self.selection.model.n_features))
 
     @property
     def judged_gap(self) -> tuple[float, float] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -25,7 +25,13 @@ def check_overlap(parts: Mapping[str, RankingDataset | None], *, may_be_allowed:
     Raises
         DataError   names the parts and the first such query
     """
-    present = [(name, {str(q): q for q in data.query_ids.tolist()}) for name, data in parts.items() if data is not None]
+    held = {name: data.query_ids.tolist() for name, data in parts.items() if data is not None}
+    check_queries(held, may_be_allowed=may_be_allowed)
+
+
+def check_queries(query_ids: Mapping[str, Iterable[Any]], *, may_be_allowed: bool = True) -> None:
+    """`check_overlap` of the ids of queries, by part."""
+    present = [(name, {str(q): q for q in ids}) for name, ids in query_ids.items()]
     for (first, a), (second, b) in combinations(present, 2):
         common = a.keys() & b.keys()
         if common:

@@ -6,16 +6,16 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from sparserank.data.faults import no_such_file
+from sparserank.data.fusion.keyed import DOCUMENT, QUERY, column_of, is_finite_number, keyed_values
+from sparserank.data.fusion.runs import ROWS_AT_ONCE
+from sparserank.data.kinds import existing
 from sparserank.data.tables.batches import document_texts, is_frame, table_of
 from sparserank.data.trec import read_qrels
 from sparserank.errors import DataError
 from sparserank.quoting import brief
 
 EXPECTED = "a file in TREC format, {query id: {document id: grade}}, or a frame with qid, docno and label"
-COLUMNS = (("qid", "query_id", "topic"), ("docno", "docid", "doc_id"), ("label", "relevance", "rel", "grade"))
+GRADE = ("label", "relevance", "rel", "grade")
 
 
 def judgments_of(given: Any, name: str) -> dict[tuple[str, str], float]:
@@ -25,19 +25,12 @@ def judgments_of(given: Any, name: str) -> dict[tuple[str, str], float]:
         DataError, DataFormatError   they cannot be read, contradict each other, or are empty
     """
     if isinstance(given, str | os.PathLike):
-        if "\0" in str(given) or not os.path.exists(given):
-            raise no_such_file(given)
-        return dict(read_qrels(given))
-    if isinstance(given, Mapping):
-        entries = list(_entries(given, name))
-    elif is_frame(given):
-        entries = _of_frame(given, name)
-    else:
-        raise DataError(f"{name}: judgments must be {EXPECTED}; got {brief(given)}.")
+        return dict(read_qrels(existing(given)))
+    is_table = not isinstance(given, Mapping) and is_frame(given)
+    entries = _of_frame(given, name) if is_table else keyed_values(given, f"{name}: judgments must be {EXPECTED}")
     found: dict[tuple[str, str], float] = {}
     for qid, docno, grade in entries:
-        known = isinstance(grade, int | float | np.number) and not isinstance(grade, bool) and np.isfinite(grade)
-        if not known:
+        if not is_finite_number(grade):
             raise DataError(f"{name}: document {brief(docno)} of query {brief(qid)} has the grade {brief(grade)}.")
         key = str(qid), str(docno)
         if key in found:
@@ -48,30 +41,12 @@ def judgments_of(given: Any, name: str) -> dict[tuple[str, str], float]:
     return found
 
 
-def _entries(given: Mapping[Any, Any], name: str) -> Any:
-    for key, value in given.items():
-        if isinstance(key, tuple) and len(key) == 2:
-            yield *key, value
-        elif isinstance(value, Mapping):
-            for docno, grade in value.items():
-                yield key, docno, grade
-        else:
-            raise DataError(f"{name}: judgments must be {EXPECTED}; query {brief(key)} has {brief(value)}.")
-
-
 def _of_frame(frame: Any, name: str) -> list[tuple[str, str, float]]:
     table = table_of(name, frame)
-    found = []
-    for known in COLUMNS:
-        column = next((c for c in known if c in table.schema.names), None)
-        if column is None:
-            raise DataError(
-                f"{name}: judgments need the columns qid, docno and label; {known[0]} is not among "
-                f"{brief(', '.join(table.schema.names))}."
-            )
-        found.append(column)
+    needs = f"{name}: judgments need the columns qid, docno and label"
+    columns = [column_of(table.schema.names, names, needs) for names in (QUERY, DOCUMENT, GRADE)]
     out: list[tuple[str, str, float]] = []
-    for batch in table.raw_batches(found, 1 << 16):
-        qids, docnos = (document_texts(batch.column(c)).tolist() for c in found[:2])
-        out += zip(qids, docnos, batch.column(found[2]).to_pylist(), strict=True)
+    for batch in table.raw_batches(columns, ROWS_AT_ONCE):
+        qids, docnos = (document_texts(batch.column(c)).tolist() for c in columns[:2])
+        out += zip(qids, docnos, batch.column(columns[2]).to_pylist(), strict=True)
     return out

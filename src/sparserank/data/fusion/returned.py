@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -90,7 +90,5 @@ def ordered(
 
 def of_ranks(name: str, query: np.ndarray, document: np.ndarray, rank: np.ndarray) -> Returned:
     """Lists of entries in any order, with their ranks in place of scores; equal ranks by number of document."""
-    order = np.lexsort((document, rank, query))
-    query, document, rank = query[order], document[order], rank[order]
-    starts = np.flatnonzero(np.concatenate([[True], np.diff(query) != 0]))
-    return Returned(name, query[starts], np.concatenate([starts, [len(query)]]), document, -rank, rank)
+    lists = ordered(name, query, document, -rank, np.zeros(len(rank)), document)
+    return replace(lists, rank=-lists.score)

@@ -8,6 +8,7 @@ from sparserank.data.fusion.norms import L2, LEAST, LOGRANK, MINMAX, RETURNED, R
 from sparserank.errors import DataError
 from sparserank.export.fusion.engine import FusionEngine
 from sparserank.export.options import Files
+from sparserank.export.sql import approximate
 from sparserank.model.fusion import FusionFormula
 from sparserank.quoting import brief
 
@@ -54,7 +55,7 @@ def write(formula: FusionFormula, name: str) -> Files:
     uses_deviation = formula.norm.name == ZSCORE
     value = _value(formula.norm, formula.depth)
     terms = "\n  UNION ALL\n".join(
-        f"  SELECT qid, docno, {_number(t.weight)} AS weight, {value} AS value FROM lists "
+        f"  SELECT qid, docno, {approximate(t.weight)} AS weight, {value} AS value FROM lists "
         f"WHERE retriever = {_text(t.retriever)}"
         for t in formula.terms
     )
@@ -64,7 +65,7 @@ def write(formula: FusionFormula, name: str) -> Files:
             depth=formula.depth,
             deviation=DEVIATION if uses_deviation else "1e0",
             terms=terms,
-            least=_number(LEAST),
+            least=approximate(LEAST),
         )
     }
 
@@ -73,14 +74,8 @@ def _value(norm: Norm, depth: int) -> str:
     if norm.name == RRF:
         return f"1e0 / ({norm.k} + place)"
     if norm.name == LOGRANK:
-        return f"{_number(math.log1p(depth))} - LN(place)"
+        return f"{approximate(math.log1p(depth))} - LN(place)"
     return VALUES[norm.name]
-
-
-def _number(value: float) -> str:
-    """A literal of approximate type."""
-    text = repr(float(value))
-    return text if "e" in text else f"{text}e0"
 
 
 def _text(name: str) -> str:
