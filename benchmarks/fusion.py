@@ -4,11 +4,12 @@ dl19: R repeats x 5 outer folds of the topics of TREC DL 2019 (six retrievers). 
 with its own inner folds and its formula is judged on the topics of the fold, beside RRF, CombSUM, equal weights, the
 retriever that is best on the training topics, and the full grid: all weights in steps of 0.1 that sum to 1, of min-max
 scores, of which the one with the highest mean on the training topics is taken (the first of equal ones, in
-lexicographic order).
+lexicographic order), and two methods of ranx if it is installed: `optimize_fusion` of wsum over the weights that it
+tries (2,486 of the 3,003, of equal means the last) and SegFuse, on min-max scores, learned on the training topics.
 
 agg: the official folds of MQ2008-agg (the ranks of 25 engines). `sr.fuse` learns from the training and validation
 queries; beside it plain non-negative l1 on 60 / (60 + rank) with the number of engines by cross-validation, LightGBM on
-the same columns, and RRF.
+the same columns, ranx's SegFuse on 60 / (60 + rank) if ranx is installed, and RRF.
 
 Intervals are paired over queries, 1.96 standard errors, values averaged over repeats. Needs SPARSERANK_DATA.
 """
@@ -20,6 +21,7 @@ import itertools
 import os
 import time
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,8 @@ import numpy as np
 
 METRIC = "ndcg@10"
 STEPS = 10  # of the grid
+DEPTH = 100  # at which the lists of dl19 are cut
+HAS_RANX = find_spec("ranx") is not None
 PARTS = {1: "123 4 5", 2: "234 5 1", 3: "345 1 2", 4: "451 2 3", 5: "512 3 4"}  # training, validation, test
 Values = dict[str, np.ndarray]
 
@@ -57,6 +61,7 @@ def dl19(folder: Path, seeds: Sequence[int], norm: Sequence[str], with_grid: boo
     topics = list(dict.fromkeys(q for q, _ in qrels))
     every: dict[str, list[np.ndarray]] = {}
     sizes, seconds, grid_seconds = [], [], []
+    ranx_seconds: list[float] = []
     for seed in seeds:
         fold = sr.query_folds(len(topics), 5, seed)
         values: dict[str, np.ndarray] = {}
@@ -78,18 +83,21 @@ def dl19(folder: Path, seeds: Sequence[int], norm: Sequence[str], with_grid: boo
                 began = time.perf_counter()
                 own["full grid"] = _grid(runs, inside, outside)
                 grid_seconds.append(time.perf_counter() - began)
+            if HAS_RANX:
+                own |= _ranx_of_dl19(runs, inside, outside, ranx_seconds)
             for name, found in own.items():
                 values.setdefault(name, np.zeros(len(topics)))[fold == f] = found
             print(f"seed {seed} fold {f + 1}: {result.headline}", flush=True)
         for name, found in values.items():
             every.setdefault(name, []).append(found)
-    print(f"\nTREC DL 2019, {len(topics)} topics, {len(seeds)} x 5 folds, {METRIC}, gain 2^grade - 1, depth 100")
+    print(f"\nTREC DL 2019, {len(topics)} topics, {len(seeds)} x 5 folds, {METRIC}, gain 2^grade - 1, depth {DEPTH}")
     _print({name: np.mean(found, axis=0) for name, found in every.items()})
     print(
         f"retrievers: median {np.median(sizes):g}, {min(sizes)} to {max(sizes)}; {np.median(seconds):.1f} s a fit",
         end="",
     )
-    print(f", the grid {np.median(grid_seconds):.1f} s" if grid_seconds else "")
+    print(f", the grid {np.median(grid_seconds):.1f} s" if grid_seconds else "", end="")
+    print(f", ranx's wsum {np.median(ranx_seconds):.1f} s" if ranx_seconds else "")
 
 
 def _of(
@@ -113,7 +121,7 @@ def _columns(runs: Sequence[Path], qrels: Any) -> tuple[np.ndarray, Any]:
     from sparserank.data.fusion.judged_runs import read_judged_runs
     from sparserank.data.fusion.norms import Norm
 
-    judged = read_judged_runs(list(map(str, runs)), dict(qrels), 100)
+    judged = read_judged_runs(list(map(str, runs)), dict(qrels), DEPTH)
     norms = [Norm("minmax")]
     table = fusion_table(judged.lists, norms, judged.depth, judged.qrels, judged.query_ids, judged.documents)
     return np.asarray(table.judged.X), table.judged
@@ -151,6 +159,8 @@ def agg(folder: Path, norm: Sequence[str]) -> None:
             "LightGBM on the same": _trees(learned, held),
             "RRF": _rrf(np.asarray(held.X)).sum(axis=1),
         }
+        if HAS_RANX:
+            scores["SegFuse (ranx)"] = _seg_fuse(learned, held)
         for name, own in scores.items():
             found = sr.evaluate(held.to_input_order(own), held, [METRIC, "letor4:map", "letor4:ndcg@10"])
             values.setdefault(name, []).append(found.per_query[METRIC])
@@ -195,6 +205,77 @@ def _trees(learned: Any, data: Any) -> np.ndarray:
     fixed = {"objective": "lambdarank", "verbosity": -1, "num_threads": 1, "num_iterations": 150, "num_leaves": 7}
     made = lgb.Dataset(_rrf(np.asarray(learned.X)), learned.relevance, group=np.diff(learned.query_ptr))
     return np.asarray(lgb.train({**fixed, "learning_rate": 0.05, "seed": 0}, made).predict(_rrf(np.asarray(data.X))))
+
+
+# -- ranx --------------------------------------------------------------------------------------------------------------
+
+Lists = dict[str, dict[str, float]]  # {query: {document: score}}
+
+
+def _ranx_of_dl19(runs: Sequence[Path], inside: Any, outside: Any, seconds: list[float]) -> dict[str, np.ndarray]:
+    """Values of the test topics by ranx's wsum and SegFuse, learned on the training topics."""
+    import sparserank as sr
+    from sparserank.data.trec import Qrels, Run
+
+    read = [_cut(sr.read_run(path)) for path in runs]
+    train, test = ([{q: own[q] for q in _queries(part)} for own in read] for part in (inside, outside))
+    out = {}
+    for name, method in (("wsum (ranx)", "wsum"), ("SegFuse (ranx)", "segfuse")):
+        began = time.perf_counter()
+        options = {"step": 1 / STEPS, "show_progress": False} if method == "wsum" else {}
+        fused = _by_ranx(train, _queries(inside), test, method, **options)
+        if method == "wsum":
+            seconds.append(time.perf_counter() - began)
+        run = Run({(q, d): s for q, own in fused.items() for d, s in own.items()})
+        out[name] = np.asarray(sr.evaluate(run, Qrels(outside), [METRIC], convention="default").per_query[METRIC])
+    return out
+
+
+def _queries(qrels: Mapping[tuple[str, str], float]) -> dict[str, dict[str, int]]:
+    out: dict[str, dict[str, int]] = {}
+    for (q, d), grade in qrels.items():
+        out.setdefault(q, {})[d] = int(grade)
+    return out
+
+
+def _cut(run: Any) -> Lists:
+    from sparserank.data.trec import ranked
+
+    return {q: dict(entries[:DEPTH]) for q, entries in ranked(run).items()}
+
+
+def _seg_fuse(learned: Any, held: Any) -> np.ndarray:
+    train, test = _lists(learned), _lists(held)
+    qid, grades = np.asarray(learned.qid), learned.relevance
+    qrels: dict[str, dict[str, int]] = {}
+    for i, (q, grade) in enumerate(zip(qid.tolist(), grades.tolist(), strict=True)):
+        qrels.setdefault(str(q), {})[f"d{i}"] = int(grade)
+    fused = _by_ranx(train, qrels, test, "segfuse")
+    scores = [fused.get(str(q), {}).get(f"d{i}", 0.0) for i, q in enumerate(np.asarray(held.qid).tolist())]
+    return np.array(scores)
+
+
+def _lists(data: Any) -> list[Lists]:
+    """The lists of each engine; a query for which it returned nothing has one document that is not judged."""
+    values, qid = _rrf(np.asarray(data.X)), np.asarray(data.qid).tolist()
+    out: list[Lists] = [{str(q): {} for q in qid} for _ in range(values.shape[1])]
+    for i, q in enumerate(qid):
+        for r in np.flatnonzero(values[i]):
+            out[r][str(q)][f"d{i}"] = float(values[i, r])
+    return [{q: found or {"none": 0.0} for q, found in own.items()} for own in out]
+
+
+def _by_ranx(
+    train: list[Lists], qrels: dict[str, dict[str, int]], test: list[Lists], method: str, **options: Any
+) -> Lists:
+    import ranx
+
+    learned = [ranx.Run(own) for own in train]
+    params = ranx.optimize_fusion(
+        ranx.Qrels(qrels), learned, norm="min-max", method=method, metric="ndcg_burges@10", **options
+    )
+    fused = ranx.fuse(runs=[ranx.Run(own) for own in test], norm="min-max", method=method, params=params)
+    return {str(q): dict(own) for q, own in fused.to_dict().items()}
 
 
 def _print(values: Values) -> None:

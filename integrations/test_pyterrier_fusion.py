@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
 
 import sparserank as sr
+from sparserank.data.fusion.norms import parse_norm
 from sparserank.errors import DataError
+from sparserank.export.fusion import export_fusion
+from sparserank.model.fusion import FusionFormula, FusionTerm
 from sparserank.pyterrier import SparseFusion
 
+EMPTY = pd.DataFrame({"qid": [], "query": [], "docno": [], "score": [], "rank": []})
 QUICK = {"half_samples": 0, "penalties": ("l1", "best_k"), "norm": "rrf"}
 
 
@@ -78,3 +84,18 @@ def test_a_list_of_retrievers_is_numbered() -> None:
     with pytest.raises(DataError, match="judges none of the topics"):
         SparseFusion([Retriever(2.0, 1), Retriever(0.0, 3)]).fit(topics(0, 5), qrels(10, 15))
     assert isinstance(step.result_, sr.FusionResult)
+
+
+@pytest.mark.parametrize("norm", ["minmax", "zscore", "rrf", "logrank"])
+def test_the_exported_expression_ranks_as_the_formula(norm: str) -> None:
+    retrievers = {"good": Retriever(2.0, 1), 'it\'s "other"': Retriever(1.8, 2), "empty": pt.Transformer.from_df(EMPTY)}
+    terms = tuple(FusionTerm(name, w) for name, w in zip(retrievers, (0.5, 0.3, 0.2), strict=True))
+    formula = FusionFormula(terms, parse_norm(norm), 15)
+    module: dict[str, Any] = {}
+    exec(str(export_fusion(formula, "pyterrier")["pipeline.py"]), module)
+    results = module["pipeline"](retrievers)(topics(0, 20))
+    found = {(q, d): s for q, d, s in zip(results["qid"], results["docno"], results["score"], strict=True)}
+    runs = {name: r(topics(0, 20)) for name, r in retrievers.items()}
+    assert found == pytest.approx(dict(formula.apply(runs)), rel=1e-12, abs=1e-13)
+    first = results[results["rank"] == 0].set_index("qid")["score"]
+    assert (first == results.groupby("qid")["score"].max()[first.index]).all()

@@ -5,7 +5,14 @@ Lists are {retriever: [(document, score)]}, best first; every function returns {
 
 from __future__ import annotations
 
+import ast
+import math
+import re
+from functools import lru_cache
+from types import CodeType
 from typing import Any
+
+import numpy as np
 
 Lists = dict[str, list[tuple[str, float]]]
 
@@ -50,20 +57,25 @@ def elasticsearch(body: dict[str, Any], lists: Lists) -> dict[str, float]:
 def opensearch(pipeline: dict[str, Any], query: dict[str, Any], lists: Lists) -> dict[str, float]:
     """The normalization processor: MinMaxScoreNormalizationTechnique (equal scores 1, 0 becomes 0.001),
     L2ScoreNormalizationTechnique, ArithmeticMeanScoreCombinationTechnique (a document that a query did not return has 0
-    there)."""
+    there). The score ranker processor: RRFNormalizationTechnique (1 / (constant + rank), to ten decimals) and
+    RRFScoreCombinationTechnique (the weighted sum)."""
     hybrid = query["query"]["hybrid"]
     assert len(hybrid["queries"]) <= 5
-    own = pipeline["phase_results_processors"][0]["normalization-processor"]
+    ((kind, own),) = pipeline["phase_results_processors"][0].items()
     weights = own["combination"]["parameters"]["weights"]
-    assert own["combination"]["technique"] == "arithmetic_mean"
+    ranker = kind == "score-ranker-processor"
+    assert own["combination"]["technique"] == ("rrf" if ranker else "arithmetic_mean")
     assert abs(sum(weights) - 1) < 1e-6
     assert all(0 <= w <= 1 for w in weights)
     documents: dict[str, list[float]] = {}
     for i, name in enumerate(_names(hybrid["queries"], "")):
         top = lists.get(name, [])[: hybrid["pagination_depth"]]
         scores = [s for _, s in top]
-        for document, s in top:
-            if own["normalization"]["technique"] == "min_max":
+        for rank, (document, s) in enumerate(top, 1):
+            if ranker:
+                assert 1 <= own["combination"]["rank_constant"] <= 10_000
+                value = round(1.0 / (own["combination"]["rank_constant"] + rank), 10)
+            elif own["normalization"]["technique"] == "min_max":
                 low, high = min(scores), max(1.4e-45, *scores)  # which starts at Float.MIN_VALUE
                 value = 1.0 if low == high else (s - low) / (high - low)
                 value = 0.001 if value == 0 else value
@@ -72,6 +84,45 @@ def opensearch(pipeline: dict[str, Any], query: dict[str, Any], lists: Lists) ->
                 value = 0.0 if norm == 0 else s / norm
             documents.setdefault(document, [0.0] * len(weights))[i] = value
     return {d: sum(w * v for w, v in zip(weights, vs, strict=True)) / sum(weights) for d, vs in documents.items()}
+
+
+def qdrant(body: dict[str, Any], lists: Lists) -> dict[str, float]:
+    """Qdrant's reciprocal_rank_fusion.rs, in single precision: 1 / ((position + 1) / weight + k - 1)."""
+    rrf = body["query"]["rrf"]
+    assert rrf["k"] >= 1
+    assert len(rrf["weights"]) == len(body["prefetch"])
+    out: dict[str, float] = {}
+    for name, prefetch, weight in zip(_names(body["prefetch"], ""), body["prefetch"], rrf["weights"], strict=True):
+        for position, (document, _) in enumerate(lists.get(name, [])[: prefetch["limit"]]):
+            value = np.float32(1) / (
+                np.float32(position + 1) / np.float32(weight) + np.float32(rrf["k"]) - np.float32(1)
+            )
+            out[document] = float(np.float32(out.get(document, 0.0)) + value)
+    return out
+
+
+def vespa(profile: str, lists: Lists) -> dict[str, float]:
+    """The global phase, over all hits of all lists, however long. A function is the score of its retriever, moved above
+    0, and 0 where it did not return the hit. ReciprocalRankNormalizer.java sorts all hits by the function, equal ones
+    as they come, here by document."""
+    found = re.findall(r"function (\w+)\(\) {\n *# score of (.*): above 0 ", profile)
+    of = {function: dict(lists.get(ast.literal_eval(name), [])) for function, name in found}
+    hits = sorted({d for own in of.values() for d in own})
+    values = {f: {d: 1.0 + own[d] if d in own else 0.0 for d in hits} for f, own in of.items()}
+    ranks = {f: {d: i for i, d in enumerate(sorted(hits, key=lambda d: -own[d]), 1)} for f, own in values.items()}
+    score = _expression(profile)
+    scores = {d: float(eval(score, {"values": values, "ranks": ranks, "log": math.log, "d": d})) for d in hits}
+    return {d: s for d, s in scores.items() if s != 0}
+
+
+@lru_cache(maxsize=1)
+def _expression(profile: str) -> CodeType:
+    """The expression of the global phase as one of Python: its conditions are lazy, like those of Vespa."""
+    (text,) = re.findall(r"global-phase {.*?expression {(.*?)}", profile, flags=re.DOTALL)
+    text = re.sub(r"reciprocal_rank\((\w+), (\d+)\)", r'(1.0 / (\2 + ranks["\1"][d]))', text).replace("&&", "and")
+    text = re.sub(r'(?<!["\w])(retriever_\d+)\b(?!")', r'values["\1"][d]', text)
+    text = re.sub(r"if \((.*), (.*), 0\)$", r"(\2 if \1 else 0)", text, flags=re.MULTILINE)
+    return compile(f"({text})", "profile", "eval")
 
 
 def ranx(content: dict[str, Any], lists: Lists) -> dict[str, float]:

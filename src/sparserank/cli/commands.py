@@ -578,7 +578,7 @@ Engine2 = Annotated[
     typer.Option(
         "--engine",
         help="Engine that will fuse: only formulas that it can compute are tried, by its rules. One of "
-        "elasticsearch, opensearch, ranx, python, sql.",
+        "elasticsearch, opensearch, vespa, qdrant, ranx, pyterrier, python, sql.",
         rich_help_panel="Choice",
         show_default=False,
     ),
@@ -737,7 +737,17 @@ Qrels3 = Annotated[
     Path | None,
     typer.Option(
         "--qrels",
-        help="TREC judgments, used instead of judged documents; every system must then be a TREC run.",
+        help="TREC judgments, used instead of judged documents; every system must then be a TREC run or "
+        "a model of fuse.",
+        show_default=False,
+    ),
+]
+Runs2 = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--runs",
+        help="With --qrels: run of a retriever that a model of fuse uses, named after its file or by "
+        "NAME=FILE; may be repeated.",
         show_default=False,
     ),
 ]
@@ -987,6 +997,7 @@ def evaluate(
     system: System,
     data: Data2 = None,
     qrels: Qrels3 = None,
+    runs: Runs2 = None,
     metric: Metric2 = None,
     convention: Convention2 = None,
     n_features: NFeatures = None,

@@ -144,7 +144,14 @@ EVALUATE = Command(
         own(
             "qrels",
             "Path | None",
-            "TREC judgments, used instead of judged documents; every system must then be a TREC run.",
+            "TREC judgments, used instead of judged documents; every system must then be a TREC run or a model of "
+            "fuse.",
+        ),
+        own(
+            "runs",
+            "list[Path] | None",
+            "With {qrels}: run of a retriever that a model of fuse uses, named after its file or by NAME=FILE; may be "
+            "repeated.",
         ),
         own("metric", "list[str] | None", "Metric; may be repeated.", shown="ndcg@10, map"),
         replace(

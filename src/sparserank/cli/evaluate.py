@@ -15,6 +15,9 @@ from sparserank.reporting.document import figure, p_text
 from sparserank.reporting.percents import relative
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sparserank.data.trec import Run
     from sparserank.metrics import Metric
 
 HELP = """Evaluate one or several systems on judged documents, with intervals, paired tests and Holm correction.
@@ -31,6 +34,8 @@ judged queries count; a query that is missing from a run counts as 0.
 
   sparserank evaluate --qrels test.qrels --system now.run --system new.run --metric ndcg@10
 
+  sparserank evaluate --qrels test.qrels --system fused --runs bm25.run --runs dense.run --system bm25.run
+
   sparserank evaluate test.txt --system run/model.json --format csv
 """
 
@@ -40,6 +45,7 @@ def run(
     system: list[Path],
     data: list[Path] | None = None,
     qrels: Path | None = None,
+    runs: list[Path] | None = None,
     metric: list[str] | None = None,
     convention: str | None = None,
     n_features: int | None = None,
@@ -59,18 +65,18 @@ def run(
     metrics = [parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
     require(len(set(system)) == len(system), "--system", "names the same file twice.")
     kinds = {path: _kind_of(path) for path in system}
+    require(runs is None or qrels is not None, "--runs", "needs --qrels.")
     if qrels is not None:
-        other = next((path for path in system if kinds[path] != "run"), None)
-        require(other is None, "--system", f"must be TREC runs with --qrels; {other} is not a run.")
-        judgments, runs = read_qrels(qrels), {str(path): read_run(path) for path in system}
-        for name, found in runs.items():
+        judgments = read_qrels(qrels)
+        lists = {str(path): _fused(path, runs) if kinds[path] == "model" else _run(path, kinds) for path in system}
+        for name, found in lists.items():
             absent = sorted({q for q, _ in judgments} - {q for q, _ in found})
             if absent:
                 note(
                     f"note: {name} has no documents for {len(absent)} of the judged queries, e.g. {brief(absent[0])}; "
                     "these queries count as 0 (as in trec_eval -c)."
                 )
-        _show(compare(runs, judgments, metrics).rows(), judgments.documents(list(runs.values())), metrics)
+        _show(compare(lists, judgments, metrics).rows(), judgments.documents(list(lists.values())), metrics)
         return
     assert data
     models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
@@ -86,6 +92,25 @@ def run(
         else:
             scores[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
     _show(compare(scores, judged, metrics).rows(), judged, metrics)
+
+
+def _run(path: Path, kinds: Mapping[Path, str]) -> Run:
+    from sparserank.data.trec import read_run
+
+    require(kinds[path] == "run", "--system", f"must be TREC runs or models of fuse with --qrels; {path} is neither.")
+    return read_run(path)
+
+
+def _fused(path: Path, runs: list[Path] | None) -> Run:
+    """The lists of a model of `fuse`."""
+    from sparserank.model.fusion import formula_of, is_fusion
+    from sparserank.model.loading import load_model
+
+    model = load_model(path)
+    require(is_fusion(model), "--system", f"must be TREC runs or models of fuse with --qrels; {path} is neither.")
+    if not runs:
+        require(False, "--runs", f"is needed: the runs that {path} fuses.")
+    return formula_of(model).apply(list(map(str, runs or ())))
 
 
 def _kind_of(path: Path) -> str:

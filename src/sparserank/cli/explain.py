@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,10 @@ the amount that it adds to the score, minus the mean of this amount over the que
   sparserank explain run/model.json test.txt --query 18219
 
   sparserank explain run/model.json test.txt --query 18219 --pair GX020-25-8391882 --pair GX037-06-11625428
+
+With a model of sparserank fuse, the files are runs of its retrievers:
+
+  sparserank explain fused bm25.run dense.run --query 1037798
 """
 
 
@@ -46,17 +51,22 @@ def run(
     from sparserank.data.tables.batches import open_table
     from sparserank.data.tables.roles import LABEL
     from sparserank.export.explanation import explain_query
+    from sparserank.model.fusion import formula_of, is_fusion
 
     require(pair is None or len(pair) == 2, "--pair", "must be used twice, once for each document.")
     check("--most", MOST, most)
-    label = options.get("label") or LABEL
-    reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged)
-    kind = kind_of(data[0])
-    labelled = kind not in TABLES or label in open_table(data[0], kind).schema.names
     loaded = model_of(model, missing)
-    announce_compiling(parse_lines)
-    reading = for_models(replace(reading, n_features=loaded.n_features, labelled=labelled), [loaded], data)
-    found = explain_query(loaded, read_files(data, reading), query)
+    fused = is_fusion(loaded)
+    if fused:
+        found, labelled = formula_of(loaded).explain(list(map(str, data)), query), False
+    else:
+        label = options.get("label") or LABEL
+        reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged)
+        kind = kind_of(data[0])
+        labelled = kind not in TABLES or label in open_table(data[0], kind).schema.names
+        announce_compiling(parse_lines)
+        reading = for_models(replace(reading, n_features=loaded.n_features, labelled=labelled), [loaded], data)
+        found = explain_query(loaded, read_files(data, reading), query)
     compared = None if pair is None else found.pair(*pair)
     documents: list[dict[str, Any]] = [
         {
@@ -76,7 +86,7 @@ def run(
     if compared is None:
         table(
             f"Query {found.query}: {len(found.documents)} documents; largest contributions, relative to their mean",
-            ["document", "label", "score", "features"],
+            ["document", "label", "score", "retrievers" if fused else "features"],
             [
                 [
                     found.documents[i],
@@ -90,10 +100,10 @@ def run(
         return
     assert pair is not None
     table(
-        f"Query {found.query}: {pair[0]} compared with {pair[1]}",
-        ["feature", pair[0], pair[1], "adds"],
+        f"Query {found.query}: {'ranks of ' if fused else ''}{pair[0]} compared with {pair[1]}",
+        ["retriever" if fused else "feature", pair[0], pair[1], "adds"],
         [
-            [r["feature"], f"{r['above']:.6g}", f"{r['below']:.6g}", figure(r["difference"], signed=True)]
+            [r["feature"], _value(r["above"]), _value(r["below"]), figure(r["difference"], signed=True)]
             for r in compared
         ],
     )
@@ -103,3 +113,7 @@ def run(
         if total
         else "total 0: a tie."
     )
+
+
+def _value(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.6g}"

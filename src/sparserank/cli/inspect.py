@@ -13,6 +13,9 @@ from sparserank.cli.reading import reading_of
 from sparserank.cli.screen import announce_compiling, say, table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sparserank.model.fusion import FusionFormula
     from sparserank.model.ranking_model import RankingModel
 
 HELP = """Show the contents of data files, a store or a model file.
@@ -63,9 +66,13 @@ def run(*, files: list[Path], verify: bool = False, **options: Any) -> None:
 
 
 def _model(path: Path) -> None:
+    from sparserank.model.fusion import formula_of, is_fusion
     from sparserank.model.loading import load_model
 
     model = load_model(path)
+    if is_fusion(model):
+        _formula(path, formula_of(model), model.metadata)
+        return
     facts = " ".join(f"{key}={value}" for key, value in {**model.parameters, **model.metadata}.items())
     content = model.to_json()
     give(content, [{name: f[name] for name in f if name != "curve"} for f in content["features"]])
@@ -122,6 +129,21 @@ def _model(path: Path) -> None:
             f"({own.shortest} to {own.longest})"
         )
     say(facts)
+
+
+def _formula(path: Path, formula: FusionFormula, metadata: Mapping[str, Any]) -> None:
+    from sparserank.selection.statements import counted
+
+    terms = [{"retriever": t.retriever, "weight": t.weight} for t in formula.terms]
+    content = {"norm": str(formula.norm), "depth": formula.depth, "engine": formula.engine, "retrievers": terms}
+    give({**content, "metadata": dict(metadata)}, terms)
+    table(
+        f"{path}: {counted(len(terms), 'retriever')}, norm {formula.norm}, lists cut at rank {formula.depth}",
+        ["retriever", "weight"],
+        [[t.retriever, f"{t.weight:.6g}"] for t in formula.terms],
+    )
+    facts = {"engine": formula.engine} | {key: metadata.get(key) for key in ("metric", "quality", "quality_from")}
+    say("; ".join(f"{key.replace('_', ' ')}: {value}" for key, value in facts.items() if value is not None))
 
 
 def _fill(model: RankingModel, j: int) -> str:

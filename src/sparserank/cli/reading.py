@@ -52,8 +52,8 @@ def require_features(models: Sequence[RankingModel]) -> None:
 
     if any(is_fusion(model) for model in models):
         raise DataError(
-            "this model was made by 'sparserank fuse' and ranks runs, not documents with features. Fuse the runs "
-            "first: sparserank predict MODEL RUNS... --run fused.run"
+            "this model was made by 'sparserank fuse' and ranks runs, not documents with features. Use evaluate with "
+            "--qrels and --runs, or fuse the runs first: sparserank predict MODEL RUNS... --run fused.run"
         )
 
 

@@ -54,11 +54,7 @@ def vespa(of: Sum, options: Options) -> Files:
     """
     options.refuse("the scaling is folded into the expression", "normalizers")
     name = options.name
-    if not IDENTIFIER.fullmatch(name) or name in ("default", "unranked"):
-        raise DataError(
-            f"{option('name')} must consist of letters, digits and _, and must not be default or unranked, which are "
-            f"built into Vespa; got {brief(name)}."
-        )
+    require_profile_name(name)
     logs: dict[str, str] = {}
     dialect = replace(VESPA, of_list=partial(_in_list, name, logs))
     body = expression(of, dialect, options.features, options.offset, options.sigmoid).strip()
@@ -77,6 +73,15 @@ def vespa(of: Sum, options: Options) -> Files:
         f"        }}\n{count}    }}\n}}\n"
     )
     return {f"{name}.profile": text}
+
+
+def require_profile_name(name: str) -> None:
+    """Raise DataError for a name that a rank profile cannot have."""
+    if not IDENTIFIER.fullmatch(name) or name in ("default", "unranked"):
+        raise DataError(
+            f"{option('name')} must consist of letters, digits and _, and must not be default or unranked, which are "
+            f"built into Vespa; got {brief(name)}."
+        )
 
 
 def _in_list(profile: str, logs: dict[str, str], term: Term, x: str) -> tuple[str, str | None]:

@@ -13,7 +13,7 @@ from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
-from sparserank.data.fusion.norms import AUTO, OF_SCORES, Norm, parse_norm, rules_of
+from sparserank.data.fusion.norms import AUTO, OF_SCORES, RRF, Norm, parse_norm, rules_of
 from sparserank.errors import DataError, ParameterError
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.metrics import Metric
@@ -36,8 +36,11 @@ def norms_tried(given: Any, engine_name: str | None, *, of_ranks: bool) -> list[
     names = [given] if isinstance(given, str) else list(given)
     engine = None if engine_name is None else FUSION_ENGINES[engine_name]
     if names == [AUTO]:
-        norms = [parse_norm(name) for name in (OF_RANK_COLUMNS if of_ranks else OF_RUNS)]
+        by_ranks = of_ranks or (engine is not None and not any(engine.computes(Norm(name)) for name in OF_SCORES))
+        norms = [parse_norm(name) for name in (OF_RANK_COLUMNS if by_ranks else OF_RUNS)]
         norms = [norm for norm in norms if engine is None or engine.computes(norm)]
+        if not norms and engine is not None and engine.computes(own := Norm(RRF, engine.rrf_k[0])):
+            return [own]
         if not norms:
             raise ParameterError("engine", f"cannot be {engine_name}: it does not fuse ranks.")
         return norms
@@ -46,7 +49,7 @@ def norms_tried(given: Any, engine_name: str | None, *, of_ranks: bool) -> list[
     norms = list(dict.fromkeys(parse_norm(name) for name in names))
     odd = next((norm for norm in norms if engine is not None and not engine.computes(norm)), None)
     if odd is not None and engine is not None:
-        raise ParameterError("norm", f"cannot be {odd}: {engine.title} computes {', '.join(engine.norms)}.")
+        raise ParameterError("norm", f"cannot be {odd}: {engine.title} computes {engine.shown_norms}.")
     scores = next((norm for norm in norms if norm.name in OF_SCORES), None)
     if of_ranks and scores is not None:
         raise ParameterError("norm", f"cannot be {scores} with {option('rank_columns', True)}: there are no scores.")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparserank.data.fusion.norms import Norm, parse_norm, rules_of
-from sparserank.data.fusion.returned import AnyIds, Ids, Returned
+from sparserank.data.fusion.returned import AnyIds, Ids
 from sparserank.data.fusion.run_names import named_runs
 from sparserank.data.fusion.runs import read_lists
 from sparserank.data.trec import Run, ranked
@@ -18,6 +18,9 @@ from sparserank.errors import DataError
 from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel
 from sparserank.quoting import brief
+
+if TYPE_CHECKING:
+    from sparserank.export.explanation import QueryExplanation
 
 KEY = "fusion"  # of the parameters of a model that `fuse` made
 
@@ -107,34 +110,77 @@ class FusionFormula:
         DataError
             A retriever is missing, or a run cannot be read.
         """
+        found: dict[tuple[str, str], float] = {}
+        for added in self.added(runs):
+            for key, value in zip(added.keys, added.values, strict=True):
+                found[key] = found.get(key, 0.0) + value
+        fused = Run(found)
+        if not rules_of(self.engine).trims:
+            return fused
+        return Run({(q, d): score for q, entries in ranked(fused).items() for d, score in entries[: self.depth]})
+
+    def explain(self, runs: Any, query: str) -> QueryExplanation:
+        """Explain the fused list of a query.
+
+        Parameters
+        ----------
+        runs : mapping or sequence of paths
+            As in `apply`.
+        query : str
+            Id of the query.
+
+        Returns
+        -------
+        QueryExplanation
+            What each retriever adds to the score of each document; the values are ranks in the lists of the retrievers,
+            nan where one did not return the document.
+
+        Raises
+        ------
+        DataError
+            No retriever in use returned anything for the query, or a run is missing or cannot be read.
+        """
+        from sparserank.export.fusion.explanation import explain_fused
+
+        return explain_fused(self, runs, query)
+
+    def added(self, runs: Any) -> list[Added]:
+        """What each term adds to the scores of documents, in the order of the terms; as `apply`."""
         named = named_runs(runs, least=1)
-        queries, documents = AnyIds(), Ids()
-        needed = {name: source for name, source in named.items() if name in self.retrievers}
         missing = next((name for name in self.retrievers if name not in named), None)
         if missing is not None:
             raise DataError(
                 f"the formula needs a run called {brief(missing)}; got {brief(', '.join(named))}. "
                 f"Rename the file, or pass {missing}=FILE."
             )
-        lists = {name: read_lists(source, name, queries, documents, least=0) for name, source in needed.items()}
-        return self._fused(lists, list(queries), documents)
-
-    def _fused(self, runs: Mapping[str, Returned], query_ids: Sequence[str], documents: Ids) -> Run:
-        """The fused run of lists of the retrievers in use, by name; query_ids: ids of the queries by number."""
-        rules = rules_of(self.engine)
-        cut = {name: runs[name].cut(self.depth) for name in self.retrievers}
-        found: dict[tuple[int, int], float] = {}
+        queries, documents = AnyIds(), Ids()
+        lists = {
+            name: read_lists(source, name, queries, documents, least=0).cut(self.depth)
+            for name, source in named.items()
+            if name in self.retrievers
+        }
+        query_ids, names = list(queries), list(documents)
+        out = []
         for term in self.terms:
-            run = cut[term.retriever]
-            values = (term.weight * self.norm(run, self.depth, rules)).tolist()
-            query = np.repeat(run.query, run.depths).tolist()
-            for key, value in zip(zip(query, run.document.tolist(), strict=True), values, strict=True):
-                found[key] = found.get(key, 0.0) + value
-        names = list(documents)
-        fused = Run({(query_ids[q], names[d]): value for (q, d), value in found.items()})
-        if not rules.trims:
-            return fused
-        return Run({(q, d): score for q, entries in ranked(fused).items() for d, score in entries[: self.depth]})
+            run = lists[term.retriever]
+            values = term.weight * self.norm(run, self.depth, rules_of(self.engine))
+            of_query = np.repeat(run.query, run.depths).tolist()
+            keys = [(query_ids[q], names[d]) for q, d in zip(of_query, run.document.tolist(), strict=True)]
+            out.append(Added(keys, run.rank.tolist(), values.tolist()))
+        return out
+
+
+@dataclass(frozen=True)
+class Added:
+    """What a term adds to the scores of the documents that its retriever returned up to the depth.
+
+    keys     (query id, document id) of each; ranks: from 1 in the list of the retriever
+    values   weight * normalised value
+    """
+
+    keys: list[tuple[str, str]]
+    ranks: list[int]
+    values: list[float]
 
 
 def formula_of(model: RankingModel) -> FusionFormula:

@@ -57,6 +57,7 @@ ENGINE_RULES: Mapping[str, EdgeRules] = {
     "opensearch": EdgeRules(least=0.001, equal_zero=0.001, trims=True),
     # ranx 0.3, normalization/min_max_norm.py
     "ranx": EdgeRules(equal=LEAST),
+    "qdrant": EdgeRules(trims=True),  # the limit of a query
 }
 
 
@@ -69,7 +70,7 @@ def rules_of(engine: str | None) -> EdgeRules:
 class Norm:
     """A norm: minmax, l2 or zscore of the scores; rrf (of constant k) or logrank of the ranks; or returned.
 
-    k   the constant of rrf
+    k   the constant of rrf, >= 0
     """
 
     name: str
@@ -110,7 +111,7 @@ def parse_norm(name: object) -> Norm:
     """
     known = (MINMAX, L2, ZSCORE, RRF, LOGRANK, RETURNED)
     match = _NAME.fullmatch(name) if isinstance(name, str) else None
-    if match is None or match[1] not in known or (match[2] and (match[1] != RRF or int(match[2]) == 0)):
+    if match is None or match[1] not in known or (match[2] and match[1] != RRF):
         raise DataError(f"norms are {', '.join(known)} and rrf(k=10); got {brief(name)}.")
     return Norm(match[1], int(match[2] or RRF_K))
 

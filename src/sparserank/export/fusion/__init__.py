@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sparserank.errors import DataError
-from sparserank.export.fusion import elasticsearch, opensearch, python_code, ranx, sql
+from sparserank.export.fusion import elasticsearch, opensearch, pyterrier_code, python_code, qdrant, ranx, sql, vespa
 from sparserank.export.fusion.engine import FusionEngine
 from sparserank.export.options import Files
 from sparserank.model.fusion import FusionFormula
@@ -11,7 +11,16 @@ from sparserank.quoting import brief
 
 FUSION_ENGINES: dict[str, FusionEngine] = {
     engine.name: engine
-    for engine in (elasticsearch.ENGINE, opensearch.ENGINE, ranx.ENGINE, python_code.ENGINE, sql.ENGINE)
+    for engine in (
+        elasticsearch.ENGINE,
+        opensearch.ENGINE,
+        vespa.ENGINE,
+        qdrant.ENGINE,
+        ranx.ENGINE,
+        pyterrier_code.ENGINE,
+        python_code.ENGINE,
+        sql.ENGINE,
+    )
 }
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from sparserank.data.fusion.norms import L2, MINMAX, RRF
-from sparserank.export.fusion.engine import FusionEngine
+from sparserank.export.fusion.engine import LARGEST_K, FusionEngine
 from sparserank.export.options import Files
 from sparserank.model.fusion import FusionFormula
 
@@ -29,4 +29,6 @@ def write(formula: FusionFormula, name: str) -> Files:
     return {"retriever.json": json.dumps(body, indent=2, ensure_ascii=False) + "\n"}
 
 
-ENGINE = FusionEngine("elasticsearch", "Elasticsearch", write, norms=(MINMAX, L2, RRF), positive=True)
+ENGINE = FusionEngine(
+    "elasticsearch", "Elasticsearch", write, norms=(MINMAX, L2, RRF), rrf_k=(1, LARGEST_K), positive=True
+)

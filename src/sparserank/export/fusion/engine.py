@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sparserank.data.fusion.norms import Norm, rules_of
+from sparserank.data.fusion.norms import RRF, Norm, rules_of
 from sparserank.errors import DataError
 from sparserank.export.options import Files
 from sparserank.model.fusion import FusionFormula
 from sparserank.options import option
 from sparserank.quoting import brief
+
+LARGEST_K = 999_999_999
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,7 @@ class FusionEngine:
     name       as users write it; title: its name in messages
     write      writes the files of a formula, with a name of the model
     norms      that it computes; empty: all
+    rrf_k      lowest and highest constant of its rrf
     positive   whether weights must be >= 0
     most       largest number of retrievers, or None
     """
@@ -28,12 +31,22 @@ class FusionEngine:
     title: str
     write: Callable[[FusionFormula, str], Files]
     norms: tuple[str, ...] = ()
+    rrf_k: tuple[int, int] = (0, LARGEST_K)
     positive: bool = False
     most: int | None = None
 
     def computes(self, norm: Norm) -> bool:
         """Whether it computes this norm."""
-        return not self.norms or norm.name in self.norms
+        lowest, highest = self.rrf_k
+        known = not self.norms or norm.name in self.norms
+        return known and (norm.name != RRF or lowest <= norm.k <= highest)
+
+    @property
+    def shown_norms(self) -> str:
+        """The norms that it computes, for messages."""
+        lowest, highest = self.rrf_k
+        k = f"(k={lowest})" if lowest == highest else f"(k={lowest} to {highest})" if highest < LARGEST_K else ""
+        return ", ".join(f"{name}{k}" if name == RRF else name for name in self.norms)
 
     def runs(self, formula: FusionFormula) -> bool:
         """Whether it can run the formula."""
@@ -47,9 +60,7 @@ class FusionEngine:
         """Raise DataError for a formula that it cannot run."""
         train = f"Choose the formula for it with {option('engine', self.name)}."
         if not self.computes(formula.norm):
-            raise DataError(
-                f"{self.title} does not compute {formula.norm} (it computes {', '.join(self.norms)}). {train}"
-            )
+            raise DataError(f"{self.title} does not compute {formula.norm} (it computes {self.shown_norms}). {train}")
         if self.positive and any(t.weight < 0 for t in formula.terms):
             raise DataError(f"{self.title} takes only weights >= 0; use {option('sign', 'positive')}.")
         if self.most is not None and len(formula.retrievers) > self.most:

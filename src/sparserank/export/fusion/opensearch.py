@@ -1,31 +1,25 @@
-"""OpenSearch: a search pipeline with the normalization processor, and the hybrid query that uses it."""
+"""OpenSearch: a search pipeline that normalises or ranks, and the hybrid query that uses it."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
-from sparserank.data.fusion.norms import L2, MINMAX
+from sparserank.data.fusion.norms import L2, MINMAX, RRF
 from sparserank.export.fusion.engine import FusionEngine
 from sparserank.export.options import Files
 from sparserank.model.fusion import FusionFormula
 
 TECHNIQUES = {MINMAX: "min_max", L2: "l2"}
 MAX_QUERIES = 5  # clauses of a hybrid query
+MAX_RANK_CONSTANT = 10_000
 
 
 def write(formula: FusionFormula, name: str) -> Files:
     """pipeline.json for `PUT /_search/pipeline/NAME`, and query.json with a placeholder for each query."""
-    norm = formula.norm
-    processor = {
-        "normalization": {"technique": TECHNIQUES[norm.name]},
-        "combination": {
-            "technique": "arithmetic_mean",
-            "parameters": {"weights": [term.weight for term in formula.terms]},
-        },
-    }
     pipeline = {
         "description": f"{name}: {', '.join(formula.retrievers)}, in this order",
-        "phase_results_processors": [{"normalization-processor": processor}],
+        "phase_results_processors": [_processor(formula)],
     }
     queries = [{"REPLACE": f"the query of {term.retriever}"} for term in formula.terms]
     query = {"query": {"hybrid": {"pagination_depth": formula.depth, "queries": queries}}, "size": formula.depth}
@@ -35,11 +29,26 @@ def write(formula: FusionFormula, name: str) -> Files:
     }
 
 
+def _processor(formula: FusionFormula) -> dict[str, Any]:
+    """The score ranker processor for rrf, and the normalization processor for norms of scores."""
+    parameters = {"weights": [term.weight for term in formula.terms]}
+    if formula.norm.name == RRF:
+        ranked = {"technique": "rrf", "rank_constant": formula.norm.k, "parameters": parameters}
+        return {"score-ranker-processor": {"combination": ranked}}
+    return {
+        "normalization-processor": {
+            "normalization": {"technique": TECHNIQUES[formula.norm.name]},
+            "combination": {"technique": "arithmetic_mean", "parameters": parameters},
+        }
+    }
+
+
 ENGINE = FusionEngine(
     "opensearch",
     "OpenSearch",
     write,
-    norms=(MINMAX, L2),
+    norms=(MINMAX, L2, RRF),
+    rrf_k=(1, MAX_RANK_CONSTANT),
     positive=True,
     most=MAX_QUERIES,
 )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from sparserank.data.fusion.norms import L2, LEAST, LOGRANK, MINMAX, RETURNED, RRF, ZSCORE, Norm
+from sparserank.data.fusion.norms import LEAST, RRF
 from sparserank.export.fusion.engine import FusionEngine
 from sparserank.export.options import Files
 from sparserank.model.fusion import FusionFormula
 
-HEAD = f'''from functools import partial
-from math import log, sqrt
-
+IMPORTS = "from functools import partial\nfrom math import log, sqrt\n"
+NORMS = f'''
 LEAST = {LEAST!r}  # the value of a returned document in place of 0
 
 
@@ -57,25 +56,24 @@ def fuse(lists):
             fused[document] = fused.get(document, 0.0) + weight * (value if value > 0 else LEAST)
     return sorted(fused.items(), key=lambda entry: -entry[1])
 '''
-FUNCTIONS = (MINMAX, L2, ZSCORE, LOGRANK, RETURNED)
 
 
 def write(formula: FusionFormula, name: str) -> Files:
     """fuse.py, a module with fuse(lists)."""
     from sparserank import __version__
 
-    norm = _function(formula.norm)
     weights = "".join(f"    {t.retriever!r}: {t.weight!r},\n" for t in formula.terms)
     text = (
         f'"""Fuses retrievers; written by sparserank {__version__}. fuse(lists) needs only Python."""\n\n'
-        f"{HEAD}\nDEPTH = {formula.depth}  # of the lists; later documents are not used\n"
-        f"NORM = {norm}\nWEIGHTS = {{\n{weights}}}\n\n{FUSE}"
+        f"{IMPORTS}{NORMS}\n{norm_and_depth(formula)}WEIGHTS = {{\n{weights}}}\n\n{FUSE}"
     )
     return {"fuse.py": text}
 
 
-def _function(norm: Norm) -> str:
-    return f"partial(rrf, k={norm.k})" if norm.name == RRF else norm.name
+def norm_and_depth(formula: FusionFormula) -> str:
+    """The constants DEPTH and NORM, one of the functions of NORMS."""
+    norm = f"partial(rrf, k={formula.norm.k})" if formula.norm.name == RRF else formula.norm.name
+    return f"DEPTH = {formula.depth}  # of the lists; later documents are not used\nNORM = {norm}\n"
 
 
 ENGINE = FusionEngine("python", "Python", write)

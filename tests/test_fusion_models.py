@@ -1,0 +1,102 @@
+"""What the commands for models do with one of `fuse`: inspect, evaluate, explain."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+import sparserank as sr
+from sparserank.data.trec import Run, run_lines
+from sparserank.errors import DataError
+from tests.command_line import Cli
+from tests.made_runs import QUICK, Judged, Runs, flat, made
+
+KEPT = ("strong", "other")
+
+
+@pytest.fixture(scope="module")
+def judged() -> tuple[Runs, Judged]:
+    return made(n_queries=30)
+
+
+@pytest.fixture(scope="module")
+def folder(judged: tuple[Runs, Judged], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of run files, judgments, and a run directory of two retrievers, `fused`."""
+    folder = tmp_path_factory.mktemp("runs")
+    runs, qrels = judged
+    for name in KEPT:
+        (folder / f"{name}.run").write_text("".join(run_lines(Run(flat(runs[name])))))
+    (folder / "qrels").write_text("".join(f"{q} 0 {d} {g}\n" for (q, d), g in flat(qrels).items()))
+    result = sr.fuse({name: runs[name] for name in KEPT}, qrels, **QUICK, norm="rrf", k=2, margin=0.0)
+    assert set(result.retrievers) == set(KEPT)
+    result.save(folder / "fused")
+    return folder
+
+
+def test_an_explanation_is_the_formula_by_hand(folder: Path, judged: tuple[Runs, Judged]) -> None:
+    formula = sr.FusionFormula.load(folder / "fused")
+    runs = {name: judged[0][name] for name in KEPT}
+    found = formula.explain(runs, "q3")
+    fused = {d: s for (q, d), s in formula.apply(runs).items() if q == "q3"}
+    assert dict(zip(found.documents, found.scores.tolist(), strict=True)) == pytest.approx(fused, rel=1e-14)
+    assert list(found.documents) == sorted(fused, key=lambda d: (-fused[d], d))
+    mean = sum(fused.values()) / len(fused)
+    for i, document in enumerate(found.documents):
+        added = []
+        for j, term in enumerate(formula.terms):
+            order = sorted(runs[term.retriever]["q3"], key=lambda d: -runs[term.retriever]["q3"][d])[: formula.depth]
+            rank = order.index(document) + 1 if document in order else math.nan
+            assert found.values[i, j] == pytest.approx(rank, nan_ok=True)
+            added.append(0.0 if math.isnan(rank) else term.weight / (60 + rank))
+        assert sum(added) == pytest.approx(fused[document], rel=1e-14)
+        assert found.contributions[i].sum() == pytest.approx(fused[document] - mean, abs=1e-15)
+    with pytest.raises(DataError, match=r"no retriever in use returned documents for query 'q99'\. The runs contain"):
+        formula.explain(runs, "q99")
+    with pytest.raises(DataError, match="needs a run called"):
+        formula.explain({"strong": runs["strong"]}, "q3")
+
+
+def test_explain_shows_ranks(folder: Path, cli: Cli) -> None:
+    runs = [folder / f"{name}.run" for name in KEPT]
+    shown = cli("explain", folder / "fused", *runs, "--query", "q3", "--most", "2", "--format", "json")
+    first, second = json.loads(shown.out)["documents"]
+    assert set(first["contributions"]) == set(KEPT)
+    assert first["label"] is None
+    of_pair = [word for d in (first, second) for word in ("--pair", d["document"])]
+    pair = cli("explain", folder / "fused", *runs, "--query", "q3", *of_pair)
+    assert (pair.code, pair.sentences) == (0, [])
+    assert "retriever" in pair.out
+    assert f"{first['document']} is ranked higher" in pair.out
+
+
+def test_evaluate_fuses_first(folder: Path, cli: Cli, tmp_path: Path) -> None:
+    runs = [folder / f"{name}.run" for name in KEPT]
+    assert cli("predict", folder / "fused", *runs, "--run", tmp_path / "fused.run").code == 0
+    given = ("evaluate", "--qrels", folder / "qrels", "--metric", "ndcg@10", "--format", "json", "--system")
+    expected = json.loads(cli(*given, tmp_path / "fused.run", "--system", runs[0]).out)
+    each = [word for run in runs for word in ("--runs", run)]
+    found = json.loads(cli(*given, folder / "fused", "--system", runs[0], *each).out)
+    assert [{**r, "system": ""} for r in found] == [{**r, "system": ""} for r in expected]
+    for words, said in (
+        ((folder / "fused",), "--runs: is needed"),
+        ((folder / "fused", "--runs", runs[0]), "needs a run called 'other'"),
+        ((folder / "qrels",), "first line"),
+    ):
+        refused = cli(*given, *words)
+        assert refused.code != 0
+        assert said in " ".join(refused.err.replace("│", " ").split())
+
+
+def test_inspect_shows_retrievers(folder: Path, cli: Cli) -> None:
+    shown = cli("inspect", folder / "fused")
+    assert (shown.code, shown.sentences) == (0, [])
+    assert "2 retrievers, norm rrf, lists cut at rank" in shown.out
+    assert "Ridge(" not in shown.out
+    content = json.loads(cli("inspect", folder / "fused", "--format", "json").out)
+    formula = sr.FusionFormula.load(folder / "fused")
+    assert {t["retriever"]: t["weight"] for t in content["retrievers"]} == {
+        t.retriever: t.weight for t in formula.terms
+    }
