@@ -65,7 +65,9 @@ evidence: $(VENV)/.dev
 	mkdir -p evidence
 	$(BIN)/sparserank experiment published $(SPARSERANK_DATA) --out evidence/published --markdown evidence/reproduction.md --preface docs/reproduction-preface.md
 	$(BIN)/python -m benchmarks > evidence/benchmarks.md
-	$(BIN)/python -m benchmarks.frontier docs/frontier.md
+	$(BIN)/python -m benchmarks.nested
+	$(BIN)/python -m benchmarks.fusion
+	$(BIN)/python -m benchmarks.frontier docs/frontier.md --nested evidence/nested --fusion evidence/fusion
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -41,19 +42,23 @@ def main() -> int:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4], help="of the outer folds of dl19")
     parser.add_argument("--norm", nargs="+", default=["auto"])
     parser.add_argument("--no-grid", action="store_true", help="leave out the full grid of weights")
+    parser.add_argument("--work", type=Path, default=Path("evidence/fusion"), help="for `benchmarks.frontier --fusion`")
     given = parser.parse_args()
     data = Path(os.environ["SPARSERANK_DATA"])
+    given.work.mkdir(parents=True, exist_ok=True)
     if "dl19" in given.sets:
-        dl19(data / "dl19-runs", given.seeds, given.norm, not given.no_grid)
+        found = dl19(data / "dl19-runs", given.seeds, given.norm, not given.no_grid)
+        (given.work / "dl19.json").write_text(json.dumps(found, indent=1))
     if "agg" in given.sets:
-        agg(data / "mq2008-agg", given.norm)
+        (given.work / "agg.json").write_text(json.dumps(agg(data / "mq2008-agg", given.norm), indent=1))
     return 0
 
 
 # -- TREC DL 2019 ------------------------------------------------------------------------------------------------------
 
 
-def dl19(folder: Path, seeds: Sequence[int], norm: Sequence[str], with_grid: bool) -> None:
+def dl19(folder: Path, seeds: Sequence[int], norm: Sequence[str], with_grid: bool) -> dict[str, Any]:
+    """Print the table, and return it."""
     import sparserank as sr
 
     runs = sorted(folder.glob("*.run.gz"))
@@ -90,14 +95,14 @@ def dl19(folder: Path, seeds: Sequence[int], norm: Sequence[str], with_grid: boo
             print(f"seed {seed} fold {f + 1}: {result.headline}", flush=True)
         for name, found in values.items():
             every.setdefault(name, []).append(found)
-    print(f"\nTREC DL 2019, {len(topics)} topics, {len(seeds)} x 5 folds, {METRIC}, gain 2^grade - 1, depth {DEPTH}")
-    _print({name: np.mean(found, axis=0) for name, found in every.items()})
-    print(
-        f"retrievers: median {np.median(sizes):g}, {min(sizes)} to {max(sizes)}; {np.median(seconds):.1f} s a fit",
-        end="",
-    )
-    print(f", the grid {np.median(grid_seconds):.1f} s" if grid_seconds else "", end="")
-    print(f", ranx's wsum {np.median(ranx_seconds):.1f} s" if ranx_seconds else "")
+    title = f"TREC DL 2019, {len(topics)} topics, {len(seeds)} x 5 folds, {METRIC}, gain 2^grade - 1, depth {DEPTH}"
+    rows = _compared({name: np.mean(found, axis=0) for name, found in every.items()})
+    for name, took in (("fuse", seconds), ("full grid", grid_seconds), ("wsum (ranx)", ranx_seconds)):
+        if took:
+            rows[name]["seconds"] = float(np.median(took))
+    kept = f"median {np.median(sizes):g}, {min(sizes)} to {max(sizes)}"
+    _print(title, rows, kept)
+    return {"title": title, "rows": rows, "kept": kept}
 
 
 def _of(
@@ -141,16 +146,19 @@ def _values(columns: tuple[np.ndarray, Any], weights: np.ndarray) -> np.ndarray:
 # -- MQ2008-agg --------------------------------------------------------------------------------------------------------
 
 
-def agg(folder: Path, norm: Sequence[str]) -> None:
+def agg(folder: Path, norm: Sequence[str]) -> dict[str, Any]:
+    """Print the table, and return it."""
     import sparserank as sr
 
     values: dict[str, list[np.ndarray]] = {}
     letor: dict[str, list[float]] = {}
+    sizes, seconds = [], []
     for fold, parts in PARTS.items():
         train, valid, (test,) = ([folder / f"A{i}.txt.gz" for i in part] for part in parts.split())
         began = time.perf_counter()
         result = sr.fuse([*train, *valid], rank_columns=True, norm=norm, half_samples=0, n_threads=1)
-        took = time.perf_counter() - began
+        seconds.append(time.perf_counter() - began)
+        sizes.append(len(result.retrievers))
         held = sr.read_data(test, missing={"*": 0})  # ranks start at 1, so 0 is what was not returned
         learned = sr.read_data([*train, *valid], missing={"*": 0})
         scores = {
@@ -167,12 +175,15 @@ def agg(folder: Path, norm: Sequence[str]) -> None:
             for metric in ("letor4:map", "letor4:ndcg@10"):
                 letor.setdefault(f"{name}|{metric}", []).append(found[metric])
         shown = ", ".join(result.retrievers)
-        print(f"fold {fold}: {len(result.retrievers)} engines ({shown}), {took:.1f} s", flush=True)
-    print(f"\nMQ2008-agg, official folds, {METRIC} (default convention)")
-    _print({name: np.concatenate(found) for name, found in values.items()})
-    for name in values:
-        scored = (f"{metric} {np.mean(letor[f'{name}|{metric}']):.4f}" for metric in ("letor4:map", "letor4:ndcg@10"))
-        print(f"{name:28}{'  '.join(scored)} (means over folds)")
+        print(f"fold {fold}: {len(result.retrievers)} engines ({shown}), {seconds[-1]:.1f} s", flush=True)
+    title = f"MQ2008-agg, 784 queries, official folds, {METRIC}, gain 2^grade - 1"
+    rows = _compared({name: np.concatenate(found) for name, found in values.items()})
+    rows["fuse"]["seconds"] = float(np.median(seconds))
+    for name, row in rows.items():
+        row |= {metric: float(np.mean(letor[f"{name}|{metric}"])) for metric in ("letor4:map", "letor4:ndcg@10")}
+    kept = f"{min(sizes)} to {max(sizes)} of 25"
+    _print(title, rows, kept)
+    return {"title": title, "rows": rows, "kept": kept}
 
 
 def _rrf(ranks: np.ndarray) -> np.ndarray:
@@ -278,15 +289,24 @@ def _by_ranx(
     return {str(q): dict(own) for q, own in fused.to_dict().items()}
 
 
-def _print(values: Values) -> None:
-    """Means, and the paired difference of `fuse` to each."""
-    own = values["fuse"]
-    print(f"{'':28}{'mean':>8}{'fuse - it':>20}")
+def _compared(values: Values) -> dict[str, dict[str, float]]:
+    """{system: mean, and the paired difference of `fuse` to it with half the length of its interval}."""
+    rows = {name: {"mean": float(found.mean())} for name, found in values.items()}
     for name, found in values.items():
-        difference = own - found
-        half = 1.96 * difference.std(ddof=1) / np.sqrt(len(difference))
-        shown = "" if name == "fuse" else f"{difference.mean():+.4f} +- {half:.4f}"
-        print(f"{name:28}{found.mean():8.4f}{shown:>20}")
+        if name != "fuse":
+            difference = values["fuse"] - found
+            half = 1.96 * difference.std(ddof=1) / np.sqrt(len(difference))
+            rows[name] |= {"difference": float(difference.mean()), "half": float(half)}
+    return rows
+
+
+def _print(title: str, rows: Mapping[str, Mapping[str, float]], kept: str) -> None:
+    print(f"\n{title}\n{'':28}{'mean':>8}{'fuse - it':>20}")
+    for name, row in rows.items():
+        shown = f"{row['difference']:+.4f} +- {row['half']:.4f}" if "difference" in row else ""
+        rest = "  ".join(f"{key} {row[key]:.4g}" for key in row if key not in ("mean", "difference", "half"))
+        print(f"{name:28}{row['mean']:8.4f}{shown:>20}  {rest}")
+    print(f"retrievers kept: {kept}")
 
 
 if __name__ == "__main__":
