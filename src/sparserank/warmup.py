@@ -25,20 +25,40 @@ def _tiny_objective(knots: Knots | Straight = STRAIGHT) -> PairwiseObjective:
     return PairwiseObjective(X, relevance, query_ptr, knots=knots, n_threads=1)
 
 
-def load_pass_kernels() -> None:
-    """Load the kernels of the pass over X and of the Hessian."""
-    objective, w = _tiny_objective(), np.zeros(2)
-    key = objective.weighting.key
-    objective.shards.call("value_and_gradient", w[None, :], key, [0])
-    objective.shards.call("hessians", key, [(w, np.arange(2), 0, 0, 1)])
+def _knots() -> Knots:
+    return Knots(np.array([[0.0, 0.5, 2.0], [0.0, 1.0, 2.0]]), np.array([2, 2]), np.zeros(2))
 
 
-def load_other_kernels() -> None:
-    """Load the kernels of the pair norms, coordinate descent and the proximal operators."""
+def load_pass_kernels(curves: bool = False) -> None:
+    """Load the kernels of the passes over X and of the Hessian; curves: and those of the passes over curves."""
+    objective = _tiny_objective()
+    _pass(objective)
+    _hessian(objective)
+    if curves:
+        _pass(_tiny_objective(_knots()))
+
+
+def load_other_kernels(curves: bool = False) -> None:
+    """Load the kernels of the pair norms, coordinate descent and the proximal operators; curves: and those of the
+    Hessian of curves and of block descent."""
     _ = _tiny_objective().pair_norms
     penalty = L1(0.01)
     penalty.prox(np.ones(2), 1.0)
     minimise_model(np.eye(2), np.ones(2), np.zeros(2), penalty.restrict(np.arange(2), 2), 1e-3)
+    if curves:
+        nested = Nested(0.01, width=2, kappa=(1.0, 1.0))
+        minimise_model(np.eye(4), np.ones(4), np.zeros(4), nested.restrict(np.arange(4), 4), 1e-3)
+        _hessian(_tiny_objective(_knots()))
+
+
+def _pass(objective: PairwiseObjective) -> None:
+    w = np.zeros((1, objective.shards.n_columns))
+    objective.shards.call("value_and_gradient", w, objective.weighting.key, [0])
+
+
+def _hessian(objective: PairwiseObjective) -> None:
+    w = np.zeros(objective.shards.n_columns)
+    objective.shards.call("hessians", objective.weighting.key, [(w, np.arange(len(w)), 0, 0, 1)])
 
 
 def load_kernels() -> None:
@@ -48,40 +68,40 @@ def load_kernels() -> None:
 
 def load_curve_kernels() -> None:
     """Load the kernels of curves, so that they are compiled once here and not by every worker."""
-    knots = Knots(np.array([[0.0, 0.5, 2.0], [0.0, 1.0, 2.0]]), np.array([2, 2]), np.zeros(2))
-    objective = _tiny_objective(knots)
+    objective = _tiny_objective(_knots())
     penalty = Nested(0.01, width=objective.width, kappa=(1.0, 1.0))
     solve(ProxNewton(), objective, penalty, stop=Stop(max_iter=5), warn=False)
 
 
-def start_compiling() -> subprocess.Popen | None:
+def start_compiling(curves: bool = False) -> subprocess.Popen | None:
     """After an installation, compile half of the kernels in a second process. Meanwhile this process reads the files,
-    and compiles its reader.
+    and compiles its reader. curves: whether models of curves may be tried.
 
     Numba compiles one function at a time per process; the disk cache passes the result on.
     """
     if is_compiled(descend):
         return None
     return subprocess.Popen(
-        [sys.executable, "-c", "from sparserank.warmup import load_pass_kernels; load_pass_kernels()"],
+        [sys.executable, "-c", f"from sparserank.warmup import load_pass_kernels; load_pass_kernels({curves})"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
 
 
-def finish_compiling(process: subprocess.Popen | None) -> None:
+def finish_compiling(process: subprocess.Popen | None, curves: bool = False) -> None:
     """Compile the other half here, wait for the second process and load its half, or compile that too if it failed."""
-    load_other_kernels()
+    load_other_kernels(curves and process is not None)
     if process is not None:
         process.wait()
     load_kernels()
 
 
 @contextmanager
-def warming_up() -> Iterator[None]:
-    """After an installation, compile kernels while the caller reads its files inside the context."""
-    process = start_compiling()
+def warming_up(curves: bool = False) -> Iterator[None]:
+    """After an installation, compile kernels while the caller reads its files inside the context. curves: whether
+    models of curves may be tried."""
+    process = start_compiling(curves)
     try:
         yield
     except BaseException:
@@ -89,4 +109,4 @@ def warming_up() -> Iterator[None]:
             process.kill()
             process.wait()
         raise
-    finish_compiling(process)
+    finish_compiling(process, curves)

@@ -133,7 +133,7 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
     if client is not None:
         usable_client(client)
     clustered = client is not None and settings.scaling in LINEAR_SCALINGS
-    with warming_up():
+    with warming_up(curves=True):
         parts = read_sources(sources, chosen, to_store=("train", "validation") if clustered else ())
     if not chosen["allow_overlap"]:
         check_overlap(parts)

@@ -158,7 +158,7 @@ def _weight_of(doc_weight, i):
 @kernel
 def pair_grams(segment, fraction, lists, scale, m, first, last, out):
     """out[k, j - first] += sum over pairs of scale[k, q] t (r_i - r_l)(r_i - r_l)^T, where r are the ramps of feature
-    j, for j of first .. last - 1.
+    j, for j of first .. last - 1. Loops replace array expressions and a sort, which took seconds to compile.
 
     Documents of a query are summed by level. N, S, Q are the sums of 1, r, r r^T over a level with document weights,
     and n, s, q without them. The pairs of level a over b then add n_b Q_a + N_a q_b - S_a s_b^T - s_b S_a^T.
@@ -178,16 +178,24 @@ def pair_grams(segment, fraction, lists, scale, m, first, last, out):
             counted |= scale[k, q] != 0.0
         if not counted or n_levels[q] < 2:
             continue
-        order[: hi - lo] = np.argsort(levels[lo:hi])
+        begins = np.zeros(n_levels[q] + 1, dtype=np.int64)  # of each level in `order`
+        for i in range(lo, hi):
+            begins[np.int64(levels[i]) + 1] += 1
         groups = 0
-        group = np.empty(hi - lo, dtype=np.int64)  # of each document in order
         level = np.empty(hi - lo, dtype=np.int64)  # of each group
-        for p in range(hi - lo):
-            own = levels[lo + order[p]]
-            if p == 0 or own != level[groups - 1]:
+        place = np.empty(n_levels[q], dtype=np.int64)  # of the group of each level
+        for own in range(n_levels[q]):
+            if begins[own + 1] > 0:
                 level[groups] = own
+                place[own] = groups
                 groups += 1
-            group[p] = groups - 1
+            begins[own + 1] += begins[own]
+        group = np.empty(hi - lo, dtype=np.int64)  # of each document in order
+        for i in range(lo, hi):
+            own = np.int64(levels[i])
+            order[begins[own]] = i - lo
+            group[begins[own]] = place[own]
+            begins[own] += 1
         one, heavy = np.zeros(groups), np.zeros(groups)
         s, S = np.empty((groups, m)), np.empty((groups, m))
         square, Square = np.empty((groups, m, m)), np.empty((groups, m, m))
@@ -195,10 +203,11 @@ def pair_grams(segment, fraction, lists, scale, m, first, last, out):
             one[group[p]] += 1.0
             heavy[group[p]] += _weight_of(doc_weight, lo + order[p])
         for j in range(first, last):
-            s[:] = 0.0
-            S[:] = 0.0
-            square[:] = 0.0
-            Square[:] = 0.0
+            for g in range(groups):
+                for b in range(m):
+                    s[g, b] = S[g, b] = 0.0
+                    for c in range(b + 1):
+                        square[g, b, c] = Square[g, b, c] = 0.0
             for p in range(hi - lo):
                 i = lo + order[p]
                 g, own, weight = group[p], segment[i, j], _weight_of(doc_weight, i)
@@ -211,7 +220,9 @@ def pair_grams(segment, fraction, lists, scale, m, first, last, out):
                     for c in range(b + 1):
                         square[g, b, c] += r[b] * r[c]
                         Square[g, b, c] += weight * r[b] * r[c]
-            of_query[:] = 0.0
+            for b in range(m):
+                for c in range(b + 1):
+                    of_query[b, c] = 0.0
             if table.shape[0] > 0:
                 for a in range(groups):
                     for e in range(a):
@@ -224,8 +235,10 @@ def pair_grams(segment, fraction, lists, scale, m, first, last, out):
                         _add_pairs(1.0, one[a - 1], heavy[a], s[a - 1], S[a], square[a - 1], Square[a], of_query)
                         if j == first:
                             one[a] += one[a - 1]
-                        s[a] += s[a - 1]
-                        square[a] += square[a - 1]
+                        for b in range(m):
+                            s[a, b] += s[a - 1, b]
+                            for c in range(b + 1):
+                                square[a, b, c] += square[a - 1, b, c]
             for k in range(K):
                 if scale[k, q] != 0.0:
                     for b in range(m):
