@@ -32,7 +32,7 @@ ROOMS = {
     "metrics": "metrics",
     "reporting": "reporting",
     "options": "options",
-    "ground": "sparserank _kernel_cache bounded calls class_source errors execution files grid lazy number_range "
+    "ground": "sparserank _kernel_cache arrow bounded calls class_source errors execution files grid lazy number_range "
     "quoting strict_json text given_weights",
 }
 

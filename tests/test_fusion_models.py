@@ -11,6 +11,7 @@ import pytest
 import sparserank as sr
 from sparserank.data.trec import Run, run_lines
 from sparserank.errors import DataError
+from sparserank.export.fusion.explanation import explain_fused
 from tests.command_line import Cli
 from tests.made_runs import QUICK, Judged, Runs, flat, made
 
@@ -39,7 +40,7 @@ def folder(judged: tuple[Runs, Judged], tmp_path_factory: pytest.TempPathFactory
 def test_an_explanation_is_the_formula_by_hand(folder: Path, judged: tuple[Runs, Judged]) -> None:
     formula = sr.FusionFormula.load(folder / "fused")
     runs = {name: judged[0][name] for name in KEPT}
-    found = formula.explain(runs, "q3")
+    found = explain_fused(formula, runs, "q3")
     fused = {d: s for (q, d), s in formula.apply(runs).items() if q == "q3"}
     assert dict(zip(found.documents, found.scores.tolist(), strict=True)) == pytest.approx(fused, rel=1e-14)
     assert list(found.documents) == sorted(fused, key=lambda d: (-fused[d], d))
@@ -54,9 +55,9 @@ def test_an_explanation_is_the_formula_by_hand(folder: Path, judged: tuple[Runs,
         assert sum(added) == pytest.approx(fused[document], rel=1e-14)
         assert found.contributions[i].sum() == pytest.approx(fused[document] - mean, abs=1e-15)
     with pytest.raises(DataError, match=r"no retriever in use returned documents for query 'q99'\. The runs contain"):
-        formula.explain(runs, "q99")
+        explain_fused(formula, runs, "q99")
     with pytest.raises(DataError, match="needs a run called"):
-        formula.explain({"strong": runs["strong"]}, "q3")
+        explain_fused(formula, {"strong": runs["strong"]}, "q3")
 
 
 def test_explain_shows_ranks(folder: Path, cli: Cli) -> None:

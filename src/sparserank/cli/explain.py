@@ -51,6 +51,7 @@ def run(
     from sparserank.data.tables.batches import open_table
     from sparserank.data.tables.roles import LABEL
     from sparserank.export.explanation import explain_query
+    from sparserank.export.fusion.explanation import explain_fused
     from sparserank.model.fusion import formula_of, is_fusion
 
     require(pair is None or len(pair) == 2, "--pair", "must be used twice, once for each document.")
@@ -58,7 +59,7 @@ def run(
     loaded = model_of(model, missing)
     fused = is_fusion(loaded)
     if fused:
-        found, labelled = formula_of(loaded).explain(list(map(str, data)), query), False
+        found, labelled = explain_fused(formula_of(loaded), list(map(str, data)), query), False
     else:
         label = options.get("label") or LABEL
         reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged)

@@ -20,8 +20,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
+from sparserank.arrow import pa
 from sparserank.data.faults import no_such_file
 from sparserank.data.tables.batches import BATCH_ROWS, Table
 from sparserank.data.tables.roles import Roles

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
+from sparserank.arrow import pa, pq
 from sparserank.data.grouping import query_codes
 from sparserank.data.letor.writer import letor_lines
 from sparserank.data.missing import MissingPolicy

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
+from sparserank.arrow import has_arrow, pa, pq
 from sparserank.files import atomic_write
 from sparserank.model.size_models import FILE as MODELS
 from sparserank.model.size_models import save_size_models
@@ -20,20 +19,27 @@ if TYPE_CHECKING:
     from sparserank.selection.fusion import FusionResult
 
 NO_REPORT = "report.html was not written; to include it, run: pip install 'sparserank[report]'"
-
+NO_TABLES = (
+    "path.parquet and per_query.parquet were not written; to include them, run: pip install 'sparserank[tables]'"
+)
 
 RESULT_FILES = ("model.json", MODELS, "result.json", "path.parquet", "per_query.parquet", "report.html")
 
 
 def write_results(result: SelectionResult, folder: Path, whole: FusionResult | None = None) -> list[Path]:
     """Write model.json, models.json, path.parquet, per_query.parquet, report.html and result.json;
-    each file is written completely or not at all. whole: what the last two show, if it is more than the selection."""
+    each file is written completely or not at all, tables and the report only if their packages are installed. whole:
+    what the last two show, if it is more than the selection."""
     shown = result if whole is None else whole
     model = folder / "model.json"
     result.model.save(model)
     save_size_models(result.models, [c.mean for c in result.by_size], folder / MODELS)
-    written = [model, folder / MODELS, _parquet(path_table(result), folder / "path.parquet")]
-    written.append(_parquet(per_query_table(result), folder / "per_query.parquet"))
+    written = [model, folder / MODELS]
+    if has_arrow():
+        written.append(_parquet(path_table(result), folder / "path.parquet"))
+        written.append(_parquet(per_query_table(result), folder / "per_query.parquet"))
+    elif NO_TABLES not in result.notes:
+        result.notes.append(NO_TABLES)
     if importlib.util.find_spec("matplotlib"):
         written.append(shown.report(folder / "report.html"))
     elif NO_REPORT not in result.notes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from sparserank.errors import DataError
 from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel
 from sparserank.quoting import brief
-
-if TYPE_CHECKING:
-    from sparserank.export.explanation import QueryExplanation
 
 KEY = "fusion"  # of the parameters of a model that `fuse` made
 
@@ -118,31 +115,6 @@ class FusionFormula:
         if not rules_of(self.engine).trims:
             return fused
         return Run({(q, d): score for q, entries in ranked(fused).items() for d, score in entries[: self.depth]})
-
-    def explain(self, runs: Any, query: str) -> QueryExplanation:
-        """Explain the fused list of a query.
-
-        Parameters
-        ----------
-        runs : mapping or sequence of paths
-            As in `apply`.
-        query : str
-            Id of the query.
-
-        Returns
-        -------
-        QueryExplanation
-            What each retriever adds to the score of each document; the values are ranks in the lists of the retrievers,
-            nan where one did not return the document.
-
-        Raises
-        ------
-        DataError
-            No retriever in use returned anything for the query, or a run is missing or cannot be read.
-        """
-        from sparserank.export.fusion.explanation import explain_fused
-
-        return explain_fused(self, runs, query)
 
     def added(self, runs: Any) -> list[Added]:
         """What each term adds to the scores of documents, in the order of the terms; as `apply`."""

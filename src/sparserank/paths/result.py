@@ -16,7 +16,7 @@ from sparserank.penalties import FeatureRules
 from sparserank.solvers import Solution
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from sparserank.arrow import pa
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ class PathResult:
     def to_arrow(self) -> pa.Table:
         """Return a tidy Arrow table, one row per alpha; C_sum and C_mean are the same strength on the papers' scales,
         r is the l1 norm."""
-        import pyarrow as pa
+        from sparserank.arrow import pa
 
         with np.errstate(divide="ignore"):
             c_mean = 1.0 / self.alphas

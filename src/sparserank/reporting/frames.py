@@ -11,7 +11,7 @@ def frame_of(rows: Sequence[Mapping[str, Any]]) -> Any:
     try:
         import pandas as pd
     except ImportError:
-        import pyarrow as pa
+        from sparserank.arrow import pa
 
         return pa.Table.from_pylist(list(rows))
     return pd.DataFrame.from_records(list(rows))

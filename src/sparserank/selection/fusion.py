@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from sparserank.model.fusion import FusionFormula, formula_of
 from sparserank.reporting.frames import frame_of
 from sparserank.runs.directory import RunDirectory
 from sparserank.selection.result import SelectionResult
+
+if TYPE_CHECKING:
+    from sparserank.export.explanation import QueryExplanation
 
 MAX_GAP = 0.05  # difference of the judged shares of kept and other retrievers from which it is said
 
@@ -183,10 +186,35 @@ class FusionResult:
         }
 
     def export(self, to: str, name: str = "sparserank") -> dict[str, str | bytes]:
-        """{file name: text} of the formula for 'elasticsearch', 'opensearch', 'ranx', 'python' or 'sql'."""
+        """{file name: text} of the formula for one of the engines of `fuse`, such as 'elasticsearch' or 'python'."""
         from sparserank.export.fusion import export_fusion
 
         return export_fusion(self.formula, to, name)
+
+    def explain(self, runs: Any, query: str) -> QueryExplanation:
+        """Explain the fused list of a query.
+
+        Parameters
+        ----------
+        runs : mapping or sequence of paths
+            Runs of the kept retrievers, as in `FusionFormula.apply`.
+        query : str
+            Id of the query.
+
+        Returns
+        -------
+        QueryExplanation
+            What each retriever adds to the score of each document; the values are ranks in the lists of the retrievers,
+            nan where one did not return the document.
+
+        Raises
+        ------
+        DataError
+            No kept retriever returned anything for the query, or a run is missing or cannot be read.
+        """
+        from sparserank.export.fusion.explanation import explain_fused
+
+        return explain_fused(self.formula, runs, query)
 
     def report(self, path: str | os.PathLike) -> Path:
         """Write the report, one self-contained HTML page; needs the extra `sparserank[report]`."""

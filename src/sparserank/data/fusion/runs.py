@@ -121,7 +121,7 @@ def _add(entries: Entries, batches: Iterable[Any], columns: Sequence[str], rank:
 
 
 def _numbers(batch: Any, column: str, entries: Entries, row: int) -> np.ndarray:
-    import pyarrow as pa
+    from sparserank.arrow import pa
 
     try:
         values = batch.column(column).cast(pa.float64()).to_numpy(zero_copy_only=False)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
+from sparserank.arrow import pa
 from sparserank.data.faults import column_twice, no_such_file, too_large
 from sparserank.data.letor.side_files import SideQueries, side_file
 from sparserank.data.missing import is_missing
@@ -236,8 +236,7 @@ class _Parquet(_Dataset):
     """
 
     def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        from pyarrow import dataset as ds
-        from pyarrow import parquet as pq
+        from sparserank.arrow import ds, pq
 
         asked = pa.schema([self.schema.field(name) for name in names])
         with _readable(self.place):
@@ -287,7 +286,7 @@ class _Csv(Table):
 
     @contextmanager
     def _reader(self, types: dict[str, Any], columns: list[str] | None = None) -> Iterator[Any]:
-        from pyarrow import csv
+        from sparserank.arrow import csv
 
         with open(self._path, "rb") as raw:
             zipped = raw.read(2) == GZIP
@@ -335,7 +334,7 @@ def _rows(roles: Roles) -> int:
 def open_table(path: str | os.PathLike, kind: str) -> Table:
     """The table in a file or folder; `kind` is the result of `data.kinds.kind_of`:
     'parquet', 'arrow', 'folder' or 'csv'."""
-    from pyarrow import dataset as ds
+    from sparserank.arrow import ds
 
     place = str(path)
     queries = side_file(path)
@@ -351,7 +350,7 @@ def open_table(path: str | os.PathLike, kind: str) -> Table:
 def table_of(name: str, frame: Any) -> Table:
     """The table of an object in memory: an Arrow table or data set, a pandas or polars frame,
     or any object with an Arrow stream."""
-    from pyarrow import dataset as ds
+    from sparserank.arrow import ds
 
     if isinstance(frame, ds.Dataset):
         return _Dataset(name, frame, None)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
+from sparserank.arrow import pa
 from sparserank.data.faults import column_twice, missing_value
 from sparserank.data.grouping import as_query_ids
 from sparserank.data.matrices import as_dense

@@ -36,7 +36,7 @@ def collected(X: Any) -> Any:
     if type(X).__name__ == "LazyFrame":
         raise DataError("X is a lazy frame; collect it first.")
     if type(X).__name__ == "RecordBatch":
-        import pyarrow as pa
+        from sparserank.arrow import pa
 
         return pa.Table.from_batches([X])
     return X

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-
+from sparserank.arrow import pa
 from sparserank.data.missing import MEDIAN, ZERO
 from sparserank.data.reading import UNJUDGED, Reading
 from sparserank.data.tables.batches import Table

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
+from sparserank.arrow import pa
 from sparserank.errors import DataFormatError
 
 
 def columns_of(dataset: Any, place: str) -> list[tuple[str, pa.Schema]]:
     """(name, columns in the file or in the name of its folder) of each file."""
-    from pyarrow import dataset as ds
+    from sparserank.arrow import ds
 
     found = []
     for part in dataset.get_fragments():
@@ -38,7 +37,7 @@ def folder_of_tables(place: str) -> Any:
     Raises
         DataFormatError   a file is not a Parquet file, or a column type is incompatible with that in the other files
     """
-    from pyarrow import dataset as ds
+    from sparserank.arrow import ds
 
     for file in sorted(Path(place).rglob("*")):
         hidden = any(part.startswith((".", "_")) for part in file.relative_to(place).parts)  # as Arrow has it

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import pyarrow as pa
 
+from sparserank.arrow import pa
 from sparserank.data.collecting import collect
 from sparserank.data.dataset import RankingDataset, checked_names
 from sparserank.data.faults import choices, missing_value, no_rows, unjudged_label

@@ -12,8 +12,7 @@ from sparserank.options import option
 from sparserank.quoting import brief
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from sparserank.arrow import pa
     from sparserank.data.tables.batches import Table
 
 
@@ -177,7 +176,7 @@ def _numeric(schema: pa.Schema, name: str) -> bool:
 
 def is_number(kind: pa.DataType) -> bool:
     """Whether a column of this type can be a feature."""
-    from pyarrow import types as t
+    from sparserank.arrow import types as t
 
     return bool(
         t.is_integer(kind) or t.is_floating(kind) or t.is_boolean(kind) or t.is_decimal(kind) or t.is_null(kind)
@@ -186,7 +185,7 @@ def is_number(kind: pa.DataType) -> bool:
 
 def is_list(kind: pa.DataType) -> bool:
     """Whether a column of this type can contain all features of a row."""
-    from pyarrow import types as t
+    from sparserank.arrow import types as t
 
     listed = t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind)
     return bool(listed and (t.is_floating(kind.value_type) or t.is_integer(kind.value_type)))

@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyarrow import csv
 
+from sparserank.arrow import csv, pa, pc
 from sparserank.data.missing import is_missing
 from sparserank.data.tables.batches import Table
 from sparserank.data.tables.roles import is_number

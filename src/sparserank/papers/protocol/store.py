@@ -7,9 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
+from sparserank.arrow import pa, pq, require_arrow
 from sparserank.errors import RunDirectoryError
 from sparserank.papers.protocol.plan import ExperimentPlan
 from sparserank.papers.protocol.tasks import Task
@@ -35,6 +33,7 @@ class ResultsStore(RunDirectory):
     """
 
     def __init__(self, path: str | os.PathLike, plan: ExperimentPlan) -> None:
+        require_arrow()
         super().__init__(path, "experiment")
         self.plan, self.pieces = plan, PieceStore(self.path)
 

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
+from sparserank.arrow import pa
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.evaluation import mean_of, per_query_values
 from sparserank.execution.threads import one_blas_thread

@@ -1,0 +1,56 @@
+"""pyarrow, which only tables need: an extra, imported at its first use."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from sparserank.errors import DataError
+
+NEEDS_ARROW = (
+    "tables and data frames (Parquet, CSV, Arrow, pandas) need pyarrow; install it with: "
+    "pip install 'sparserank[tables]'"
+)
+
+
+def has_arrow() -> bool:
+    """Whether pyarrow is installed."""
+    try:
+        import_module("pyarrow")
+    except ImportError:
+        return False
+    return True
+
+
+def require_arrow() -> None:
+    """Raise DataError if pyarrow is not installed."""
+    if not has_arrow():
+        raise DataError(NEEDS_ARROW)
+
+
+class _Module:
+    """A module that is imported at the first use of one of its names."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        try:
+            value = getattr(import_module(self._name), attribute)
+        except ImportError as error:
+            raise DataError(NEEDS_ARROW) from error
+        setattr(self, attribute, value)
+        return value
+
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv, types
+    from pyarrow import dataset as ds
+    from pyarrow import parquet as pq
+else:
+    pa, pc, pq = _Module("pyarrow"), _Module("pyarrow.compute"), _Module("pyarrow.parquet")
+    csv, ds, types = _Module("pyarrow.csv"), _Module("pyarrow.dataset"), _Module("pyarrow.types")
+
+__all__ = ["csv", "ds", "has_arrow", "pa", "pc", "pq", "require_arrow", "types"]
