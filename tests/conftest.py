@@ -106,6 +106,12 @@ def no_processes() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def short_selections() -> Iterator[None]:
+    with shortcuts.short_selections():
+        yield
+
+
 @pytest.fixture(autouse=True, scope="module")
 def reports_without_pictures() -> Iterator[None]:
     """A test that looks at pictures asks for `pictures`; a module of such tests has a fixture of this name that does

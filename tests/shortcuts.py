@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 import typer
 
 from sparserank.crossval import fitting, tree_rivals
-from sparserank.jobs import trials
+from sparserank.jobs import fusion_plan, select, trials
 from sparserank.runs import work
 from sparserank.runs.pool import run_pieces
+from sparserank.selection import plan
+from sparserank.selection.plan import SelectionPlan
 
 TRIES_CURVES = trials.tries_curves
 
@@ -61,6 +64,21 @@ def curves() -> Iterator[None]:
     """Inside `no_curves`: they are tried as users have them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trials, "tries_curves", TRIES_CURVES)
+        yield
+
+
+@contextmanager
+def short_selections() -> Iterator[None]:
+    """Selections with default settings have 12 strengths a path and 4 half-samples."""
+
+    def shortened(**given: Any) -> SelectionPlan:
+        whole = plan.make_plan(**given)
+        settings = replace(whole.settings, n_alphas=min(whole.settings.n_alphas, 12))
+        return replace(whole, settings=settings, half_samples=min(whole.half_samples, 4))
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (select, fusion_plan):
+            patch.setattr(module, "make_plan", shortened)
         yield
 
 
