@@ -95,6 +95,12 @@ def no_curves() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def no_syncs() -> Iterator[None]:
+    with shortcuts.no_syncs():
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def one_command_tree() -> Iterator[None]:
     with shortcuts.one_command_tree():
         yield
