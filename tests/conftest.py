@@ -95,6 +95,12 @@ def no_curves() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def no_syncs() -> Iterator[None]:
+    with shortcuts.no_syncs():
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def one_command_tree() -> Iterator[None]:
     with shortcuts.one_command_tree():
         yield
@@ -103,6 +109,12 @@ def one_command_tree() -> Iterator[None]:
 @pytest.fixture
 def no_processes() -> Iterator[None]:
     with shortcuts.no_processes():
+        yield
+
+
+@pytest.fixture
+def short_selections() -> Iterator[None]:
+    with shortcuts.short_selections():
         yield
 
 

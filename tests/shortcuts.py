@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -11,11 +13,24 @@ import pytest
 import typer
 
 from sparserank.crossval import fitting, tree_rivals
-from sparserank.jobs import trials
+from sparserank.jobs import fusion_plan, select, trials
+from sparserank.pages import selection_page
 from sparserank.runs import work
 from sparserank.runs.pool import run_pieces
+from sparserank.selection import plan
+from sparserank.selection.plan import SelectionPlan
 
 TRIES_CURVES = trials.tries_curves
+FIGURES = {
+    figure.__name__: figure
+    for figure in (
+        selection_page.quality_against_size,
+        selection_page.coefficient_path,
+        selection_page.kept_by_halves,
+        selection_page.worth_of_features,
+        selection_page.curve_picture,
+    )
+}
 
 
 @contextmanager
@@ -36,6 +51,14 @@ def no_processes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (work, fitting):
             patch.setattr(module, "run_pieces", in_threads)
+        yield
+
+
+@contextmanager
+def no_syncs() -> Iterator[None]:
+    """Files are not forced to the disk, on which a run waits longer than on anything else: no test loses power."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", os.fstat)
         yield
 
 
@@ -65,26 +88,44 @@ def curves() -> Iterator[None]:
 
 
 @contextmanager
+def short_selections() -> Iterator[None]:
+    """Selections with default settings have 12 strengths a path and 4 half-samples."""
+
+    def shortened(**given: Any) -> SelectionPlan:
+        whole = plan.make_plan(**given)
+        settings = replace(whole.settings, n_alphas=min(whole.settings.n_alphas, 12))
+        return replace(whole, settings=settings, half_samples=min(whole.half_samples, 4))
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (select, fusion_plan):
+            patch.setattr(module, "make_plan", shortened)
+        yield
+
+
+@contextmanager
 def no_pictures() -> Iterator[None]:
-    """Reports have empty pictures."""
-    with _drawn_by(lambda self, out, **options: out.write("<svg></svg>")):
+    """Reports have empty pictures. Those of a selection are not even laid out."""
+    empty = "<svg></svg>"
+    with _drawn_by(lambda self, out, **options: out.write(empty), dict.fromkeys(FIGURES, lambda *given: empty)):
         yield
 
 
 @contextmanager
 def pictures() -> Iterator[None]:
     """Inside `no_pictures`: reports have pictures all the same."""
-    with _drawn_by(_draw()):
+    with _drawn_by(_draw(), FIGURES):
         yield
 
 
 @contextmanager
-def _drawn_by(draw: Any) -> Iterator[None]:
+def _drawn_by(draw: Any, figures: dict[str, Any]) -> Iterator[None]:
     from matplotlib.figure import Figure
 
     _draw()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Figure, "savefig", draw)
+        for name, figure in figures.items():
+            patch.setattr(selection_page, name, figure)
         yield
 
 

@@ -376,7 +376,7 @@ def test_the_cheapest_is_tried_though_it_has_more_features():
     names = sorted(data.feature_names, key=lambda n: not n.startswith("signal"))
     of = dict.fromkeys(names[2:8], "cheap") | {names[0]: "a", names[1]: "b"}
     costs = {"cheap": 1.0, "a": 40.0, "b": 40.0}
-    options = {**QUICK, "penalties": ["best_k"], "feature_groups": of, "costs": costs}
+    options = {**QUICK, "cv": 2, "penalties": ["best_k"], "feature_groups": of, "costs": costs}
     result = sr.select(data, margin=0.5, **options)
     assert result.chosen.cost == 1.0
     assert 1.0 in [s["cost"] for s in result.sizes().to_dict("records")]

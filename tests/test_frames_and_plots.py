@@ -72,6 +72,7 @@ def test_a_path_is_drawn_feature_by_feature() -> None:
     plt.close("all")
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_a_comparison_is_drawn_system_by_system() -> None:
     import matplotlib.pyplot as plt
 

@@ -132,6 +132,7 @@ def test_percents_are_rounded_outwards_and_no_zero_has_a_minus() -> None:
     assert relative(0.01, -np.inf, np.inf, 1.0) == "+1.0%"
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_lists_for_trees_fit_a_screen(cli_here: Cli, files: Path) -> None:
     call = ["select", str(files / "train.txt"), "--for-model", "lightgbm", *TREES, "--transform", "none"]
     done = cli_here(*call, "--out", "run")
@@ -143,6 +144,7 @@ def test_lists_for_trees_fit_a_screen(cli_here: Cli, files: Path) -> None:
     assert any("with 95% confidence at most" in line for line in lines)
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_a_comparison_with_trees_fits_a_screen(cli_here: Cli, files: Path) -> None:
     call = ["compare", str(files / "train.txt"), *TREES, "--transform", "none", "--penalty", "mcp"]
     lines = short(cli_here(*call, "--size", "2", "--size", "4", "--seeds", "1", "--out", "run").out)
@@ -151,6 +153,7 @@ def test_a_comparison_with_trees_fits_a_screen(cli_here: Cli, files: Path) -> No
     assert any("optimistically biased" in line for line in lines)
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_systems_of_the_papers_fit_a_screen(cli_here: Cli, tmp_path: Path) -> None:
     (tmp_path / "set").mkdir()
     for i in range(5):

@@ -104,8 +104,8 @@ def test_a_raw_frame_and_the_same_rows_on_the_command_line_give_the_same_model_f
     data = sr.read_letor(source)
     raw = pd.DataFrame(np.array(data.X), columns=list(data.feature_names or ()))
     raw["label"], raw["qid"] = data.relevance, data.qid
-    result = sr.select(raw, penalties=["l1"], n_alphas=8, cv=2, half_samples=2, out=tmp_path / "frame")
-    args = ["--penalty", "l1", "--n-alphas", 8, "--folds", 2, "--half-samples", 2, "--out", tmp_path / "command"]
+    result = sr.select(raw, penalties=["l1"], n_alphas=6, cv=2, half_samples=0, out=tmp_path / "frame")
+    args = ["--penalty", "l1", "--n-alphas", 6, "--folds", 2, "--half-samples", 0, "--out", tmp_path / "command"]
     assert run_cli(monkeypatch, "select", source, *args) == 0
     assert (tmp_path / "frame/model.json").read_bytes() == (tmp_path / "command/model.json").read_bytes()
     assert len(result.model.support) >= 5
@@ -120,7 +120,8 @@ def test_a_raw_frame_and_the_same_rows_on_the_command_line_give_the_same_model_f
 
 @pytest.mark.usefixtures("pictures")
 def test_a_notebook_shows_the_choice() -> None:
-    shown = sr.select(DATA_OF_NOTEBOOK, penalties="l1", half_samples=0, feature_transform="none")._repr_html_()
+    few = {"n_alphas": 6, "cv": 2, "half_samples": 0, "feature_transform": "none"}
+    shown = sr.select(DATA_OF_NOTEBOOK, penalties="l1", **few)._repr_html_()
     assert shown.startswith("<div>")
     assert "<strong>Keep" in shown
     assert "<svg" in shown

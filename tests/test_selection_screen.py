@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -32,7 +33,7 @@ CASES: dict[str, dict[str, Any]] = {
     "today": {"current": (DATA.feature_names or ("",))[0]},
     "a guarantee": {"guarantee": 0.02},
     "no half-samples": {"half_samples": 0},
-    "curves": {"feature_transform": "curves"},
+    "curves": {"feature_transform": "curves", "penalties": ["l1"]},
     "test": {"test": DATA, "allow_overlap": True},
     "validation": {"valid": DATA, "allow_overlap": True, "protocol": "holdout"},
     "few queries": {"train": FEW},
@@ -46,15 +47,41 @@ CASES: dict[str, dict[str, Any]] = {
     "long names": {"train": LONG},
     "trees that are too slow": {"rival": "lightgbm", "rival_time": 1e-9},
 }
+# These differ from the run by default in what is made of its finished work.
+RESUMED = {
+    "with trees",
+    "trees that are too slow",
+    "four",
+    "a guarantee",
+    "nothing small enough",
+    "no half-samples",
+    "test",
+}
+
+
+@pytest.fixture(scope="module")
+def by_default(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, sr.SelectionResult]:
+    """A run of the usual settings: its directory and its result."""
+    folder = tmp_path_factory.mktemp("default") / "run"
+    return folder, sr.select(DATA, out=folder, **QUICK)
 
 
 @pytest.fixture(scope="module", params=CASES)
-def selected(request: pytest.FixtureRequest) -> tuple[str, sr.SelectionResult]:
-    given = dict(CASES[request.param])
+def selected(
+    request: pytest.FixtureRequest,
+    by_default: tuple[Path, sr.SelectionResult],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[str, sr.SelectionResult]:
+    name, given = request.param, dict(CASES[request.param])
+    folder, result = by_default
+    if not given:
+        return name, result
+    if name in RESUMED:
+        given["out"] = shutil.copytree(folder, tmp_path_factory.mktemp("resumed") / "run")
     with pytest.MonkeyPatch.context() as patch:
         if given.get("rival") == "lightgbm":
             patch.setattr("sparserank.crossval.tree_rivals.is_installed", lambda: True)
-        return request.param, sr.select(given.pop("train", DATA), **{**QUICK, **given})
+        return name, sr.select(given.pop("train", DATA), **{**QUICK, **given})
 
 
 def test_it_fits(selected: tuple[str, sr.SelectionResult]) -> None:
@@ -101,8 +128,8 @@ def test_its_figures_are_those_of_the_result(selected: tuple[str, sr.SelectionRe
         assert not re.search(r"^Next: .*(k|budget)=", text, flags=re.MULTILINE)
 
 
-def test_the_dearest_feature_comes_first_and_none_is_forgotten() -> None:
-    result = sr.select(DATA, **QUICK)
+def test_the_dearest_feature_comes_first_and_none_is_forgotten(by_default: tuple[Path, sr.SelectionResult]) -> None:
+    _, result = by_default
     lines = screen_lines(result, most=16)
     at = next(i for i, line in enumerate(lines) if line.startswith("feature "))
     losses = []
@@ -116,11 +143,11 @@ def test_the_dearest_feature_comes_first_and_none_is_forgotten() -> None:
     assert int(more.split()[0]) + len(losses) == result.chosen.n_features
 
 
-def test_intervals_against_all_features_hold_for_every_size() -> None:
+def test_intervals_against_all_features_hold_for_every_size(by_default: tuple[Path, sr.SelectionResult]) -> None:
     """Those of `rival_intervals` with every dense model named as a rival, explicitly."""
     from sparserank.evaluation.rival_intervals import rival_intervals
 
-    result = sr.select(DATA, **QUICK)
+    _, result = by_default
     choice, full = result.choice, result.all_features
     dense = choice.candidates[choice.n_sparse :]
     found = rival_intervals(
@@ -140,10 +167,10 @@ def test_intervals_against_all_features_hold_for_every_size() -> None:
         assert a.difference == pytest.approx(choice.corrected(c) - choice.corrected(result.dense), nan_ok=True)
 
 
-def test_a_rival_that_is_shown_better_leads() -> None:
+def test_a_rival_that_is_shown_better_leads(by_default: tuple[Path, sr.SelectionResult]) -> None:
     from sparserank.selection.rivals import ComparedRival, RivalReport
 
-    result = sr.select(DATA, **QUICK)
+    _, result = by_default
     better = ComparedRival("LightGBM", 30, 0.99, -0.04, -0.06, -0.02)
     lines = screen_lines(replace(result, rivals=RivalReport((better,))))
     assert lines[0].startswith("LightGBM is shown to be better: the chosen model is -4.0% against it (-6.1 to -2.0%*);")
@@ -193,5 +220,5 @@ def test_crowded_screens_fit_and_commands_stay_whole(tmp_path: Path) -> None:
 
 def test_curves_have_names_of_their_own() -> None:
     with shortcuts.curves():
-        result = sr.select(sr.datasets.make_curved_ranking(40, random_state=1).data, **QUICK)
+        result = sr.select(sr.datasets.make_curved_ranking(40, random_state=1).data, **{**QUICK, "penalties": ["l1"]})
     assert re.search(r"^curve\(", "\n".join(screen_lines(result)), flags=re.MULTILINE)

@@ -24,7 +24,7 @@ from sparserank.options import asked, option
 from sparserank.paths import BestK, parse_maker
 from sparserank.penalties import Penalty
 from sparserank.penalties.nested import NESTING, nests
-from sparserank.rankers import SparseRanker
+from sparserank.rankers.sparse_ranker import SparseRanker
 from sparserank.selection.inputs import rules_of
 from sparserank.shards.dask import placed, sums_on
 from sparserank.shards.scaling import LINEAR_SCALINGS, FeatureScaling, fit_scalings, prepared

@@ -15,7 +15,7 @@ from sparserank.papers.rankers import (
     TGRank,
 )
 from sparserank.papers.rls import leave_query_out
-from sparserank.rankers import RankSVM
+from sparserank.rankers.sparse_ranker import RankSVM
 
 __all__ = [
     "FSMSVM",

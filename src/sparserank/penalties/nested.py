@@ -123,9 +123,14 @@ class Nested(Penalty):
     def _prices(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """The same times alpha."""
         self.feature_alphas(n)  # raises where a product leaves the range of numbers
-        whole, curve_price = self._unit_prices(n)
+        return (
+            self._remembered("whole times alpha", n, lambda n: self._times_alpha(self._unit_prices(n)[0])),
+            self._remembered("curve_price times alpha", n, lambda n: self._times_alpha(self._unit_prices(n)[1])),
+        )
+
+    def _times_alpha(self, prices: np.ndarray) -> np.ndarray:
         with np.errstate(invalid="ignore"):
-            return tuple(np.where(np.isfinite(p), self.alpha * p, np.inf) for p in (whole, curve_price))  # type: ignore[return-value]
+            return np.where(np.isfinite(prices), self.alpha * prices, np.inf)
 
     def _sizes(self, v: np.ndarray) -> Sizes:
         blocks = v.reshape(-1, self.width)
