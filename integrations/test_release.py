@@ -18,7 +18,7 @@ import pytest
 import sparserank as sr
 
 ROOT = Path(__file__).parents[1]
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 IMPORT_SECONDS = 1.0
 ALONE = "import sys, sparserank; assert not {'numpy', 'numba', 'sklearn', 'pyarrow', 'typer'} & sys.modules.keys()"
 
