@@ -11,11 +11,7 @@ from typing import Any, Self
 from sparserank.errors import RunDirectoryError
 from sparserank.files import atomic_write, discard_parts
 from sparserank.options import option
-
-try:
-    import fcntl
-except ImportError:  # no such locks on Windows
-    fcntl = None  # type: ignore[assignment]
+from sparserank.runs.locks import is_locked_elsewhere
 
 MARK = ".sparserank-run"
 
@@ -39,7 +35,9 @@ class RunDirectory:
             mark = self.path / MARK
             if not mark.exists():
                 self._refuse_foreign()
-            handle = os.open(mark, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+            handle = os.open(
+                mark, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0), 0o666
+            )
         except OSError as error:
             raise RunDirectoryError(
                 f"{self.path}: cannot be created ({error.strerror or error}); choose another {option('out')}."
@@ -92,19 +90,15 @@ class RunDirectory:
             )
 
     def _lock(self, handle: int) -> None:
-        if fcntl is None:
-            return
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        if is_locked_elsewhere(handle):
             raise RunDirectoryError(
                 f"{self.path}: another sparserank run is writing there; wait for it, or choose another {option('out')}."
-            ) from error
-        except OSError:
-            return  # a file system without locks
+            )
 
     def _claim(self, handle: int, kind: str) -> None:
-        known = os.pread(handle, 100, 0)
+        os.lseek(handle, 0, os.SEEK_SET)
+        known = os.read(handle, 100)
+        os.lseek(handle, 0, os.SEEK_SET)
         if not known.endswith(b"\n"):  # made just now, or by a run that was killed, or had no space left, at this point
             self._refuse_foreign()
             with open(handle, "wb", closefd=False) as mark:

@@ -203,8 +203,10 @@ def _start() -> Worker:
         f"import sys; sys.path[:] = {[p for p in sys.path if isinstance(p, str)]!r}; from sparserank.runs.worker "
         "import main; main()"
     )
-    options: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
-    process = subprocess.Popen([sys.executable, "-c", begin], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
+    apart: dict[str, Any] = {"process_group": 0}
+    if os.name == "nt":
+        apart = {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
+    process = subprocess.Popen([sys.executable, "-c", begin], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **apart)
     _workers.add(process)
     return process
 

@@ -1,0 +1,67 @@
+"""The core of the suite without what only POSIX has: `python -m tests.as_elsewhere`, then pytest's options.
+
+Every process of the tests, workers and commands too, runs without fcntl, fork, the affinity of processes, pread and the
+signals that Windows lacks (`elsewhere/sitecustomize.py`). This shows that nothing asks for them; it does not show that
+the paths, locks and consoles of another system behave.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+CORE = (
+    "boundaries",
+    "convert",
+    "curves",
+    "dataset",
+    "evaluate",
+    "export",
+    "fit",
+    "frames",
+    "fuse",
+    "locks",
+    "main_job",
+    "model",
+    "objective",
+    "pool",
+    "predict",
+    "resume",
+    "runs",
+    "select",
+    "solvers",
+    "store",
+)
+HERE = Path(__file__).parent
+NEEDS_POSIX = " and ".join(
+    f"not {word}"
+    for word in (
+        "kill",
+        "signal",
+        "fifo",
+        "pipe",
+        "full",
+        "symlink",
+        "umask",
+        "fork",
+        "one_process_at_a_time",
+        "a_link",
+    )
+)
+
+
+def core_tests(folder: Path) -> list[str]:
+    """The test files whose names begin with a part of the core."""
+    return [str(p) for p in sorted(folder.glob("test_*.py")) if p.stem.removeprefix("test_").startswith(CORE)]
+
+
+def main(*options: str) -> int:
+    path = os.pathsep.join(filter(None, (str(HERE / "elsewhere"), os.environ.get("PYTHONPATH"))))
+    command = [sys.executable, "-m", "pytest", "-k", NEEDS_POSIX, *options, *core_tests(HERE)]
+    return subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
