@@ -22,7 +22,7 @@ from benchmarks.environment import describe
 
 ROOT = Path(__file__).parents[1]
 ENGINES = {"Elasticsearch": "elasticsearch", "Solr": "solr", "Vespa": "vespa", "ONNX": "onnx"}
-EXTRAS = ("report", "trees", "onnx")
+EXTRAS = ("tables", "report", "trees", "onnx")
 FRAMES = ("pandas", "polars")
 INTRO = (
     "Written by `python -m benchmarks.first_hour docs/first-hour-transcript.md`: the wheel is built and installed into "
