@@ -8,7 +8,7 @@ FROM python:3.13-slim
 # LightGBM needs the OpenMP library.
 RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 && rm -rf /var/lib/apt/lists/*
 COPY --from=wheel /wheels /wheels
-RUN pip install --no-cache-dir "$(echo /wheels/*.whl)[report,trees]" && useradd --uid 1000 --create-home sparserank
+RUN pip install --no-cache-dir "$(echo /wheels/*.whl)[tables,report,trees]" && useradd --uid 1000 --create-home sparserank
 # Any user may write compiled kernels and the list of fonts there. On another processor, kernels are compiled again.
 ENV NUMBA_CACHE_DIR=/var/cache/sparserank/numba MPLCONFIGDIR=/var/cache/sparserank/matplotlib
 RUN sparserank demo --out /tmp/demo && rm -r /tmp/demo && chmod -R a+rwX /var/cache/sparserank
