@@ -149,7 +149,11 @@ def test_the_command_knows_files_by_what_they_hold(cli_here: Cli, tmp_path: Path
     (tmp_path / "odd").write_text("1 2 3\n")
     (tmp_path / "empty").write_text("\n")
     for arguments, status, message in (
-        (("evaluate", "--qrels", "judgments", "--system", "a model"), 2, "must be TREC runs or models of fuse with --qrels"),
+        (
+            ("evaluate", "--qrels", "judgments", "--system", "a model"),
+            2,
+            "must be TREC runs or models of fuse with --qrels",
+        ),
         (("evaluate", "test.txt", "--qrels", "judgments", "--system", "scores"), 2, "judged documents or --qrels"),
         (("evaluate", "--system", "scores"), 2, "judged documents or --qrels"),
         (("evaluate", "test.txt", "--system", "odd"), 1, "odd: expected a model file"),
