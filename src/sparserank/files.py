@@ -47,7 +47,7 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
         _unfinished.add(part)
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         with os.fdopen(handle, mode, **options) as stream:
-            if old is not None:
+            if old is not None and hasattr(os, "fchown"):  # not so on Windows
                 with suppress(OSError):  # not every file system and user may
                     os.fchmod(handle, stat.S_IMODE(old.st_mode))
                     os.fchown(handle, old.st_uid, old.st_gid)

@@ -7,6 +7,8 @@ import sys
 for module in ("fcntl", "grp", "pwd", "resource", "termios"):
     sys.modules[module] = None  # type: ignore[assignment]
 for gone in (
+    "fchmod",
+    "fchown",
     "fork",
     "forkpty",
     "killpg",
