@@ -35,6 +35,8 @@ class _Module:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__"):  # asked by inspect and doctest
+            raise AttributeError(attribute)
         try:
             value = getattr(import_module(self._name), attribute)
         except ImportError as error:

@@ -66,6 +66,7 @@ def run(
     require(len(set(system)) == len(system), "--system", "names the same file twice.")
     kinds = {path: _kind_of(path) for path in system}
     require(runs is None or qrels is not None, "--runs", "needs --qrels.")
+    require(not runs or "model" in kinds.values(), "--runs", "needs a --system that fuse made.")
     if qrels is not None:
         judgments = read_qrels(qrels)
         lists = {str(path): _fused(path, runs) if kinds[path] == "model" else _run(path, kinds) for path in system}
@@ -108,9 +109,9 @@ def _fused(path: Path, runs: list[Path] | None) -> Run:
 
     model = load_model(path)
     require(is_fusion(model), "--system", f"must be TREC runs or models of fuse with --qrels; {path} is neither.")
-    if not runs:
-        require(False, "--runs", f"is needed: the runs that {path} fuses.")
-    return formula_of(model).apply(list(map(str, runs or ())))
+    require(bool(runs), "--runs", f"is needed: the runs that {path} fuses.")
+    assert runs
+    return formula_of(model).apply(list(map(str, runs)))
 
 
 def _kind_of(path: Path) -> str:

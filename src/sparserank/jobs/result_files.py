@@ -38,12 +38,17 @@ def write_results(result: SelectionResult, folder: Path, whole: FusionResult | N
     if has_arrow():
         written.append(_parquet(path_table(result), folder / "path.parquet"))
         written.append(_parquet(per_query_table(result), folder / "per_query.parquet"))
-    elif NO_TABLES not in result.notes:
-        result.notes.append(NO_TABLES)
+    else:
+        for name in ("path.parquet", "per_query.parquet"):
+            (folder / name).unlink(missing_ok=True)  # of an earlier choice
+        if NO_TABLES not in result.notes:
+            result.notes.append(NO_TABLES)
     if importlib.util.find_spec("matplotlib"):
         written.append(shown.report(folder / "report.html"))
-    elif NO_REPORT not in result.notes:
-        result.notes.append(NO_REPORT)
+    else:
+        (folder / "report.html").unlink(missing_ok=True)
+        if NO_REPORT not in result.notes:
+            result.notes.append(NO_REPORT)
     with atomic_write(folder / "result.json") as out:
         out.write(json.dumps(shown.to_json(), indent=1, allow_nan=False) + "\n")
     return [*written, folder / "result.json"]

@@ -46,6 +46,7 @@ class FusionEngine:
         """The norms that it computes, for messages."""
         lowest, highest = self.rrf_k
         k = f"(k={lowest})" if lowest == highest else f"(k={lowest} to {highest})" if highest < LARGEST_K else ""
+        k = k or (f"(k>={lowest})" if lowest > 0 else "")
         return ", ".join(f"{name}{k}" if name == RRF else name for name in self.norms)
 
     def runs(self, formula: FusionFormula) -> bool:

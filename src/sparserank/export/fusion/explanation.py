@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.data.fusion.norms import rules_of
 from sparserank.data.trec import Run, ranked
 from sparserank.errors import DataError
 from sparserank.export.explanation import QueryExplanation
@@ -35,7 +36,9 @@ def explain_fused(formula: FusionFormula, runs: Any, query: str) -> QueryExplana
     ranks = np.array([[found.get(d, (np.nan, 0.0))[0] for found in own] for d in documents])
     added = np.array([[found.get(d, (np.nan, 0.0))[1] for found in own] for d in documents])
     fused = ranked(Run({(query, d): float(score) for d, score in zip(documents, added.sum(axis=1), strict=True)}))
-    order = [documents.index(d) for d, _ in fused[query]]
+    place = {d: i for i, d in enumerate(documents)}
+    longest = formula.depth if rules_of(formula.engine).trims else None
+    order = [place[d] for d, _ in fused[query][:longest]]
     return QueryExplanation(
         query,
         formula.retrievers,

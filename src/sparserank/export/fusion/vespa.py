@@ -31,8 +31,8 @@ def write(formula: FusionFormula, name: str) -> Files:
     )
     reached = formula.depth * len(functions)
     text = (
-        f"# Each retriever returns at least {formula.depth} hits (targetHits), and all of them must reach the global "
-        f"phase: with\n# several content nodes, multiply rerank-count by their number.\n"
+        f"# All hits of the retrievers must reach the global phase, and an operator often matches more than its\n"
+        f"# targetHits: set rerank-count to at least the number of hits that a query matches.\n"
         f"rank-profile {name} inherits default {{\n{declared}"
         f"    match-features {{\n{''.join(f'        {function}{chr(10)}' for function in functions)}    }}\n"
         f"    first-phase {{\n        expression: {' + '.join(functions)}\n    }}\n"
