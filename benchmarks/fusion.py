@@ -28,6 +28,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.competitors import ranx_fusion
+
 METRIC = "ndcg@10"
 STEPS = 10  # of the grid
 DEPTH = 100  # at which the lists of dl19 are cut
@@ -89,7 +91,7 @@ def dl19(folder: Path, seeds: Sequence[int], norm: Sequence[str], with_grid: boo
                 own["full grid"] = _grid(runs, inside, outside)
                 grid_seconds.append(time.perf_counter() - began)
             if HAS_RANX:
-                own |= _ranx_of_dl19(runs, inside, outside, ranx_seconds)
+                own |= ranx_fusion.of_runs(runs, inside, outside, METRIC, DEPTH, ranx_seconds)
             for name, found in own.items():
                 values.setdefault(name, np.zeros(len(topics)))[fold == f] = found
             print(f"seed {seed} fold {f + 1}: {result.headline}", flush=True)
@@ -168,7 +170,7 @@ def agg(folder: Path, norm: Sequence[str]) -> dict[str, Any]:
             "RRF": _rrf(np.asarray(held.X)).sum(axis=1),
         }
         if HAS_RANX:
-            scores["SegFuse (ranx)"] = _seg_fuse(learned, held)
+            scores["SegFuse (ranx)"] = ranx_fusion.of_columns(learned, held, _rrf)
         for name, own in scores.items():
             found = sr.evaluate(held.to_input_order(own), held, [METRIC, "letor4:map", "letor4:ndcg@10"])
             values.setdefault(name, []).append(found.per_query[METRIC])
@@ -216,77 +218,6 @@ def _trees(learned: Any, data: Any) -> np.ndarray:
     fixed = {"objective": "lambdarank", "verbosity": -1, "num_threads": 1, "num_iterations": 150, "num_leaves": 7}
     made = lgb.Dataset(_rrf(np.asarray(learned.X)), learned.relevance, group=np.diff(learned.query_ptr))
     return np.asarray(lgb.train({**fixed, "learning_rate": 0.05, "seed": 0}, made).predict(_rrf(np.asarray(data.X))))
-
-
-# -- ranx --------------------------------------------------------------------------------------------------------------
-
-Lists = dict[str, dict[str, float]]  # {query: {document: score}}
-
-
-def _ranx_of_dl19(runs: Sequence[Path], inside: Any, outside: Any, seconds: list[float]) -> dict[str, np.ndarray]:
-    """Values of the test topics by ranx's wsum and SegFuse, learned on the training topics."""
-    import sparserank as sr
-    from sparserank.data.trec import Qrels, Run
-
-    read = [_cut(sr.read_run(path)) for path in runs]
-    train, test = ([{q: own[q] for q in _queries(part)} for own in read] for part in (inside, outside))
-    out = {}
-    for name, method in (("wsum (ranx)", "wsum"), ("SegFuse (ranx)", "segfuse")):
-        began = time.perf_counter()
-        options = {"step": 1 / STEPS, "show_progress": False} if method == "wsum" else {}
-        fused = _by_ranx(train, _queries(inside), test, method, **options)
-        if method == "wsum":
-            seconds.append(time.perf_counter() - began)
-        run = Run({(q, d): s for q, own in fused.items() for d, s in own.items()})
-        out[name] = np.asarray(sr.evaluate(run, Qrels(outside), [METRIC], convention="default").per_query[METRIC])
-    return out
-
-
-def _queries(qrels: Mapping[tuple[str, str], float]) -> dict[str, dict[str, int]]:
-    out: dict[str, dict[str, int]] = {}
-    for (q, d), grade in qrels.items():
-        out.setdefault(q, {})[d] = int(grade)
-    return out
-
-
-def _cut(run: Any) -> Lists:
-    from sparserank.data.trec import ranked
-
-    return {q: dict(entries[:DEPTH]) for q, entries in ranked(run).items()}
-
-
-def _seg_fuse(learned: Any, held: Any) -> np.ndarray:
-    train, test = _lists(learned), _lists(held)
-    qid, grades = np.asarray(learned.qid), learned.relevance
-    qrels: dict[str, dict[str, int]] = {}
-    for i, (q, grade) in enumerate(zip(qid.tolist(), grades.tolist(), strict=True)):
-        qrels.setdefault(str(q), {})[f"d{i}"] = int(grade)
-    fused = _by_ranx(train, qrels, test, "segfuse")
-    scores = [fused.get(str(q), {}).get(f"d{i}", 0.0) for i, q in enumerate(np.asarray(held.qid).tolist())]
-    return np.array(scores)
-
-
-def _lists(data: Any) -> list[Lists]:
-    """The lists of each engine; a query for which it returned nothing has one document that is not judged."""
-    values, qid = _rrf(np.asarray(data.X)), np.asarray(data.qid).tolist()
-    out: list[Lists] = [{str(q): {} for q in qid} for _ in range(values.shape[1])]
-    for i, q in enumerate(qid):
-        for r in np.flatnonzero(values[i]):
-            out[r][str(q)][f"d{i}"] = float(values[i, r])
-    return [{q: found or {"none": 0.0} for q, found in own.items()} for own in out]
-
-
-def _by_ranx(
-    train: list[Lists], qrels: dict[str, dict[str, int]], test: list[Lists], method: str, **options: Any
-) -> Lists:
-    import ranx
-
-    learned = [ranx.Run(own) for own in train]
-    params = ranx.optimize_fusion(
-        ranx.Qrels(qrels), learned, norm="min-max", method=method, metric="ndcg_burges@10", **options
-    )
-    fused = ranx.fuse(runs=[ranx.Run(own) for own in test], norm="min-max", method=method, params=params)
-    return {str(q): dict(own) for q, own in fused.to_dict().items()}
 
 
 def _compared(values: Values) -> dict[str, dict[str, float]]:

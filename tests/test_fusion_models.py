@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 import sparserank as sr
+from sparserank.data.fusion.norms import parse_norm
 from sparserank.data.trec import Run, run_lines
 from sparserank.errors import DataError
 from sparserank.export.fusion.explanation import explain_fused
+from sparserank.model.fusion import FusionTerm
 from tests.command_line import Cli
 from tests.made_runs import QUICK, Judged, Runs, flat, made
 
@@ -58,6 +60,16 @@ def test_an_explanation_is_the_formula_by_hand(folder: Path, judged: tuple[Runs,
         explain_fused(formula, runs, "q99")
     with pytest.raises(DataError, match="needs a run called"):
         explain_fused(formula, {"strong": runs["strong"]}, "q3")
+
+
+def test_an_explanation_ends_where_the_engine_ends_its_list(judged: tuple[Runs, Judged]) -> None:
+    runs = {name: judged[0][name] for name in KEPT}
+    terms = tuple(FusionTerm(name, 0.5) for name in KEPT)
+    for engine, cut in (("qdrant", True), ("vespa", False)):
+        formula = sr.FusionFormula(terms, parse_norm("rrf(k=0)"), 5, engine)
+        found = explain_fused(formula, runs, "q3")
+        assert set(found.documents) == {d for q, d in formula.apply(runs) if q == "q3"}
+        assert (len(found.documents) == 5) == cut
 
 
 def test_explain_shows_ranks(folder: Path, cli: Cli) -> None:

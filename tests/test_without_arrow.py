@@ -39,6 +39,9 @@ sr.SparseRanker(k=2).fit(np.asarray(data.X), data.relevance, qid=data.qid)
 sr.evaluate(result.model, data, ["ndcg@10"])
 assert "def score" in "".join(map(str, export(result.model, "python").values()))
 """
+    (tmp_path / "run").mkdir()
+    for name in (".sparserank-run", "path.parquet", "per_query.parquet"):  # left by an installation with pyarrow
+        (tmp_path / "run" / name).write_text("select\n")
     done = run(code, letor, tmp_path / "run")
     assert done.returncode == 0, done.stderr
     names = {path.name for path in (tmp_path / "run").iterdir()}

@@ -15,8 +15,6 @@ from sparserank.reporting.document import figure, p_text
 from sparserank.reporting.percents import relative
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from sparserank.data.trec import Run
     from sparserank.metrics import Metric
 
@@ -69,7 +67,7 @@ def run(
     require(not runs or "model" in kinds.values(), "--runs", "needs a --system that fuse made.")
     if qrels is not None:
         judgments = read_qrels(qrels)
-        lists = {str(path): _fused(path, runs) if kinds[path] == "model" else _run(path, kinds) for path in system}
+        lists = {str(path): _lists_of(path, kind, runs) for path, kind in kinds.items()}
         for name, found in lists.items():
             absent = sorted({q for q, _ in judgments} - {q for q, _ in found})
             if absent:
@@ -95,22 +93,20 @@ def run(
     _show(compare(scores, judged, metrics).rows(), judged, metrics)
 
 
-def _run(path: Path, kinds: Mapping[Path, str]) -> Run:
+def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
+    """A run, or what a model of `fuse` makes of the runs of its retrievers."""
     from sparserank.data.trec import read_run
-
-    require(kinds[path] == "run", "--system", f"must be TREC runs or models of fuse with --qrels; {path} is neither.")
-    return read_run(path)
-
-
-def _fused(path: Path, runs: list[Path] | None) -> Run:
-    """The lists of a model of `fuse`."""
     from sparserank.model.fusion import formula_of, is_fusion
     from sparserank.model.loading import load_model
 
-    model = load_model(path)
-    require(is_fusion(model), "--system", f"must be TREC runs or models of fuse with --qrels; {path} is neither.")
+    if kind == "run":
+        return read_run(path)
+    model = load_model(path) if kind == "model" else None
+    usable = model is not None and is_fusion(model)
+    require(usable, "--system", f"must be TREC runs or models of fuse with --qrels; {path} is neither.")
     require(bool(runs), "--runs", f"is needed: the runs that {path} fuses.")
-    assert runs
+    assert model is not None
+    assert runs is not None
     return formula_of(model).apply(list(map(str, runs)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,19 +40,22 @@ def write_results(result: SelectionResult, folder: Path, whole: FusionResult | N
         written.append(_parquet(path_table(result), folder / "path.parquet"))
         written.append(_parquet(per_query_table(result), folder / "per_query.parquet"))
     else:
-        for name in ("path.parquet", "per_query.parquet"):
-            (folder / name).unlink(missing_ok=True)  # of an earlier choice
-        if NO_TABLES not in result.notes:
-            result.notes.append(NO_TABLES)
+        _left_out(result, folder, ("path.parquet", "per_query.parquet"), NO_TABLES)
     if importlib.util.find_spec("matplotlib"):
         written.append(shown.report(folder / "report.html"))
     else:
-        (folder / "report.html").unlink(missing_ok=True)
-        if NO_REPORT not in result.notes:
-            result.notes.append(NO_REPORT)
+        _left_out(result, folder, ("report.html",), NO_REPORT)
     with atomic_write(folder / "result.json") as out:
         out.write(json.dumps(shown.to_json(), indent=1, allow_nan=False) + "\n")
     return [*written, folder / "result.json"]
+
+
+def _left_out(result: SelectionResult, folder: Path, names: Sequence[str], note: str) -> None:
+    """Note that files were not written, and remove those of an earlier choice."""
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
+    if note not in result.notes:
+        result.notes.append(note)
 
 
 def path_table(result: SelectionResult) -> pa.Table:

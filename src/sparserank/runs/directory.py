@@ -96,7 +96,6 @@ class RunDirectory:
             )
 
     def _claim(self, handle: int, kind: str) -> None:
-        os.lseek(handle, 0, os.SEEK_SET)
         known = os.read(handle, 100)
         os.lseek(handle, 0, os.SEEK_SET)
         if not known.endswith(b"\n"):  # made just now, or by a run that was killed, or had no space left, at this point

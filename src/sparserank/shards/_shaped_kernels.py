@@ -158,11 +158,12 @@ def _weight_of(doc_weight, i):
 @kernel
 def pair_grams(segment, fraction, lists, scale, m, first, last, out):
     """out[k, j - first] += sum over pairs of scale[k, q] t (r_i - r_l)(r_i - r_l)^T, where r are the ramps of feature
-    j, for j of first .. last - 1. Loops replace array expressions and a sort, which took seconds to compile.
+    j, for j of first .. last - 1.
 
     Documents of a query are summed by level. N, S, Q are the sums of 1, r, r r^T over a level with document weights,
     and n, s, q without them. The pairs of level a over b then add n_b Q_a + N_a q_b - S_a s_b^T - s_b S_a^T.
     """
+    # Array expressions and a sort in place of the loops take seconds to compile.
     query_ptr, levels, n_levels, table, doc_weight = lists
     K = scale.shape[0]
     longest = 0

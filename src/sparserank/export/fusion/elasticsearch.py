@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from sparserank.data.fusion.norms import L2, MINMAX, RRF
-from sparserank.export.fusion.engine import LARGEST_K, FusionEngine
+from sparserank.export.fusion.engine import LARGEST_K, FusionEngine, as_json, own_query
 from sparserank.export.options import Files
 from sparserank.model.fusion import FusionFormula
 
@@ -18,7 +17,7 @@ def write(formula: FusionFormula, name: str) -> Files:
     norm = formula.norm
     retrievers: list[dict[str, Any]] = []
     for term in formula.terms:
-        own: dict[str, Any] = {"retriever": {"standard": {"query": {"REPLACE": f"the query of {term.retriever}"}}}}
+        own: dict[str, Any] = {"retriever": {"standard": {"query": own_query(term)}}}
         if norm.name != RRF:
             own["normalizer"] = NORMALIZERS[norm.name]
         retrievers.append({**own, "weight": term.weight})
@@ -26,7 +25,7 @@ def write(formula: FusionFormula, name: str) -> Files:
     if norm.name == RRF:
         kind["rank_constant"] = norm.k
     body = {"retriever": {"rrf" if norm.name == RRF else "linear": kind}, "size": formula.depth}
-    return {"retriever.json": json.dumps(body, indent=2, ensure_ascii=False) + "\n"}
+    return {"retriever.json": as_json(body)}
 
 
 ENGINE = FusionEngine(

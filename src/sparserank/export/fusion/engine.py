@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sparserank.data.fusion.norms import RRF, Norm, rules_of
 from sparserank.errors import DataError
 from sparserank.export.options import Files
-from sparserank.model.fusion import FusionFormula
+from sparserank.model.fusion import FusionFormula, FusionTerm
 from sparserank.options import option
 from sparserank.quoting import brief
 
 LARGEST_K = 999_999_999
+
+
+def as_json(content: Mapping[str, Any]) -> str:
+    """The text of a JSON file that users read and edit."""
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def own_query(term: FusionTerm) -> dict[str, str]:
+    """What users replace by the query of a retriever."""
+    return {"REPLACE": f"the query of {term.retriever}"}
 
 
 @dataclass(frozen=True)

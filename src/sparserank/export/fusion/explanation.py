@@ -33,18 +33,18 @@ def explain_fused(formula: FusionFormula, runs: Any, query: str) -> QueryExplana
         known = list(dict.fromkeys(q for a in every for q, _ in a.keys))
         among = f" The runs contain {brief(known[0])} ... {brief(known[-1])}." if known else ""
         raise DataError(f"no retriever in use returned documents for query {brief(query)}.{among}")
-    ranks = np.array([[found.get(d, (np.nan, 0.0))[0] for found in own] for d in documents])
-    added = np.array([[found.get(d, (np.nan, 0.0))[1] for found in own] for d in documents])
-    fused = ranked(Run({(query, d): float(score) for d, score in zip(documents, added.sum(axis=1), strict=True)}))
-    place = {d: i for i, d in enumerate(documents)}
+    ranks, added = np.array([[found.get(d, (np.nan, 0.0)) for found in own] for d in documents]).transpose(2, 0, 1)
+    scores = added.sum(axis=1)
+    fused = ranked(Run({(query, d): score for d, score in zip(documents, scores.tolist(), strict=True)}))[query]
     longest = formula.depth if rules_of(formula.engine).trims else None
-    order = [place[d] for d, _ in fused[query][:longest]]
+    place = {d: i for i, d in enumerate(documents)}
+    order = [place[d] for d, _ in fused[:longest]]
     return QueryExplanation(
         query,
         formula.retrievers,
         tuple(documents[i] for i in order),
         np.full(len(order), np.nan),
-        added.sum(axis=1)[order],
+        scores[order],
         ranks[order],
         (added - added.mean(axis=0))[order],
     )

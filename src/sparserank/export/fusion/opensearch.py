@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from sparserank.data.fusion.norms import L2, MINMAX, RRF
-from sparserank.export.fusion.engine import FusionEngine
+from sparserank.export.fusion.engine import FusionEngine, as_json, own_query
 from sparserank.export.options import Files
 from sparserank.model.fusion import FusionFormula
 
@@ -21,12 +20,9 @@ def write(formula: FusionFormula, name: str) -> Files:
         "description": f"{name}: {', '.join(formula.retrievers)}, in this order",
         "phase_results_processors": [_processor(formula)],
     }
-    queries = [{"REPLACE": f"the query of {term.retriever}"} for term in formula.terms]
-    query = {"query": {"hybrid": {"pagination_depth": formula.depth, "queries": queries}}, "size": formula.depth}
-    return {
-        "pipeline.json": json.dumps(pipeline, indent=2, ensure_ascii=False) + "\n",
-        "query.json": json.dumps(query, indent=2, ensure_ascii=False) + "\n",
-    }
+    hybrid = {"pagination_depth": formula.depth, "queries": [own_query(term) for term in formula.terms]}
+    query = {"query": {"hybrid": hybrid}, "size": formula.depth}
+    return {"pipeline.json": as_json(pipeline), "query.json": as_json(query)}
 
 
 def _processor(formula: FusionFormula) -> dict[str, Any]:

@@ -7,20 +7,18 @@ weighted sum.
 
 from __future__ import annotations
 
-import json
-
 from sparserank.data.fusion.norms import RRF
-from sparserank.export.fusion.engine import FusionEngine
+from sparserank.export.fusion.engine import FusionEngine, as_json, own_query
 from sparserank.export.options import Files
 from sparserank.model.fusion import FusionFormula
 
 
 def write(formula: FusionFormula, name: str) -> Files:
     """query.json for `POST /collections/NAME/points/query`, with a placeholder for each retriever's own query."""
-    prefetch = [{"query": {"REPLACE": f"the query of {t.retriever}"}, "limit": formula.depth} for t in formula.terms]
+    prefetch = [{"query": own_query(term), "limit": formula.depth} for term in formula.terms]
     rrf = {"k": formula.norm.k + 1, "weights": [term.weight for term in formula.terms]}
     body = {"prefetch": prefetch, "query": {"rrf": rrf}, "limit": formula.depth}
-    return {"query.json": json.dumps(body, indent=2, ensure_ascii=False) + "\n"}
+    return {"query.json": as_json(body)}
 
 
 ENGINE = FusionEngine("qdrant", "Qdrant", write, norms=(RRF,), rrf_k=(0, 0), positive=True)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 from sparserank.data.fusion.norms import MINMAX
-from sparserank.export.fusion.engine import FusionEngine
+from sparserank.export.fusion.engine import FusionEngine, as_json
 from sparserank.export.options import Files
 from sparserank.model.fusion import FusionFormula
 
@@ -18,7 +16,7 @@ def write(formula: FusionFormula, name: str) -> Files:
         "params": {"weights": [term.weight for term in formula.terms]},
     }
     content = {"retrievers": list(formula.retrievers), "depth": formula.depth, "arguments": arguments}
-    return {"ranx.json": json.dumps(content, indent=2, ensure_ascii=False) + "\n"}
+    return {"ranx.json": as_json(content)}
 
 
 ENGINE = FusionEngine("ranx", "ranx", write, norms=(MINMAX,))

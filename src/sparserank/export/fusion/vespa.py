@@ -16,35 +16,49 @@ from sparserank.export.vespa import require_profile_name
 from sparserank.model.fusion import FusionFormula
 from sparserank.quoting import brief
 
+PROFILE = """# All hits of the retrievers must reach the global phase, and an operator often matches more than its
+# targetHits: set rerank-count to at least the number of hits that a query matches.
+rank-profile {name} inherits default {{
+{declared}
+    match-features {{
+{features}
+    }}
+    first-phase {{
+        expression: {first}
+    }}
+    global-phase {{
+        rerank-count: {reached}
+        expression {{
+            {score}
+        }}
+    }}
+}}
+"""
+FUNCTION = """    function {function}() {{
+        # score of {retriever}: above 0 for documents that it returns, 0 or less for all others
+        expression: REPLACE_{function}
+    }}"""
+
 
 def write(formula: FusionFormula, name: str) -> Files:
     """NAME.profile, with a function to be replaced for each retriever."""
     require_profile_name(name)
-    functions = [f"retriever_{i}" for i in range(1, len(formula.terms) + 1)]
-    k = formula.norm.k if formula.norm.name == RRF else 0
-    terms = [_term(formula, t.weight, function, k) for t, function in zip(formula.terms, functions, strict=True)]
-    declared = "".join(
-        f"    function {function}() {{\n"
-        f"        # score of {brief(t.retriever)}: above 0 for documents that it returns, 0 or less for all others\n"
-        f"        expression: REPLACE_{function}\n    }}\n"
-        for t, function in zip(formula.terms, functions, strict=True)
+    terms = {f"retriever_{i}": term for i, term in enumerate(formula.terms, 1)}
+    declared = (FUNCTION.format(function=f, retriever=brief(term.retriever)) for f, term in terms.items())
+    profile = PROFILE.format(
+        name=name,
+        declared="\n".join(declared),
+        features="\n".join(f"        {function}" for function in terms),
+        first=" + ".join(terms),
+        reached=formula.depth * len(terms),
+        score="\n            + ".join(_term(formula, term.weight, function) for function, term in terms.items()),
     )
-    reached = formula.depth * len(functions)
-    text = (
-        f"# All hits of the retrievers must reach the global phase, and an operator often matches more than its\n"
-        f"# targetHits: set rerank-count to at least the number of hits that a query matches.\n"
-        f"rank-profile {name} inherits default {{\n{declared}"
-        f"    match-features {{\n{''.join(f'        {function}{chr(10)}' for function in functions)}    }}\n"
-        f"    first-phase {{\n        expression: {' + '.join(functions)}\n    }}\n"
-        f"    global-phase {{\n        rerank-count: {reached}\n        expression {{\n            "
-        + "\n            + ".join(terms)
-        + "\n        }\n    }\n}\n"
-    )
-    return {f"{name}.profile": text}
+    return {f"{name}.profile": profile}
 
 
-def _term(formula: FusionFormula, weight: float, function: str, k: int) -> str:
+def _term(formula: FusionFormula, weight: float, function: str) -> str:
     """weight * norm of what a retriever returned up to the depth."""
+    k = formula.norm.k if formula.norm.name == RRF else 0
     rank = f"reciprocal_rank({function}, {k})"
     value = {RETURNED: "1", RRF: rank, LOGRANK: f"({math.log1p(formula.depth)!r} + log({rank}))"}[formula.norm.name]
     last = 1.0 / (k + formula.depth + 0.5)  # between the reciprocal ranks of the depth and of the next document
