@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.cli.app import main
+from sparserank.cli.interrupts import UNDONE
 from sparserank.files import PART
 from tests.shortcuts import no_processes
 from tests.test_runs import children_of, gone
@@ -119,6 +121,14 @@ def assert_whole(folder: Path) -> None:
                 assert all(content[key].size or unfinished for key in content.files)
         elif file.suffix == ".html":
             assert file.read_text().rstrip().endswith("</html>")
+
+
+def test_an_interrupt_in_the_middle_of_an_import_is_one_sentence() -> None:
+    begun = "".join(f"sys.modules[{module!r}] = types.ModuleType({module!r})\n" for module, _ in UNDONE)
+    leaving = f"import sys, types\nfrom sparserank.cli.interrupts import leave\n{begun}leave(143)"
+    ended = subprocess.run([sys.executable, "-c", leaving], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (143, "", "\ninterrupted.\n")
+    assert all(callable(getattr(import_module(module), undo)) for module, undo in UNDONE)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

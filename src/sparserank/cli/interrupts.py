@@ -13,7 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
+from sparserank.text import visible  # here, and not in the handler, which may interrupt this very import
+
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+UNDONE = (("sparserank.runs.pool", "kill_workers"), ("sparserank.files", "discard_unfinished"))
 SHOW_CURSOR = "\x1b[?25h"  # progress bars hide it
 
 _advice = ""
@@ -44,17 +47,10 @@ def resumable(place: object, *, restart: bool = False) -> Iterator[None]:
 
 
 def leave(code: int) -> NoReturn:
-    if "sparserank.runs.pool" in sys.modules:
-        from sparserank.runs.pool import kill_workers
-
-        kill_workers()
-    if "sparserank.files" in sys.modules:
-        from sparserank.files import discard_unfinished
-
-        discard_unfinished()
+    for module, undo in UNDONE:
+        # The interrupt may have come in the middle of the import of either, before there was anything to undo.
+        getattr(sys.modules.get(module), undo, lambda: None)()
     if sys.stderr is not None:
-        from sparserank.text import visible
-
         line = visible("interrupted; " + _advice if _advice else "interrupted.")
         with suppress(
             RuntimeError, OSError
