@@ -80,7 +80,7 @@ def test_every_kind_of_run_gives_the_same_lists(kind: str, tmp_path: Path) -> No
 def test_retrievers_are_named_after_their_files() -> None:
     assert names_of_runs(["a/bm25.run.gz", "b/dense.v2.txt"]) == ["bm25", "dense.v2"]
     assert names_of_runs(["a/x.run", "b/x.run", "y.json"]) == ["a/x", "b/x", "y"]
-    with pytest.raises(DataError, match="two runs are called 'a/x'"):
+    with pytest.raises(DataError, match=r"both runs are called 'a/x'\. Name each"):
         names_of_runs(["a/x.run", "a/x.json"])
 
 

@@ -93,14 +93,24 @@ def test_evaluate_fuses_first(folder: Path, cli: Cli, tmp_path: Path) -> None:
     each = [word for run in runs for word in ("--runs", run)]
     found = json.loads(cli(*given, folder / "fused", "--system", runs[0], *each).out)
     assert [{**r, "system": ""} for r in found] == [{**r, "system": ""} for r in expected]
+    (tmp_path / "run.json").write_text('{"q1": {"a": 1.0}}')
     for words, said in (
         ((folder / "fused",), "--runs: is needed"),
         ((folder / "fused", "--runs", runs[0]), "needs a run called 'other'"),
         ((folder / "qrels",), "first line"),
+        ((tmp_path / "run.json",), "A run must be in TREC format here"),
     ):
         refused = cli(*given, *words)
         assert refused.code != 0
         assert said in " ".join(refused.err.replace("│", " ").split())
+
+
+def test_options_about_features_are_refused(folder: Path, cli: Cli) -> None:
+    for command in (("explain", "--query", "q3"), ("predict",)):
+        for option, value in (("--label-column", "y"), ("--missing", "zero")):
+            refused = cli(command[0], folder / "fused", folder / "strong.run", *command[1:], option, value)
+            assert refused.code == 2
+            assert f"{option}: does not apply to a model of fuse" in " ".join(refused.err.replace("│", " ").split())
 
 
 def test_inspect_shows_retrievers(folder: Path, cli: Cli) -> None:

@@ -96,12 +96,16 @@ def run(
 def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
     """A run, or what a model of `fuse` makes of the runs of its retrievers."""
     from sparserank.data.trec import read_run
+    from sparserank.errors import ModelFormatError
     from sparserank.model.fusion import formula_of, is_fusion
     from sparserank.model.loading import load_model
 
     if kind == "run":
         return read_run(path)
-    model = load_model(path) if kind == "model" else None
+    try:
+        model = load_model(path) if kind == "model" else None
+    except ModelFormatError as error:
+        raise ModelFormatError(f"{error} A run must be in TREC format here.") from error
     usable = model is not None and is_fusion(model)
     require(usable, "--system", f"must be TREC runs or models of fuse with --qrels; {path} is neither.")
     require(bool(runs), "--runs", f"is needed: the runs that {path} fuses.")

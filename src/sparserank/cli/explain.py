@@ -9,7 +9,7 @@ from typing import Any
 
 from sparserank.cli.given import check, require
 from sparserank.cli.output import give
-from sparserank.cli.reading import for_models, model_of, of_reading, reading_of
+from sparserank.cli.reading import for_models, model_of, of_reading, reading_of, require_no_reading
 from sparserank.cli.screen import announce_compiling, say, table
 from sparserank.options import Count
 from sparserank.reporting.document import figure
@@ -59,6 +59,7 @@ def run(
     loaded = model_of(model, missing)
     fused = is_fusion(loaded)
     if fused:
+        require_no_reading(options, missing)
         found, labelled = explain_fused(formula_of(loaded), list(map(str, data)), query), False
     else:
         label = options.get("label") or LABEL

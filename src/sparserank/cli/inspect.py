@@ -132,6 +132,7 @@ def _model(path: Path) -> None:
 
 
 def _formula(path: Path, formula: FusionFormula, metadata: Mapping[str, Any]) -> None:
+    from sparserank.reporting.document import figure
     from sparserank.selection.statements import counted
 
     terms = [{"retriever": t.retriever, "weight": t.weight} for t in formula.terms]
@@ -143,6 +144,8 @@ def _formula(path: Path, formula: FusionFormula, metadata: Mapping[str, Any]) ->
         [[t.retriever, f"{t.weight:.6g}"] for t in formula.terms],
     )
     facts = {"engine": formula.engine} | {key: metadata.get(key) for key in ("metric", "quality", "quality_from")}
+    if isinstance(facts["quality"], float):
+        facts["quality"] = figure(facts["quality"])
     say("; ".join(f"{key.replace('_', ' ')}: {value}" for key, value in facts.items() if value is not None))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.given import check, require
 from sparserank.cli.output import TEXT, answer, give
-from sparserank.cli.reading import for_models, model_of, of_reading, reading_of
+from sparserank.cli.reading import for_models, model_of, of_reading, reading_of, require_no_reading
 from sparserank.cli.screen import announce_compiling, warn
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def run(
     from sparserank.selection.options import K
 
     require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
-    by_query = "qid" in options
+    by_query, given = "qid" in options, dict(options)
     reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged, labelled=qrels is not None)
     check("--k", K.kind, k)
     require(run is None or out is None, "--run", "cannot be combined with --out.")
@@ -72,6 +72,7 @@ def run(
     loaded = model_of(model, missing, k)
     if is_fusion(loaded):
         require(qrels is None, "--qrels", "does not apply to fused retrievers.")
+        require_no_reading(given, missing)
         _fuse(loaded, data, run or out)
         return
     announce_compiling(parse_lines)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.given import require
 from sparserank.errors import DataError
+from sparserank.options import option
 from sparserank.quoting import brief
 
 if TYPE_CHECKING:
@@ -55,6 +56,13 @@ def require_features(models: Sequence[RankingModel]) -> None:
             "this model was made by 'sparserank fuse' and ranks runs, not documents with features. Use evaluate with "
             "--qrels and --runs, or fuse the runs first: sparserank predict MODEL RUNS... --run fused.run"
         )
+
+
+def require_no_reading(options: dict[str, Any], missing: str | None) -> None:
+    """Refuse options that say how features are read, for a model that ranks runs."""
+    given = next(iter(options), None if missing is None else "missing")
+    if given is not None:
+        require(False, option(given), "does not apply to a model of fuse, which ranks runs.")
 
 
 def of_reading(missing: str | None) -> str | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.crossval.rivals import Rival
 from sparserank.crossval.tree_rivals import LeftOut
@@ -16,23 +17,63 @@ from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import WorkStore
 
 
+@dataclass(frozen=True)
+class ColumnSums(Mapping[str, np.ndarray]):
+    """Scores of documents by sums of columns, computed when they are asked for: those of dozens of formulas on millions
+    of documents would take more memory than the documents.
+
+    data     None: no documents and no scores
+    columns  {name: the columns that its formula adds}
+    """
+
+    data: RankingDataset | None
+    columns: Mapping[str, Sequence[int]]
+    in_input_order: bool = False
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if self.data is None:
+            raise KeyError(name)
+        X, columns = self.data.X, self.columns[name]
+        if sp.issparse(X):  # without a copy of the columns
+            chosen = np.zeros(X.shape[1], dtype=X.dtype)
+            chosen[columns] = 1
+            scores = X @ chosen
+        else:
+            scores = X[:, columns].sum(axis=1)
+        return self.data.to_input_order(scores) if self.in_input_order else scores
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns if self.data is not None else ())
+
+    def __len__(self) -> int:
+        return 0 if self.data is None else len(self.columns)
+
+
 @dataclass
 class Formulas:
-    """Scores by fixed formulas, as `RivalsOnFolds`.
+    """Sums of columns, as `RivalsOnFolds`.
 
-    judged       queries that candidates are judged on
-    scores       {name: (n_docs,) scores of the judged documents}; test_scores: of the test documents, in input order
-    n_features   {name: number of features that it reads}
+    judged    queries that candidates are judged on; test: test queries
+    columns   {name: the columns that its formula adds}
+    n_used    {name: number of features, or of groups of features, that it needs}
     """
 
     judged: RankingDataset
+    test: RankingDataset | None
     metric: Metric
-    scores: dict[str, np.ndarray]
-    n_features: Mapping[str, int]
-    test_scores: dict[str, np.ndarray] = field(default_factory=dict)
+    columns: Mapping[str, Sequence[int]]
+    n_used: Mapping[str, int]
     rivals: dict[str, Rival] = field(default_factory=dict)
     left_out: list[LeftOut] = field(default_factory=list)
     n_pieces: int = 0
+
+    @property
+    def scores(self) -> ColumnSums:
+        return ColumnSums(self.judged, self.columns)
+
+    @property
+    def test_scores(self) -> ColumnSums:
+        return ColumnSums(self.test, self.columns, in_input_order=True)
 
     @property
     def for_model(self) -> dict[str, str]:
@@ -42,7 +83,7 @@ class Formulas:
         """All of them."""
         for name, scores in self.scores.items():
             (values,) = per_query_values(scores, self.judged, [self.metric])
-            self.rivals[name] = Rival(name, self.n_features[name], values)
+            self.rivals[name] = Rival(name, self.n_used[name], values)
         return list(self.rivals.values())
 
     def on_features(self, name: str, features: dict[int, np.ndarray], store: WorkStore | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -21,7 +21,7 @@ from sparserank.data.reading import Reading
 from sparserank.data.sources import read_sources
 from sparserank.errors import DataError, ParameterError
 from sparserank.jobs.formulas import Formulas
-from sparserank.jobs.fusion_notes import facts, notes_of_depth, notes_of_fusion
+from sparserank.jobs.fusion_notes import facts, notes_of_judged, notes_of_runs
 from sparserank.jobs.fusion_options import FUSE
 from sparserank.jobs.fusion_plan import NO_PATH, fusion_plan, norms_tried, norms_with_paths, transform_of
 from sparserank.jobs.result_files import RESULT_FILES, write_results
@@ -33,7 +33,7 @@ from sparserank.model.fusion import facts_of
 from sparserank.options import asked, option
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import work_store_in
-from sparserank.selection.fusion import FusionResult
+from sparserank.selection.fusion import FusionFacts, FusionResult
 from sparserank.selection.inputs import check_queries
 from sparserank.selection.origin import origin_of
 from sparserank.warmup import warming_up
@@ -119,7 +119,41 @@ def fuse(
     return _fuse(runs, qrels, asked("fuse", FUSE, given))
 
 
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """The selection of a fusion, ready to run; facts and notes are those known before it."""
+
+    job: SelectionJob
+    table: FusionTable
+    test: RankingDataset | None
+    facts: FusionFacts
+    notes: list[str]
+
+
 def _fuse(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> FusionResult:
+    work = _prepared(runs, qrels, chosen)
+    plan, table = work.job.plan, work.table
+    identity = {
+        **plan.identity(table.learned, None),
+        "judged": data_hash(table.judged),
+        "conventions": [repr(m.convention) for m in plan.metrics],
+    }
+    place = {"kind": "fuse", "results": RESULT_FILES, "restart": chosen["restart"]}
+    with work_store_in(chosen["out"], identity, **place) as store:
+        if store is not None:
+            store.log({"event": "start"})
+        found = work.job.execute(store, chosen["progress"])
+        origin = origin_of(_sources(runs, qrels, chosen), {"train": table.judged, "test": work.test})
+        selection = replace(found, origin=origin, n_available=len(work.facts.retrievers))
+        result = FusionResult(selection, work.facts)
+        selection.notes.extend([*work.notes, *notes_of_judged(result)])
+        if store is not None:
+            write_results(selection, store.path, result)
+    return result
+
+
+def _prepared(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> _Work:
+    """Read the runs into a table. The lists, which take as much memory as the table, end with this call."""
     with warming_up():
         judged, tests = _read(runs, qrels, chosen)
     norms = norms_tried(chosen["norm"], chosen["engine"], of_ranks=judged.of_ranks)
@@ -127,47 +161,33 @@ def _fuse(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> FusionResult:
     columns = list(dict.fromkeys([*norms, *compared]))
     rules, skip = rules_of(chosen["engine"]), chosen["unjudged"] == "skip"
 
-    def table(of: JudgedRuns) -> FusionTable:
-        return fusion_table(of.lists, columns, of.depth, of.qrels, of.query_ids, of.documents, rules, judged_only=skip)
+    def table_of(read: JudgedRuns) -> FusionTable:
+        return fusion_table(
+            read.lists, columns, read.depth, read.qrels, read.query_ids, read.documents, rules, judged_only=skip
+        )
 
-    train, test = table(judged), None if tests is None else table(tests).judged
-    _check(train, judged, chosen["relevant_from"])
+    table, test = table_of(judged), None if tests is None else table_of(tests).judged
+    _check(table, judged, chosen["relevant_from"])
     costs = retriever_costs(chosen["costs"], judged.names)
-    plan = fusion_plan(chosen, train.judged, judged.names, costs, judged.depth)
+    plan = fusion_plan(chosen, table.judged, judged.names, costs, judged.depth)
     for m in plan.metrics:
         if m.uses_gain:  # which may not take every grade: said before work begins
-            m.convention.gains(train.judged.relevance)
-    usable = norms_with_paths(train.learned, norms, columns, plan)
+            m.convention.gains(table.judged.relevance)
+    usable = norms_with_paths(table.learned, norms, columns, plan)
     job = SelectionJob(
         plan,
-        train.learned,
+        table.learned,
         None,
         test,
-        judged=train.judged,
+        judged=table.judged,
         n_threads=chosen["n_threads"],
-        formulas=_formulas(plan.metric, train.judged, test, judged.names, columns, compared),
+        formulas=_formulas(plan.metric, table.judged, test, judged.names, columns, compared),
         transforms=[transform_of(norm, columns, len(judged.names)) for norm in usable],
         facts=facts_of(judged.depth, chosen["engine"]),
     )
-    identity = {
-        **plan.identity(train.learned, None),
-        "judged": data_hash(train.judged),
-        "conventions": [repr(m.convention) for m in plan.metrics],
-    }
-    place = {"kind": "fuse", "results": RESULT_FILES, "restart": chosen["restart"]}
-    with work_store_in(chosen["out"], identity, **place) as store:
-        if store is not None:
-            store.log({"event": "start"})
-        found = job.execute(store, chosen["progress"])
-        origin = origin_of(_sources(runs, qrels, chosen), {"train": train.judged, "test": test})
-        selection = replace(found, origin=origin, n_available=len(judged.names))
-        result = FusionResult(selection, facts(judged, plan, costs, chosen))
-        selection.notes.extend(notes_of_fusion(result, judged, train))
-        selection.notes.extend(f"the norm {n} was not tried: {NO_PATH}." for n in norms if n not in usable)
-        selection.notes.extend(notes_of_depth(result, judged, chosen["depth"]))
-        if store is not None:
-            write_results(selection, store.path, result)
-    return result
+    notes = notes_of_runs(judged, table, plan, chosen["depth"])
+    notes += [f"the norm {n} was not tried: {NO_PATH}." for n in norms if n not in usable]
+    return _Work(job, table, test, facts(judged, plan, costs, chosen), notes)
 
 
 def _read(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> tuple[JudgedRuns, JudgedRuns | None]:
@@ -221,23 +241,12 @@ def _formulas(
     compared: Sequence[Norm],
 ) -> Formulas:
     """Each retriever alone, and all of them with equal weights under the norms that are compared."""
-    n = len(names)
     at = {feature_name(name, norm): j for j, (name, norm) in enumerate((a, b) for a in names for b in columns)}
     uses = {f"{name} alone": [at[feature_name(name, compared[0])]] for name in names}
     titles = {RRF: "RRF", MINMAX: "CombSUM"}
     for norm in compared:
         uses[titles.get(norm.name, f"equal weights, {norm}")] = [at[feature_name(name, norm)] for name in names]
-
-    def scores(documents: RankingDataset, columns_used: list[int]) -> np.ndarray:
-        return np.asarray(documents.X[:, columns_used].sum(axis=1)).ravel()
-
-    return Formulas(
-        data,
-        metric,
-        {name: scores(data, used) for name, used in uses.items()},
-        {name: 1 if len(used) == 1 else n for name, used in uses.items()},
-        {} if test is None else {name: test.to_input_order(scores(test, used)) for name, used in uses.items()},
-    )
+    return Formulas(data, test, metric, uses, {name: len(used) for name, used in uses.items()})
 
 
 def _sources(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,8 +34,8 @@ def facts(
     )
 
 
-def notes_of_fusion(result: FusionResult, judged: JudgedRuns, table: FusionTable) -> list[str]:
-    """Facts that the screen does not show elsewhere."""
+def notes_of_runs(judged: JudgedRuns, table: FusionTable, plan: SelectionPlan, depth: int | None) -> list[str]:
+    """What users should know of their runs, whatever is chosen. depth: as the user gave it."""
     out = []
     if table.learned_to is not None:
         out.append(
@@ -53,25 +53,24 @@ def notes_of_fusion(result: FusionResult, judged: JudgedRuns, table: FusionTable
     contrary = [f"{brief(run.name)} ({run.n_contrary} lists)" for run in judged.lists if run.n_contrary]
     if contrary:
         out.append(f"ranks contradict scores in {_first(contrary)}; lists are ordered by score.")
-    gap = result.judged_gap
-    if gap is not None:
-        kept, dropped = gap
+    cutoff = plan.metric.cutoff
+    if depth is None and not judged.is_table and cutoff is not None and judged.depth < cutoff:
         out.append(
-            f"{100 * kept:.0f}% of the first {result.facts.judged_depth} documents of the kept retrievers are judged, "
-            f"and {100 * dropped:.0f}% of those of the others: unjudged documents count as not relevant, which favours "
-            f"the better judged ones. Compare with {option('unjudged', 'skip')}."
+            f"all lists are cut at rank {judged.depth}, above the cutoff of {plan.metric!r}, because half of the "
+            f"lists of {brief(judged.shortest)} are that short; {option('depth', cutoff)} keeps more."
         )
     return out
 
 
-def notes_of_depth(result: FusionResult, judged: JudgedRuns, given: int | None) -> list[str]:
-    """A note if short lists of one retriever cut all lists above the cutoff of the metric."""
-    cutoff = result.selection.plan.metric.cutoff
-    if given is not None or judged.is_table or cutoff is None or judged.depth >= cutoff:
+def notes_of_judged(result: FusionResult) -> list[str]:
+    """A note if the retrievers that are kept are judged more often than the others, or less."""
+    if result.judged_gap is None:
         return []
+    kept, dropped = result.judged_gap
     return [
-        f"all lists are cut at rank {judged.depth}, above the cutoff of {result.selection.metric}, because half of the "
-        f"lists of {brief(judged.shortest)} are that short; {option('depth', cutoff)} keeps more."
+        f"{100 * kept:.0f}% of the first {result.facts.judged_depth} documents of the kept retrievers are judged, "
+        f"and {100 * dropped:.0f}% of those of the others: unjudged documents count as not relevant, which favours "
+        f"the better judged ones. Compare with {option('unjudged', 'skip')}."
     ]
 
 

@@ -6,7 +6,7 @@ import hashlib
 import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -40,10 +40,14 @@ class RivalsOnFolds(Protocol):
     n_pieces     number of pieces of work
     """
 
-    scores: dict[str, np.ndarray]
-    test_scores: dict[str, np.ndarray]
     rivals: dict[str, Rival]
     left_out: list[LeftOut]
+
+    @property
+    def scores(self) -> Mapping[str, np.ndarray]: ...
+
+    @property
+    def test_scores(self) -> Mapping[str, np.ndarray]: ...
 
     @property
     def for_model(self) -> dict[str, str]: ...

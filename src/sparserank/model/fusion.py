@@ -71,6 +71,11 @@ class FusionFormula:
         """The retrievers in use, in the order of the terms."""
         return tuple(t.retriever for t in self.terms)
 
+    @property
+    def longest(self) -> int | None:
+        """Largest number of documents in a fused list; None: all that the retrievers return up to the depth."""
+        return self.depth if rules_of(self.engine).trims else None
+
     @classmethod
     def load(cls, path: str | os.PathLike, k: int | None = None) -> FusionFormula:
         """Read the formula of a run directory or model file of `fuse`.
@@ -112,9 +117,9 @@ class FusionFormula:
             for key, value in zip(added.keys, added.values, strict=True):
                 found[key] = found.get(key, 0.0) + value
         fused = Run(found)
-        if not rules_of(self.engine).trims:
+        if self.longest is None:
             return fused
-        return Run({(q, d): score for q, entries in ranked(fused).items() for d, score in entries[: self.depth]})
+        return Run({(q, d): score for q, entries in ranked(fused).items() for d, score in entries[: self.longest]})
 
     def added(self, runs: Any) -> list[Added]:
         """What each term adds to the scores of documents, in the order of the terms; as `apply`."""

@@ -28,9 +28,10 @@ def named_runs(runs: Any, least: int = 2) -> dict[str, Any]:
         and all(isinstance(path, str | os.PathLike) for path in runs)
     ):
         given = [_named_file(str(path)) for path in runs]
+        files = [file for _, file in given]
         stems = iter(names_of_runs([file for name, file in given if name is None]))
-        names = _distinct([next(stems) if name is None else name for name, _ in given])
-        named = dict(zip(names, (file for _, file in given), strict=True))
+        names = _distinct([next(stems) if name is None else name for name, _ in given], files)
+        named = dict(zip(names, files, strict=True))
     else:
         raise ParameterError("runs", f"must be files, or {{name: run}}; got {brief(runs)}.")
     if len(named) < least:
@@ -55,7 +56,7 @@ def names_of_runs(paths: Sequence[str | os.PathLike]) -> list[str]:
     """
     stems = [_stem(Path(p)) for p in paths]
     names = [s if stems.count(s) == 1 else f"{Path(p).parent.name}/{s}" for s, p in zip(stems, paths, strict=True)]
-    return _distinct(names)
+    return _distinct(names, paths)
 
 
 def _stem(path: Path) -> str:
@@ -65,9 +66,13 @@ def _stem(path: Path) -> str:
     return name
 
 
-def _distinct(names: list[str]) -> list[str]:
-    """The names; raises DataError if two are equal."""
+def _distinct(names: list[str], files: Sequence[str | os.PathLike]) -> list[str]:
+    """The names of files; raises DataError if two are equal."""
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
-        raise DataError(f"two runs are called {brief(twice)}; each retriever needs a name of its own.")
+        first, second, *_ = (str(file) for name, file in zip(names, files, strict=True) if name == twice)
+        raise DataError(
+            f"{first} and {second}: both runs are called {brief(twice)}. Name each of them: NAME=FILE, or a mapping "
+            "in Python."
+        )
     return names

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.fusion.norms import rules_of
 from sparserank.data.trec import Run, ranked
 from sparserank.errors import DataError
 from sparserank.export.explanation import QueryExplanation
@@ -36,9 +35,8 @@ def explain_fused(formula: FusionFormula, runs: Any, query: str) -> QueryExplana
     ranks, added = np.array([[found.get(d, (np.nan, 0.0)) for found in own] for d in documents]).transpose(2, 0, 1)
     scores = added.sum(axis=1)
     fused = ranked(Run({(query, d): score for d, score in zip(documents, scores.tolist(), strict=True)}))[query]
-    longest = formula.depth if rules_of(formula.engine).trims else None
     place = {d: i for i, d in enumerate(documents)}
-    order = [place[d] for d, _ in fused[:longest]]
+    order = [place[d] for d, _ in fused[: formula.longest]]
     return QueryExplanation(
         query,
         formula.retrievers,

@@ -54,7 +54,7 @@ def fuse(lists):
         values = NORM([score for _, score in entries]) if entries else []
         for (document, _), value in zip(entries, values):
             fused[document] = fused.get(document, 0.0) + weight * (value if value > 0 else LEAST)
-    return sorted(fused.items(), key=lambda entry: -entry[1])
+    return sorted(fused.items(), key=lambda entry: -entry[1])[:LONGEST]
 '''
 
 
@@ -63,9 +63,10 @@ def write(formula: FusionFormula, name: str) -> Files:
     from sparserank import __version__
 
     weights = "".join(f"    {t.retriever!r}: {t.weight!r},\n" for t in formula.terms)
+    longest = f"LONGEST = {formula.longest}  # of the fused list; None: no limit\n"
     text = (
         f'"""Fuses retrievers; written by sparserank {__version__}. fuse(lists) needs only Python."""\n\n'
-        f"{IMPORTS}{NORMS}\n{norm_and_depth(formula)}WEIGHTS = {{\n{weights}}}\n\n{FUSE}"
+        f"{IMPORTS}{NORMS}\n{norm_and_depth(formula)}{longest}WEIGHTS = {{\n{weights}}}\n\n{FUSE}"
     )
     return {"fuse.py": text}
 

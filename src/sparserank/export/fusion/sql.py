@@ -42,11 +42,18 @@ lists AS (
 terms AS (
 {terms}
 )
-SELECT qid, docno, SUM(weight * CASE WHEN value > 0e0 THEN value ELSE {least} END) AS score
-FROM terms
-GROUP BY qid, docno
+{fused}
 ORDER BY qid, score DESC, docno
 """
+FUSED = """SELECT qid, docno, SUM(weight * CASE WHEN value > 0e0 THEN value ELSE {least} END) AS score
+FROM terms
+GROUP BY qid, docno"""
+TRIMMED = """SELECT qid, docno, score
+FROM (
+  SELECT qid, docno, score, ROW_NUMBER() OVER (PARTITION BY qid ORDER BY score DESC, docno) AS place
+  FROM ({fused}) AS fused
+) AS ordered
+WHERE place <= {longest}"""
 DEVIATION = "SQRT(AVG((score - middle) * (score - middle)) OVER (PARTITION BY qid, retriever))"
 
 
@@ -59,13 +66,16 @@ def write(formula: FusionFormula, name: str) -> Files:
         f"WHERE retriever = {_text(t.retriever)}"
         for t in formula.terms
     )
+    fused = FUSED.format(least=approximate(LEAST))
+    if formula.longest is not None:
+        fused = TRIMMED.format(fused=fused, longest=formula.longest)
     return {
         "fuse.sql": QUERY.format(
             names=", ".join(map(_text, formula.retrievers)),
             depth=formula.depth,
             deviation=DEVIATION if uses_deviation else "1e0",
             terms=terms,
-            least=approximate(LEAST),
+            fused=fused,
         )
     }
 
