@@ -10,9 +10,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from numba.core.caching import CacheImpl
 
 import sparserank._kernel_cache
-from sparserank._kernel_cache import is_compiled, sources_hash
+from sparserank._kernel_cache import _warn_of_no_cache, is_compiled, kernel, sources_hash
 from sparserank.cli import screen
 
 ROOM = Path(sparserank._kernel_cache.__file__).parent
@@ -111,13 +112,23 @@ def test_kernels_are_in_hashed_files_and_take_nothing_from_other_files() -> None
     assert compiling == {"_kernel_cache.py", "_pass_kernels.py"}  # the latter for losses of other packages
 
 
+def test_where_no_folder_is_writable_kernels_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CacheImpl, "_locator_classes", [])
+    _warn_of_no_cache.cache_clear()
+    with pytest.warns(UserWarning, match="set NUMBA_CACHE_DIR") as warned:
+        added, doubled = kernel(lambda x: x + 1.0), kernel(fastmath=True)(lambda x: 2.0 * x)
+    assert (added(1.0), doubled(1.0)) == (2.0, 2.0)
+    assert len(warned) == 1
+    assert not is_compiled(added)
+
+
 def test_compiling_is_announced_before_the_first_use_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stats = SimpleNamespace(cache_path=str(tmp_path))
-    kernel = SimpleNamespace(py_func=SimpleNamespace(__qualname__="descend_0123"), stats=stats)
+    one = SimpleNamespace(py_func=SimpleNamespace(__qualname__="descend_0123"), stats=stats)
     (tmp_path / "_kernels.descend_4567-12.py311.nbi").write_bytes(b"of other sources")
-    assert not is_compiled(kernel)
-    screen.announce_compiling(kernel)
+    assert not is_compiled(one)
+    screen.announce_compiling(one)
     (tmp_path / "_kernels.descend_0123-12.py311.nbi").write_bytes(b"")
-    assert is_compiled(kernel)
-    screen.announce_compiling(kernel)
+    assert is_compiled(one)
+    screen.announce_compiling(one)
     assert capsys.readouterr().err.count("compiling") == 1

@@ -9,6 +9,7 @@ whatever folder Numba keeps them, and also while a process with the old sources 
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
@@ -27,10 +28,24 @@ def kernel(function: Callable | None = None, **options: Any) -> Any:
     from numba import njit  # slow to import; the command line asks `is_compiled` without it
 
     function.__qualname__ += f"_{sources_hash()}"  # Numba names the cache file by it
-    compiled = njit(cache=True, nogil=True, **options)(function)
+    compile_lazily = partial(njit, nogil=True, **options)
+    try:
+        compiled = compile_lazily(cache=True)(function)
+    except RuntimeError:  # no folder for cache files is writable
+        _warn_of_no_cache()
+        return compile_lazily()(function)
     if hasattr(compiled, "stats"):  # not so with NUMBA_DISABLE_JIT
         _remove_outdated(compiled.stats.cache_path)
     return compiled
+
+
+@cache
+def _warn_of_no_cache() -> None:
+    warnings.warn(
+        "no folder is writable for compiled functions, so that every process compiles them again; set NUMBA_CACHE_DIR "
+        "to a writable folder.",
+        stacklevel=4,
+    )
 
 
 @cache
@@ -55,4 +70,5 @@ def is_compiled(kernel: Any) -> bool:
     """True if the disk cache contains the kernel, or if nothing is compiled at all."""
     if not hasattr(kernel, "stats"):  # NUMBA_DISABLE_JIT
         return True
-    return any(Path(kernel.stats.cache_path).glob(f"*.{kernel.py_func.__qualname__}-*.nbi"))
+    folder = kernel.stats.cache_path
+    return folder is not None and any(Path(folder).glob(f"*.{kernel.py_func.__qualname__}-*.nbi"))
