@@ -306,6 +306,18 @@ def test_what_a_script_defines_itself_runs_in_threads(tmp_path: Path) -> None:
     assert done.stdout == "[2, 4]\n", done.stderr
 
 
+def test_a_script_may_end_with_work_that_nobody_waits_for(tmp_path: Path) -> None:
+    script = tmp_path / "unclosed.py"
+    script.write_text(
+        "import time\n"
+        "from sparserank.runs.pool import run_pieces\n"
+        "pieces = run_pieces(time.sleep, [(0.0,), (60.0,), (60.0,)], 2, processes=True)\n"
+        "next(pieces)\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_lost_worker_is_one_sentence() -> None:
     with pytest.raises(RunDirectoryError, match="worker process ended unexpectedly"):
         list(run_pieces(moody, [("fine",), ("exit",), ("fine",)], 2, processes=True))

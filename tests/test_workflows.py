@@ -57,10 +57,16 @@ def test_targets_and_files_exist(name: str) -> None:
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_every_job_has_a_time_limit_and_permissions_are_restricted(name: str) -> None:
     jobs = WORKFLOWS[name].partition("\njobs:\n")[2]
-    assert (
-        jobs.count("    runs-on: ") == jobs.count("    timeout-minutes: ") == len(re.findall(r"(?m)^  \w+:$", jobs)) > 0
-    )
+    own = len(re.findall(r"(?m)^  \w+:$", jobs)) - jobs.count("\n    uses: ./.github/workflows/")
+    assert jobs.count("    runs-on: ") == jobs.count("    timeout-minutes: ") == own > 0
     assert re.search(r"(?m)^permissions:(?: \{\}|\n  contents: read)\n\n", WORKFLOWS[name])
+
+
+def test_nothing_is_published_that_the_tests_did_not_pass() -> None:
+    assert "\n  workflow_call:" in WORKFLOWS["tests.yml"]
+    tests, publish = (WORKFLOWS["release.yml"].partition(f"\n  {job}:\n")[2] for job in ("tests", "publish"))
+    assert tests.partition("\n\n")[0].endswith("    uses: ./.github/workflows/tests.yml")
+    assert "    needs: [tests, build]\n" in publish
 
 
 def test_modules_that_windows_cannot_import_are_omitted_there() -> None:

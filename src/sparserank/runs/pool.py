@@ -8,6 +8,7 @@ terminal's process group, so an interrupt reaches only the caller. A job keeps i
 
 from __future__ import annotations
 
+import atexit
 import os
 import pickle
 import queue
@@ -16,6 +17,7 @@ import sys
 import threading
 import time
 import warnings
+import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -31,6 +33,7 @@ from sparserank.runs.frames import END_OF_TASK, read_frame, write_frame
 Worker = subprocess.Popen[bytes]
 
 _workers: set[Worker] = set()
+_feeders: weakref.WeakSet[threading.Thread] = weakref.WeakSet()  # the threads that communicate with them
 _job = threading.local()  # .idle: the workers that a job of this thread keeps, None outside of jobs
 
 
@@ -109,6 +112,14 @@ def _after_fork() -> None:
     _job.idle = None
 
 
+def _end_at_exit() -> None:
+    """End what an unclosed `run_pieces` left, before Python stops threads in the middle of reading from a pipe."""
+    kill_workers()
+    for feeder in list(_feeders):
+        feeder.join()
+
+
+atexit.register(_end_at_exit)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
@@ -145,6 +156,7 @@ def _in_processes(
             workers.append(_waiting_one(idle) or _start())
             feed = (workers[-1], packed, arguments, waiting, outcomes)
             feeders.append(threading.Thread(target=_feed, args=feed, daemon=True))
+            _feeders.add(feeders[-1])
             feeders[-1].start()
         for _ in range(len(arguments)):
             outcome = outcomes.get()
