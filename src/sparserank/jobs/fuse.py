@@ -20,6 +20,7 @@ from sparserank.data.missing import KEEP
 from sparserank.data.reading import Reading
 from sparserank.data.sources import read_sources
 from sparserank.errors import DataError, ParameterError
+from sparserank.execution.freed_memory import return_freed_memory
 from sparserank.jobs.formulas import Formulas
 from sparserank.jobs.fusion_notes import facts, notes_of_judged, notes_of_runs
 from sparserank.jobs.fusion_options import FUSE
@@ -132,6 +133,7 @@ class _Work:
 
 def _fuse(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> FusionResult:
     work = _prepared(runs, qrels, chosen)
+    return_freed_memory()
     plan, table = work.job.plan, work.table
     identity = {
         **plan.identity(table.learned, None),
@@ -156,6 +158,7 @@ def _prepared(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> _Work:
     """Read the runs into a table. The lists, which take as much memory as the table, end with this call."""
     with warming_up():
         judged, tests = _read(runs, qrels, chosen)
+    return_freed_memory()
     norms = norms_tried(chosen["norm"], chosen["engine"], of_ranks=judged.of_ranks)
     compared = [Norm(RRF), *(EQUAL_RANKS if judged.of_ranks else EQUAL_SCORES)]
     columns = list(dict.fromkeys([*norms, *compared]))
