@@ -18,6 +18,7 @@ from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.fitted_path import FittedPath
 from sparserank.crossval.folded_paths import FINAL, FoldedPaths, PathRequest
 from sparserank.crossval.path_files import packed, unpacked
+from sparserank.data.dataset import RankingDataset
 from sparserank.paths import PathStarts, Point
 from sparserank.runs.pool import kept_workers, run_pieces
 from sparserank.runs.progress import Progress, TimeLeft
@@ -28,9 +29,9 @@ CHECKPOINT_S = 1.0  # at least between two checkpoints of unfinished paths, a fa
 CHECKPOINT_SHARE = 0.05  # and no more of the time than this
 MAX_TOGETHER = 12  # paths in lockstep, or one family: more hold more orders of documents than they save reads of X
 MIN_PROCESS_WORK = 4e8  # values read by one pass of every solve: below, a second or two of work
-MAX_PROCESS_BYTES = (
-    48 << 20
-)  # of X: above, threads share each pass as well as processes share the paths, without copies
+# Of X, and of X of the judged documents. Above, threads share each pass as well as processes share the paths, and need
+# no copies.
+MAX_PROCESS_BYTES = 48 << 20
 
 Paths = dict[tuple[str, int], FittedPath]  # by label and fold
 # Family, fold, path, seconds that it took, how many are left then.
@@ -132,8 +133,7 @@ class FittedPaths:
     def _use_processes(self, n_paths: int) -> bool:
         """True if there is enough work to start processes for, and the data are small enough to send to them."""
         work = next(iter(self.works.values()))
-        X = work.data.X
-        size = X.data.nbytes if work.data.is_sparse and not work.data.is_stored else X.nbytes
+        size = sum(_bytes_of(data) for data in (work.data, work.judged) if data is not None)
         values = work.data.n_docs * work.data.n_features
         enough = n_paths * work.settings.n_alphas * values >= MIN_PROCESS_WORK
         here = work.client is None
@@ -212,6 +212,11 @@ class FittedPaths:
                 yield family, fold, fitted, seconds, left.seconds
         if work is not None and not work.data.is_stored:  # to transform features in memory once more costs little
             work.release()
+
+
+def _bytes_of(data: RankingDataset) -> int:
+    """Size of X, which each process would have a copy of."""
+    return int(data.X.data.nbytes if data.is_sparse and not data.is_stored else data.X.nbytes)
 
 
 Points = dict[str, dict[int, list[Point]]]  # by label and fold
