@@ -85,7 +85,8 @@ def _nested(work: Path) -> Any:
         "cross-validation inside the outer fold. Each cell shows the ratio of the means and their difference, both "
         "+- 1.96 standard errors. Standard errors are paired over queries, with values averaged over the repeats. "
         "*raw - test*, *corrected - test*: the mean that `select` printed, before and after its correction for the "
-        "choice, minus the mean on the outer fold of the same models of the inner folds."
+        "choice, minus the mean on the outer fold of the same models of the inner folds; in tables without "
+        "*raw - test*, of the final model, which learned from more queries."
     )
     return Section("Compared with trees, nested", text, tables, [])
 

@@ -82,6 +82,8 @@ def test_retrievers_are_named_after_their_files() -> None:
     assert names_of_runs(["a/x.run", "b/x.run", "y.json"]) == ["a/x", "b/x", "y"]
     with pytest.raises(DataError, match=r"both runs are called 'a/x'\. Name each"):
         names_of_runs(["a/x.run", "a/x.json"])
+    with pytest.raises(DataError, match="are the same run; leave one out"):
+        names_of_runs(["a/x.run", "a/../a/x.run"])
 
 
 BAD = {

@@ -85,6 +85,20 @@ def test_explain_shows_ranks(folder: Path, cli: Cli) -> None:
     assert f"{first['document']} is ranked higher" in pair.out
 
 
+def test_predict_keeps_its_inputs_and_prints_what_it_does_not_write(folder: Path, cli: Cli, tmp_path: Path) -> None:
+    runs = [folder / f"{name}.run" for name in KEPT]
+    own = tmp_path / "copy.run"
+    own.write_bytes(runs[0].read_bytes())
+    refused = cli("predict", folder / "fused", f"{KEPT[0]}={own}", *runs[1:], "--run", own)
+    assert refused.code != 0
+    assert own.read_bytes() == runs[0].read_bytes()
+    lines = cli("predict", folder / "fused", *runs).out.splitlines()
+    rows = json.loads(cli("predict", folder / "fused", *runs, "--format", "json").out)
+    assert [[r["qid"], r["docno"], repr(r["score"])] for r in rows] == [
+        [q, d, score] for q, _, d, _, score, _ in map(str.split, lines)
+    ]
+
+
 def test_evaluate_fuses_first(folder: Path, cli: Cli, tmp_path: Path) -> None:
     runs = [folder / f"{name}.run" for name in KEPT]
     assert cli("predict", folder / "fused", *runs, "--run", tmp_path / "fused.run").code == 0
@@ -98,7 +112,7 @@ def test_evaluate_fuses_first(folder: Path, cli: Cli, tmp_path: Path) -> None:
         ((folder / "fused",), "--runs: is needed"),
         ((folder / "fused", "--runs", runs[0]), "needs a run called 'other'"),
         ((folder / "qrels",), "first line"),
-        ((tmp_path / "run.json",), "A run must be in TREC format here"),
+        ((tmp_path / "run.json",), "If it is a run, write it in TREC format"),
     ):
         refused = cli(*given, *words)
         assert refused.code != 0

@@ -105,7 +105,7 @@ def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
     try:
         model = load_model(path) if kind == "model" else None
     except ModelFormatError as error:
-        raise ModelFormatError(f"{error} A run must be in TREC format here.") from error
+        raise ModelFormatError(f"{error} If it is a run, write it in TREC format.") from error
     usable = model is not None and is_fusion(model)
     require(usable, "--system", f"must be TREC runs or models of fuse with --qrels; {path} is neither.")
     require(bool(runs), "--runs", f"is needed: the runs that {path} fuses.")

@@ -51,6 +51,7 @@ def run(
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
+    from sparserank.data.fusion.run_names import file_of
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.read import read_files
     from sparserank.data.trec import QRELS, RUN, write_qrels, write_run
@@ -67,7 +68,7 @@ def run(
     require(len(set(both)) == len(both), "--qrels", "names the same file as the scores.")
     for target, layout in ((out, "score"), (run, RUN), (qrels, QRELS)):
         if target is not None:
-            refuse_inputs(target, [model, *data])
+            refuse_inputs(target, [model, *(file_of(str(path)) for path in data)])
             refuse_foreign(target, partial(_can_be, layout), f"does not contain lines '{layout}'")
     loaded = model_of(model, missing, k)
     if is_fusion(loaded):
@@ -103,17 +104,20 @@ def run(
 
 def _fuse(model: RankingModel, runs: list[Path], out: Path | None) -> None:
     """Write the fused run of a model of `fuse`."""
-    from sparserank.data.trec import run_lines
+    from sparserank.data.trec import ranked, run_lines
     from sparserank.files import atomic_write
     from sparserank.model.fusion import formula_of
 
     fused = formula_of(model).apply(list(map(str, runs)))
     lines = "".join(run_lines(fused))
-    give({"wrote": [] if out is None else [str(out)], "n_docs": len(fused)}, [{"file": str(out)}])
     if out is not None:
+        give({"wrote": [str(out)], "n_docs": len(fused)}, [{"file": str(out)}])
         with atomic_write(out) as stream:
             stream.write(lines)
-    elif answer.format == TEXT:
+    elif answer.format != TEXT:
+        rows = [{"qid": q, "docno": d, "score": s} for q, entries in ranked(fused).items() for d, s in entries]
+        give(rows, rows)
+    else:
         print(lines, end="")
 
 

@@ -17,7 +17,7 @@ from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import WorkStore
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ColumnSums(Mapping[str, np.ndarray]):
     """Scores of documents by sums of columns, computed when they are asked for: those of dozens of formulas on millions
     of documents would take more memory than the documents.

@@ -32,6 +32,8 @@ from sparserank.runs.frames import END_OF_TASK, read_frame, write_frame
 
 Worker = subprocess.Popen[bytes]
 
+EXIT_S = 5.0  # at most, that a thread may take to notice that its worker is gone
+
 _workers: set[Worker] = set()
 _feeders: weakref.WeakSet[threading.Thread] = weakref.WeakSet()  # the threads that communicate with them
 _job = threading.local()  # .idle: the workers that a job of this thread keeps, None outside of jobs
@@ -116,7 +118,7 @@ def _end_at_exit() -> None:
     """End what an unclosed `run_pieces` left, before Python stops threads in the middle of reading from a pipe."""
     kill_workers()
     for feeder in list(_feeders):
-        feeder.join()
+        feeder.join(timeout=EXIT_S)
 
 
 atexit.register(_end_at_exit)
@@ -156,8 +158,8 @@ def _in_processes(
             workers.append(_waiting_one(idle) or _start())
             feed = (workers[-1], packed, arguments, waiting, outcomes)
             feeders.append(threading.Thread(target=_feed, args=feed, daemon=True))
-            _feeders.add(feeders[-1])
             feeders[-1].start()
+            _feeders.add(feeders[-1])
         for _ in range(len(arguments)):
             outcome = outcomes.get()
             if outcome is None:

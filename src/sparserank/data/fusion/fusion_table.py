@@ -63,10 +63,9 @@ def fusion_table(
     by_name = np.array(sorted(range(n), key=names.__getitem__), dtype=np.int64)
     place = np.empty(n, dtype=np.int64)  # of each document among their sorted ids, in which rows come
     place[by_name] = np.arange(n)
-    keys = [np.repeat(run.query, run.depths) * n + place[run.document] for run in runs]
     judged = np.array([q * n + place[d] for q, d, _ in known], dtype=np.int64)
     grades = np.array([grade for *_, grade in known])
-    returned = _distinct(keys)
+    returned = _distinct(runs, place)
     if judged_only:
         returned = returned[np.isin(returned, judged)]
     extra = judged[grades > 0]
@@ -75,7 +74,7 @@ def fusion_table(
         of_query, first = np.unique(judged // n, return_index=True)
         extra = np.concatenate([extra, judged[first[np.isin(of_query, empty)]]])
     rows = np.union1d(returned, extra)
-    X: Any = _features(runs, norms, depth, rules, keys, rows)
+    X: Any = _features(runs, norms, depth, rules, place, rows)
     if X.shape[0] * X.shape[1] <= MAX_DENSE:
         X = X.toarray()
     relevance = np.zeros(len(rows))
@@ -89,7 +88,7 @@ def fusion_table(
     learned = np.isin(rows, returned)
     learned_to = None
     if learned.sum() > MAX_LEARNED:
-        best = _best_ranks(runs, keys, rows)
+        best = _best_ranks(runs, place, rows)
         learned_to = int(np.sort(best[learned & (relevance == 0)])[MAX_LEARNED - 1])
         learned &= (relevance > 0) | (best <= learned_to)
     learned[np.flatnonzero(~np.isin(query, query[learned]))] = True  # of queries for which nothing was returned
@@ -102,19 +101,25 @@ def fusion_table(
     return FusionTable(whole, found, learned_to)
 
 
-def _distinct(keys: Sequence[np.ndarray]) -> np.ndarray:
+def _keys(run: Returned, place: np.ndarray) -> np.ndarray:
+    """(n_entries,) the key of each entry, by query and place of the document. Made when needed: those of all runs would
+    take as much memory as their scores."""
+    return np.asarray(np.repeat(run.query, run.depths) * len(place) + place[run.document])
+
+
+def _distinct(runs: Sequence[Returned], place: np.ndarray) -> np.ndarray:
     """The distinct keys, ascending, one run at a time."""
     out = np.zeros(0, dtype=np.int64)
-    for own in keys:
-        out = np.union1d(out, own)
+    for run in runs:
+        out = np.union1d(out, _keys(run, place))
     return out
 
 
-def _best_ranks(runs: Sequence[Returned], keys: Sequence[np.ndarray], rows: np.ndarray) -> np.ndarray:
+def _best_ranks(runs: Sequence[Returned], place: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """(len(rows),) the best rank that any run gives to a row; infinite if none returned it."""
     best = np.full(len(rows), np.inf)
-    for run, own in zip(runs, keys, strict=True):
-        at, kept = _places(rows, own)
+    for run in runs:
+        at, kept = _places(rows, _keys(run, place))
         best[at] = np.minimum(best[at], run.rank[kept])  # a run returns a document once for a query
     return best
 
@@ -124,13 +129,13 @@ def _features(
     norms: Sequence[Norm],
     depth: int,
     rules: EdgeRules,
-    keys: Sequence[np.ndarray],
+    place: np.ndarray,
     rows: np.ndarray,
 ) -> sp.csr_matrix:
     """(len(rows), len(runs) * len(norms))"""
     counts = np.zeros(len(rows) + 1, dtype=np.int64)
-    for own in keys:
-        at, _ = _places(rows, own)
+    for run in runs:
+        at, _ = _places(rows, _keys(run, place))
         counts[at + 1] += len(norms)
     indptr = np.cumsum(counts)
     if indptr[-1] < 2**31:  # or SciPy would keep the columns in 64 bits too
@@ -139,8 +144,8 @@ def _features(
     values = np.empty(indptr[-1], dtype=np.float64 if exact else np.float32)
     columns = np.empty(indptr[-1], dtype=np.int32)
     free = indptr[:-1].copy()  # the next free entry of each row
-    for r, (run, own) in enumerate(zip(runs, keys, strict=True)):
-        at, kept = _places(rows, own)
+    for r, run in enumerate(runs):
+        at, kept = _places(rows, _keys(run, place))
         if not len(at):
             continue
         for f, norm in enumerate(norms):

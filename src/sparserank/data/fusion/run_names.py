@@ -42,6 +42,11 @@ def named_runs(runs: Any, least: int = 2) -> dict[str, Any]:
     return named
 
 
+def file_of(text: str) -> str:
+    """The file of 'name=FILE' or FILE."""
+    return _named_file(text)[1]
+
+
 def _named_file(text: str) -> tuple[str | None, str]:
     """(name or None, file) of 'name=FILE' or FILE."""
     name, sign, file = text.partition("=")
@@ -71,6 +76,8 @@ def _distinct(names: list[str], files: Sequence[str | os.PathLike]) -> list[str]
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
         first, second, *_ = (str(file) for name, file in zip(names, files, strict=True) if name == twice)
+        if os.path.realpath(file_of(first)) == os.path.realpath(file_of(second)):
+            raise DataError(f"{first} and {second}: are the same run; leave one out.")
         raise DataError(
             f"{first} and {second}: both runs are called {brief(twice)}. Name each of them: NAME=FILE, or a mapping "
             "in Python."
