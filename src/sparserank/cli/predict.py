@@ -109,16 +109,17 @@ def _fuse(model: RankingModel, runs: list[Path], out: Path | None) -> None:
     from sparserank.model.fusion import formula_of
 
     fused = formula_of(model).apply(list(map(str, runs)))
-    lines = "".join(run_lines(fused))
-    if out is not None:
-        give({"wrote": [str(out)], "n_docs": len(fused)}, [{"file": str(out)}])
-        with atomic_write(out) as stream:
-            stream.write(lines)
-    elif answer.format != TEXT:
+    if out is None and answer.format != TEXT:
         rows = [{"qid": q, "docno": d, "score": s} for q, entries in ranked(fused).items() for d, s in entries]
         give(rows, rows)
-    else:
+        return
+    lines = "".join(run_lines(fused))
+    if out is None:
         print(lines, end="")
+        return
+    give({"wrote": [str(out)], "n_docs": len(fused)}, [{"file": str(out)}])
+    with atomic_write(out) as stream:
+        stream.write(lines)
 
 
 def _can_be(layout: str, head: bytes) -> bool:
