@@ -55,14 +55,12 @@ class Formulas:
 
     judged    queries that candidates are judged on; test: test queries
     columns   {name: the columns that its formula adds}
-    n_used    {name: number of features, or of groups of features, that it needs}
     """
 
     judged: RankingDataset
     test: RankingDataset | None
     metric: Metric
     columns: Mapping[str, Sequence[int]]
-    n_used: Mapping[str, int]
     rivals: dict[str, Rival] = field(default_factory=dict)
     left_out: list[LeftOut] = field(default_factory=list)
     n_pieces: int = 0
@@ -83,7 +81,7 @@ class Formulas:
         """All of them."""
         for name, scores in self.scores.items():
             (values,) = per_query_values(scores, self.judged, [self.metric])
-            self.rivals[name] = Rival(name, self.n_used[name], values)
+            self.rivals[name] = Rival(name, len(self.columns[name]), values)
         return list(self.rivals.values())
 
     def on_features(self, name: str, features: dict[int, np.ndarray], store: WorkStore | None) -> None:

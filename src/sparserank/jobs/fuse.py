@@ -249,7 +249,7 @@ def _formulas(
     titles = {RRF: "RRF", MINMAX: "CombSUM"}
     for norm in compared:
         uses[titles.get(norm.name, f"equal weights, {norm}")] = [at[feature_name(name, norm)] for name in names]
-    return Formulas(data, test, metric, uses, {name: len(used) for name, used in uses.items()})
+    return Formulas(data, test, metric, uses)
 
 
 def _sources(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> dict[str, Any]:

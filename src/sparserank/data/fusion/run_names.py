@@ -76,7 +76,7 @@ def _distinct(names: list[str], files: Sequence[str | os.PathLike]) -> list[str]
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
         first, second, *_ = (str(file) for name, file in zip(names, files, strict=True) if name == twice)
-        if os.path.realpath(file_of(first)) == os.path.realpath(file_of(second)):
+        if os.path.realpath(first) == os.path.realpath(second):
             raise DataError(f"{first} and {second}: are the same run; leave one out.")
         raise DataError(
             f"{first} and {second}: both runs are called {brief(twice)}. Name each of them: NAME=FILE, or a mapping "
