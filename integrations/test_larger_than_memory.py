@@ -127,17 +127,30 @@ def test_a_pass_beside_a_read(store: Path, tmp_path: Path) -> None:
     assert facts["pass"] < 10 * facts["read"]
 
 
+# A small fit first: an import that meets the limit ends as the library that is imported ends, if Python itself does not.
+TOO_LITTLE = """
+import contextlib, resource, sys
+from sparserank.__main__ import main
+
+small, large, out = sys.argv[1:]
+sys.argv[:] = ["sparserank", "fit", small, "--threads", "1", "--out", out + ".small"]
+with contextlib.suppress(SystemExit):
+    main()
+used = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmData")) << 10
+resource.setrlimit(resource.RLIMIT_DATA, (used + (12 << 20),) * 2)
+sys.argv[:] = ["sparserank", "fit", large, "--threads", "1", "--out", out]
+main()
+"""
+
+
 def test_too_little_memory_ends_in_one_sentence(store: Path, tmp_path: Path) -> None:
-    code = (
-        "import resource, sys; import pyarrow.dataset, sparserank.__main__ as m, sparserank.cli.fit, "
-        "sparserank.data.read, sparserank.rankers;"
-        "from sparserank.warmup import load_kernels; load_kernels();"
-        "used = next(int(l.split()[1]) for l in open('/proc/self/status') if l.startswith('VmData')) << 10;"
-        "resource.setrlimit(resource.RLIMIT_DATA, (used + (12 << 20),) * 2); sys.argv[0] = 'sparserank'; m.main()"
-    )
-    arguments = ["fit", str(store), "--threads", "1", "--out", str(tmp_path / "m.json")]
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    tiny = sr.datasets.make_ranking(20, (5, 9), 6, n_informative=3, n_redundant=0, random_state=0).data
+    sr.write_letor(tiny, tmp_path / "tiny.txt")
+    sr.convert([tmp_path / "tiny.txt"], tmp_path / "small")
+    arguments = [str(tmp_path / "small"), str(store), str(tmp_path / "m.json")]
+    done = subprocess.run([sys.executable, "-c", TOO_LITTLE, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
+    assert (tmp_path / "m.json.small").exists()
     assert "error: out of memory" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "m.json").exists()

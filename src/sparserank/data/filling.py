@@ -154,7 +154,8 @@ def training_medians(X: Any, columns: np.ndarray, counted: np.ndarray | None = N
         busy = np.flatnonzero(2 * np.maximum(*sides) >= sample.shape[0])
         out[columns[busy]] = [_median(sample, int(k)) for k in busy]
     elif len(sample):
-        out[columns] = np.median(sample.astype(np.float64, copy=False), axis=0)
+        # A column at a time: `np.median` copies what it gets.
+        out[columns] = [np.median(column.astype(np.float64, copy=False)) for column in sample.T]
     else:
         out[columns] = 0.0
     return out.astype(X.dtype).astype(np.float64)
