@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-as-haswell test-integrations frozen options docs evidence lint clean
+.PHONY: demo test test-slow test-as-haswell test-integrations frozen options docs evidence lint clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -21,7 +21,11 @@ demo: $(VENV)/.report
 	$(BIN)/sparserank demo --out demo-run
 
 test: $(VENV)/.dev
-	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+
+# The others: many variants of one idea, kills, simulations, published tables, the blocks of the pages.
+test-slow: $(VENV)/.dev
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m slow
 
 # The numerical tests once more, as an older processor rounds; nothing where the machine is no newer.
 test-as-haswell: $(VENV)/.dev

@@ -127,7 +127,7 @@ def test_a_pass_beside_a_read(store: Path, tmp_path: Path) -> None:
     assert facts["pass"] < 10 * facts["read"]
 
 
-# A small fit first: an import that meets the limit ends as the library that is imported ends, if Python itself does not.
+# A small fit first: an import that meets the limit ends as the imported library ends, or crashes Python 3.11 itself.
 TOO_LITTLE = """
 import contextlib, resource, sys
 from sparserank.__main__ import main

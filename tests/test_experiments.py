@@ -368,6 +368,7 @@ def test_letor_command_prints_and_writes_its_tables(
     assert "no such folder" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_processes")
 def test_published_command_puts_our_figures_beside_theirs(
     parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -395,6 +396,7 @@ def test_published_command_puts_our_figures_beside_theirs(
     assert "contains none of" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_processes")
 def test_published_choices_of_greedy_rank_rls_come_out(data_folder: Path, tmp_path: Path) -> None:
     """Pahikkala 2010, Table 2: lambda, k and features chosen on MQ2008; Table 7: MAP of both systems."""

@@ -228,6 +228,7 @@ def test_a_path_maker_of_ones_own_goes_through_select_its_folds_its_rules_and_a_
         sr.SparseRanker(penalty=GradientSizes(), k=2).fit_dataset(DATA)
 
 
+@pytest.mark.slow
 def test_the_extension_works_as_a_package_of_its_own(tmp_path: Path) -> None:
     shutil.copytree(
         Path(__file__).parent / "extension", tmp_path / "theirs", ignore=shutil.ignore_patterns("__pycache__")

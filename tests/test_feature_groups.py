@@ -385,6 +385,7 @@ def test_the_cheapest_is_tried_though_it_has_more_features():
         assert c.penalty == "ridge" or c.k >= c.cost  # matched by cost, in the folds too
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", ["mcp", "best_k"])
 def test_small_models_are_found_behind_a_large_group_that_enters_first(penalty):
     data = make_ranking(60, (8, 14), 12, n_informative=8, n_redundant=0, noise=0.4, random_state=4).data

@@ -215,6 +215,7 @@ def test_free_signs_are_allowed_where_no_engine_forbids_them() -> None:
         sr.fuse(runs, qrels, **QUICK, engine="elasticsearch", sign="free")
 
 
+@pytest.mark.slow
 def test_an_engine_limits_the_number_of_retrievers() -> None:
     """The rule decides among the formulas that the engine can run."""
     runs, qrels = made(qualities={f"r{i}": 1.0 for i in range(7)})
@@ -257,6 +258,7 @@ def test_a_run_directory_is_resumed_and_read(tmp_path: Path, monkeypatch: pytest
     assert formula.apply({name: {} for name in result.retrievers}) == {}
 
 
+@pytest.mark.slow
 def test_screens_speak_of_retrievers_and_fit() -> None:
     runs, qrels = made(qualities={f"a very long name of a retriever {i}": 1.0 - i / 20 for i in range(14)})
     costs = {name: float(i + 1) for i, name in enumerate(runs)}

@@ -69,6 +69,7 @@ def _fit(model: LinearRanker, X: Any, y: Any = Y, **rest: Any) -> str | None:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cls", "parameter"), [(cls, p) for cls in FEW for p in inspect.signature(cls).parameters], ids=str
 )
@@ -148,6 +149,7 @@ def test_a_wrong_kind_of_parameter_is_refused(model: LinearRanker) -> None:
     assert _fit(model, X) is not None
 
 
+@pytest.mark.slow
 @every_variant
 @pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-160, 1e-110, 1e-95, 1e-40, 1e40, 1e95, 1e110, 1e160, 1e300])
 def test_features_of_any_scale_give_finite_weights_or_a_sentence(model: LinearRanker, scale: float) -> None:
@@ -163,6 +165,7 @@ def test_features_of_any_scale_give_finite_weights_or_a_sentence(model: LinearRa
             assert _fit(clone(model).set_params(scaling="none"), data) is not None
 
 
+@pytest.mark.slow
 @every_variant
 def test_hostile_values_give_finite_weights_or_a_sentence(model: LinearRanker) -> None:
     ends = np.where(X > 0.5, 1e308, -1e308)

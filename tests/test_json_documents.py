@@ -341,6 +341,7 @@ def test_the_judge_of_documents_refuses(text: str) -> None:
         document(text)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize("name", [name for name in LINES if name not in SUBPROCESSES])
 def test_one_document_or_nothing(
@@ -356,6 +357,7 @@ def test_one_document_or_nothing(
     check(cli(*(a.replace("OUT", str(tmp_path)) for a in line), "--format", "json"), code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUBPROCESSES)
 def test_so_it_is_where_libraries_write_past_python(name: str, inputs: Path, tmp_path: Path) -> None:
     """As a process of its own, with every Python warning asked for."""

@@ -44,6 +44,7 @@ def made(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_kernel_never_runs_with_an_old_copy_of_what_it_inlines(made: Path, elsewhere: bool) -> None:
     """With Numba's cache alone it does: the test can fail."""

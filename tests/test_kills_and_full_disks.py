@@ -133,6 +133,7 @@ def test_an_interrupt_in_the_middle_of_an_import_is_one_sentence() -> None:
     assert all(callable(getattr(import_module(module), undo)) for module, undo in UNDONE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_kills_at_random_moments_change_nothing(
     command: str,
@@ -184,6 +185,7 @@ def largest_file(n_bytes: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_disk_full_at_any_point_is_one_sentence_and_costs_nothing_finished(

@@ -52,6 +52,7 @@ def worlds(m: int, n: int, n_worlds: int) -> tuple[float, float]:
     return broken[0] / n_worlds, broken[1] / n_worlds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [40, 300])
 def test_worlds_in_which_a_bound_is_broken_are_rare(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for place, name, less in ((leads, "ROUND", 512), (leads, "PILOT", 256), (bounds, "MIN_ROUNDS", 4)):

@@ -141,6 +141,7 @@ def test_inspect_shows_data_and_model(
 QUICK = ("--penalty", "l1", "--n-alphas", 6, "--folds", 2, "--half-samples", 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "extra",
     [
@@ -182,6 +183,7 @@ def test_costs_and_budget_limit_the_total_cost(finished: Path, tmp_path: Path, m
     assert 0 < sum(1 + f["index"] % 3 for f in model["features"]) <= 5
 
 
+@pytest.mark.slow
 def test_processes_and_threads_give_one_result(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sparserank.crossval.fitting as fitting
 

@@ -440,6 +440,7 @@ def test_a_feature_that_only_names_the_query_changes_nothing() -> None:
         np.testing.assert_allclose(a.values, b.values, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("any_size")
 def test_on_permuted_labels_each_kind_is_worth_a_random_order() -> None:
     """50 permutations within queries: what a model learned from other queries is worth is the exact expectation."""

@@ -192,6 +192,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 def test_a_users_script_is_checked_by_its_types(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT + "".join(f"{line}\n" for line in WRONG))

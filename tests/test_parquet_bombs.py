@@ -145,6 +145,7 @@ def _limited(small: Path, paths: list[Path]) -> list[dict[str, list[str]]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_bombs_under_a_memory_limit(tmp_path: Path) -> None:
     _small(tmp_path / "small.parquet")
     paths = [tmp_path / f"{name}.parquet" for name in BOMBS]

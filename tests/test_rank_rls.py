@@ -179,6 +179,7 @@ def _valid_map(coef: np.ndarray, data: RankingDataset) -> float:
     return float(sr.evaluate(data.X @ coef, data, ["map"], convention="letor4")["letor4:map"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fold", range(5))
 def test_greedy_rank_rls_has_the_published_features_choice_and_figures(mq2008: list[RankingDataset], fold: int) -> None:
     train, valid, test = _fold(mq2008, fold)
@@ -197,6 +198,7 @@ def test_greedy_rank_rls_has_the_published_features_choice_and_figures(mq2008: l
     assert [round(value, 4) for value in _figures(test.X @ chosen[1].coef, test)] == figures
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fold", range(5))
 def test_rank_rls_has_the_published_figures(mq2008: list[RankingDataset], fold: int) -> None:
     """19 of 20 to four decimals; the MeanNDCG of the second fold is 0.42695 here and 0.4269 there."""
@@ -211,6 +213,7 @@ def test_rank_rls_has_the_published_figures(mq2008: list[RankingDataset], fold: 
             assert round(value, 4) == published, metric
 
 
+@pytest.mark.slow
 def test_195097_sparse_features_need_no_dense_copy(data_folder: Path) -> None:
     read = {name: data_folder / f"rlscore-parse/{name}.txt.gz" for name in ("train", "test")}
     train, test = (sr.read_letor(path, n_features=195_097, sparse=True) for path in read.values())

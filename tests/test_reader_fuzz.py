@@ -211,6 +211,7 @@ def test_mutated_files_are_read_alike_or_refused_with_file_and_line(
     assert 0 < accepted < seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -62,6 +62,7 @@ def test_results_follow_the_schema(results: dict[str, dict[str, Any]], name: str
     assert set(results[name]) == set(SCHEMA["properties"])
 
 
+@pytest.mark.slow
 def test_the_schema_refuses_what_is_no_result(results: dict[str, dict[str, Any]]) -> None:
     whole = results["all"]
     for change in (

@@ -34,6 +34,7 @@ def test_out_of_fold_they_are_longer_the_fewer_the_queries() -> None:
     np.testing.assert_allclose(longer, (1.0 + 20.0 / N) * plain, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_all_intervals_hold_together() -> None:
     rng, missed = np.random.default_rng(1), 0
     for _ in range(200):

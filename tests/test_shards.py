@@ -30,6 +30,7 @@ from sparserank.solvers.lockstep import Evaluate, Steps, run, run_all
 from sparserank.solvers.loop import solving
 from sparserank.solvers.solution import Iterate
 from sparserank.weighting import Evaluation, Weighting
+from tests.slow import slow_but
 
 DATA = sr.datasets.make_ranking(40, (10, 40), 9, n_informative=4, noise=0.5, random_state=3).data
 FOLD = np.arange(DATA.n_queries) % 4
@@ -57,7 +58,7 @@ def fold_weights(n: int = 4) -> np.ndarray:
 # -- a fold is a weight ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("loss", slow_but("squared_hinge", LOSSES))
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_weighting_of_zeros_and_ones_is_the_data_without_a_fold(kind: str, loss: str) -> None:
     data = of_kind(kind)
@@ -322,6 +323,7 @@ def test_a_feature_that_is_flat_in_one_fold_and_tiny_in_others_stays_in_them() -
     np.testing.assert_array_equal(together[1].pair_norms, alone[0].pair_norms)
 
 
+@pytest.mark.slow
 def test_an_objective_travels_to_another_process(tmp_path: Path) -> None:
     objective = PairwiseObjective(DATA)
     w, weight = np.random.default_rng(8).standard_normal(9), np.linspace(0.1, 2.0, DATA.n_queries)

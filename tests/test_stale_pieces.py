@@ -334,6 +334,7 @@ def test_every_field_of_a_plan_is_a_case() -> None:
     assert {*PLAN, "datasets", "name"} == {f.name for f in fields(ExperimentPlan)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_a_changed_option(
     case: str, run: Run, bases: Bases, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
@@ -368,6 +369,7 @@ def test_a_changed_plan(
     assert check(first, other, run, bases, tmp_path, tmp_path_factory)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["tol", "metric", "train"])
 def test_the_comparison_sees_what_a_forgotten_dependence_does(
     option: str, run: Run, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch

@@ -374,6 +374,7 @@ def test_bad_logs_are_refused_by_line(case: str, tmp_path: Path) -> None:
 # -- in use ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 def test_paths_from_a_store_are_those_from_memory(sparse: bool, text: Path, tmp_path: Path) -> None:
     reading = Reading(dtype="float64", sparse=sparse)

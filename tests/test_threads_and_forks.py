@@ -177,6 +177,7 @@ assert available_cores() == BlockExecutor().n_threads == 1
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("program", [FORK, JOBLIB, FORK_WHILE_FITTING], ids=["fork", "joblib", "while fitting"])
 def test_a_fork_after_or_during_a_fit_with_threads_ends(program: str) -> None:

@@ -76,6 +76,7 @@ def test_features_that_vary_are_found_without_a_dense_row() -> None:
     assert data.replace_features(shifted).constant_features()[7]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_processes")
 def test_a_hundred_thousand_features_go_through_path_and_selection() -> None:
     data = text_like(2000, 100_000, 30)
@@ -108,6 +109,7 @@ def test_a_path_holds_what_its_models_have_features() -> None:
     np.testing.assert_array_equal(path.truncate(2).nnz, np.minimum(path.nnz, 2))
 
 
+@pytest.mark.slow
 def test_a_path_holds_no_vectors_of_every_strength() -> None:
     """Penalties keep vectors as long as there are features; those of strengths that are done are gone."""
     rng = np.random.default_rng(0)

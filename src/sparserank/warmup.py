@@ -30,17 +30,17 @@ def _knots() -> Knots:
 
 
 def load_pass_kernels(curves: bool = False) -> None:
-    """Load the kernels of the passes over X and of the Hessian; curves: and those of the passes over curves."""
+    """Load the kernels of the passes over X and of the Hessian; curves: and of the Hessian of curves."""
     objective = _tiny_objective()
     _pass(objective)
     _hessian(objective)
     if curves:
-        _pass(_tiny_objective(_knots()))
+        _hessian(_tiny_objective(_knots()))
 
 
 def load_other_kernels(curves: bool = False) -> None:
-    """Load the kernels of the pair norms, coordinate descent and the proximal operators; curves: and those of the
-    Hessian of curves and of block descent."""
+    """Load the kernels of the pair norms, coordinate descent and the proximal operators; curves: and those of
+    block descent and of the passes over curves, which need some of `load_pass_kernels`."""
     _ = _tiny_objective().pair_norms
     penalty = L1(0.01)
     penalty.prox(np.ones(2), 1.0)
@@ -48,7 +48,7 @@ def load_other_kernels(curves: bool = False) -> None:
     if curves:
         nested = Nested(0.01, width=2, kappa=(1.0, 1.0))
         minimise_model(np.eye(4), np.ones(4), np.zeros(4), nested.restrict(np.arange(4), 4), 1e-3)
-        _hessian(_tiny_objective(_knots()))
+        _pass(_tiny_objective(_knots()))
 
 
 def _pass(objective: PairwiseObjective) -> None:

@@ -28,7 +28,8 @@ from sparserank.runs.work_store import WorkStore
 CHECKPOINT_S = 1.0  # at least between two checkpoints of unfinished paths, a family each
 CHECKPOINT_SHARE = 0.05  # and no more of the time than this
 MAX_TOGETHER = 12  # paths in lockstep, or one family: more hold more orders of documents than they save reads of X
-MIN_PROCESS_WORK = 4e8  # values read by one pass of every solve: below, a second or two of work
+MIN_PROCESS_WORK = 4e8  # values read by one pass of every solve, and SOLVE_WORK each: below, a few seconds of work
+SOLVE_WORK = 1e5  # what Python itself does for a solve, in values that a pass reads in that time
 # Of X, and of X of the judged documents. Above, threads share each pass as well as processes share the paths, and need
 # no copies.
 MAX_PROCESS_BYTES = 48 << 20
@@ -135,7 +136,7 @@ class FittedPaths:
         work = next(iter(self.works.values()))
         size = sum(_bytes_of(data) for data in (work.data, work.judged) if data is not None)
         values = work.data.n_docs * work.data.n_features
-        enough = n_paths * work.settings.n_alphas * values >= MIN_PROCESS_WORK
+        enough = n_paths * work.settings.n_alphas * (values + SOLVE_WORK) >= MIN_PROCESS_WORK
         here = work.client is None
         return here and self.n_workers > 1 and n_paths > 1 and enough and size <= MAX_PROCESS_BYTES
 
