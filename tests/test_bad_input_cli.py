@@ -7,7 +7,6 @@ import gzip
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -397,6 +396,7 @@ def test_a_file_size_limit_is_one_sentence(cli: Cli, lines: list[str], tmp_path:
     assert_finished(cli("select", train, "--out", tmp_path / "first", *QUICK), tmp_path / "first")
     for file in (tmp_path / "first").rglob("*"):
         file.rename(tmp_path / f"{file.name}.kept") if file.is_file() else None
+    resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
     try:

@@ -208,6 +208,7 @@ def test_finished_pieces_are_kept_and_a_changed_grid_recomputes_its_own_only(par
     assert sum("rank_svm" in s for s in seen) == 1  # a damaged piece is computed again
 
 
+@pytest.mark.slow
 def test_workers_do_not_change_a_result(parts: Path, tmp_path: Path) -> None:
     grids = {"log": {"alpha_ratio": [1.0, 0.3, 0.1, 0.03]}}
     plan = ExperimentPlan((DatasetPlan("x", str(parts)),), ("log", "rank_rls"), folds=(1, 2), grids=grids)
@@ -424,6 +425,7 @@ def test_published_choices_of_greedy_rank_rls_come_out(data_folder: Path, tmp_pa
     assert [round(float(v), 4) for v in plain] == [0.4524, 0.4300, 0.4542, 0.5225, 0.5006]
 
 
+@pytest.mark.slow
 def test_choices_of_greedy_rank_rls_stand_beside_the_best_of_all_sets(finished: Results) -> None:
     """Every set of k features is fitted; figures without the penalty, and a set that is not the best,
     are told apart."""

@@ -116,6 +116,7 @@ def test_names_are_neither_markup_nor_code(result: sr.SelectionResult, block: st
     assert "eval" not in SCRIPT
 
 
+@pytest.mark.slow
 def test_wide_selections_are_thinned_and_say_so() -> None:
     made = sr.datasets.make_ranking(60, (8, 14), 90, n_informative=40, n_redundant=20, noise=0.3, random_state=2).data
     found = sr.select(made, **{**QUICK, "penalties": "l1", "n_alphas": 80, "alpha_min_ratio": 0.005})

@@ -4,7 +4,6 @@ and by the contracts of engines that no registry has."""
 from __future__ import annotations
 
 import json
-import sqlite3
 import subprocess
 import sys
 from functools import partial
@@ -25,6 +24,7 @@ from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
 from tests.command_line import Cli
 from tests.conftest import data_folder_or_skip
+from tests.databases import sqlite
 from tests.oracles import exported as oracle
 from tests.real_models import REAL, real_model
 from tests.test_names_are_data import HOSTILE as EVERYWHERE
@@ -123,7 +123,7 @@ def test_python_code_needs_nothing_and_scores_alike(models, kind, tmp_path: Path
 def test_sql_scores_alike_in_two_databases(models, kind):
     model, X = models[kind]
     (text,) = model.export("sql").values()
-    lite = sqlite3.connect(":memory:")
+    lite = sqlite()
     names = ", ".join(f'"{n}"' for n in model.feature_names)
     lite.execute(f"create table docs (id integer, {names})")
     marks = ", ".join("?" * (1 + model.n_features))
@@ -154,7 +154,7 @@ def test_logarithms_are_short_where_they_can_be(models):
     (series,) = tiny.export("sql").values()
     assert len(short) < 0.6 * len(series)
     small = X * 1e-10
-    lite = sqlite3.connect(":memory:")
+    lite = sqlite()
     lite.execute("create table docs (" + ", ".join(f'"{n}"' for n in model.feature_names) + ")")
     lite.executemany(f"insert into docs values ({', '.join('?' * 12)})", small.tolist())
     expected = tiny.predict(small)
@@ -324,7 +324,7 @@ def test_options_that_mean_nothing_are_refused(models):
 def test_sigmoid_keeps_the_order(models):
     model, X = models["log"]
     (text,) = model.export("sql", sigmoid=True).values()
-    lite = sqlite3.connect(":memory:")
+    lite = sqlite()
     lite.execute("create table docs (id, " + ", ".join(f'"{n}"' for n in model.feature_names) + ")")
     lite.executemany(f"insert into docs values ({', '.join('?' * 13)})", [(i, *map(float, r)) for i, r in enumerate(X)])
     found = np.array([s for (s,) in lite.execute(f"select {text} from docs order by id")])
@@ -355,7 +355,7 @@ def test_names_are_data(names):
     np.testing.assert_allclose([space["score"](r) for r in rows_of(model, X)], model.predict(X))
     (text,) = model.export("sql").values()
     columns = ", ".join('"' + n.replace('"', '""') + '" double' for n in names)
-    for base in (sqlite3.connect(":memory:"), duckdb.connect()):
+    for base in (sqlite(), duckdb.connect()):
         base.execute(f"create table docs ({columns})")
         base.executemany(f"insert into docs values ({', '.join('?' * d)})", X.tolist())
         found = [s for (s,) in base.execute(f"select {text} from docs").fetchall()]
@@ -379,12 +379,12 @@ def test_names_that_no_column_can_have_are_refused():
         with pytest.raises(DataError, match=r"cannot be the name of an SQL column.* expression in features"):
             made([1.0], names=(name,)).export("sql")
         (text,) = made([2.0], names=(name,)).export("sql", features={name: "price"}).values()
-        assert sqlite3.connect(":memory:").execute(f"select {text} from (select 3 as price)").fetchall() == [(6.0,)]
+        assert sqlite().execute(f"select {text} from (select 3 as price)").fetchall() == [(6.0,)]
     capitals = made([1.0, 2.0], names=("price", "Price"))
     with pytest.raises(DataError, match="'price' and 'Price' differ only in case"):
         capitals.export("sql")
     (text,) = capitals.export("sql", features={"Price": "price * 10"}).values()
-    assert sqlite3.connect(":memory:").execute(f"select {text} from (select 3 as price)").fetchall() == [(63.0,)]
+    assert sqlite().execute(f"select {text} from (select 3 as price)").fetchall() == [(63.0,)]
     assert made([1.0, 0.0], names=("price", "Price")).export("sql")  # of which one is used
 
 
@@ -452,7 +452,7 @@ def everywhere(model: RankingModel, X: np.ndarray, **options: object) -> dict[st
     (text,) = model.export("sql", **options).values()
     out = {"python": np.array([space["score"](r) for r in rows_of(model, X)])}
     names = ", ".join(f'"{n}" double' for n in model.feature_names)
-    for name, base in (("sqlite", sqlite3.connect(":memory:")), ("duckdb", duckdb.connect())):
+    for name, base in (("sqlite", sqlite()), ("duckdb", duckdb.connect())):
         base.execute(f"create table docs ({names})")
         base.executemany(f"insert into docs values ({', '.join('?' * X.shape[1])})", X.tolist())
         out[name] = np.array([s for (s,) in base.execute(f"select {text} from docs").fetchall()])
@@ -496,7 +496,7 @@ def test_many_features_are_no_deep_chain(tmp_path: Path):
     d = 1800
     wide = made(rng.standard_normal(d))
     X = rng.standard_normal((3, d))
-    lite = sqlite3.connect(":memory:")
+    lite = sqlite()
     (text,) = wide.export("sql", features={f"f{j}": f"{float(X[0, j])!r}" for j in range(d)}).values()
     ((found,),) = lite.execute(f"select {text}").fetchall()
     assert found == pytest.approx(wide.predict(X)[0], rel=1e-9)

@@ -3,7 +3,6 @@ global phase by its contract, plain Python; what scores one document at a time r
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from sparserank.model.list_lengths import ListLengths
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
 from tests.command_line import Cli
+from tests.databases import sqlite
 from tests.oracles import exported as oracle
 from tests.test_names_are_data import HOSTILE
 from tests.test_query_logs import hostile
@@ -58,7 +58,7 @@ def documents(seed: int = 0, *, missing: bool) -> tuple[np.ndarray, np.ndarray]:
 
 def in_sqlite(text: str, names: tuple[str, ...], X: np.ndarray, qid: np.ndarray, query: str = "qid") -> np.ndarray:
     columns = [*(_quoted(n) for n in names), _quoted(query)]
-    with sqlite3.connect(":memory:") as base:
+    with sqlite() as base:
         base.execute(f"CREATE TABLE t (i INTEGER, {', '.join(f'{c} REAL' for c in columns[:-1])}, {columns[-1]} TEXT)")
         rows = [
             (i, *(None if np.isnan(x) else x for x in row), str(q))

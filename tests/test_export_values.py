@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 from pathlib import Path
 
 import duckdb
@@ -17,6 +16,7 @@ from sparserank.curves import Curve
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
+from tests.databases import sqlite
 from tests.oracles import exported as oracle
 
 KINDS = ("none", "log", "asinh", "curve")
@@ -55,7 +55,7 @@ def expected(kind: str, fill: float | None, a: float | None) -> float | None:
 def bases(folder: Path, values: tuple[float | None, ...]) -> dict[str, tuple[object, str]]:
     """{name: (connection, what to select from)}: the documents id, a, b = 5."""
     rows = [(i, v, 5.0) for i, v in enumerate(values)]
-    lite, duck = sqlite3.connect(":memory:"), duckdb.connect()
+    lite, duck = sqlite(), duckdb.connect()
     table = pa.table(
         {"id": range(len(rows)), "a": pa.array([v for _, v, _ in rows], pa.float64()), "b": [5.0] * len(rows)}
     )

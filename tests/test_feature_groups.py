@@ -190,6 +190,7 @@ def test_groups_of_one_feature_are_none(data):
         )
 
 
+@pytest.mark.slow
 def test_curves_come_in_groups(data):
     knots = fit_knots(data, 5)
     objective = PairwiseObjective(data, knots=knots)

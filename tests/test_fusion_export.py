@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-import sqlite3
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +18,7 @@ from sparserank.data.fusion.norms import parse_norm
 from sparserank.errors import DataError
 from sparserank.export.fusion import FUSION_ENGINES, export_fusion
 from sparserank.model.fusion import FusionFormula, FusionTerm
+from tests.databases import sqlite
 from tests.oracles import fusion_engines as engines
 
 N_QUERIES, DEPTH = 1_000, 10
@@ -140,7 +140,7 @@ def test_python_and_sql_have_the_same_scores(norm: str, engine: str | None, tmp_
     exec(str(export_fusion(of, "python")["fuse.py"]), module)
     rows = [(q, d, name, s) for q, own in lists.items() for name, entries in own.items() for d, s in entries]
     query = str(export_fusion(of, "sql")["fuse.sql"])
-    memory = sqlite3.connect(":memory:")
+    memory = sqlite()
     memory.execute("CREATE TABLE retrieved (qid TEXT, docno TEXT, retriever TEXT, score REAL)")
     memory.executemany("INSERT INTO retrieved VALUES (?, ?, ?, ?)", rows)
     duck = duckdb.connect()
@@ -182,7 +182,7 @@ def test_names_are_data_in_every_export(engine: str, name: str) -> None:
         exec(str(files["fuse.py"]), module)
         assert module["fuse"](lists)[0][0] == "d1"
     elif engine == "sql":
-        memory = sqlite3.connect(":memory:")
+        memory = sqlite()
         memory.execute("CREATE TABLE retrieved (qid TEXT, docno TEXT, retriever TEXT, score REAL)")
         rows = [("q", d, r, s) for r, own in lists.items() for d, s in own]
         memory.executemany("INSERT INTO retrieved VALUES (?, ?, ?, ?)", rows)

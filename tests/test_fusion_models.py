@@ -121,10 +121,24 @@ def test_evaluate_fuses_first(folder: Path, cli: Cli, tmp_path: Path) -> None:
 
 def test_options_about_features_are_refused(folder: Path, cli: Cli) -> None:
     for command in (("explain", "--query", "q3"), ("predict",)):
-        for option, value in (("--label-column", "y"), ("--missing", "zero")):
+        for option, value in (("--label-column", "y"), ("--missing", "zero"), ("--unjudged", "zero")):
             refused = cli(command[0], folder / "fused", folder / "strong.run", *command[1:], option, value)
             assert refused.code == 2
             assert f"{option}: does not apply to a model of fuse" in " ".join(refused.err.replace("│", " ").split())
+
+
+def test_options_about_features_do_not_apply_to_judgments(folder: Path, cli: Cli) -> None:
+    given = ("evaluate", "--qrels", folder / "qrels", "--system", folder / "strong.run")
+    for option, value in (("--label-column", "y"), ("--missing", "zero"), ("--n-features", 3)):
+        refused = cli(*given, option, value)
+        assert refused.code == 2
+        assert f"{option}: does not apply to TREC judgments" in " ".join(refused.err.replace("│", " ").split())
+
+
+def test_a_name_needs_a_file(folder: Path, cli: Cli) -> None:
+    refused = cli("predict", folder / "fused", "strong=", folder / "other.run")
+    assert refused.code == 1
+    assert refused.sentences == ["error: 'strong=': names no file; write NAME=FILE."]
 
 
 def test_inspect_shows_retrievers(folder: Path, cli: Cli) -> None:

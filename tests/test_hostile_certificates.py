@@ -203,6 +203,7 @@ def test_claims_hold_on_hostile_data(penalty: str, dtype: type) -> None:
         assert said["all columns x 1e-20"] == said["plain"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not oracle.WIDE, reason="extended precision has no wider range than float64 on this machine")
 def test_claims_of_the_modified_huber_hold_on_hostile_data() -> None:
     said = {name: claims_with_modified_huber(name) for name in CASES}

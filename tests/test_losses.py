@@ -86,6 +86,7 @@ def test_value_gradient_and_hessian_equal_explicit_pairs(data: RankingDataset, w
         np.testing.assert_allclose(W, oracle.score_hessian(scores, pairs, phi), atol=1e-13, err_msg=case)
 
 
+@pytest.mark.slow
 def test_far_inverted_and_distant_lists_keep_twelve_digits() -> None:
     """A difference of two squared hinges would lose six of them."""
     for data in (INTEGERS, MANY):
@@ -244,6 +245,7 @@ def solved(name: str, data: RankingDataset, docs: np.ndarray | None = None) -> P
     return PairwiseObjective(data.X, data.relevance, data.query_ptr, loss=KINDS[name](), doc_weight=docs, n_threads=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "tol"), [("modified_huber", 1e-8), ("logistic", 1e-6)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_an_l1_path_is_optimal_and_explicit_pairs_say_so(name: str, tol: float, weighted: bool) -> None:
@@ -273,6 +275,7 @@ def test_an_l1_path_is_optimal_and_explicit_pairs_say_so(name: str, tol: float, 
     assert far > 50  # the straight part was there
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["modified_huber", "logistic"])
 @pytest.mark.parametrize("penalty", ["l1", "elastic net"])
 def test_the_gap_that_a_solver_reports_is_that_of_the_loss(name: str, penalty: str) -> None:
@@ -288,6 +291,7 @@ def test_the_gap_that_a_solver_reports_is_that_of_the_loss(name: str, penalty: s
     assert s.gap < 1e-8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["modified_huber", "logistic"])
 def test_a_concave_path_is_stationary(name: str) -> None:
     data = ranking()

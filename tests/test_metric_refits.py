@@ -312,6 +312,7 @@ def pool_of(data: Any, **options: Any) -> list[Any]:
     return [c for c in candidate_set.sparse if c.for_metric]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("any_size")
 def test_containers_threads_and_a_run_directory_give_the_same_bits(tmp_path: Any) -> None:
     whole = sr.select(DATA, **OPTIONS, n_threads=1)

@@ -4,7 +4,6 @@ alike from every container and in every export."""
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError, DataFormatError, ModelFormatError
 from sparserank.model.ranking_model import RankingModel
 from tests.command_line import Cli
+from tests.databases import sqlite
 from tests.oracles import exported
 from tests.oracles import filling as oracle
 
@@ -246,7 +246,7 @@ def test_exports_say_them(filling_model: RankingModel) -> None:
     feed = {n: X[:, [j]] for j, n in enumerate(NAMES) if j in filling_model.support}
     np.testing.assert_allclose(session.run(None, feed)[0][:, 0], expected, rtol=1e-9)
     nulls = [[v if np.isfinite(v) else None for v in row] for row in X.tolist()]
-    for base in (sqlite3.connect(":memory:"), duckdb.connect()):
+    for base in (sqlite(), duckdb.connect()):
         base.execute(f"create table docs ({', '.join(f'{n} double' for n in NAMES)})")
         base.executemany("insert into docs values (?, ?, ?, ?, ?, ?)", nulls)
         found = [s for (s,) in base.execute(f"select {filling_model.export('sql')['score.sql']} from docs").fetchall()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from sparserank.data.store.features import StoredFeatures
 from sparserank.errors import DataError, ModelFormatError
 from sparserank.model.ranking_model import RankingModel
 from tests.command_line import Cli
+from tests.databases import sqlite
 from tests.oracles import exported
 from tests.oracles import filling as oracle
 
@@ -192,7 +192,7 @@ def scores_of(model: RankingModel, rows: np.ndarray, **options: Any) -> dict[str
     lists = {"onnx": found[:, 0].tolist(), **{to: exported.evaluated(text, documents) for to, text in texts.items()}}
     out |= {to: [None if math.isnan(s) else s for s in scores] for to, scores in lists.items()}
     (text,) = model.export("sql", **options).values()
-    for name, base in (("sqlite", sqlite3.connect(":memory:")), ("duckdb", duckdb.connect())):
+    for name, base in (("sqlite", sqlite()), ("duckdb", duckdb.connect())):
         base.execute(f"create table docs ({', '.join(f'{n} double' for n in NAMES)})")  # type: ignore[attr-defined]
         base.executemany("insert into docs values (?, ?, ?, ?, ?, ?)", rows.tolist())  # type: ignore[attr-defined]
         out[name] = [s for (s,) in base.execute(f"select {text} from docs").fetchall()]  # type: ignore[attr-defined]

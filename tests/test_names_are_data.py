@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -137,7 +136,7 @@ def test_any_name_can_stand_in_a_picture(name: str) -> None:
 
 def terminal_output(args: list[str], cwd: Path) -> str:
     """What a command writes to a terminal."""
-    master, slave = pty.openpty()
+    master, slave = pytest.importorskip("pty").openpty()
     process = subprocess.Popen(args, cwd=cwd, stdout=slave, stderr=slave, stdin=subprocess.DEVNULL)
     os.close(slave)
     shown = b""

@@ -97,6 +97,7 @@ def test_files_data_sets_arrays_and_frames_give_one_model(
     assert (tmp_path / "run/model.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_raw_frame_and_the_same_rows_on_the_command_line_give_the_same_model_file(
     data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

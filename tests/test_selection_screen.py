@@ -15,6 +15,7 @@ import pytest
 import sparserank as sr
 from sparserank.pages.selection_screen import MAX_LINES, MAX_WIDTH, screen_lines
 from tests import shortcuts
+from tests.slow import slow_but
 
 WORDS_OF_THE_INSIDE = ("refitted", "mcp", "l1", "kkt", "KKT", "gap", "resampl", "Holm", "index", "ridge")
 DATA = sr.datasets.make_ranking(80, (8, 14), 30, n_informative=10, n_redundant=4, noise=0.4, random_state=2).data
@@ -66,7 +67,7 @@ def by_default(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, sr.Selec
     return folder, sr.select(DATA, out=folder, **QUICK)
 
 
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(scope="module", params=slow_but("by default", CASES))
 def selected(
     request: pytest.FixtureRequest,
     by_default: tuple[Path, sr.SelectionResult],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -274,6 +273,7 @@ def test_a_killed_conversion_goes_on(after: int, large: Path, whole: Path, tmp_p
 
 
 def test_a_full_disk_ends_in_one_sentence_and_the_conversion_goes_on(large: Path, tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
     out = tmp_path / "s"
     limit = 1_500_000  # bytes of one file: what a full disk looks like from inside
 

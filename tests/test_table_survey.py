@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import resource
 import shlex
 import subprocess
 from pathlib import Path
@@ -180,6 +179,7 @@ def test_a_large_table_is_looked_at_in_bounded_memory(tmp_path: Path) -> None:
     with pq.ParquetWriter(tmp_path / "t.parquet", block.schema) as writer:
         for _ in range(n // len(block)):
             writer.write_table(block)
+    resource = pytest.importorskip("resource")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     found = survey([open_table(tmp_path / "t.parquet", "parquet")])
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024

@@ -187,6 +187,7 @@ def test_a_model_without_transforms_is_a_file_of_version_1(tmp_path: Path) -> No
     assert json.loads((tmp_path / "m.json").read_text())["version"] == 1
 
 
+@pytest.mark.slow
 def test_stores_threads_and_processes_give_the_same_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sparserank.crossval.fitting as fitting
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import resource
 import tracemalloc
 
 import numpy as np
@@ -79,6 +78,7 @@ def test_features_that_vary_are_found_without_a_dense_row() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_processes")
 def test_a_hundred_thousand_features_go_through_path_and_selection() -> None:
+    resource = pytest.importorskip("resource")
     data = text_like(2000, 100_000, 30)
     path = sr.fit_path(data, n_alphas=5, alpha_min_ratio=0.05)
     assert set(path.statuses) == {"optimal"}

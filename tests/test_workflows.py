@@ -37,10 +37,12 @@ def test_the_tests_run_on_the_oldest_and_the_newest_python() -> None:
     assert set(named) <= {PYTHONS[0], PYTHONS[-1]}
 
 
-def test_the_tests_are_those_of_make_test() -> None:
-    command = re.search(r"(?m)^test: .*\n\tSCIPY_ARRAY_API=1 \$\(BIN\)/(.+)$", MAKEFILE)
+@pytest.mark.parametrize("target", ["test", "test-slow"])
+def test_the_tests_are_those_of_make(target: str) -> None:
+    command = re.search(rf"(?m)^{target}: .*\n\tSCIPY_ARRAY_API=1 \$\(BIN\)/(.+)$", MAKEFILE)
     assert command is not None
     assert f"- run: {command[1]} $OMITTED\n" in WORKFLOWS["tests.yml"]
+    assert f"\nmake {target}\n" in (ROOT / ".ci/run").read_text(encoding="utf-8")
     assert 'SCIPY_ARRAY_API: "1"' in WORKFLOWS["tests.yml"]
 
 

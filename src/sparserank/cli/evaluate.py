@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.given import parsed, require
 from sparserank.cli.output import TEXT, answer, give
-from sparserank.cli.reading import for_models, model_of, of_reading, reading_of
+from sparserank.cli.reading import for_models, model_of, of_reading, reading_of, require_no_reading
 from sparserank.cli.screen import announce_compiling, note, say, table
 from sparserank.quoting import brief
 from sparserank.reporting.document import figure, p_text
@@ -57,8 +57,10 @@ def run(
     from sparserank.evaluation import compare_systems as compare
     from sparserank.metrics import parse_convention, parse_metric
 
-    reading = reading_of(options, n_features=n_features, missing=of_reading(missing))
     require(bool(data) != (qrels is not None), "DATA", "needs either judged documents or --qrels.")
+    if qrels is not None:
+        require_no_reading("TREC judgments", **options, n_features=n_features, missing=missing)
+    reading = reading_of(options, n_features=n_features, missing=of_reading(missing))
     rules = parsed("--convention", parse_convention, convention or ("default" if qrels is None else "trec"))
     metrics = [parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
     require(len(set(system)) == len(system), "--system", "names the same file twice.")

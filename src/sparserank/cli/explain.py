@@ -41,7 +41,7 @@ def run(
     pair: list[str] | None = None,
     most: int = 10,
     missing: str | None = None,
-    unjudged: str = "zero",
+    unjudged: str | None = None,
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
@@ -59,11 +59,11 @@ def run(
     loaded = model_of(model, missing)
     fused = is_fusion(loaded)
     if fused:
-        require_no_reading(options, missing)
+        require_no_reading(**options, missing=missing, unjudged=unjudged)
         found, labelled = explain_fused(formula_of(loaded), list(map(str, data)), query), False
     else:
         label = options.get("label") or LABEL
-        reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged)
+        reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged or "zero")
         kind = kind_of(data[0])
         labelled = kind not in TABLES or label in open_table(data[0], kind).schema.names
         announce_compiling(parse_lines)

@@ -47,7 +47,7 @@ def run(
     run: Path | None = None,
     qrels: Path | None = None,
     missing: str | None = None,
-    unjudged: str = "zero",
+    unjudged: str | None = None,
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
@@ -59,9 +59,10 @@ def run(
     from sparserank.model.fusion import is_fusion
     from sparserank.selection.options import K
 
-    require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
-    by_query, given = "qid" in options, dict(options)
-    reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged, labelled=qrels is not None)
+    require(unjudged in (None, "error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
+    by_query, given = "qid" in options, {**options, "missing": missing, "unjudged": unjudged}
+    labelled = qrels is not None
+    reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged or "zero", labelled=labelled)
     check("--k", K.kind, k)
     require(run is None or out is None, "--run", "cannot be combined with --out.")
     both = [os.path.realpath(path) for path in (run or out, qrels) if path is not None]
@@ -73,7 +74,7 @@ def run(
     loaded = model_of(model, missing, k)
     if is_fusion(loaded):
         require(qrels is None, "--qrels", "does not apply to fused retrievers.")
-        require_no_reading(given, missing)
+        require_no_reading(**given)
         _fuse(loaded, data, run or out)
         return
     announce_compiling(parse_lines)

@@ -58,11 +58,10 @@ def require_features(models: Sequence[RankingModel]) -> None:
         )
 
 
-def require_no_reading(options: dict[str, Any], missing: str | None) -> None:
-    """Refuse options that say how features are read, for a model that ranks runs."""
-    given = next(iter(options), None if missing is None else "missing")
-    if given is not None:
-        require(False, option(given), "does not apply to a model of fuse, which ranks runs.")
+def require_no_reading(why: str = "a model of fuse, which ranks runs", **options: Any) -> None:
+    """Refuse options that say how features are read; None: not given."""
+    given = [name for name, value in options.items() if value is not None]
+    require(not given, "".join(map(option, given[:1])), f"does not apply to {why}.")
 
 
 def of_reading(missing: str | None) -> str | None:

@@ -18,7 +18,7 @@ def named_runs(runs: Any, least: int = 2) -> dict[str, Any]:
 
     Raises
         ParameterError   there are fewer than `least`, or a name cannot be used
-        DataError        two files have the same name
+        DataError        two files have the same name, or 'name=' is not followed by one
     """
     if isinstance(runs, Mapping) and not any(isinstance(key, tuple) for key in runs):
         named = {str(name): source for name, source in runs.items()}
@@ -50,7 +50,11 @@ def file_of(text: str) -> str:
 def _named_file(text: str) -> tuple[str | None, str]:
     """(name or None, file) of 'name=FILE' or FILE."""
     name, sign, file = text.partition("=")
-    return (None, text) if not sign or os.path.exists(text) else (name, file)
+    if not sign or os.path.exists(text):
+        return None, text
+    if not file:
+        raise DataError(f"{brief(text)}: names no file; write NAME=FILE.")
+    return name, file
 
 
 def names_of_runs(paths: Sequence[str | os.PathLike]) -> list[str]:
