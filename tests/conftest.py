@@ -59,6 +59,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fuzz-seconds", type=float, default=FUZZ_SECONDS, help="how long each fuzz test runs")
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m deselects
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark as slow all variants of a test but those with one of the words of `slow_but` in their names."""
+    quick: dict[str, bool] = {}
+    for item in items:
+        for mark in item.iter_markers("slow_but"):
+            one = any(word in item.name for word in mark.args)
+            test = item.nodeid.partition("[")[0]
+            quick[test] = quick.get(test, False) or one
+            if not one:
+                item.add_marker("slow")
+    none = [test for test, found in quick.items() if not found]
+    if none and not any("::" in argument for argument in config.args):
+        raise pytest.UsageError(f"no variant of {none[0]} has a word of its slow_but.")
+
+
 @pytest.fixture
 def fuzz_seconds(request: pytest.FixtureRequest) -> float:
     """How long a fuzz test goes on making cases."""

@@ -12,4 +12,4 @@ class _Closing(sqlite3.Connection):
 
 def sqlite() -> sqlite3.Connection:
     """An empty database. It closes itself once nobody refers to it: Python 3.13 warns of open ones."""
-    return sqlite3.connect(":memory:", factory=_Closing)
+    return sqlite3.connect(":memory:", check_same_thread=False, factory=_Closing)

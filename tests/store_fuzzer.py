@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import os
-import resource
 import shutil
 import signal
 import sys
@@ -230,6 +229,8 @@ def check(folder: Path) -> bool:
 
 
 def main(seed: int, seconds: float, folder: Path) -> None:
+    import resource  # not on Windows, where the checks below are imported too
+
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     warnings.simplefilter("ignore")
     end, case, n_read = time.monotonic() + seconds, 0, 0

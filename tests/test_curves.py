@@ -38,7 +38,6 @@ from tests import shortcuts
 from tests.oracles import curves as oracle
 from tests.oracles import pairs as pair_oracle
 from tests.problems import iterate_at, long_real_problem, small_problem
-from tests.slow import slow_but
 
 FLOAT32 = 3e-7  # fractions are kept in single precision
 
@@ -71,7 +70,8 @@ def explicit(data, knots, objective):
     return ramps @ scipy.linalg.block_diag(*objective.curve_blocks()), pairs
 
 
-@pytest.mark.parametrize("loss", slow_but("squared_hinge", LOSSES))
+@pytest.mark.slow_but("squared_hinge")
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("directions", [[0, 0, 0, 0, 0], [1, 0, -1, 0, 0]])
 def test_value_gradient_and_curvature_are_those_of_explicit_columns(problem, loss, directions):
     data, knots = problem

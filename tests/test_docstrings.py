@@ -55,7 +55,7 @@ def test_every_public_name_has_a_numpydoc_docstring(name: str) -> None:
     assert faults(f"{api.owner_of()[name]}.{name}") == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow_but("RankingModel", "SparseRanker", "fit_path", "read_", "evaluate")
 @pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize("name", api.public_names())
 def test_the_example_of_every_public_name_runs(name: str) -> None:

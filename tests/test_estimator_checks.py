@@ -21,7 +21,7 @@ ESTIMATORS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_but("RankSVM")
 @pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")  # the checks pass no qid
 @parametrize_with_checks(ESTIMATORS)
 def test_estimator_check_passes(estimator: Any, check: Any) -> None:

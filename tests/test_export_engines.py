@@ -116,7 +116,7 @@ def assert_same(found: np.ndarray, expected: np.ndarray, shift: float | None = N
     np.testing.assert_allclose(found - shift, expected, atol=3e-6 * size)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_but("log-opensearch")
 @pytest.mark.parametrize("normalizers", [False, True])
 @pytest.mark.parametrize("to", PLUGIN)
 @pytest.mark.parametrize("kind", SHAPES)

@@ -129,7 +129,13 @@ def test_options_about_features_are_refused(folder: Path, cli: Cli) -> None:
 
 def test_options_about_features_do_not_apply_to_judgments(folder: Path, cli: Cli) -> None:
     given = ("evaluate", "--qrels", folder / "qrels", "--system", folder / "strong.run")
-    for option, value in (("--label-column", "y"), ("--missing", "zero"), ("--n-features", 3)):
+    for option, value in (
+        ("--label-column", "y"),
+        ("--missing", "zero"),
+        ("--n-features", 3),
+        ("--index-base", 1),
+        ("--unjudged", "zero"),
+    ):
         refused = cli(*given, option, value)
         assert refused.code == 2
         assert f"{option}: does not apply to TREC judgments" in " ".join(refused.err.replace("│", " ").split())

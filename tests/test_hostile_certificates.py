@@ -186,7 +186,7 @@ def assert_bound(
     assert gap <= objective - best + 1e-6 * (1 + abs(objective)) + lost
 
 
-@pytest.mark.slow
+@pytest.mark.slow_but("float64-mcp")
 @pytest.mark.skipif(not oracle.WIDE, reason="extended precision has no wider range than float64 on this machine")
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -23,12 +23,10 @@ from tests.extension.logistic import PairwiseLogistic
 from tests.oracles import pairs as oracle
 from tests.problems import iterate_at, long_real_problem, small_problem
 from tests.score_space import hessian, value_and_gradient
-from tests.slow import slow_but
 
 TABLE = np.array([[0, 0, 0], [1, 0, 0], [3, 2, 0.0]])
 INTEGERS, REALS, MANY = small_problem(1), small_problem(3, real=True), long_real_problem(4)
 KINDS: dict[str, type[PairwiseLoss]] = {**LOSSES, "logistic": PairwiseLogistic}
-EVERY_LOSS, EVERY_KIND = slow_but(SquaredHinge.name, LOSSES), slow_but(SquaredHinge.name, KINDS)
 WEIGHTINGS = ("plain", "query weights", "document weights", "all weights")
 SETTINGS = [(data, weighting) for data in (INTEGERS, REALS, MANY) for weighting in WEIGHTINGS]
 SETTINGS += [(INTEGERS, "grade table"), (INTEGERS, "grade table, all weights")]
@@ -66,7 +64,8 @@ def score_cases(data: RankingDataset) -> dict[str, np.ndarray]:
     }
 
 
-@pytest.mark.parametrize("name", EVERY_LOSS)
+@pytest.mark.slow_but("squared_hinge")
+@pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize(("data", "weighting"), SETTINGS)
 def test_value_gradient_and_hessian_equal_explicit_pairs(data: RankingDataset, weighting: str, name: str) -> None:
     queries, docs, table = weights_of(data, weighting)
@@ -116,7 +115,8 @@ def test_predicates_that_count_the_kinks_otherwise_are_rejected() -> None:
         assert np.abs(W - oracle.score_hessian(scores, pairs, wrong)).max() > 1e-3
 
 
-@pytest.mark.parametrize("name", EVERY_LOSS)
+@pytest.mark.slow_but("squared_hinge")
+@pytest.mark.parametrize("name", LOSSES)
 def test_the_weight_of_the_lower_document_is_not_that_of_the_pair(name: str) -> None:
     docs = doc_weights(INTEGERS.n_docs)
     objective = PairwiseObjective(
@@ -132,16 +132,12 @@ def test_the_weight_of_the_lower_document_is_not_that_of_the_pair(name: str) -> 
 CONTAINERS = [(*s, "dense") for s in SETTINGS] + [(data, "all weights", "csr") for data in (INTEGERS, MANY)]
 
 
+@pytest.mark.slow_but("squared_hinge")
 @pytest.mark.parametrize("pair_weights", ["pair", "query"])
 @pytest.mark.parametrize(
     ("data", "weighting", "container", "name"),
     # many grades are the Fenwick tree's case; a loss that goes through all pairs has none, and is compiled for seconds
-    [
-        pytest.param(*c, name, marks=() if name == SquaredHinge.name else pytest.mark.slow)
-        for c in CONTAINERS
-        for name in KINDS
-        if name != "logistic" or c[0] is not MANY
-    ],
+    [(*c, name) for c in CONTAINERS for name in KINDS if name != "logistic" or c[0] is not MANY],
 )
 def test_objective_equals_explicit_pairs(
     data: RankingDataset, weighting: str, container: str, name: str, pair_weights: str
@@ -306,7 +302,8 @@ def test_a_concave_path_is_stationary(name: str) -> None:
         assert outside.max() <= 1.01e-8 * path.l1_alpha_max + 1e-15
 
 
-@pytest.mark.parametrize("name", EVERY_KIND)
+@pytest.mark.slow_but("squared_hinge")
+@pytest.mark.parametrize("name", KINDS)
 def test_screening_discards_only_what_is_zero_at_the_optimum(name: str) -> None:
     objective = solved(name, ranking(3))
     top = float(np.abs(objective.gradient_at_zero).max())
@@ -355,7 +352,8 @@ def test_document_weights_are_refused_or_taken_by_name() -> None:
             )
 
 
-@pytest.mark.parametrize("name", EVERY_LOSS)
+@pytest.mark.slow_but("squared_hinge")
+@pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("data", [INTEGERS, MANY])
 def test_a_weight_of_two_is_the_preferred_document_twice(data: RankingDataset, name: str) -> None:
     """A copy that is as relevant adds the pairs of its original once more, and, as the other one of a pair, those too:
@@ -411,7 +409,8 @@ def test_python_bodies_equal_the_compiled_sweeps(levels_of: RankingDataset, weig
         np.testing.assert_allclose(compiled, plain, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("name", EVERY_LOSS)
+@pytest.mark.slow_but("squared_hinge")
+@pytest.mark.parametrize("name", LOSSES)
 def test_an_empty_query_is_no_list_with_a_grade_table_either(name: str) -> None:
     table = np.tril(np.ones((3, 3)), -1)
     scores, relevance = np.array([1.0, 0.5, 0.0]), np.array([0.0, 1.0, 2.0])
@@ -434,7 +433,8 @@ def test_the_modified_huber_is_compiled_only_where_it_is_used() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.parametrize("name", EVERY_LOSS)
+@pytest.mark.slow_but("squared_hinge")
+@pytest.mark.parametrize("name", LOSSES)
 def test_shifts_and_row_order_change_nothing(name: str) -> None:
     for seed in range(10):
         data = small_problem(seed, real=seed % 2 == 0)

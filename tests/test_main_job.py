@@ -183,7 +183,6 @@ def test_costs_and_budget_limit_the_total_cost(finished: Path, tmp_path: Path, m
     assert 0 < sum(1 + f["index"] % 3 for f in model["features"]) <= 5
 
 
-@pytest.mark.slow
 def test_processes_and_threads_give_one_result(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sparserank.crossval.fitting as fitting
 

@@ -52,7 +52,7 @@ def test_value_equals_the_formula(penalty: Penalty, formula: Callable[[float], f
     assert penalty.value(w) == pytest.approx(sum(formula(abs(x)) for x in w), rel=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_but("[0.3-")
 @every_penalty
 @pytest.mark.parametrize("h", CURVATURES)
 def test_prox_equals_brute_force(penalty: Penalty, formula: Callable[[float], float], h: float) -> None:

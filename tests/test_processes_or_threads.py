@@ -26,3 +26,12 @@ def test_large_judged_documents_are_not_sent_to_processes(monkeypatch: pytest.Mo
     assert in_processes(None)
     assert in_processes(few)
     assert not in_processes(many)
+
+
+def test_many_short_solves_are_worth_processes() -> None:
+    """Python itself takes most of the time of a solve on few documents."""
+    few = make_ranking(10, (5, 5), 6, n_informative=3, n_redundant=1, random_state=0).data
+    work = FoldedPaths(few, np.arange(10) % 2, PathSettings(n_alphas=40), [parse_metric("ndcg@10")])
+    paths = fitting.FittedPaths({RAW: work}, [], [FINAL], n_workers=2)
+    assert not paths._use_processes(10)
+    assert paths._use_processes(200)

@@ -96,7 +96,7 @@ def true_violation(model: sr.RankingModel, penalty: Penalty, problem_features: s
     return float(oracle.violation(problem, w, penalty.name, penalty.alpha, a, b)), top
 
 
-@pytest.mark.slow
+@pytest.mark.slow_but("none")
 @pytest.mark.parametrize("transform", ["none", "log", "auto"])
 def test_every_saved_certificate_is_that_of_the_saved_coefficients(transform: str, tmp_path: Path) -> None:
     job = job_of(["l1", "elastic_net", "log", "mcp", "scad", "best_k(k_max=3)"], transform)

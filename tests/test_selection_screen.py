@@ -15,7 +15,6 @@ import pytest
 import sparserank as sr
 from sparserank.pages.selection_screen import MAX_LINES, MAX_WIDTH, screen_lines
 from tests import shortcuts
-from tests.slow import slow_but
 
 WORDS_OF_THE_INSIDE = ("refitted", "mcp", "l1", "kkt", "KKT", "gap", "resampl", "Holm", "index", "ridge")
 DATA = sr.datasets.make_ranking(80, (8, 14), 30, n_informative=10, n_redundant=4, noise=0.4, random_state=2).data
@@ -67,7 +66,7 @@ def by_default(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, sr.Selec
     return folder, sr.select(DATA, out=folder, **QUICK)
 
 
-@pytest.fixture(scope="module", params=slow_but("by default", CASES))
+@pytest.fixture(scope="module", params=CASES)
 def selected(
     request: pytest.FixtureRequest,
     by_default: tuple[Path, sr.SelectionResult],
@@ -85,6 +84,7 @@ def selected(
         return name, sr.select(given.pop("train", DATA), **{**QUICK, **given})
 
 
+@pytest.mark.slow_but("by default")
 def test_it_fits(selected: tuple[str, sr.SelectionResult]) -> None:
     _name, result = selected
     for width in (200, 80):
@@ -95,6 +95,7 @@ def test_it_fits(selected: tuple[str, sr.SelectionResult]) -> None:
     assert not [word for word in WORDS_OF_THE_INSIDE if re.search(rf"\b{word}", text)]
 
 
+@pytest.mark.slow_but("by default")
 def test_its_figures_are_those_of_the_result(selected: tuple[str, sr.SelectionResult]) -> None:
     name, result = selected
     text = "\n".join(screen_lines(result, "run"))
@@ -180,6 +181,7 @@ def test_a_rival_that_is_shown_better_leads(by_default: tuple[Path, sr.Selection
     assert not screen_lines(replace(result, rivals=RivalReport((equal,))))[0].startswith("LightGBM")
 
 
+@pytest.mark.slow_but("by default")
 def test_every_size_of_the_row_is_corrected_alike_but_the_chosen_model_as_above(
     selected: tuple[str, sr.SelectionResult],
 ) -> None:
@@ -196,6 +198,7 @@ def test_every_size_of_the_row_is_corrected_alike_but_the_chosen_model_as_above(
     assert sum(size.startswith("[") for size in sizes.split()) == 1
 
 
+@pytest.mark.slow_but("by default")
 def test_no_interval_leaves_its_estimate_out(selected: tuple[str, sr.SelectionResult]) -> None:
     _name, result = selected
     found = re.findall(r"([+-][\d.]+)% \(([+-][\d.]+) to ([+-][\d.]+)%\)", "\n".join(screen_lines(result)))

@@ -30,7 +30,6 @@ from sparserank.solvers.lockstep import Evaluate, Steps, run, run_all
 from sparserank.solvers.loop import solving
 from sparserank.solvers.solution import Iterate
 from sparserank.weighting import Evaluation, Weighting
-from tests.slow import slow_but
 
 DATA = sr.datasets.make_ranking(40, (10, 40), 9, n_informative=4, noise=0.5, random_state=3).data
 FOLD = np.arange(DATA.n_queries) % 4
@@ -58,7 +57,8 @@ def fold_weights(n: int = 4) -> np.ndarray:
 # -- a fold is a weight ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", slow_but("squared_hinge", LOSSES))
+@pytest.mark.slow_but("squared_hinge")
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_weighting_of_zeros_and_ones_is_the_data_without_a_fold(kind: str, loss: str) -> None:
     data = of_kind(kind)

@@ -334,7 +334,7 @@ def test_every_field_of_a_plan_is_a_case() -> None:
     assert {*PLAN, "datasets", "name"} == {f.name for f in fields(ExperimentPlan)}
 
 
-@pytest.mark.slow
+@pytest.mark.slow_but("select guarantee", "for_model feature_groups", "compare n_seeds")
 @pytest.mark.parametrize("case", CASES)
 def test_a_changed_option(
     case: str, run: Run, bases: Bases, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory

@@ -260,7 +260,7 @@ def test_a_killed_conversion_goes_on(after: int, large: Path, whole: Path, tmp_p
     deadline = time.monotonic() + 60
     while len(list(out.glob("*-X.npy"))) < after and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
+    process.kill()
     process.wait()
     if not (out / MANIFEST).exists():
         with pytest.raises(SparserankError, match=r"is an unfinished store|is not a store|neither a store"):
@@ -374,7 +374,7 @@ def test_bad_logs_are_refused_by_line(case: str, tmp_path: Path) -> None:
 # -- in use ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.slow_but("False")
 @pytest.mark.parametrize("sparse", [False, True])
 def test_paths_from_a_store_are_those_from_memory(sparse: bool, text: Path, tmp_path: Path) -> None:
     reading = Reading(dtype="float64", sparse=sparse)

@@ -18,6 +18,7 @@ from tests.store_fuzzer import check
 
 
 def test_mutated_stores_are_used_or_refused(fuzz_seconds: float, fuzz_seed: int, tmp_path: Path) -> None:
+    pytest.importorskip("resource")
     command = [sys.executable, "-m", "tests.store_fuzzer", str(fuzz_seed), str(fuzz_seconds), str(tmp_path)]
     done = subprocess.run(
         command,

@@ -16,6 +16,8 @@ from sparserank.errors import DataFormatError
 from tests.command_line import Cli
 from tests.made_stores import N_FEATURES, dense, made, manifest_of, npy, sparse, write_manifest
 
+NEEDS_PIPES = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+
 X = dense()["X"]
 
 
@@ -224,8 +226,7 @@ def test_links_are_not_followed(name: str, tmp_path: Path) -> None:
     assert sr.open_store(tmp_path / "link").n_docs == 8  # the user's own
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
-@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+@pytest.mark.parametrize("kind", ["link", pytest.param("pipe", marks=NEEDS_PIPES), "folder"])
 def test_stamps_that_are_no_file_are_neither_read_nor_written(kind: str, tmp_path: Path) -> None:
     folder, victim = made(tmp_path / "s", dense()), tmp_path / "victim"
     victim.write_text("mine")
@@ -239,9 +240,8 @@ def test_stamps_that_are_no_file_are_neither_read_nor_written(kind: str, tmp_pat
     assert victim.read_text() == "mine"
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
-@pytest.mark.parametrize("make", ["mkfifo", "mkdir"])
-def test_a_pipe_or_a_folder_is_no_array(make: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("make", [pytest.param("mkfifo", marks=NEEDS_PIPES), "mkdir"])
+def test_only_a_regular_file_is_an_array(make: str, tmp_path: Path) -> None:
     folder = made(tmp_path / "s", dense())
     (folder / "00000-label.npy").unlink()
     getattr(os, make)(folder / "00000-label.npy")

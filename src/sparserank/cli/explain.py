@@ -63,7 +63,7 @@ def run(
         found, labelled = explain_fused(formula_of(loaded), list(map(str, data)), query), False
     else:
         label = options.get("label") or LABEL
-        reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged or "zero")
+        reading = reading_of(options, missing=of_reading(missing), unjudged="zero" if unjudged is None else unjudged)
         kind = kind_of(data[0])
         labelled = kind not in TABLES or label in open_table(data[0], kind).schema.names
         announce_compiling(parse_lines)

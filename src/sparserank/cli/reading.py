@@ -60,8 +60,8 @@ def require_features(models: Sequence[RankingModel]) -> None:
 
 def require_no_reading(why: str = "a model of fuse, which ranks runs", **options: Any) -> None:
     """Refuse options that say how features are read; None: not given."""
-    given = [name for name, value in options.items() if value is not None]
-    require(not given, "".join(map(option, given[:1])), f"does not apply to {why}.")
+    given = next((name for name, value in options.items() if value is not None), None)
+    require(given is None, option(given or ""), f"does not apply to {why}; leave it out.")
 
 
 def of_reading(missing: str | None) -> str | None:

@@ -29,6 +29,8 @@ def named_runs(runs: Any, least: int = 2) -> dict[str, Any]:
     ):
         given = [_named_file(str(path)) for path in runs]
         files = [file for _, file in given]
+        if "" in files:
+            raise DataError(f"{brief(str(runs[files.index('')]))}: names no file; write NAME=FILE.")
         stems = iter(names_of_runs([file for name, file in given if name is None]))
         names = _distinct([next(stems) if name is None else name for name, _ in given], files)
         named = dict(zip(names, files, strict=True))
@@ -50,11 +52,7 @@ def file_of(text: str) -> str:
 def _named_file(text: str) -> tuple[str | None, str]:
     """(name or None, file) of 'name=FILE' or FILE."""
     name, sign, file = text.partition("=")
-    if not sign or os.path.exists(text):
-        return None, text
-    if not file:
-        raise DataError(f"{brief(text)}: names no file; write NAME=FILE.")
-    return name, file
+    return (None, text) if not sign or os.path.exists(text) else (name, file)
 
 
 def names_of_runs(paths: Sequence[str | os.PathLike]) -> list[str]:
