@@ -113,6 +113,8 @@ _, status = os.waitpid(child, 0)
 sys.exit(os.waitstatus_to_exitcode(status))
 """
 JOBLIB = """
+import os
+os.environ["JOBLIB_START_METHOD"] = "fork"  # the default before Python 3.14; no other finds what this program defines
 from joblib import Parallel, delayed
 import numpy as np
 import sparserank as sr
