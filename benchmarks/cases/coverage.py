@@ -148,7 +148,7 @@ def _broken(
     from sparserank.evaluation.rival_intervals import rival_intervals
 
     means, loss = t.candidates.mean(axis=1), truth.max() - truth
-    within = np.flatnonzero(means.max() - means <= MARGIN * abs(means.max()))
+    within = np.flatnonzero(np.max(means) - means <= MARGIN * abs(float(np.max(means))))
     chosen = within[np.argmin(sizes[within])]
     ours, old = loss_bounds(t.candidates, seed=seed).upper + 1e-12, _old_bounds(t.candidates) + 1e-12
     found = rival_intervals(t.candidates, t.rivals, seed=seed, out_of_fold=out_of_fold)

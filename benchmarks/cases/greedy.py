@@ -136,7 +136,7 @@ def _growth() -> list[Verdict]:
     rows, verdicts = [], []
     for name, sizes in GROWTH.items():
         grown = [isolated(_grow, *size) for size in sizes]
-        factors = [np.prod(size) / np.prod(sizes[0]) for size in sizes]
+        factors = [float(np.prod(size)) / float(np.prod(sizes[0])) for size in sizes]
         exponent = _slope(factors, [g.time_s for g in grown])
         for size, g in zip(sizes, grown, strict=True):
             of_memory = [megabytes(g.bytes_X), megabytes(g.peak_bytes), f"{g.share:.2f}x"]

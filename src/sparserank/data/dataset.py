@@ -231,7 +231,7 @@ class RankingDataset:
     def take_features(self, columns: Sequence[int]) -> RankingDataset:
         """The data set with only these features, in this order; values are copied."""
         at = np.asarray(columns, dtype=np.int64)
-        names = [(self.feature_names or ())[j] for j in at]
+        names = [(self.feature_names or ())[j] for j in at.tolist()]
         fill_values = None if self.fill_values is None else self.fill_values[at]
         return self._with(self.X[:, at], names, fill_values, None if self.filled is None else self.filled[:, at])
 
@@ -269,7 +269,7 @@ class RankingDataset:
         if queries.dtype == bool:
             queries = np.flatnonzero(queries)
         rows = (
-            np.concatenate([np.arange(self.query_ptr[q], self.query_ptr[q + 1]) for q in queries])
+            np.concatenate([np.arange(self.query_ptr[q], self.query_ptr[q + 1]) for q in queries.tolist()])
             if len(queries)
             else np.empty(0, dtype=np.int64)
         )

@@ -61,7 +61,7 @@ def relevance_levels(
     if grade_pair_weights is not None:
         table = checked_table(grade_pair_weights)
         levels = relevance.astype(np.int32)
-        if (levels != relevance).any() or (len(levels) and (levels.min() < 0 or levels.max() >= len(table))):
+        if (levels != relevance).any() or (len(levels) and (np.min(levels) < 0 or np.max(levels) >= len(table))):
             raise DataError(f"with grade_pair_weights, relevance must be integers in 0..{len(table) - 1}.")
         n_levels = np.where(np.diff(query_ptr) > 0, len(table), 0).astype(np.int64)
         return RelevanceLevels(_narrow(levels, table), n_levels, _padded(np.tril(table, -1)))
@@ -71,7 +71,7 @@ def relevance_levels(
     for first, last in itertools.pairwise(cuts):
         lo, hi = query_ptr[first], query_ptr[last]
         levels[lo:hi], n_levels[first:last] = _ranks(relevance[lo:hi], query_ptr[first : last + 1] - lo)
-    most = int(n_levels.max(initial=1))
+    most = int(np.max(n_levels, initial=1))
     table = _padded(np.tril(np.ones((most, most)), -1)) if most <= MAX_TABLE_LEVELS else np.zeros((0, 0))
     return RelevanceLevels(_narrow(levels, table), n_levels, table)
 

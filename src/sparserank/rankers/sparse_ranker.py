@@ -369,7 +369,7 @@ def _within(penalty: Penalty | BestK, objective: PairwiseObjective, k: int) -> P
     size = np.bincount(group, varying)
     if not ((size > 0) & (size <= k)).any():
         raise DataError(
-            f"every group has more than {k} features; the smallest has {int(size[size > 0].min())}. Allow at least "
+            f"every group has more than {k} features; the smallest has {int(np.min(size[size > 0]))}. Allow at least "
             "that many."
         )
     beyond = set(np.flatnonzero(size[group] > k).tolist())

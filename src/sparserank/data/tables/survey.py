@@ -249,7 +249,7 @@ class _Numbers(_Watch):
             self.digest.update(np.ascontiguousarray(exact).tobytes())
         if not len(exact):
             return
-        self.low, self.high = min(self.low, float(finite.min())), max(self.high, float(finite.max()))
+        self.low, self.high = min(self.low, float(np.min(finite))), max(self.high, float(np.max(finite)))
         self.whole = self.whole and bool((finite == np.floor(finite)).all())
         self.n_runs += int((exact[1:] != exact[:-1]).sum()) + (self._last is None or exact[0] != self._last)
         self.grows = (

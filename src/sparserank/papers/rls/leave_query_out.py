@@ -144,7 +144,7 @@ def without_query(Z: np.ndarray, diagonal: np.ndarray, e: np.ndarray) -> np.ndar
     by_rows = len(U) <= U.shape[1]
     system = np.eye(min(U.shape)) - (U @ U.T if by_rows else U.T @ U)
     factor = np.linalg.cholesky(system)
-    if not float(np.diagonal(factor).min(initial=1.0)) ** 2 >= DETERMINED:
+    if not float(np.min(np.diagonal(factor), initial=1.0)) ** 2 >= DETERMINED:
         raise np.linalg.LinAlgError("ill-conditioned")
     if by_rows:
         return np.asarray(cho_solve((factor, True), e, check_finite=False))

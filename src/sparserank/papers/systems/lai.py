@@ -53,7 +53,7 @@ def fsm_truncated(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     """FSMRank cut to its k largest weights, without refit, for each k."""
     for best in _best_fsm(fold, grid):
         order = np.argsort(-np.abs(best.coef), kind="stable")
-        for k in range(1, np.count_nonzero(best.coef) + 1):
+        for k in range(1, int(np.count_nonzero(best.coef)) + 1):
             coef = np.zeros_like(best.coef)
             coef[order[:k]] = best.coef[order[:k]]
             yield Candidate({"k": k, **best.params}, coef, best.time_s)
