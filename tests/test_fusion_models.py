@@ -141,10 +141,12 @@ def test_options_about_features_do_not_apply_to_judgments(folder: Path, cli: Cli
         assert f"{option}: does not apply to TREC judgments" in " ".join(refused.err.replace("│", " ").split())
 
 
-def test_a_name_needs_a_file(folder: Path, cli: Cli) -> None:
-    refused = cli("predict", folder / "fused", "strong=", folder / "other.run")
-    assert refused.code == 1
-    assert refused.sentences == ["error: 'strong=': names no file; write NAME=FILE."]
+def test_a_name_needs_a_file_and_a_file_a_name(folder: Path, cli: Cli) -> None:
+    for given, lacks in (("strong=", "file"), ("=", "file"), (f"={folder / 'strong.run'}", "retriever")):
+        refused = cli("predict", folder / "fused", given, folder / "other.run")
+        assert refused.code == 1
+        (sentence,) = refused.sentences
+        assert sentence.endswith(f": names no {lacks}; write NAME=FILE.")
 
 
 def test_inspect_shows_retrievers(folder: Path, cli: Cli) -> None:

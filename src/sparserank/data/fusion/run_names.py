@@ -18,7 +18,7 @@ def named_runs(runs: Any, least: int = 2) -> dict[str, Any]:
 
     Raises
         ParameterError   there are fewer than `least`, or a name cannot be used
-        DataError        two files have the same name, or 'name=' is not followed by one
+        DataError        two files have the same name, or 'name=FILE' lacks one of the two
     """
     if isinstance(runs, Mapping) and not any(isinstance(key, tuple) for key in runs):
         named = {str(name): source for name, source in runs.items()}
@@ -28,9 +28,10 @@ def named_runs(runs: Any, least: int = 2) -> dict[str, Any]:
         and all(isinstance(path, str | os.PathLike) for path in runs)
     ):
         given = [_named_file(str(path)) for path in runs]
+        for text, (name, file) in zip(runs, given, strict=True):
+            if not file or name == "":
+                raise DataError(f"{brief(str(text))}: names no {'retriever' if file else 'file'}; write NAME=FILE.")
         files = [file for _, file in given]
-        if "" in files:
-            raise DataError(f"{brief(str(runs[files.index('')]))}: names no file; write NAME=FILE.")
         stems = iter(names_of_runs([file for name, file in given if name is None]))
         names = _distinct([next(stems) if name is None else name for name, _ in given], files)
         named = dict(zip(names, files, strict=True))
