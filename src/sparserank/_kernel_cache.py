@@ -31,7 +31,9 @@ def kernel(function: Callable | None = None, **options: Any) -> Any:
     compile_lazily = partial(njit, nogil=True, **options)
     try:
         compiled = compile_lazily(cache=True)(function)
-    except RuntimeError:  # no folder for cache files is writable
+    except RuntimeError as error:
+        if "no locator" not in str(error):  # what Numba says if no folder for cache files is writable
+            raise
         _warn_of_no_cache()
         return compile_lazily()(function)
     if hasattr(compiled, "stats"):  # not so with NUMBA_DISABLE_JIT
