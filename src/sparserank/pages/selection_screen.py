@@ -70,7 +70,7 @@ class Screen:
         if len(lines) + len(commands) > most:
             lines = [line for line in lines if line]
         if len(lines) + len(commands) > most and len(notes) > 1:
-            notes = [f"note: there are {len(self.all_notes())} notes; {VERBOSE} shows them"]
+            notes = [f"note: {VERBOSE} shows {counted(len(self.all_notes()), 'note')}"]
         while len(lines) + len(commands) > most and room > 2:
             room -= 1
             lines = [line for line in [*first, *self.worth(room), *last, *notes] if line]
