@@ -392,11 +392,11 @@ def test_a_full_disk_keeps_finished_work(
 
 def test_a_file_size_limit_is_one_sentence(cli: Cli, lines: list[str], tmp_path: Path) -> None:
     """A true failing write(2) in the middle of a piece, not a simulated one."""
+    resource = pytest.importorskip("resource")
     train = save(tmp_path / "train.txt", lines)
     assert_finished(cli("select", train, "--out", tmp_path / "first", *QUICK), tmp_path / "first")
     for file in (tmp_path / "first").rglob("*"):
         file.rename(tmp_path / f"{file.name}.kept") if file.is_file() else None
-    resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
     try:

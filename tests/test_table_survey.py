@@ -166,6 +166,7 @@ def test_many_values_are_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_large_table_is_looked_at_in_bounded_memory(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
     n, block = (
         2_000_000,
         pa.table(
@@ -179,7 +180,6 @@ def test_a_large_table_is_looked_at_in_bounded_memory(tmp_path: Path) -> None:
     with pq.ParquetWriter(tmp_path / "t.parquet", block.schema) as writer:
         for _ in range(n // len(block)):
             writer.write_table(block)
-    resource = pytest.importorskip("resource")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     found = survey([open_table(tmp_path / "t.parquet", "parquet")])
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024

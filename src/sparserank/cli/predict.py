@@ -61,8 +61,8 @@ def run(
 
     require(unjudged in (None, "error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
     by_query, given = "qid" in options, {**options, "missing": missing, "unjudged": unjudged}
-    labelled = qrels is not None
-    reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged or "zero", labelled=labelled)
+    unjudged, labelled = "zero" if unjudged is None else unjudged, qrels is not None
+    reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged, labelled=labelled)
     check("--k", K.kind, k)
     require(run is None or out is None, "--run", "cannot be combined with --out.")
     both = [os.path.realpath(path) for path in (run or out, qrels) if path is not None]

@@ -153,11 +153,8 @@ def training_medians(X: Any, columns: np.ndarray, counted: np.ndarray | None = N
         out[columns] = 0.0  # the middle, unless half of the values are on one side of it
         busy = np.flatnonzero(2 * np.maximum(*sides) >= sample.shape[0])
         out[columns[busy]] = [_median(sample, int(k)) for k in busy]
-    elif len(sample):
-        # A column at a time: `np.median` copies what it gets.
-        out[columns] = [np.median(column.astype(np.float64, copy=False)) for column in sample.T]
-    else:
-        out[columns] = 0.0
+    else:  # a column at a time: `np.median` copies what it gets
+        out[columns] = [_median(sample, k) for k in range(len(columns))]
     return out.astype(X.dtype).astype(np.float64)
 
 
