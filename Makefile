@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# The bytecode of tests is kept, whatever the machine says: to compile it takes each process eight seconds.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-slow test-as-haswell test-integrations frozen options docs evidence lint clean
 

@@ -122,6 +122,13 @@ def one_command_tree() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="module")
+def few_draws() -> Iterator[None]:
+    """A module that looks at draws has a fixture of this name that does nothing."""
+    with shortcuts.few_draws():
+        yield
+
+
 @pytest.fixture
 def no_processes() -> Iterator[None]:
     with shortcuts.no_processes():

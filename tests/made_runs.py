@@ -10,7 +10,7 @@ from sparserank.data.trec import Qrels, Run
 
 Runs = dict[str, dict[str, dict[str, float]]]
 Judged = dict[str, dict[str, float]]
-QUICK: dict[str, Any] = {"half_samples": 0, "penalties": ("l1", "best_k"), "n_threads": 1}
+QUICK: dict[str, Any] = {"half_samples": 0, "penalties": ("l1", "best_k"), "cv": 3, "n_threads": 1}
 QUALITY = {"strong": 1.2, "other": 1.1, "weak": 0.2, "noise": 0.0}
 N_QUERIES = 60
 

@@ -10,9 +10,11 @@ from functools import cache
 from typing import Any
 
 import pytest
-import typer
+import typer.main
+import typer.testing
 
 from sparserank.crossval import fitting, tree_rivals
+from sparserank.evaluation import loss_bounds, rival_intervals
 from sparserank.jobs import fusion_plan, select, trials
 from sparserank.pages import selection_page
 from sparserank.runs import work
@@ -37,7 +39,9 @@ FIGURES = {
 def one_command_tree() -> Iterator[None]:
     """The commands and their options are read from their functions once, not at each call of `main`."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        once = cache(typer.main.get_command)
+        patch.setattr(typer.main, "get_command", once)
+        patch.setattr(typer.testing, "_get_command", once)
         yield
 
 
@@ -59,6 +63,15 @@ def no_syncs() -> Iterator[None]:
     """Files are not forced to the disk, on which a run waits longer than on anything else: no test loses power."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", os.fstat)
+        yield
+
+
+@contextmanager
+def few_draws() -> Iterator[None]:
+    """Bounds and intervals come from as many draws as they have at least, not from as many as make them exact."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (loss_bounds, rival_intervals):
+            patch.setattr(module, "MAX_ROUNDS", loss_bounds.MIN_ROUNDS)
         yield
 
 

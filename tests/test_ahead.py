@@ -138,6 +138,7 @@ def test_the_next_place_is_kept_where_it_is_lower() -> None:
     assert ahead.found is before
 
 
+@pytest.mark.slow_but("feature_groups")
 @pytest.mark.parametrize("penalty", PENALTIES, ids=str)
 def test_paths_go_on_behind_stored_points_to_the_same_bits(penalty: Penalty, tmp_path: Path) -> None:
     options: dict[str, Any] = {"n_alphas": 12, "alpha_min_ratio": 0.01, "tol": 1e-5}
@@ -173,6 +174,7 @@ def test_a_place_at_zero_and_none_are_told_apart(tmp_path: Path) -> None:
     assert [p.ahead for p in known[1]] == [None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampled", [False, True])
 def test_along_samples_too_and_the_drift_is_worth_it(
     sampled: bool, reads: list[int], monkeypatch: pytest.MonkeyPatch
@@ -209,6 +211,7 @@ def test_the_higher_of_two_places_is_no_start() -> None:
         np.testing.assert_array_equal(start.w, low.w)
 
 
+@pytest.mark.slow_but("csr", "curves")
 @pytest.mark.parametrize("kind", ["csr", "curves", "logistic"])
 def test_where_a_second_place_costs_a_pass_none_is_looked_at(kind: str, reads: list[int]) -> None:
     X = sp.csr_array(DATA.X) if kind == "csr" else DATA.X

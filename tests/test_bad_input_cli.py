@@ -355,6 +355,7 @@ def test_an_impossible_place_for_output_is_one_sentence(
     assert train.read_text().splitlines() == lines
 
 
+@pytest.mark.slow_but("8-fsync", "8-replace")
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 @pytest.mark.parametrize("after", [0, 2, 8, 26])
 def test_a_full_disk_keeps_finished_work(
@@ -426,6 +427,7 @@ def test_whatever_answers_and_is_no_scheduler_is_one_sentence(
 # -- the installed command, in a process of its own --------------------------------------------------------------------
 
 
+@pytest.mark.slow_but("bad value")
 @pytest.mark.parametrize(
     ("content", "options", "code"),
     [(b"1 qid:1 1:1\n0 qid:1 1:x\n", (), 1), (b"1 qid:1 1:1\n", ("--penalty", "l7"), 2)],

@@ -140,11 +140,11 @@ def test_curves_are_chosen_whole():
 
 def test_the_main_job_the_estimator_and_paths_take_it(tmp_path):
     made = make_ranking(60, (8, 12), 15, n_informative=3, n_redundant=3, random_state=6)
-    few = {"n_alphas": 10, "cv": 2}
+    few = {"n_alphas": 6, "cv": 2}
     result = sr.select(
         made.data,
         penalties=["best_k", "l1"],
-        half_samples=4,
+        half_samples=2,
         k=3,
         feature_transform="none",
         out=tmp_path / "run",

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -167,7 +165,6 @@ def test_what_cannot_be_compared_is_refused(data):
 
 @pytest.mark.usefixtures("no_processes", "pictures")
 def test_the_command_writes_table_page_and_csv_and_goes_on(data, cli_here: Cli, tmp_path: Path):
-    """Once in a process that has a worker process of its own; then in this one."""
     write_letor(data.take_queries(np.arange(30)), tmp_path / "train.txt")
     call = [
         "compare",
@@ -193,12 +190,10 @@ def test_the_command_writes_table_page_and_csv_and_goes_on(data, cli_here: Cli, 
         "--out",
         "run",
     ]
-    first = subprocess.run(
-        [sys.executable, "-m", "sparserank", *call], capture_output=True, text=True, timeout=300, check=False
-    )
-    assert first.returncode == 0, first.stderr
-    assert "Our choice of" in first.stdout
-    assert "trees on own gain" in first.stdout
+    first = cli_here(*call)
+    assert first.code == 0, first.err
+    assert "Our choice of" in first.out
+    assert "trees on own gain" in first.out
     content = json.loads((tmp_path / "run/comparison.json").read_text())
     assert content["format"] == "sparserank-comparison"
     rows = list(csv.DictReader((tmp_path / "run/comparison.csv").read_text().splitlines()))
@@ -210,7 +205,7 @@ def test_the_command_writes_table_page_and_csv_and_goes_on(data, cli_here: Cli, 
     page = (tmp_path / "run/report.html").read_text()
     assert "<svg" in page
     again = cli_here(*call)
-    assert again.out == first.stdout
+    assert again.out == first.out
     other = cli_here(*call[:-4], "--n-trees", "21", "--out", "run")
     assert other.code == 1
     assert "other data or options" in other.err

@@ -71,7 +71,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.slow_but("first-hour", "index.md")
+@pytest.mark.slow_but("index.md")
 @pytest.mark.usefixtures("short_selections", "no_processes")
 @pytest.mark.parametrize("page", RUNNING)
 def test_the_blocks_of_a_page_run(page: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow_but("plan")
 @pytest.mark.parametrize("case", list(COMMANDS))
 def test_commands_refuse_what_never_ends(case: str, tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")

@@ -308,7 +308,7 @@ def test_cross_validation_takes_groups(made):
 
 # -- the main job ----------------------------------------------------------------------------------------------------
 
-QUICK = {"feature_transform": "none", "half_samples": 0, "n_alphas": 20, "cv": 3}
+QUICK = {"feature_transform": "none", "half_samples": 0, "n_alphas": 12, "cv": 3}
 
 
 @pytest.fixture(scope="module")
@@ -434,7 +434,7 @@ def test_the_command_reads_groups_and_says_what_they_are_worth(made, cli_here, t
         "--half-samples",
         "0",
         "--n-alphas",
-        "20",
+        "12",
         "--folds",
         "3",
         "--penalty",

@@ -269,6 +269,7 @@ def test_wrong_parameters_get_a_sentence(parameters: dict) -> None:
         sr.papers.FenchelRank(**parameters).fit(PROBLEMS[0].X, PROBLEMS[0].relevance, qid=PROBLEMS[0].qid)
 
 
+@pytest.mark.slow
 def test_the_published_models_are_not_optimal(mq2008_train: RankingDataset) -> None:
     """MQ2008 fold 1, radius 4, epsilon 1e-3, T = 1000: the paper's rule stops at T."""
     data = mq2008_train

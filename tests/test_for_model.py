@@ -272,6 +272,7 @@ def test_what_cannot_be_judged_is_refused(data):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_processes")
 def test_a_killed_run_goes_on_and_other_options_are_refused(data, result, tmp_path: Path):
     train, test = data

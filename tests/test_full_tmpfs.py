@@ -79,6 +79,7 @@ def _fill(place: Path, room_kb: int) -> Path:
     return filler
 
 
+@pytest.mark.slow_but("select")
 @pytest.mark.parametrize("name", LINES)
 def test_a_full_file_system(name: str, small: Path, inputs: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(inputs)
@@ -113,6 +114,7 @@ def test_a_full_file_system(name: str, small: Path, inputs: Path, cli: Cli, monk
         )
 
 
+@pytest.mark.slow
 def test_an_answer_for_which_there_is_no_room(small: Path, inputs: Path) -> None:
     """Standard output goes to a file on the full file system:
     exit 1 and one sentence, not half an answer and exit 0."""

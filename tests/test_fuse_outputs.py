@@ -16,7 +16,20 @@ from sparserank.metrics import CONVENTIONS, parse_metric
 from tests.command_line import Cli
 from tests.made_runs import QUICK, flat, made
 
-WORDS = ("--half-samples", "0", "--penalty", "l1", "--penalty", "best_k", "--threads", "1", "--norm", "rrf")
+WORDS = (
+    "--half-samples",
+    "0",
+    "--penalty",
+    "l1",
+    "--penalty",
+    "best_k",
+    "--folds",
+    "3",
+    "--threads",
+    "1",
+    "--norm",
+    "rrf",
+)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError, DataWarning, ParameterError
 from tests.command_line import Cli
 
-OPTIONS = {"penalties": "l1", "half_samples": 0, "feature_transform": "none", "n_alphas": 20, "cv": 3}
+OPTIONS = {"penalties": "l1", "half_samples": 0, "feature_transform": "none", "n_alphas": 10, "cv": 3}
 
 
 @pytest.fixture(scope="module")

@@ -341,7 +341,7 @@ def test_the_judge_of_documents_refuses(text: str) -> None:
         document(text)
 
 
-@pytest.mark.slow_but("select store", "fuse for an engine", "demo", "inspect train.txt")
+@pytest.mark.slow_but("select store", "fuse for an engine", "inspect train.txt")
 @pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize("name", [name for name in LINES if name not in SUBPROCESSES])
 def test_one_document_or_nothing(

@@ -20,6 +20,11 @@ from tests.command_line import Cli
 from tests.oracles import loss_bounds as oracle
 
 
+@pytest.fixture(autouse=True, scope="module")
+def few_draws() -> None:
+    """Here draws are looked at."""
+
+
 def table(m: int, n: int, seed: int, spread: float = 0.05) -> np.ndarray:
     """(m, n) metric of similar models: a part that they share and one of their own, correlated between neighbours."""
     rng = np.random.default_rng(seed)
@@ -246,6 +251,7 @@ def test_python_and_the_command_line_refuse_a_confidence_in_the_same_words(tmp_p
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_seconds_for_500_candidates_on_10000_queries() -> None:
     values = table(500, 10_000, seed=0)
     began = time.process_time()

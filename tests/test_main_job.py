@@ -18,7 +18,7 @@ from sparserank.cli.app import main
 from sparserank.data.letor.reader import read_letor
 from sparserank.data.letor.writer import write_letor
 from sparserank.data.trec import read_run
-from tests.shortcuts import pictures
+from tests.shortcuts import no_processes, pictures
 
 
 def _run(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
@@ -32,7 +32,7 @@ def _run(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished demo run, and what it printed in said.txt."""
     folder = tmp_path_factory.mktemp("demo")
-    with pictures(), pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as said:
+    with pictures(), no_processes(), pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as said:
         assert _run(patch, "demo", "--out", folder, "--seed", 1) == 0
     (folder / "said.txt").write_text(said.getvalue())
     return folder
@@ -183,6 +183,7 @@ def test_costs_and_budget_limit_the_total_cost(finished: Path, tmp_path: Path, m
     assert 0 < sum(1 + f["index"] % 3 for f in model["features"]) <= 5
 
 
+@pytest.mark.slow
 def test_processes_and_threads_give_one_result(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sparserank.crossval.fitting as fitting
 

@@ -408,6 +408,7 @@ def test_no_cutoff_is_said() -> None:
     assert any("the first 100 documents" in note for note in found.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("any_size")
 def test_curves_are_scaled_as_a_whole() -> None:
     plan_options = {"feature_transform": "curves"}

@@ -218,6 +218,7 @@ def test_names_that_the_output_cannot_encode_are_escaped(tmp_path: Path) -> None
         assert expected in found
 
 
+@pytest.mark.slow_but("/dev/full")
 @pytest.mark.parametrize("redirect", ["1>&-", "2>&-", "1>&- 2>&-", "> /dev/full", "| head -c 1 > /dev/null"])
 def test_closed_full_and_broken_outputs_are_no_traceback(tmp_path: Path, redirect: str) -> None:
     (tmp_path / "a.txt").write_text("1 qid:1 1:1 2:0\n0 qid:1 1:0 2:0\n")

@@ -199,6 +199,7 @@ def test_without_its_only_features_a_model_ranks_nothing(copies, ablation):
     np.testing.assert_allclose(found[0, 1], zero)
 
 
+@pytest.mark.slow_but("more0")
 @pytest.mark.parametrize("more", [{"feature_transform": "curves"}, {"feature_transform": "auto"}])
 def test_rules_hold_in_what_is_said_of_other_transforms(data, more):
     result = sr.select(data, monotone={data.feature_names[0]: "+"}, margin=0.05, **{**OPTIONS, **more})

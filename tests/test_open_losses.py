@@ -44,6 +44,7 @@ def selected(loss: Any, **more: Any) -> sr.SelectionResult:
     )
 
 
+@pytest.mark.slow_but("[fit_path]")
 @pytest.mark.parametrize("way", WAYS)
 def test_a_loss_is_a_name_or_an_object(way: str) -> None:
     fit = WAYS[way]

@@ -160,6 +160,7 @@ def test_quiet_verbose_and_misuse(folder: Path, cli: Cli) -> None:
     assert "--out" in unfit.err
 
 
+@pytest.mark.slow_but("True")
 @pytest.mark.parametrize("together", [False, True])
 def test_verbose_has_a_line_for_each_path(
     together: bool, folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
@@ -176,6 +177,7 @@ def test_verbose_has_a_line_for_each_path(
     assert len(set(labels)) == len(labels)
 
 
+@pytest.mark.slow
 def test_tables_fit_80_columns_without_broken_figures(folder: Path) -> None:
     command = [sys.executable, "-m", "sparserank", *COMMANDS["select"], "--verbose"]
     code = f"import os, pty, sys\nos.environ['COLUMNS'] = '80'\npty.spawn({command!r})\n"

@@ -242,6 +242,7 @@ def test_quality_out_of_fold_is_that_of_lists_of_their_own(raw: RankingDataset) 
     assert found.chosen.mean == pytest.approx(direct, abs=1e-12)
 
 
+@pytest.mark.slow_but("median")
 @pytest.mark.parametrize("missing", ["median", "zero", "query-min"])
 def test_missing_values_are_the_same_in_training_and_prediction(raw: RankingDataset, missing: str) -> None:
     X, qid = np.array(raw.X), np.asarray(raw.qid)

@@ -349,6 +349,7 @@ def test_models_that_rank_alike_have_no_decisive_pair() -> None:
     assert decisive_pair(own, parse_metric("map"), model, InUse("itself", (), model), lost=True) is None
 
 
+@pytest.mark.slow_but("auto")
 @pytest.mark.parametrize("kind", ["none", "auto", "curves"])
 def test_models_of_folds_have_the_values_that_candidates_are_judged_by(kind: str) -> None:
     X = np.exp(np.array(TRAIN.X))

@@ -48,6 +48,7 @@ def chosen_from(values: np.ndarray, sizes: np.ndarray = SIZES, **rule: float) ->
     return choose(candidates(values, sizes), rule=Rule(**rule))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow_but("[0.0]")
 @pytest.mark.parametrize("margin", [0.0, 0.01, 0.05])
 def test_the_corrected_mean_is_that_of_the_rule_made_again_in_loops(margin: float) -> None:
     values, _ = world(np.random.default_rng(3), n=25)

@@ -226,6 +226,7 @@ def test_a_folder_without_work_belongs_to_no_plan(tmp_path: Path) -> None:
         WorkStore(tmp_path / "run", {"a": 1}, kind="select")
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_so_and_keeps_finished_work(train: Path, undisturbed: Path, tmp_path: Path, select: Select) -> None:
     run = tmp_path / "run"
     slow = command(train, run, python=CHECKPOINTS_ALWAYS)

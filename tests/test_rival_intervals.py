@@ -17,6 +17,11 @@ VALUES = 0.5 + SHARED + 0.1 * RNG.standard_normal((12, N)) * RNG.uniform(0.3, 1.
 RIVALS = 0.48 + SHARED + 0.1 * RNG.standard_normal((2, N))
 
 
+@pytest.fixture(autouse=True, scope="module")
+def few_draws() -> None:
+    """Here draws are looked at."""
+
+
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
 def test_the_reach_is_that_of_draws_in_loops(confidence: float) -> None:
     found = rival_intervals(VALUES, RIVALS, confidence)

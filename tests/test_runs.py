@@ -241,6 +241,7 @@ def test_a_piece_without_its_record_was_not_finished(tmp_path: Path) -> None:
 # -- workers ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow_but("False")
 @pytest.mark.parametrize("processes", [True, False])
 def test_every_outcome_comes_once_whatever_the_workers(processes: bool) -> None:
     for n_workers in (1, 2, 9):

@@ -123,6 +123,7 @@ def test_no_sample_is_empty_whatever_the_lists(n_queries: int, n_docs: int, monk
     assert len({H.tobytes() for H in several}) >= 5  # not the same one again and again
 
 
+@pytest.mark.slow_but("rules3")
 @pytest.mark.usefixtures("small_samples")
 @pytest.mark.parametrize(
     "rules",

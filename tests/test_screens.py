@@ -153,6 +153,7 @@ def test_a_comparison_with_trees_fits_a_screen(cli_here: Cli, files: Path) -> No
     assert any("optimistically biased" in line for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_processes")
 def test_systems_of_the_papers_fit_a_screen(cli_here: Cli, tmp_path: Path) -> None:
     (tmp_path / "set").mkdir()

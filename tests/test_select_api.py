@@ -21,7 +21,6 @@ from sparserank.errors import DataError, DataFormatError, ParameterError, RunDir
 ALL = sr.datasets.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=2, noise=0.4, random_state=9).data
 TRAIN, VALID, TEST = (ALL.take_queries(np.arange(a, b)) for a, b in ((0, 25), (25, 40), (40, 60)))
 QUICK: dict[str, Any] = {"penalties": ["l1", "mcp"], "n_alphas": 8, "cv": 2, "half_samples": 2, "n_threads": 1}
-QUICK_ARGS = ["--penalty", "l1", "--penalty", "mcp", "--n-alphas", 8, "--folds", 2, "--half-samples", 2, "--threads", 1]
 ONE: dict[str, Any] = {**QUICK, "penalties": ["l1"], "n_alphas": 6}
 ONE_ARGS = ["--penalty", "l1", "--n-alphas", 6, "--folds", 2, "--half-samples", 2, "--threads", 1]
 
@@ -44,6 +43,11 @@ def expected() -> sr.SelectionResult:
     return sr.select(TRAIN, VALID, TEST, **QUICK)
 
 
+@pytest.fixture(scope="module")
+def of_l1() -> sr.SelectionResult:
+    return sr.select(TRAIN, VALID, TEST, **ONE)
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
     paths = [str(tmp_path / f"{name}.txt") for name in ("train", "valid", "test")]
@@ -61,9 +65,8 @@ def run_cli(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
 
 
 def test_files_data_sets_arrays_and_frames_give_one_model(
-    files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    of_l1: sr.SelectionResult, files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = sr.select(TRAIN, VALID, TEST, **ONE)
     triples = [(np.array(d.X), d.relevance, d.qid) for d in (TRAIN, VALID, TEST)]
     X, y, qid = triples[0]
     named = frame(VALID)[[*reversed(frame(VALID).columns)]]  # columns in another order
@@ -76,11 +79,11 @@ def test_files_data_sets_arrays_and_frames_give_one_model(
         ),
     }
     for name, result in results.items():
-        assert model_of(result) == model_of(expected), name
-        assert result.sentence == expected.sentence
+        assert model_of(result) == model_of(of_l1), name
+        assert result.sentence == of_l1.sentence
     unnamed = sr.select(X, triples[1], triples[2], label=y, qid=qid, **ONE)
-    np.testing.assert_array_equal(unnamed.model.coef, expected.model.coef)
-    np.testing.assert_array_equal(sr.select(*triples, **ONE).model.coef, expected.model.coef)
+    np.testing.assert_array_equal(unnamed.model.coef, of_l1.model.coef)
+    np.testing.assert_array_equal(sr.select(*triples, **ONE).model.coef, of_l1.model.coef)
     args = [
         *ONE_ARGS,
         "--valid",
@@ -93,7 +96,7 @@ def test_files_data_sets_arrays_and_frames_give_one_model(
         tmp_path / "run",
     ]
     assert run_cli(monkeypatch, "select", files[0], *args) == 0
-    expected.model.save(tmp_path / "expected.json")
+    of_l1.model.save(tmp_path / "expected.json")
     assert (tmp_path / "run/model.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
 
 
@@ -192,20 +195,20 @@ def test_a_run_in_a_directory_goes_on_and_other_data_are_refused(expected: sr.Se
 
 
 def test_query_weights_of_zero_leave_out_and_constant_ones_change_nothing(
-    expected: sr.SelectionResult, tmp_path: Path
+    of_l1: sr.SelectionResult, tmp_path: Path
 ) -> None:
-    same = sr.select(TRAIN, VALID, TEST, query_weight=np.full(40, 3.0), **QUICK)
-    np.testing.assert_allclose(same.model.coef, expected.model.coef, atol=1e-7)
+    same = sr.select(TRAIN, VALID, TEST, query_weight=np.full(40, 3.0), **ONE)
+    np.testing.assert_allclose(same.model.coef, of_l1.model.coef, atol=1e-7)
     weight = {q: float(q % 3 > 0) for q in [*TRAIN.query_ids.tolist(), *VALID.query_ids.tolist()]}
-    left_out = sr.select(TRAIN, VALID, TEST, query_weight=weight, **QUICK)
+    left_out = sr.select(TRAIN, VALID, TEST, query_weight=weight, **ONE)
     kept = [d.take_queries(np.flatnonzero(d.query_ids % 3 > 0)) for d in (TRAIN, VALID)]
-    assert model_of(left_out) == model_of(sr.select(*kept, TEST, **QUICK))
+    assert model_of(left_out) == model_of(sr.select(*kept, TEST, **ONE))
     assert left_out.n_queries == sum(d.n_queries for d in kept)
     file = tmp_path / "weights.txt"
     file.write_text("".join(f"{q} {w}\n" for q, w in weight.items()))
-    assert model_of(sr.select(TRAIN, VALID, TEST, query_weight=file, **QUICK)) == model_of(left_out)
-    heavy = sr.select(TRAIN, VALID, TEST, query_weight=np.linspace(0.1, 5.0, 40), **QUICK)
-    assert model_of(heavy) != model_of(expected)
+    assert model_of(sr.select(TRAIN, VALID, TEST, query_weight=file, **ONE)) == model_of(left_out)
+    heavy = sr.select(TRAIN, VALID, TEST, query_weight=np.linspace(0.1, 5.0, 40), **ONE)
+    assert model_of(heavy) != model_of(of_l1)
 
 
 @pytest.mark.parametrize(
@@ -257,25 +260,23 @@ def test_data_of_the_wrong_kind_get_a_sentence(train: Any, options: dict[str, An
 
 
 def test_document_weights_reach_the_paths_from_a_column_a_file_and_an_array(
-    expected: sr.SelectionResult, files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    of_l1: sr.SelectionResult, files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weight = np.random.default_rng(3).uniform(0.2, 5.0, TRAIN.n_docs)
     given = sr.RankingDataset(TRAIN.X, TRAIN.relevance, TRAIN.qid, None, TRAIN.feature_names, doc_weight=weight)
-    weighted = sr.select(given, VALID, TEST, **QUICK)
-    assert model_of(weighted) != model_of(expected)
-    assert model_of(sr.select(TRAIN, VALID, TEST, doc_weight=weight, **QUICK)) == model_of(weighted)
+    weighted = sr.select(given, VALID, TEST, **ONE)
+    assert model_of(weighted) != model_of(of_l1)
+    assert model_of(sr.select(TRAIN, VALID, TEST, doc_weight=weight, **ONE)) == model_of(weighted)
     column = frame(TRAIN).assign(propensity=weight)
-    assert model_of(sr.select(column, frame(VALID), frame(TEST), doc_weight="propensity", **QUICK)) == model_of(
-        weighted
-    )
+    assert model_of(sr.select(column, frame(VALID), frame(TEST), doc_weight="propensity", **ONE)) == model_of(weighted)
     (tmp_path / "weights").write_text("".join(f"{w!r}\n" for w in weight.tolist()))
-    args = [*QUICK_ARGS, "--valid", files[1]]
+    args = [*ONE_ARGS, "--valid", files[1]]
     args += ["--feature-names", tmp_path / "names", "--doc-weight", tmp_path / "weights", "--out", tmp_path / "run"]
     assert run_cli(monkeypatch, "select", files[0], *args) == 0
     assert sr.load_model(tmp_path / "run/model.json").to_json() == weighted.model.to_json()
     for wrong in (weight[1:], -weight, "no-such-column"):
         with pytest.raises((DataError, DataFormatError)):
-            sr.select(frame(TRAIN) if isinstance(wrong, str) else TRAIN, doc_weight=wrong, **QUICK)
+            sr.select(frame(TRAIN) if isinstance(wrong, str) else TRAIN, doc_weight=wrong, **ONE)
 
 
 def test_document_weights_of_estimators_follow_the_rows_and_papers_rankers_refuse_them() -> None:
@@ -296,11 +297,11 @@ def test_document_weights_of_estimators_follow_the_rows_and_papers_rankers_refus
 
 
 def test_the_second_loss_reaches_the_main_job(
-    expected: sr.SelectionResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: list[str]
+    of_l1: sr.SelectionResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: list[str]
 ) -> None:
-    result = sr.select(TRAIN, VALID, TEST, loss="modified_huber", **QUICK)
+    result = sr.select(TRAIN, VALID, TEST, loss="modified_huber", **ONE)
     assert set(result.paths["l1"].statuses) == {"optimal"}
-    assert model_of(result) != model_of(expected)
+    assert model_of(result) != model_of(of_l1)
     args = ["--loss", "modified_huber", "--n-alphas", 8, "--folds", 2, "--half-samples", 0, "--penalty", "l1"]
     assert run_cli(monkeypatch, "select", files[0], *args, "--out", tmp_path / "run") == 0
     assert run_cli(monkeypatch, "select", files[0], *args, "--loss", "nope", "--out", tmp_path / "o") == 2
@@ -364,6 +365,7 @@ def test_a_penalty_of_ones_own_class_is_selected_with_the_paths_of_l1() -> None:
     np.testing.assert_array_equal(cv[0].coef_, cv[1].coef_)
 
 
+@pytest.mark.slow_but("False")
 @pytest.mark.parametrize("processes", [False, True])
 def test_progress_of_a_fresh_run_never_speaks_of_an_earlier_one(
     processes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -399,7 +401,7 @@ def undisturbed() -> sr.SelectionResult:
 
 
 # with processes once: what is read back does not depend on where the interrupt was
-@pytest.mark.slow_but("20-True")
+@pytest.mark.slow
 @pytest.mark.parametrize(("after", "ends_in_processes"), [(1, False), (20, False), (35, False), (20, True)])
 def test_an_interrupted_path_goes_on_and_leaves_no_checkpoint_behind(
     after: int,

@@ -206,6 +206,7 @@ def test_no_interval_leaves_its_estimate_out(selected: tuple[str, sr.SelectionRe
     assert all(float(low) <= float(mean) + 0.051 and float(mean) <= float(high) + 0.051 for mean, low, high in found)
 
 
+@pytest.mark.slow
 def test_crowded_screens_fit_and_commands_stay_whole(tmp_path: Path) -> None:
     names = [f"name with, comma and a long tail {j}" for j in range(30)]
     data = sr.RankingDataset(DATA.X, DATA.relevance, DATA.qid, None, names)
@@ -222,6 +223,7 @@ def test_crowded_screens_fit_and_commands_stay_whole(tmp_path: Path) -> None:
     assert "export" not in "\n".join(screen_lines(result, "ru\nn"))
 
 
+@pytest.mark.slow
 def test_curves_have_names_of_their_own() -> None:
     with shortcuts.curves():
         result = sr.select(sr.datasets.make_curved_ranking(40, random_state=1).data, **{**QUICK, "penalties": ["l1"]})

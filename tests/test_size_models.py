@@ -27,6 +27,7 @@ def result(run: Path) -> sr.SelectionResult:
     return sr.select(MADE, out=run, **OPTIONS)
 
 
+@pytest.mark.slow_but("[4]")
 @pytest.mark.parametrize("k", [3, 4, 7, 12])
 def test_it_is_the_model_that_a_selection_of_k_takes(result: sr.SelectionResult, run: Path, k: int) -> None:
     taken = sr.select(MADE, k=k, out=run.with_name(f"run-{k}"), **OPTIONS).model

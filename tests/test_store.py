@@ -250,6 +250,7 @@ def whole(large: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow_but("[2]")
 @pytest.mark.parametrize("after", [1, 2, 4])
 def test_a_killed_conversion_goes_on(after: int, large: Path, whole: Path, tmp_path: Path) -> None:
     out = tmp_path / "s"
@@ -272,6 +273,7 @@ def test_a_killed_conversion_goes_on(after: int, large: Path, whole: Path, tmp_p
     assert (converted(large, out), files_of(out)) == (0, found)
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_in_one_sentence_and_the_conversion_goes_on(large: Path, tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
     out = tmp_path / "s"
@@ -438,6 +440,7 @@ def test_the_commands_take_stores(text: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(first.coef, second.coef, rtol=1e-9)
 
 
+@pytest.mark.slow_but("False")
 @pytest.mark.parametrize("sparse", [False, True])
 def test_memory_and_store_are_cut_and_added_up_alike(
     sparse: bool, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -57,6 +57,7 @@ def wrong_in_threads(objective: PairwiseObjective, n_threads: int) -> int:
     return sum(f != fresh[i % len(ws)] for i, f in enumerate(found))
 
 
+@pytest.mark.slow_but("[8]")
 @pytest.mark.parametrize("n_threads", [1, 2, 8])
 def test_one_objective_in_many_threads_gives_the_bits_of_a_fresh_one_in_each(n_threads: int) -> None:
     assert wrong_in_threads(make(), n_threads) == 0

@@ -203,6 +203,7 @@ def test_stores_threads_and_processes_give_the_same_model(tmp_path: Path, monkey
         np.testing.assert_array_equal(other.model.coef, memory.model.coef)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_across_looks(tmp_path: Path) -> None:
     whole = sr.select(HEAVY, out=tmp_path / "whole", **QUICK)
     seen: list[str] = []

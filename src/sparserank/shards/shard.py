@@ -26,6 +26,7 @@ from sparserank.shards.shaped import ShapedRows
 
 # Of gathered columns, and at most a sixteenth of X: two blocks of them (X_A, W X_A) stay in a second-level cache.
 HESSIAN_BLOCK_BYTES = 2 << 20
+WORTH_A_BLOCK = 1 << 17  # bytes: to hand over fewer takes longer than to compute them
 FEATURES_AT_ONCE = 8  # whose Grams a thread makes
 
 
@@ -277,7 +278,7 @@ class Shard:
         if c == 0 or len(queries) == 0:
             return np.zeros((c, c)), share
         inverse = weighting.coordinates.on(k, columns)
-        per_block = max(int(min(HESSIAN_BLOCK_BYTES, self.rows.nbytes / 16) // (8 * c)), 1)
+        per_block = max(int(min(HESSIAN_BLOCK_BYTES, max(self.rows.nbytes / 16, WORTH_A_BLOCK)) // (8 * c)), 1)
         block_of = np.cumsum(self._facts.n_docs[queries]) // per_block
         starts = np.concatenate([[0], np.flatnonzero(np.diff(block_of)) + 1, [len(queries)]])
         product, point = kernels.make_weighted_columns(self.rows, self._hessian_sweep), self._raw(w, key, k)
