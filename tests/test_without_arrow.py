@@ -31,7 +31,8 @@ def test_the_main_job_on_ranking_text(letor: Path, tmp_path: Path) -> None:
 import numpy as np, sparserank as sr
 from sparserank.export import export
 path, out = sys.argv[1:]
-result = sr.select(path, out=out, penalties="l1", cv=2, n_alphas=8, half_samples=0, rival="none", feature_transform="none")
+few = {"penalties": "l1", "n_alphas": 8, "cv": 2, "half_samples": 0, "rival": "none", "feature_transform": "none"}
+result = sr.select(path, out=out, **few)
 assert any("path.parquet and per_query.parquet were not written" in note for note in result.notes), result.notes
 data = sr.read_data(path)
 assert np.isfinite(result.model.score_dataset(data)).all()
