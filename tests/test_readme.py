@@ -1,9 +1,12 @@
-"""README.md is short, its commands and links are there, and its Python runs."""
+"""README.md is short, its commands and links are there, its Python runs, and its figures are those that commands
+print or printed."""
 
 from __future__ import annotations
 
 import gzip
 import re
+import subprocess
+import sys
 import warnings
 from functools import partial
 from pathlib import Path
@@ -18,6 +21,7 @@ from sparserank.errors import ConvergenceWarning
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+SAID = " ".join(README.split())  # without the ends of lines
 CODE = re.compile(r"`[^`]+`|```\n.*?```", re.DOTALL)
 
 
@@ -74,3 +78,71 @@ def test_figures_of_the_papers_are_those_of_the_published_tables() -> None:
     ((equal, entries),) = re.findall(r"Pahikkala 2010, Table 2: .*\((\d+) of (\d+) equal as printed", tables)
     assert equal == entries
     assert f"All {entries} entries of Pahikkala's Table 2\nare reproduced exactly" in README
+
+
+def test_figures_of_nested_evaluation_are_those_that_were_recorded() -> None:
+    recorded = (ROOT / "docs/frontier.md").read_text(encoding="utf-8")
+
+    def of(dataset: str, system: str) -> list[str]:
+        table = recorded.partition(f"### {dataset}: ")[2].partition("###")[0]
+        assert ", 5 x 5 outer folds" in table
+        return [cell.strip() for cell in re.findall(rf"(?m)^\| {system} \|(.+)$", table)[0].split("|")]
+
+    for dataset in ("MQ2008", "OHSUMED"):
+        trees = [of(dataset, system)[1] for system in ("lightgbm", "lightgbm slow")]
+        size, mean = of(dataset, "default")[:2]
+        assert f"{mean} with {size} features" in SAID
+        assert f"(LightGBM {trees[0]}, slow LightGBM {trees[1]})" in SAID
+    size, to_trees = (of("LambdaRank", "default")[i] for i in (0, -3))
+    assert f"it is {to_trees[:5]} of the NDCG@10 of LightGBM, with {float(size):.0f} features" in SAID
+
+
+def test_figures_of_coverage_are_those_that_were_recorded() -> None:
+    recorded = (ROOT / "benchmarks/README.md").read_text(encoding="utf-8")
+    row = r"(?m)^\| coverage +\| .+, {}, (\d+) worlds: losses above their bounds +\| ([\d.]+)"
+    resampled = re.findall(row.format("resampled"), recorded)
+    rates = [100 * float(rate) for _, rate in resampled]
+    assert f"In {sum(int(n) for n, _ in resampled):,} simulations with known true losses, on three data sets" in SAID
+    assert f"its 95% bound in {min(rates):.1f} to {max(rates):.1f}% of the simulations" in SAID
+    ((n, rate),) = re.findall(row.format("refitted on 100 queries"), recorded)
+    assert f"trained anew on 100 queries, this happened in {float(rate) * int(n):.0f} of {n} repetitions" in SAID
+
+
+def test_a_path_was_recorded_as_faster_than_trees() -> None:
+    recorded = (ROOT / "benchmarks/README.md").read_text(encoding="utf-8").partition("\n### path\n")[2]
+    ((ratio, setting),) = re.findall(r"\n\| lambdarank, one fit \|[^|]+\| ([\d.]+)x .*\| ([^|]+?) +\|\n", recorded)
+    assert float(ratio) > 1
+    assert setting.startswith("100 trees")
+    assert "A path of 100 models on 720,000 documents takes less time than 100 trees of LightGBM" in SAID
+
+
+@pytest.mark.slow
+def test_the_screen_is_that_of_the_command(data_folder: Path, tmp_path: Path) -> None:
+    """MQ2008, fold 1, with everything that the command does by default."""
+    for i in range(1, 6):
+        (tmp_path / f"S{i}.txt").write_bytes(gzip.decompress((data_folder / f"mq2008/S{i}.txt.gz").read_bytes()))
+    ((command, screen),) = re.findall(
+        r"```\nsparserank (select S1.*)\n```.*?```\n(Keep .*?)```", README, flags=re.DOTALL
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "sparserank", *command.split()],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stderr
+    tutorial = (ROOT / "docs/tutorials/read-the-screen.md").read_text(encoding="utf-8")
+    whole = re.findall(r"```text\n(Keep .*?)```", tutorial, flags=re.DOTALL)[0]
+    assert_alike(screen, done.stdout[: len(screen)])
+    assert_alike(whole, done.stdout)
+
+
+def assert_alike(shown: str, printed: str) -> None:
+    """The same words; figures to 0.001, percentages to 0.5, times to one half-sample: trees and draws differ a little
+    from one processor to another."""
+    number = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?")
+    assert number.sub("0", shown).split() == number.sub("0", printed).split()
+    for expected, found in zip(number.findall(shown), number.findall(printed), strict=True):
+        decimals = len(expected.partition(".")[2])
+        assert float(found) == pytest.approx(float(expected), abs={0: 1, 1: 0.5}.get(decimals, 1e-3) + 1e-9)
