@@ -139,8 +139,8 @@ def test_the_screen_is_that_of_the_command(data_folder: Path, tmp_path: Path) ->
 
 
 def assert_alike(shown: str, printed: str) -> None:
-    """The same words; figures to 0.001, percentages to 0.5, times to one half-sample: trees and draws differ a little
-    from one processor to another."""
+    """The same words; means to 0.001, percentages to 0.5, counts to 1: trees and draws differ a little from one
+    processor to another."""
     number = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?")
     assert number.sub("0", shown).split() == number.sub("0", printed).split()
     for expected, found in zip(number.findall(shown), number.findall(printed), strict=True):

@@ -14,7 +14,7 @@ from sparserank.metrics.ranking import RankedLists
 
 
 def _ideal_gains(gains: np.ndarray, lists: RankedLists) -> np.ndarray:
-    return gains[order_lists(gains, np.zeros(len(gains)), np.asarray(lists.query_ptr, dtype=np.int64))]
+    return gains[order_lists(gains, np.zeros(len(gains)), np.array(lists.query_ptr, dtype=np.int64))]
 
 
 def _shown(gains: np.ndarray, lists: RankedLists) -> np.ndarray:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from sparserank.execution import BlockExecutor, split_queries
 from sparserank.shards._moment_kernels import moments as add_moments
-from sparserank.shards.rows import Rows, in_parts, query_pieces, row_bytes
+from sparserank.shards.rows import Rows, in_parts, query_pieces, read_only, row_bytes
 
 LARGEST_EXPONENT = 256  # numbers between 2 to the minus and to the plus of this are left in their own units
 
@@ -131,6 +131,7 @@ def _add_dense(
     """Update low and high (K, d) with these rows, and add to sums (3, K, d) the values,
     the squares within queries and those between."""
     K, d = low.shape
+    query_ptr, used = read_only(query_ptr), np.ascontiguousarray(used)
     blocks = split_queries(query_ptr, row_bytes(rows), minimum_bytes=16.0 * 8 * d)
 
     def block(b: int) -> np.ndarray:

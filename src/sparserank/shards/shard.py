@@ -26,7 +26,7 @@ from sparserank.shards.shaped import ShapedRows
 
 # Of gathered columns, and at most a sixteenth of X: two blocks of them (X_A, W X_A) stay in a second-level cache.
 HESSIAN_BLOCK_BYTES = 2 << 20
-WORTH_A_BLOCK = 1 << 17  # bytes: to hand over fewer takes longer than to compute them
+WORTH_A_BLOCK = 1 << 17  # but at least these: a thread takes longer to be told of fewer than to multiply them
 FEATURES_AT_ONCE = 8  # whose Grams a thread makes
 
 
@@ -272,7 +272,9 @@ class Shard:
     ) -> tuple[np.ndarray, float]:
         weighting = self._weightings[key]
         useful = weighting.useful[k]
-        queries = useful[turn % max(min(step, len(useful)), 1) :: step]
+        queries = np.ascontiguousarray(
+            useful[turn % max(min(step, len(useful)), 1) :: step]
+        )  # or kernels are compiled again
         c, scale = len(columns), weighting.scale[k]
         share = float((scale * self._facts.pair_weight)[queries].sum())
         if c == 0 or len(queries) == 0:
