@@ -36,6 +36,7 @@ def explicit(data, objective):
     return pair_oracle.pair_matrix(data.X, pairs), root, 1e-3 * float(objective.curvature.mean())
 
 
+@pytest.mark.slow
 def test_splicing_finds_the_best_set_nearly_always_and_forward_choice_does_not():
     found = wrong = n = 0
     for seed in range(12):

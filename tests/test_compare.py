@@ -130,6 +130,7 @@ def test_intervals_hold_for_all_sizes_at_once():
     assert (high == 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_processes")
 def test_finished_pieces_are_kept_and_change_nothing(data, result, tmp_path):
     plan = plan_of()

@@ -100,6 +100,7 @@ def test_a_folder_without_folds_is_refused_by_name(tmp_path: Path) -> None:
         find_folds(tmp_path)
 
 
+@pytest.mark.slow
 def test_choice_is_the_best_validated_model_and_never_an_empty_one(finished: Results) -> None:
     for (dataset, system, fold), rows in finished.rows.items():
         if system == "random":
@@ -113,6 +114,7 @@ def test_choice_is_the_best_validated_model_and_never_an_empty_one(finished: Res
     assert any(r["n_features"] == 0 for rows in finished.rows.values() for r in rows)  # there was one to avoid
 
 
+@pytest.mark.slow
 def test_test_figures_are_those_of_the_chosen_coefficients(finished: Results) -> None:
     for system in ("log", "greedy_rank_rls"):
         for fold in finished.folds("MQ2008", system):
@@ -125,6 +127,7 @@ def test_test_figures_are_those_of_the_chosen_coefficients(finished: Results) ->
     assert finished.mean("MQ2008", "log", "map", "map") == pytest.approx(np.mean([v.mean() for v in values]))
 
 
+@pytest.mark.slow
 def test_random_weights_are_averaged_over_draws(finished: Results) -> None:
     rows = [finished.chosen("MQ2008", "random", f, "map") for f in finished.folds("MQ2008", "random")]
     assert all(len(r) == 10 for r in rows)
@@ -132,6 +135,7 @@ def test_random_weights_are_averaged_over_draws(finished: Results) -> None:
     assert finished.mean("MQ2008", "random", "map", "map") == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_sizes_limit_the_frontier(finished: Results) -> None:
     rows = frontier(finished, "MQ2008", "map")
     assert {r["k"] for r in rows} == {1, 2, 3, 4}
@@ -140,6 +144,7 @@ def test_sizes_limit_the_frontier(finished: Results) -> None:
     assert {r["system"] for r in rows} <= set(QUICK) - {"random"}
 
 
+@pytest.mark.slow
 def test_every_system_is_tested_against_the_best(finished: Results) -> None:
     rows = system_table(finished, "MQ2008", "map")
     best = max(rows, key=lambda r: r["map"])
@@ -152,6 +157,7 @@ def test_every_system_is_tested_against_the_best(finished: Results) -> None:
             assert abs(r["p_randomisation"] - r["p_query"]) < 0.1
 
 
+@pytest.mark.slow
 def test_scales_of_the_same_strength_agree(finished: Results) -> None:
     for row in finished.rows["MQ2008", "log", 1]:
         assert row["C_mean"] == pytest.approx(1 / row["alpha"])

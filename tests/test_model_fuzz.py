@@ -213,6 +213,7 @@ def check(path: Path, content: bytes, rng: np.random.Generator) -> bool:
     return True
 
 
+@pytest.mark.slow_but("values")
 @pytest.mark.parametrize("what", ["values", "bytes"])
 def test_a_changed_model_file_is_refused_or_gives_finite_scores(
     what: str, fuzz_seconds: float, fuzz_seed: int, tmp_path: Path

@@ -331,6 +331,7 @@ def test_the_comparison_sees_another_path(undisturbed: Path, tmp_path: Path) -> 
     assert differences(run, undisturbed) == ["path.parquet: loss"]
 
 
+@pytest.mark.slow_but("options")
 @pytest.mark.parametrize("change", ["options", "data"])
 def test_another_plan_is_refused_and_restart_accepts_it(
     change: str, train: Path, undisturbed: Path, tmp_path: Path, select: Select

@@ -132,6 +132,7 @@ def test_the_certificate_of_the_path_is_not_that_of_its_refits(tmp_path: Path) -
         assert true > 100 * TOL * top
 
 
+@pytest.mark.slow
 def test_certificates_of_curves_say_that_the_problem_is_another(tmp_path: Path) -> None:
     found = sr.select(DATA, penalties="l1", cv=3, n_alphas=8, n_knots=4, feature_transform="curves", half_samples=0)
     candidate_set = SelectionJob(found.plan, DATA, None, None, n_threads=1).candidates()

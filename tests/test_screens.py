@@ -132,6 +132,7 @@ def test_percents_are_rounded_outwards_and_no_zero_has_a_minus() -> None:
     assert relative(0.01, -np.inf, np.inf, 1.0) == "+1.0%"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_processes")
 def test_lists_for_trees_fit_a_screen(cli_here: Cli, files: Path) -> None:
     call = ["select", str(files / "train.txt"), "--for-model", "lightgbm", *TREES, "--transform", "none"]

@@ -61,6 +61,7 @@ def test_only_what_the_engine_can_run_is_tried(data):
     assert same.model.export("elasticsearch")
 
 
+@pytest.mark.slow
 def test_what_it_costs_is_known_from_an_earlier_run_in_the_same_place(data, tmp_path: Path):
     every = sr.select(data, out=tmp_path, **QUICK)
     before = {p.name for p in (tmp_path / "arrays").iterdir()}

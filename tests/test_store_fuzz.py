@@ -17,6 +17,7 @@ from tests.oracles.stores import valid_store
 from tests.store_fuzzer import check
 
 
+@pytest.mark.slow
 def test_mutated_stores_are_used_or_refused(fuzz_seconds: float, fuzz_seed: int, tmp_path: Path) -> None:
     pytest.importorskip("resource")
     command = [sys.executable, "-m", "tests.store_fuzzer", str(fuzz_seed), str(fuzz_seconds), str(tmp_path)]

@@ -166,6 +166,7 @@ def test_missing_values_of_training_and_validation_queries(data):
     assert len(held.rivals.compared) == 2
 
 
+@pytest.mark.slow
 def test_threads_change_nothing(data, monkeypatch):
     one, two = (sr.select(data, n_threads=n, **QUICK).rivals for n in (1, 2))
     assert one == two
@@ -204,6 +205,7 @@ def test_on_test_queries_they_learn_from_all_training_queries(data):
     np.testing.assert_allclose(result.test.values["LightGBM"]["ndcg@10"], expected, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_stored_scores_of_other_test_queries_are_not_used(data, tmp_path):
     train, tests = data.take_queries(np.arange(40)), [data.take_queries(np.arange(a, a + 10)) for a in (40, 50)]
     values = [

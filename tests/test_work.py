@@ -105,6 +105,7 @@ def test_pieces_that_have_all_workers_come_on_top() -> None:
     assert left.seconds() == pytest.approx(3.0 + 1.5)
 
 
+@pytest.mark.slow
 def test_an_end_at_any_report_leaves_no_checkpoint_of_a_finished_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
