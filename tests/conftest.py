@@ -124,7 +124,7 @@ def one_command_tree() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def few_draws() -> Iterator[None]:
-    """A module that looks at draws has a fixture of this name that does nothing."""
+    """Modules that test the draws override this fixture with an empty one."""
     with shortcuts.few_draws():
         yield
 

@@ -68,7 +68,7 @@ def no_syncs() -> Iterator[None]:
 
 @contextmanager
 def few_draws() -> Iterator[None]:
-    """Bounds and intervals come from as many draws as they have at least, not from as many as make them exact."""
+    """Bounds and intervals use the minimum number of draws, whatever their error."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (loss_bounds, rival_intervals):
             patch.setattr(module, "MAX_ROUNDS", loss_bounds.MIN_ROUNDS)

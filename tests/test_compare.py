@@ -213,3 +213,11 @@ def test_the_command_writes_table_page_and_csv_and_goes_on(data, cli_here: Cli, 
     wrong = cli_here("compare", "train.txt", "--with", "forest", "--out", "other")
     assert wrong.code == 2
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.slow
+def test_worker_processes_change_nothing(data, result):
+    again = compare(data, plan_of())
+    for a, b in zip(again.systems, result.systems, strict=True):
+        assert (a.name, a.k) == (b.name, b.k)
+        np.testing.assert_array_equal(a.values, b.values)

@@ -22,7 +22,7 @@ from tests.oracles import loss_bounds as oracle
 
 @pytest.fixture(autouse=True, scope="module")
 def few_draws() -> None:
-    """Here draws are looked at."""
+    """These tests need the full number of draws."""
 
 
 def table(m: int, n: int, seed: int, spread: float = 0.05) -> np.ndarray:

@@ -19,7 +19,7 @@ RIVALS = 0.48 + SHARED + 0.1 * RNG.standard_normal((2, N))
 
 @pytest.fixture(autouse=True, scope="module")
 def few_draws() -> None:
-    """Here draws are looked at."""
+    """These tests need the full number of draws."""
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95])

@@ -401,7 +401,7 @@ def undisturbed() -> sr.SelectionResult:
 
 
 # with processes once: what is read back does not depend on where the interrupt was
-@pytest.mark.slow
+@pytest.mark.slow_but("[20-False]")
 @pytest.mark.parametrize(("after", "ends_in_processes"), [(1, False), (20, False), (35, False), (20, True)])
 def test_an_interrupted_path_goes_on_and_leaves_no_checkpoint_behind(
     after: int,

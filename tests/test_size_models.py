@@ -68,6 +68,11 @@ def test_predict_takes_any_size_and_replaces_no_choice(
     np.testing.assert_array_equal(sr.load_model(run).coef, result.model.coef)
     assert np.any(expected != result.model.predict(MADE.X))
     assert cli_here("predict", str(run), str(tmp_path / "made.txt"), "--k", "0").code == 2
+    most = max(c.n_features for c in result.by_size)
+    fewer = cli_here("predict", str(run), str(tmp_path / "made.txt"), "--k", str(most + 1))
+    n = len(result.model_of(most + 1).support)
+    assert f"no model has {most + 1} features; the best smaller one, with {n}, is used." in fewer.err
+    assert "is used" not in scored.err
 
 
 def test_select_says_when_it_replaces_the_choice(cli_here: Cli, tmp_path: Path) -> None:

@@ -705,7 +705,11 @@ Model = Annotated[Path, typer.Argument(help="Model file of select or fit.", show
 Data = Annotated[list[Path], typer.Argument(help="Files to score: LETOR text or tables.", show_default=False)]
 K4 = Annotated[
     int | None,
-    typer.Option("--k", help="If MODEL is a run directory: use its model with K features.", show_default=False),
+    typer.Option(
+        "--k",
+        help="For a run directory: use its model with K features or, if there is none, the best smaller model.",
+        show_default=False,
+    ),
 ]
 Out3 = Annotated[
     Path | None, typer.Option("--out", help="File for the scores; standard output by default.", show_default=False)

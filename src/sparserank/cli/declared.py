@@ -129,7 +129,11 @@ PREDICT = Command(
         Argument("data", "list[Path]", "Files to score: LETOR text or tables."),
     ],
     [
-        replace(of_selection.K, help="If MODEL is a run directory: use its model with K features.", panel=""),
+        replace(
+            of_selection.K,
+            help="For a run directory: use its model with K features or, if there is none, the best smaller model.",
+            panel="",
+        ),
         own("out", "Path | None", "File for the scores; standard output by default."),
         own("run", "Path | None", "Write a TREC run (qid Q0 docno rank score tag) instead of scores."),
         own("qrels", "Path | None", "Also write the judgments as TREC qrels (qid 0 docno rel)."),

@@ -188,7 +188,7 @@ def _write(out: Path | None, files: Mapping[str, str | bytes], to: str) -> None:
     if out is None:
         texts = [content for content in files.values() if isinstance(content, str)]
         several = answer.format != TEXT and len(texts) == len(files)
-        require(several or len(texts) == len(files) == 1, "--out", f"is required: {to} has {' and '.join(files)}.")
+        require(several or len(texts) == len(files) == 1, "--out", f"must be a folder: {to} has {' and '.join(files)}.")
         if answer.format != TEXT:
             give({"files": files}, [{"file": name, "content": text} for name, text in files.items()], exact=True)
             return

@@ -42,7 +42,12 @@ def require(condition: bool, flag: str, message: str) -> None:
 def check(flag: str, kind: Kind, value: Any) -> None:
     """Refuse an invalid value of an option."""
     problem = kind.problem(value)
-    require(not problem, flag, problem)
+    require(not problem, flag, typed(problem))
+
+
+def typed(problem: str) -> str:
+    """What is wrong with a value, without the alternative that nobody can type."""
+    return problem.replace(" or None; got", "; got", 1)
 
 
 def check_threads(value: int | None) -> None:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from sparserank.cli.commands import FLAGS
+from sparserank.cli.given import typed
 from sparserank.errors import ParameterError
 from sparserank.options.spelling import command_line, flag_of
 from sparserank.text import visible
@@ -104,7 +105,7 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
             try:
                 command(*args, **options)
             except ParameterError as error:
-                raise typer.BadParameter(error.message, param_hint=flag_of(error.parameter, FLAGS)) from error
+                raise typer.BadParameter(typed(error.message), param_hint=flag_of(error.parameter, FLAGS)) from error
         answer.print()
 
     own = inspect.signature(command).parameters.values()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sparserank.cli import screen
 from sparserank.cli.given import require
 from sparserank.errors import DataError
 from sparserank.options import option
@@ -75,6 +76,8 @@ def model_of(path: Path, missing: str | None, k: int | None = None) -> RankingMo
     from sparserank.model.loading import load_model
 
     model = load_model(path, k=k)
+    if k is not None and len(model.support) != k:
+        screen.note(f"no model has {k} features; the best smaller one, with {len(model.support)}, is used.")
     return model if of_reading(missing) == missing else model.with_missing(missing)
 
 

@@ -24,12 +24,12 @@ def notes_of_choice(plan: SelectionPlan, choice: Choice) -> list[str]:
     """Notes for a choice that the margin could not decide."""
     said = []
     if plan.rule.limit is None and not choice.within_margin(choice.chosen):
-        share = plan.rule.largest_loss
+        share = f"{100 * plan.rule.largest_loss:.3g}%"
         said.append(
-            f"no sparse model has an estimated loss of at most {share:.3g} relative to the best; the model with "
+            f"no sparse model has an estimated loss of at most {share} relative to the best; the model with "
             f"the highest mean was chosen. Try a larger {option('margin')}."
             if plan.guarantee is None
-            else f"no sparse model is shown to lose at most {share:.3g} relative to the best; the model with the "
+            else f"no sparse model is shown to lose at most {share} relative to the best; the model with the "
             f"highest mean was chosen. Try more queries or a larger {option('guarantee')}."
         )
     if plan.guarantee is None and plan.rule.limit is None and plan.margin not in (0, MARGIN.default):

@@ -14,7 +14,8 @@ from sparserank.metrics.ranking import RankedLists
 
 
 def _ideal_gains(gains: np.ndarray, lists: RankedLists) -> np.ndarray:
-    return gains[order_lists(gains, np.zeros(len(gains)), np.array(lists.query_ptr, dtype=np.int64))]
+    ptr = np.array(lists.query_ptr, dtype=np.int64)  # a writable copy, as in `rank_documents`
+    return gains[order_lists(gains, np.zeros(len(gains)), ptr)]
 
 
 def _shown(gains: np.ndarray, lists: RankedLists) -> np.ndarray:

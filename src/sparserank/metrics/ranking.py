@@ -57,7 +57,9 @@ def rank_documents(
     elif ties == "docid" and docid is not None:
         _, rank_of_id = np.unique(docid.astype(str), return_inverse=True)
         second = -rank_of_id.ravel().astype(np.float64)
-    ptr = np.array(query_ptr, dtype=np.int64)  # not read-only, for which the kernel would be compiled again
+    ptr = np.array(
+        query_ptr, dtype=np.int64
+    )  # a writable copy: the kernel would be compiled again for a read-only array
     if ties == "docid":
         with np.errstate(over="ignore"):
             scores = np.asarray(scores, dtype=np.float32)

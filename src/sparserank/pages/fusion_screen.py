@@ -109,8 +109,8 @@ class FusionScreen(Screen):
             out[name] = f"{int(stability.kept[:, own].any(axis=1).sum())} of {n}"
         return out
 
-    def unused(self) -> list[str]:
-        """The retrievers that can be switched off."""
+    def unused(self, n_pairs: int) -> list[str]:
+        """The retrievers that can be switched off; there are no pairs."""
         fusion, dropped = self.fusion, self.fusion.dropped
         if not dropped:
             return self.wrapped("Every retriever is kept.")

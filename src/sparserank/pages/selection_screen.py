@@ -35,10 +35,12 @@ MAX_LINES, MAX_WIDTH, MIN_WIDTH = 25, 100, 80
 MAX_NAME, MAX_NAME_NARROW, MIN_NAME = 24, 16, 12  # characters of a name; the report has all of it
 FIGURES = 38  # characters of a line of a feature besides its name and what may take its place
 VERBOSE = "--verbose"
+ALONE = "best alone: "
 NEED_DEFINITIONS = ("solr", "vespa")  # of features, to write what is done with them
 MAX_SIZES = 8
 MIN_FEATURES = 3  # shown, however much else there is to say
 MAX_NOTES = 3
+PAIRS = 3  # of a redundant feature and the one that it repeats
 BAR = 10  # characters of the largest loss
 NO_LOSS = 0.05  # percent: below, a loss is printed as 0.0%
 SIZES = (1, 2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135, 200)  # that are shown, where they exist
@@ -63,7 +65,7 @@ class Screen:
 
     def lines(self, folder: str | None, most: int, k: bool) -> list[str]:
         first = [*self.first(), "", *self.table(), *self.test(), *self.rule(), ""]
-        last = [*self.sizes(), "", *self.unused()]
+        last = [*self.sizes(), "", *self.unused(PAIRS)]
         notes, commands = self.notes(), self.commands(folder, k)
         room = max(most - len(first) - len(last) - len(notes) - len(commands) - 1, MIN_FEATURES + 2)
         lines = [*first, *self.worth(room), "", *last, *notes]
@@ -71,6 +73,10 @@ class Screen:
             lines = [line for line in lines if line]
         if len(lines) + len(commands) > most and len(notes) > 1:
             notes = [f"note: {VERBOSE} shows {counted(len(self.all_notes()), 'note')}"]
+        if len(lines) + len(commands) > most:  # without names of redundant features, and size 1, which comes below
+            last = [*self.sizes(), *self.unused(0)]
+            first = [line for line in first if not line.startswith(ALONE)]
+            lines = [line for line in [*first, *self.worth(room), *last, *notes] if line]
         while len(lines) + len(commands) > most and room > 2:
             room -= 1
             lines = [line for line in [*first, *self.worth(room), *last, *notes] if line]
@@ -162,7 +168,7 @@ class Screen:
         choice = self.result.choice
         for c, used in zip(self.result.by_size, self.result.used, strict=True):
             if c.n_features == 1 and c is not self.result.chosen and not choice.by_cost:
-                return [(f"best alone: {used[0]}", 1, choice.corrected(c) if choice.is_corrected else c.mean, "")]
+                return [(f"{ALONE}{used[0]}", 1, choice.corrected(c) if choice.is_corrected else c.mean, "")]
         return []
 
     def test(self) -> list[str]:
@@ -314,7 +320,8 @@ class Screen:
             found.remove(max(others, key=lambda c: abs(math.log(max(c.n_features, 1) / max(chosen.n_features, 1)))))
         return chosen, found
 
-    def unused(self) -> list[str]:
+    def unused(self, n_pairs: int) -> list[str]:
+        """The features that are not used, and some pairs of one of them and a used one that it repeats."""
         n = self.result.model.n_features - self.result.chosen.n_features
         if n == 0:
             return []
@@ -326,11 +333,12 @@ class Screen:
             said.append(f"{constant} {'is' if constant == 1 else 'are'} constant within queries")
         if left:
             pairs = ", ".join(
-                f"{shortened(row.feature, MAX_NAME)} ({shortened(row.selected, MAX_NAME)})" for row in left[:3]
+                f"{shortened(row.feature, MAX_NAME)} ({shortened(row.selected, MAX_NAME)})" for row in left[:n_pairs]
             )
             correlates = "correlates" if len(left) == 1 else "correlate"
-            said.append(f"{len(left)} {correlates} with a used one, |r| >= {self.result.redundant.least:g}: {pairs}")
-            said[-1] += ", ..." if len(left) > 3 else ""
+            said.append(f"{len(left)} {correlates} with a used one, |r| >= {self.result.redundant.least:g}")
+            if pairs:
+                said[-1] += f": {pairs}{', ...' if len(left) > n_pairs else ''}"
         features = "1 feature is" if n == 1 else f"{n} features are"
         return self.wrapped(f"{features} not used{': ' if said else ''}{'; '.join(said)}")
 

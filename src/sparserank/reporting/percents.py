@@ -6,18 +6,22 @@ import math
 
 
 def percent(share: float) -> str:
-    """'+1.4%', '-0.3%', '+0.0%' (no minus before a zero), '-' for a missing value."""
-    return "-" if math.isnan(share) else f"{round(100.0 * share, 1) + 0.0:+.1f}%"
+    """'+1.4%', '-0.3%', '0.0%', '-' for a missing value."""
+    return "-" if math.isnan(share) else _signed(round(100.0 * share, 1))
 
 
 def lower(share: float) -> str:
     """As `percent`, rounded down."""
-    return f"{math.floor(1000.0 * share) / 10.0 + 0.0:+.1f}%"
+    return _signed(math.floor(1000.0 * share) / 10.0)
 
 
 def upper(share: float) -> str:
     """As `percent`, rounded up."""
-    return f"{math.ceil(1000.0 * share) / 10.0 + 0.0:+.1f}%"
+    return _signed(math.ceil(1000.0 * share) / 10.0)
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.1f}%" if value else "0.0%"
 
 
 def relative(difference: float, low: float, high: float, reference: float, *, shown: bool = True, sign: int = 1) -> str:

@@ -72,7 +72,7 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
-ALONE = np.zeros(1, dtype=np.int64)  # the first of one
+ALONE = np.zeros(1, dtype=np.int64)  # the first of one; writable, or kernels would be compiled again for it
 
 
 def scores_of(rows: Rows | Sequence[Rows], w: np.ndarray) -> np.ndarray:

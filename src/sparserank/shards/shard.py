@@ -26,7 +26,7 @@ from sparserank.shards.shaped import ShapedRows
 
 # Of gathered columns, and at most a sixteenth of X: two blocks of them (X_A, W X_A) stay in a second-level cache.
 HESSIAN_BLOCK_BYTES = 2 << 20
-WORTH_A_BLOCK = 1 << 17  # but at least these: a thread takes longer to be told of fewer than to multiply them
+MIN_HESSIAN_BLOCK_BYTES = 1 << 17  # smaller blocks cost more in overhead than in arithmetic
 FEATURES_AT_ONCE = 8  # whose Grams a thread makes
 
 
@@ -272,15 +272,16 @@ class Shard:
     ) -> tuple[np.ndarray, float]:
         weighting = self._weightings[key]
         useful = weighting.useful[k]
-        queries = np.ascontiguousarray(
-            useful[turn % max(min(step, len(useful)), 1) :: step]
-        )  # or kernels are compiled again
+        # Copies, contiguous and writable: for arrays of another kind the kernels would be compiled again.
+        queries, columns = np.array(useful[turn % max(min(step, len(useful)), 1) :: step]), np.array(columns)
         c, scale = len(columns), weighting.scale[k]
         share = float((scale * self._facts.pair_weight)[queries].sum())
         if c == 0 or len(queries) == 0:
             return np.zeros((c, c)), share
         inverse = weighting.coordinates.on(k, columns)
-        per_block = max(int(min(HESSIAN_BLOCK_BYTES, max(self.rows.nbytes / 16, WORTH_A_BLOCK)) // (8 * c)), 1)
+        per_block = max(
+            int(min(HESSIAN_BLOCK_BYTES, max(self.rows.nbytes / 16, MIN_HESSIAN_BLOCK_BYTES)) // (8 * c)), 1
+        )
         block_of = np.cumsum(self._facts.n_docs[queries]) // per_block
         starts = np.concatenate([[0], np.flatnonzero(np.diff(block_of)) + 1, [len(queries)]])
         product, point = kernels.make_weighted_columns(self.rows, self._hessian_sweep), self._raw(w, key, k)
