@@ -57,9 +57,8 @@ def rank_documents(
     elif ties == "docid" and docid is not None:
         _, rank_of_id = np.unique(docid.astype(str), return_inverse=True)
         second = -rank_of_id.ravel().astype(np.float64)
-    ptr = np.array(
-        query_ptr, dtype=np.int64
-    )  # a writable copy: the kernel would be compiled again for a read-only array
+    # A writable copy: the kernel would be compiled again for a read-only array.
+    ptr = np.array(query_ptr, dtype=np.int64)
     if ties == "docid":
         with np.errstate(over="ignore"):
             scores = np.asarray(scores, dtype=np.float32)

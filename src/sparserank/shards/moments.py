@@ -131,7 +131,7 @@ def _add_dense(
     """Update low and high (K, d) with these rows, and add to sums (3, K, d) the values,
     the squares within queries and those between."""
     K, d = low.shape
-    query_ptr, used = read_only(query_ptr), np.array(used)  # of one type: the kernel is compiled for each
+    query_ptr, used = read_only(query_ptr), np.array(used)  # the kernel is compiled for each type
     blocks = split_queries(query_ptr, row_bytes(rows), minimum_bytes=16.0 * 8 * d)
 
     def block(b: int) -> np.ndarray:

@@ -279,9 +279,8 @@ class Shard:
         if c == 0 or len(queries) == 0:
             return np.zeros((c, c)), share
         inverse = weighting.coordinates.on(k, columns)
-        per_block = max(
-            int(min(HESSIAN_BLOCK_BYTES, max(self.rows.nbytes / 16, MIN_HESSIAN_BLOCK_BYTES)) // (8 * c)), 1
-        )
+        block_bytes = min(HESSIAN_BLOCK_BYTES, max(self.rows.nbytes / 16, MIN_HESSIAN_BLOCK_BYTES))
+        per_block = max(int(block_bytes // (8 * c)), 1)
         block_of = np.cumsum(self._facts.n_docs[queries]) // per_block
         starts = np.concatenate([[0], np.flatnonzero(np.diff(block_of)) + 1, [len(queries)]])
         product, point = kernels.make_weighted_columns(self.rows, self._hessian_sweep), self._raw(w, key, k)
