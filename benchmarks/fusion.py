@@ -128,7 +128,7 @@ def _columns(runs: Sequence[Path], qrels: Any) -> tuple[np.ndarray, Any]:
     from sparserank.data.fusion.judged_runs import read_judged_runs
     from sparserank.data.fusion.norms import Norm
 
-    judged = read_judged_runs(list(map(str, runs)), dict(qrels), DEPTH)
+    judged = read_judged_runs(list(map(str, runs)), dict(qrels), DEPTH, None)
     norms = [Norm("minmax")]
     table = fusion_table(judged.lists, norms, judged.depth, judged.qrels, judged.query_ids, judged.documents)
     return np.asarray(table.judged.X), table.judged

@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 import sparserank as sr
+from sparserank.data.fusion.judged_runs import default_depth
+from sparserank.data.trec import Run
 from sparserank.errors import DataError, ParameterError, RunDirectoryError
+from sparserank.export.fusion import export_fusion
 from sparserank.metrics import CONVENTIONS, parse_metric
 from sparserank.model.fusion import FusionTerm
 from tests.made_runs import QUALITY, QUICK, Judged, Runs, cut, flat, judgments, made, nested, qrels_of
@@ -282,10 +285,42 @@ def test_a_norm_under_which_nothing_helps_is_left_out() -> None:
     assert any("the norm returned was not tried" in note for note in result.selection.notes)
 
 
-def test_short_lists_that_cut_the_others_are_said() -> None:
-    runs, qrels = made(n_queries=20)
-    runs["few"] = {q: dict(list(own.items())[:2]) for q, own in runs["strong"].items()}
-    result = sr.fuse(runs, qrels, **QUICK, norm="rrf")
-    assert result.facts.depth == 2
-    assert any("half of the lists of 'few' are that short" in note for note in result.selection.notes)
-    assert not any("are that short" in n for n in sr.fuse(runs, qrels, **QUICK, norm="rrf", depth=9).selection.notes)
+@pytest.mark.parametrize(
+    ("medians", "cutoff", "expected"),
+    [
+        ([1000, 1000, 10], 10, 100),
+        ([1000, 1000, 10, 5], 10, 100),
+        ([1000, 1000, 1000], 200, 200),
+        ([120, 130, 1000], 200, 200),  # two of three are shorter: the median of 130 is below the cutoff
+        ([250, 130, 1000], None, 100),
+        ([15, 13, 1], 10, 13),
+        ([15, 13, 1, 1], 10, 10),
+        ([3, 2], 10, 10),
+        ([3, 2], None, 2),
+        ([26.5, 25, 120], 10, 26),
+    ],
+)
+def test_lists_are_cut_where_most_retrievers_end(medians: list[float], cutoff: int | None, expected: int) -> None:
+    assert default_depth(medians, cutoff) == expected
+
+
+@pytest.mark.parametrize("n_short", [1, 3])
+def test_short_runs_cut_no_others(n_short: int) -> None:
+    """With runs of one document per query, even if they are most of the runs, the others keep their lists."""
+    runs, qrels = made(n_queries=20, qualities={"strong": 1.2, "other": 1.1})
+    short = {f"one {i}": {q: dict(list(own.items())[:1]) for q, own in runs["strong"].items()} for i in range(n_short)}
+    result = sr.fuse({**runs, **short}, qrels, **QUICK, norm="rrf")
+    usual = {name: np.median([len(own) for own in run.values()]) for name, run in runs.items()}
+    assert result.facts.depth == (int(min(usual.values())) if n_short == 1 else 10)
+    alone = {row["retriever"]: row["alone"] for row in result.rows()}
+    for name, run in runs.items():  # of whole lists: they are cut at the metric's cutoff or beyond
+        expected = sr.evaluate(Run(flat(run)), judgments(qrels), "ndcg@10", convention="default")["ndcg@10"]
+        assert alone[name] == pytest.approx(expected, abs=1e-12)
+    (note,) = (n for n in result.selection.notes if "are used as they are" in n)
+    assert f"the depth of {result.facts.depth}" in note
+    assert all(f"'{name}' 1" in note for name in short)
+    assert ("'strong'" in note) == (usual["strong"] < result.facts.depth)
+    window = json.loads(
+        str(export_fusion(replace(result.formula, engine="elasticsearch"), "elasticsearch")["retriever.json"])
+    )
+    assert window["retriever"]["rrf"]["rank_window_size"] == result.facts.depth

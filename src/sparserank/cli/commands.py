@@ -488,8 +488,9 @@ Depth = Annotated[
     typer.Option(
         "--depth",
         help="Rank at which every list is cut before it is normalised, in training and in use. "
-        "\\[default: the smallest median depth of the retrievers; of a table, its largest rank or "
-        "longest list]",
+        "\\[default: 100, or the metric's cutoff if that is larger; where most retrievers return "
+        "fewer documents, the median of their median depths, at least the cutoff; of a table, its "
+        "largest rank or longest list]",
         rich_help_panel="Runs",
         show_default=False,
     ),

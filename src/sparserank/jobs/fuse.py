@@ -29,7 +29,7 @@ from sparserank.jobs.result_files import RESULT_FILES, write_results
 from sparserank.jobs.retriever_costs import retriever_costs
 from sparserank.jobs.selection_job import SelectionJob
 from sparserank.jobs.typed import FuseOptions
-from sparserank.metrics import Metric
+from sparserank.metrics import Metric, parse_metric
 from sparserank.model.fusion import facts_of
 from sparserank.options import asked, option
 from sparserank.runs.progress import Progress
@@ -188,7 +188,7 @@ def _prepared(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> _Work:
         transforms=[transform_of(norm, columns, len(judged.names)) for norm in usable],
         facts=facts_of(judged.depth, chosen["engine"]),
     )
-    notes = notes_of_runs(judged, table, plan, chosen["depth"])
+    notes = notes_of_runs(judged, table)
     notes += [f"the norm {n} was not tried: {NO_PATH}." for n in norms if n not in usable]
     return _Work(job, table, test, facts(judged, plan, costs, chosen), notes)
 
@@ -202,12 +202,13 @@ def _read(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> tuple[JudgedRuns,
         if qrels is None:
             raise ParameterError("qrels", "is required: the judgments of the queries.")
         train = judgments_of(qrels, "qrels")
+        depth, cutoff = chosen["depth"], parse_metric(chosen["metric"]).cutoff
         if tests is None:
-            return read_judged_runs(runs, train, chosen["depth"]), None
+            return read_judged_runs(runs, train, depth, cutoff), None
         test = judgments_of(tests, "test_qrels")
         own, others = (list(dict.fromkeys(q for q, _ in judgments)) for judgments in (train, test))
         check_queries({"qrels": own, "test_qrels": others}, may_be_allowed=False)
-        both = read_judged_runs(runs, {**train, **test}, chosen["depth"])
+        both = read_judged_runs(runs, {**train, **test}, depth, cutoff)
         return both.only(own), both.only(others)
     columns = option("rank_columns" if of_ranks else "score_columns", True)
     for name, value in (("qrels", qrels), ("test_qrels", tests)):

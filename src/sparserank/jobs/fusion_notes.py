@@ -34,8 +34,8 @@ def facts(
     )
 
 
-def notes_of_runs(judged: JudgedRuns, table: FusionTable, plan: SelectionPlan, depth: int | None) -> list[str]:
-    """What users should know of their runs, whatever is chosen. depth: as the user gave it."""
+def notes_of_runs(judged: JudgedRuns, table: FusionTable) -> list[str]:
+    """What users should know of their runs, whatever is chosen."""
     out = []
     if table.learned_to is not None:
         out.append(
@@ -43,9 +43,9 @@ def notes_of_runs(judged: JudgedRuns, table: FusionTable, plan: SelectionPlan, d
             f"ones, and those within rank {table.learned_to} of some retriever. All documents are judged."
         )
     n = len(judged.query_ids)
-    short = {run.name: n - len(run.query) for run in judged.lists if len(run.query) < n}
-    if short:
-        each = [f"{brief(name)} for {count}" for name, count in short.items()]
+    without = {run.name: n - len(run.query) for run in judged.lists if len(run.query) < n}
+    if without:
+        each = [f"{brief(name)} for {count}" for name, count in without.items()]
         out.append(f"no document was returned for some of the {n} queries: {_first(each)}.")
     other = sum(run.n_other for run in judged.lists)
     if other:
@@ -53,11 +53,11 @@ def notes_of_runs(judged: JudgedRuns, table: FusionTable, plan: SelectionPlan, d
     contrary = [f"{brief(run.name)} ({run.n_contrary} lists)" for run in judged.lists if run.n_contrary]
     if contrary:
         out.append(f"ranks contradict scores in {_first(contrary)}; lists are ordered by score.")
-    cutoff = plan.metric.cutoff
-    if depth is None and not judged.is_table and cutoff is not None and judged.depth < cutoff:
+    short = [f"{brief(name)} {usual:g}" for name, usual in judged.usual_depths.items() if usual < judged.depth]
+    if short:
         out.append(
-            f"all lists are cut at rank {judged.depth}, above the cutoff of {plan.metric!r}, because half of the "
-            f"lists of {brief(judged.shortest)} are that short; {option('depth', cutoff)} keeps more."
+            f"lists shorter than the depth of {judged.depth} are used as they are; median number of documents of the "
+            f"shorter runs: {', '.join(short)}."
         )
     return out
 

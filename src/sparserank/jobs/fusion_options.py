@@ -35,7 +35,8 @@ DEPTH = Option(
     kind=Or(None, Count()),
     help="Rank at which every list is cut before it is normalised, in training and in use.",
     panel=PANEL,
-    shown="the smallest median depth of the retrievers; of a table, its largest rank or longest list",
+    shown="100, or the metric's cutoff if that is larger; where most retrievers return fewer documents, the median of "
+    "their median depths, at least the cutoff; of a table, its largest rank or longest list",
 )
 RANK_COLUMNS = Option(
     name="rank_columns",

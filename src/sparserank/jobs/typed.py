@@ -346,8 +346,9 @@ class FuseOptions(TypedDict, total=False):
     (k + rank)), logrank, or returned. auto tries minmax, zscore and rrf; for ranks, rrf, rrf(k=10) and logrank;
     with engine, those that the engine computes. Default ('auto',)."""
     depth: int | None
-    """Rank at which every list is cut before it is normalised, in training and in use. Default the smallest median
-    depth of the retrievers; of a table, its largest rank or longest list."""
+    """Rank at which every list is cut before it is normalised, in training and in use. Default 100, or the metric's
+    cutoff if that is larger; where most retrievers return fewer documents, the median of their median depths, at
+    least the cutoff; of a table, its largest rank or longest list."""
     rank_columns: bool
     """Read a table of judged documents instead of runs. Each column is a retriever and contains its ranks, missing
     (NULL) for documents that it did not return. Default False."""

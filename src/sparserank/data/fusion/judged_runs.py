@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,14 @@ from sparserank.data.fusion.run_names import named_runs
 from sparserank.data.fusion.runs import read_lists
 
 Judgments = dict[tuple[str, str], float]
+USUAL_DEPTH = 100  # at which lists are cut
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedRuns:
     """lists: of each retriever; query_ids: of the judged queries, by number; documents: numbers of all documents;
     depth: ranks beyond it are not used; is_table: a table of judged documents; of_ranks: of their ranks, not scores;
-    shortest: the retriever with the smallest median depth before lists were cut."""
+    usual_depths: {retriever: median depth of its lists before they were cut}; empty for a table."""
 
     lists: tuple[Returned, ...]
     query_ids: tuple[str, ...]
@@ -28,7 +29,7 @@ class JudgedRuns:
     depth: int
     is_table: bool = False
     of_ranks: bool = False
-    shortest: str = ""
+    usual_depths: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -47,7 +48,7 @@ class JudgedRuns:
             self.depth,
             self.is_table,
             self.of_ranks,
-            self.shortest,
+            self.usual_depths,
         )
 
     def judged_at(self, k: int) -> dict[str, float]:
@@ -62,9 +63,8 @@ class JudgedRuns:
         return out
 
 
-def read_judged_runs(runs: Any, qrels: Judgments, depth: int | None) -> JudgedRuns:
-    """Runs, as {name: source} or as a list of files, cut at `depth`: by default the smallest of the retrievers' median
-    depths.
+def read_judged_runs(runs: Any, qrels: Judgments, depth: int | None, cutoff: int | None) -> JudgedRuns:
+    """Runs, as {name: source} or as a list of files, cut at `depth`; None: at `default_depth` of the metric's cutoff.
 
     Raises
         DataError, DataFormatError   as in `read_lists`
@@ -76,10 +76,18 @@ def read_judged_runs(runs: Any, qrels: Judgments, depth: int | None) -> JudgedRu
     for _, docno in qrels:
         documents[docno]  # gets its number
     lists = [read_lists(source, name, queries, documents) for name, source in named.items()]
-    shortest = min(lists, key=lambda run: float(np.median(run.depths)))
-    at = depth or int(np.median(shortest.depths))
-    cut = tuple(run.cut(at) for run in lists)
-    return JudgedRuns(cut, query_ids, documents, qrels, at, shortest=shortest.name)
+    usual = {run.name: float(np.median(run.depths)) for run in lists}
+    at = depth or default_depth(list(usual.values()), cutoff)
+    return JudgedRuns(tuple(run.cut(at) for run in lists), query_ids, documents, qrels, at, usual_depths=usual)
+
+
+def default_depth(medians: Sequence[float], cutoff: int | None) -> int:
+    """USUAL_DEPTH or the cutoff, if that is larger, where at least half of the retrievers return so many documents; or
+    else the median of their median depths, at least the cutoff. A few short runs cut no others."""
+    wanted = max(USUAL_DEPTH, cutoff or 1)
+    if 2 * sum(median >= wanted for median in medians) >= len(medians):
+        return wanted
+    return max(int(np.median(medians)), cutoff or 1)
 
 
 def _only(run: Returned, new: np.ndarray) -> Returned:
