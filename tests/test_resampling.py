@@ -10,7 +10,7 @@ import pytest
 
 from sparserank.crossval.choice import Candidate, Choice, Rule, choose
 from sparserank.crossval.resampling import Resamples
-from tests.oracles.resampled_choice import corrected_mean, left_out_means, smallest_within
+from tests.oracles.resampled_choice import corrected_mean, left_out_means, smallest_ties, smallest_within
 
 SIZES = np.repeat(np.arange(1, 21), 4)
 N_RESAMPLES = 200  # a fifth of those of the product: loops take their time
@@ -56,7 +56,7 @@ def test_the_corrected_mean_is_that_of_the_rule_made_again_in_loops(margin: floa
     draws = np.random.default_rng([0, 1]).integers(0, 25, (N_RESAMPLES, 25))
     rule = smallest_within(SIZES.tolist(), margin)
     assert choice.corrected_chosen == pytest.approx(corrected_mean(values, draws, rule), rel=1e-12)
-    sizes = [int(SIZES[taken]) for taken, _ in left_out_means(values, draws, rule)]
+    sizes = [int(SIZES[taken[0]]) for taken, _ in left_out_means(values, draws, rule)]
     assert choice.resampled_sizes.tolist() == sizes
 
 
@@ -91,7 +91,7 @@ def test_the_best_of_each_size_is_corrected_among_those_of_its_size() -> None:
     draws = np.random.default_rng([0, 1]).integers(0, 25, (N_RESAMPLES, 25))
     of_size = values[SIZES == 12]
     best = max((c for c in choice.candidates if c.n_features == 12), key=lambda c: c.mean)
-    expected = corrected_mean(of_size, draws, lambda means: int(np.argmax(means)))
+    expected = corrected_mean(of_size, draws, lambda means: [int(np.argmax(means))])
     assert choice.corrected(best) == pytest.approx(expected, rel=1e-12)
 
 
@@ -101,8 +101,54 @@ def test_dense_candidates_are_corrected_among_themselves() -> None:
     choice = choose(candidates(values[:60], SIZES[:60]), dense)
     draws = np.random.default_rng([0, 1]).integers(0, 25, (N_RESAMPLES, 25))
     best = max(dense, key=lambda c: c.mean)
-    expected = corrected_mean(values[60:] + 0.01, draws, lambda means: int(np.argmax(means)))
+    expected = corrected_mean(values[60:] + 0.01, draws, lambda means: [int(np.argmax(means))])
     assert choice.corrected(best) == pytest.approx(expected, rel=1e-12)
+
+
+def alike(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """(values, sizes): 12 candidates that differ from each other on two of 20 queries each, by eighths: sums of these
+    are exact, so that means are equal where they should be."""
+    rng = np.random.default_rng(seed)
+    values = np.tile(rng.integers(0, 9, 20) / 8.0, (12, 1))
+    for row in values:
+        row[rng.choice(20, 2, replace=False)] = rng.integers(0, 9, 2) / 8.0
+    return values, np.repeat([1, 2, 3], 4)
+
+
+def every_corrected_mean(choice: Choice) -> list[float]:
+    """Of the chosen, of the best of each size, and of the best dense one."""
+    of_groups = [[c for c in choice.sparse if c.n_features == k] for k in (1, 2, 3)]
+    of_groups.append(list(choice.candidates[choice.n_sparse :]))
+    best = [max(group, key=lambda c: c.mean) for group in of_groups]
+    return [choice.corrected_chosen, *(choice.corrected(c) for c in best)]
+
+
+@pytest.mark.parametrize("rule", [{}, {"margin": 0.05}, {"k": 2}])
+@pytest.mark.parametrize("seed", range(4))
+def test_neither_the_order_of_candidates_nor_rounding_changes_a_corrected_mean(seed: int, rule: dict[str, Any]) -> None:
+    values, sizes = alike(seed)
+    dense, rng = alike(seed + 10)[0][:3], np.random.default_rng(seed)
+    expected = None
+    for _ in range(10):
+        order = rng.permutation(len(values))
+        rounded = values[order] * (1.0 + 4e-16 * rng.integers(-1, 2, values.shape))
+        choice = choose(
+            candidates(rounded, sizes[order]), candidates(rng.permutation(dense), np.full(3, 99)), rule=Rule(**rule)
+        )
+        means, picked = every_corrected_mean(choice), choice.resampled_sizes
+        expected = expected or (means, picked.tolist())
+        assert means == pytest.approx(expected[0], rel=1e-12)
+        assert picked.tolist() == expected[1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_candidates_that_tie_on_a_draw_count_equally(seed: int) -> None:
+    """Taken one by one they would differ: on just the queries that the draw leaves out."""
+    values, sizes = alike(seed)[0], np.ones(12, dtype=np.int64)
+    draws = np.random.default_rng([0, 1]).integers(0, 20, (N_RESAMPLES, 20))
+    found, ties = chosen_from(values, sizes, margin=0.0).corrected_chosen, smallest_ties(sizes.tolist())
+    assert found == pytest.approx(corrected_mean(values, draws, ties), rel=1e-12)
+    assert abs(found - corrected_mean(values, draws, lambda means: ties(means)[:1])) > 1e-6
 
 
 def test_blocks_of_draws_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,5 +164,5 @@ def test_one_query_leaves_none_out() -> None:
     values = np.array([[0.5], [0.6]])
     resamples = Resamples(values, 0)
     assert resamples.out.shape == (0, 2)
-    assert resamples.corrected(1, resamples.picks(lambda means: 0)) == 0.6
+    assert resamples.corrected(np.array([1]), resamples.picks(lambda means: np.array([0]))) == 0.6
     assert Resamples(np.array([[0.5, np.nan], [np.nan, 0.6]]), 0).means.shape == (0, 2)

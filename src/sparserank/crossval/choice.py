@@ -3,14 +3,15 @@ enough. The bound on that loss is reported, but decides only if a guarantee is r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from sparserank.crossval.feature_groups import within_budget
-from sparserank.crossval.resampling import Resamples
+from sparserank.crossval.resampling import Resamples, tied
 from sparserank.errors import DataError
 from sparserank.evaluation import mean_of
 from sparserank.evaluation.loss_bounds import LossBounds, loss_bounds
@@ -118,18 +119,18 @@ class Rule:
             within &= within_budget(cost, self.budget)
         return within
 
-    def take(self, means: np.ndarray, bounds: LossBounds, allowed: np.ndarray, sizes: np.ndarray) -> int:
-        """The row of the candidate to choose by these means (m,). Of the allowed candidates whose loss is small enough,
-        it is the best of the smallest size. If there is none, or a limit decides, it is the one with the highest
-        mean."""
+    def take(self, means: np.ndarray, bounds: LossBounds, allowed: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """The row of the candidate to choose by these means (m,), after it the rows of its size that are tied with it.
+        Of the allowed candidates whose loss is small enough, it is the best of the smallest size. If there is none, or
+        a limit decides, it is the one with the highest mean."""
         rows = np.flatnonzero(allowed)
         if self.limit is None:
             losses = means.max() - means if self.guarantee is None else bounds.at(means)
             enough = rows[self.small_enough(losses[rows], abs(float(means.max())) or 1.0)]
             if len(enough):
                 rows = enough[sizes[enough] == sizes[enough].min()]
-        best = rows[means[rows] == means[rows].max()]
-        return int(best[np.argmin(sizes[best])])
+        best = rows[tied(means[rows])]
+        return best[sizes[best] == sizes[best].min()]
 
 
 @dataclass(frozen=True)
@@ -212,7 +213,7 @@ class Choice:
     @cached_property
     def corrected_chosen(self) -> float:
         """The mean of the chosen candidate, corrected for the optimistic bias of the choice."""
-        return self.resamples.corrected(self._row[self.chosen], self._picks)
+        return self.resamples.corrected(self._take(self.means), self._picks)
 
     def corrected(self, c: Candidate) -> float:
         """The mean of the best candidate of a size, or of the best dense one, corrected for the optimistic bias of
@@ -221,9 +222,10 @@ class Choice:
             rows = np.array([i for i, other in enumerate(self.sparse) if self._length(other) == self._length(c)])
         else:
             rows = np.arange(self.n_sparse, len(self.candidates))
-        if self.means[self._row[c]] < self.means[rows].max():
+        best = rows[tied(self.means[rows])]
+        if self._row[c] not in best:
             return float("nan")
-        return self.resamples.corrected(self._row[c], rows[np.argmax(self.resamples.means[:, rows], axis=1)])
+        return self.resamples.corrected(best, self.resamples.best_of(rows))
 
     def size_range(self, share: float = 0.9) -> tuple[int, int]:
         """The range of numbers of features that contains this share of the choices on resampled queries."""
@@ -233,7 +235,7 @@ class Choice:
     @cached_property
     def resampled_sizes(self) -> np.ndarray:
         """(n_resamples,) numbers of features that the same rule chooses on resampled queries."""
-        return np.array([c.n_features for c in self.candidates])[self._picks]
+        return np.array([c.n_features for c in self.candidates])[self._picks.argmax(axis=1)]
 
     @cached_property
     def resamples(self) -> Resamples:
@@ -244,10 +246,15 @@ class Choice:
 
     @cached_property
     def _picks(self) -> np.ndarray:
-        """(n_resamples,) rows that the rule takes on each resample."""
+        """(n_resamples, m) bool: the rows that the rule takes on each resample; the tied ones of one size."""
+        return self.resamples.picks(self._take)
+
+    @cached_property
+    def _take(self) -> Callable[[np.ndarray], np.ndarray]:
+        """The rule on other means of these candidates."""
         allowed = _allowed(self.sparse, len(self.candidates), self.rule)
         sizes = self.rule.sizes(self.candidates)
-        return self.resamples.picks(lambda means: self.rule.take(means, self.bounds, allowed, sizes))
+        return partial(self.rule.take, bounds=self.bounds, allowed=allowed, sizes=sizes)
 
     @cached_property
     def _row(self) -> dict[Candidate, int]:
@@ -287,7 +294,7 @@ def choose(
     # Of the queries that have a value for all candidates, where there are any.
     means = bounds.means if np.isfinite(bounds.means).all() else np.array([c.mean for c in everyone])
     best = everyone[min(range(len(everyone)), key=lambda i: (-means[i], sizes[i]))]
-    chosen = everyone[rule.take(means, bounds, allowed, sizes)]
+    chosen = everyone[rule.take(means, bounds, allowed, sizes)[0]]
     return Choice(everyone, len(usable), means, bounds, best, chosen, rule, seed, out_of_fold)
 
 

@@ -11,6 +11,13 @@ from sparserank.execution.threads import one_blas_thread
 
 N_RESAMPLES = 1000
 BLOCK_BYTES = 1 << 24  # of the counts that are held at a time
+TIE = 1e-9  # of a mean: means that agree to this are equal but for rounding, which depends on order and processor
+
+
+def tied(means: np.ndarray) -> np.ndarray:
+    """Along the last axis, True for the highest mean and those tied with it."""
+    highest = means.max(axis=-1, keepdims=True)
+    return np.asarray(means >= highest - TIE * np.abs(highest))
 
 
 class Resamples:
@@ -28,6 +35,8 @@ class Resamples:
         Tsamardinos, Greasidou and Borboudakis (2018), Machine Learning 107, bootstrap bias corrected cross-validation.
         Difference from it: the bias of the choice is estimated by differences to the candidate that all queries choose,
         whose mean on left-out queries is on average its mean. A candidate that every draw picks keeps its mean exactly.
+        Candidates that tie on a draw differ on just the queries that it left out, so none of them is picked alone: a
+        pick is a set of tied candidates, which count equally.
     """
 
     def __init__(self, values: np.ndarray, seed: int) -> None:
@@ -48,14 +57,24 @@ class Resamples:
         self.means, self.out = np.concatenate(means), np.concatenate(out)
         self._mean = V.mean(axis=1) if n else np.full(len(V), np.nan)
 
-    def picks(self, rule: Callable[[np.ndarray], int]) -> np.ndarray:
-        """(n_resamples,) rows that a rule chooses from means (m,)."""
-        return np.array([rule(means) for means in self.means], dtype=np.int64)
+    def picks(self, rule: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """(n_resamples, m) bool: the tied rows that a rule chooses from means (m,)."""
+        picks = np.zeros(self.means.shape, dtype=bool)
+        for pick, means in zip(picks, self.means, strict=True):
+            pick[rule(means)] = True
+        return picks
 
-    def corrected(self, row: int, picks: np.ndarray) -> float:
-        """The mean of a candidate, corrected for the optimistic bias of being picked; picks: rows that the same rule
-        takes from each resample. It estimates the mean of the rule's result, whose pick varies."""
+    def best_of(self, rows: np.ndarray) -> np.ndarray:
+        """(n_resamples, m) bool: the best of these rows, with those tied with it."""
+        picks = np.zeros(self.means.shape, dtype=bool)
+        picks[:, rows] = tied(self.means[:, rows])
+        return picks
+
+    def corrected(self, rows: np.ndarray, picks: np.ndarray) -> float:
+        """The mean of tied candidates, corrected for the optimistic bias of being picked; picks: rows that the same
+        rule takes from each resample. It estimates the mean of the rule's result, whose pick varies."""
+        mean = float(self._mean[rows].mean())
         if len(picks) == 0:
-            return float(self._mean[row])
-        draws = np.arange(len(picks))
-        return float(self._mean[row] + (self.out[draws, picks] - self.out[:, row]).mean())
+            return mean
+        picked = (self.out * picks).sum(axis=1) / picks.sum(axis=1)
+        return mean + float((picked - self.out[:, rows].mean(axis=1)).mean())
