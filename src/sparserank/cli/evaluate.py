@@ -60,6 +60,7 @@ def run(
     require(bool(data) != (qrels is not None), "DATA", "needs either judged documents or --qrels.")
     if qrels is not None:
         require_no_reading("TREC judgments", **options, n_features=n_features, missing=missing)
+    index_base = options.get("index_base")
     reading = reading_of(options, n_features=n_features, missing=of_reading(missing))
     rules = parsed("--convention", parse_convention, convention or ("default" if qrels is None else "trec"))
     metrics = [parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
@@ -85,7 +86,8 @@ def run(
     width = n_features or (max(widths) if widths else None)
     announce_compiling(parse_lines)
     reading = replace(reading, featureless=not models)
-    judged = read_files(data, for_models(replace(reading, n_features=width), list(models.values()), data))
+    reading = for_models(replace(reading, n_features=width), list(models.values()), data, index_base)
+    judged = read_files(data, reading)
     scores: dict[str, Any] = {}
     for path in system:
         if kinds[path] == "run":

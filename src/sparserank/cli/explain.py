@@ -62,12 +62,14 @@ def run(
         require_no_reading(**options, missing=missing, unjudged=unjudged)
         found, labelled = explain_fused(formula_of(loaded), list(map(str, data)), query), False
     else:
-        label = options.get("label") or LABEL
+        label, index_base = options.get("label") or LABEL, options.get("index_base")
         reading = reading_of(options, missing=of_reading(missing), unjudged="zero" if unjudged is None else unjudged)
         kind = kind_of(data[0])
         labelled = kind not in TABLES or label in open_table(data[0], kind).schema.names
         announce_compiling(parse_lines)
-        reading = for_models(replace(reading, n_features=loaded.n_features, labelled=labelled), [loaded], data)
+        reading = for_models(
+            replace(reading, n_features=loaded.n_features, labelled=labelled), [loaded], data, index_base
+        )
         found = explain_query(loaded, read_files(data, reading), query)
     compared = None if pair is None else found.pair(*pair)
     documents: list[dict[str, Any]] = [

@@ -60,6 +60,7 @@ def run(
     from sparserank.selection.options import K
 
     require(unjudged in (None, "error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
+    index_base = options.get("index_base")
     by_query, given = "qid" in options, {**options, "missing": missing, "unjudged": unjudged}
     unjudged, labelled = "zero" if unjudged is None else unjudged, qrels is not None
     reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged, labelled=labelled)
@@ -80,7 +81,7 @@ def run(
     announce_compiling(parse_lines)
     grouped = run is not None or qrels is not None or loaded.per_query or by_query
     reading = replace(reading, n_features=loaded.n_features, grouped=grouped)
-    reading = for_models(reading, [loaded], data)
+    reading = for_models(reading, [loaded], data, index_base)
     documents = read_files(data, reading)
     scores = loaded.score_dataset(documents)
     if run is not None or qrels is not None:

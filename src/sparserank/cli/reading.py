@@ -30,9 +30,12 @@ def reading_of(options: dict[str, Any], **fixed: Any) -> Reading:
     return Reading(**{name: options.pop(name) for name in names}, **fixed)
 
 
-def for_models(reading: Reading, models: Sequence[RankingModel], data: Sequence[Path]) -> Reading:
-    """Adapt a Reading to models. If the user names no columns, read those that the models use from a table that has
-    them. If the user sets no policy for missing values, leave them to models that can replace them."""
+def for_models(
+    reading: Reading, models: Sequence[RankingModel], data: Sequence[Path], index_base: int | None
+) -> Reading:
+    """Adapt a Reading to models. If the user sets no index_base, text begins at the number that the models know. If the
+    user names no columns, read those that the models use from a table that has them. If the user sets no policy for
+    missing values, leave them to models that can replace them."""
     from sparserank.data.missing import KEEP, MissingPolicy
 
     require_features(models)
@@ -43,6 +46,10 @@ def for_models(reading: Reading, models: Sequence[RankingModel], data: Sequence[
         "min and median are learned in training and stored in the model; omit the option, or use model, zero, "
         "query-min or a number.",
     )
+    if index_base is None and models:
+        bases = {m.index_base for m in models}
+        require(len(bases) == 1, "--index-base", "is needed, because the features of one model begin at 0 in text.")
+        reading = replace(reading, index_base=bases.pop())
     reading = _with_columns_of(reading, models, data)
     knows = any(m.fill_values is not None or m.medians is not None for m in models)
     return replace(reading, missing=KEEP) if policy is None and knows else reading

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sparserank.data.dataset import RankingDataset, numbered
+from sparserank.data.dataset import RankingDataset, numbered, numbered_from_1
 from sparserank.errors import DataError
 from sparserank.options import option
 from sparserank.quoting import brief
@@ -20,7 +20,10 @@ def aligned(data: RankingDataset, like: RankingDataset, place: str) -> RankingDa
     held, wanted = tuple(data.feature_names or ()), tuple(like.feature_names or ())
     if held == wanted:
         return data
-    columns = columns_by_name(held, wanted, place)
+    nameless = numbered(held, data.index_base), numbered(wanted, like.index_base)
+    if all(nameless) and data.index_base == 1 and like.index_base == 0:
+        raise DataError(numbered_from_1(f"the features of {place}", "the training data"))
+    columns = columns_by_name(held, wanted, place, nameless)
     if columns is None:
         return data.rename_features(wanted)
     if data.is_stored:
@@ -31,14 +34,17 @@ def aligned(data: RankingDataset, like: RankingDataset, place: str) -> RankingDa
     return data.take_features(columns)
 
 
-def columns_by_name(held: Sequence[str], wanted: Sequence[str], place: str) -> list[int] | None:
+def columns_by_name(
+    held: Sequence[str], wanted: Sequence[str], place: str, nameless: tuple[bool, bool]
+) -> list[int] | None:
     """Index of each wanted feature; None: match by position, as one side has only numbered names and counts agree.
+
+    nameless   whether the held and the wanted names are only numbers
 
     Raises
         DataError   as `aligned`
     """
     at = {name: j for j, name in enumerate(held)}
-    nameless = (numbered(held), numbered(wanted))
     if not all(nameless) and at.keys() >= set(wanted):
         return [at[name] for name in wanted]
     if all(nameless) or (any(nameless) and at.keys().isdisjoint(wanted)):

@@ -42,7 +42,7 @@ def collect(stream: Stream, policy: MissingPolicy | None) -> RankingDataset:
         raise stream.error(nothing_left(stream.place))
     fill_values = filled = None
     if policy is not None:
-        names, base = stream.feature_names, stream.index_base
+        names, base = stream.known_names, stream.index_base
         filling = learn_filling(policy, [rows.X], rows.X.shape[1], rows.X.dtype, names, index_base=base)
         fill_values = filling.values
         if not policy.keeps and holds_missing(stored_values(rows.X)):
@@ -59,6 +59,7 @@ def collect(stream: Stream, policy: MissingPolicy | None) -> RankingDataset:
         fill_values,
         keep_missing=policy is not None and policy.keeps,
         filled=filled,
+        index_base=stream.text_base,
     )
 
 

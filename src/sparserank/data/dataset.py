@@ -19,6 +19,7 @@ from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.data.varying import extremes, varying_dense, varying_sparse
 from sparserank.errors import DataError
 from sparserank.given_weights import usable_weights
+from sparserank.options import option
 from sparserank.quoting import brief
 
 MISSING_REMEDY = (
@@ -51,7 +52,7 @@ class RankingDataset:
     docid : array_like of shape (n_docs,), optional
         Document ids, strings.
     feature_names : sequence of str, optional
-        Unique names. Default: the column names of a frame, otherwise f1, f2, ...
+        Unique names. Default: the column names of a frame, otherwise f1, f2, ... (f0, f1, ... with `index_base` 0)
     comment : array_like of shape (n_docs,), optional
         Comments from ranking text, kept for `write_letor`.
     doc_weight : array_like of shape (n_docs,), optional
@@ -64,6 +65,8 @@ class RankingDataset:
         Keep missing values as NaN. Only models that contain replacements can use such data.
     filled : bool array of shape (n_docs, n_features), optional
         True where a value of dense X was missing and has been filled in. Default: where `fill_values` was used.
+    index_base : {1, 0}, optional
+        Number of the first feature in the ranking text that the data were read from. Default: they are not from text.
 
     Raises
     ------
@@ -99,6 +102,7 @@ class RankingDataset:
     fill_values: np.ndarray | None = None
     keep_missing: bool = False
     filled: np.ndarray | None = None
+    index_base: int | None = None
     query_ptr: np.ndarray = field(init=False)
     query_ids: np.ndarray = field(init=False)
     row_index: np.ndarray = field(init=False)
@@ -113,7 +117,8 @@ class RankingDataset:
             filled = missing_cells(held)
         relevance = _as_relevance(self.relevance, n_docs)
         qid = np.zeros(n_docs, dtype=np.int64) if ids is None else as_query_ids(ids, n_docs)
-        names = checked_names(names_of(held) if self.feature_names is None else self.feature_names, n_features)
+        given = names_of(held) if self.feature_names is None else self.feature_names
+        names = checked_names(given, n_features, self.index_base)
         order, query_ptr, query_ids = group_rows(qid)
         columns: dict[str, Any] = {"docid": self.docid, "comment": self.comment}
         for name, column in columns.items():
@@ -160,6 +165,7 @@ class RankingDataset:
         feature_names: Sequence[str] | None,
         doc_weight: np.ndarray | None,
         fill_values: np.ndarray | None = None,
+        index_base: int | None = None,
     ) -> RankingDataset:
         """Create a data set from arrays that are already grouped and checked, without checking them again."""
         self = object.__new__(cls)
@@ -169,12 +175,13 @@ class RankingDataset:
             "relevance": relevance,
             "qid": np.repeat(ids, np.diff(query_ptr)),
             "docid": docid,
-            "feature_names": checked_names(feature_names, X.shape[1]),
+            "feature_names": checked_names(feature_names, X.shape[1], index_base),
             "comment": None,
             "doc_weight": doc_weight,
             "fill_values": fill_values,
             "keep_missing": False,
             "filled": None,
+            "index_base": index_base,
             "query_ptr": query_ptr,
             "query_ids": query_ids,
             "row_index": np.arange(X.shape[0]),
@@ -259,6 +266,7 @@ class RankingDataset:
             fill_values,
             self.keep_missing,
             filled,
+            self.index_base,
         )
         object.__setattr__(out, "row_index", self.row_index)
         return out
@@ -284,6 +292,7 @@ class RankingDataset:
             self.fill_values,
             self.keep_missing,
             None if self.filled is None else self.filled[rows],
+            self.index_base,
         )
 
     def unfilled(self) -> RankingDataset:
@@ -301,6 +310,7 @@ class RankingDataset:
             self.comment,
             self.doc_weight,
             keep_missing=True,
+            index_base=self.index_base,
         )
         object.__setattr__(out, "row_index", self.row_index)
         return out
@@ -424,18 +434,33 @@ def _why_not_numeric(X: Any, error: Exception) -> str:
     return f"X must be numeric: {brief(str(error))}."
 
 
-def numbered(names: Sequence[str]) -> bool:
-    """Whether features have only numbered names, f1, f2, ..."""
-    return tuple(names) == _numbers(len(names))
+def numbered(names: Sequence[str], index_base: int | None = None) -> bool:
+    """Whether features have only numbered names: f1, f2, ..., or those of text whose first feature is index_base."""
+    return tuple(names) == numbers(len(names), index_base)
 
 
-def _numbers(n_features: int) -> tuple[str, ...]:
-    return tuple(f"f{j + 1}" for j in range(n_features))
+def first_index(data: RankingDataset) -> int:
+    """Number of the first feature in ranking text that belongs to these data."""
+    return 1 if data.index_base is None else data.index_base
 
 
-def checked_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
+def numbers(n_features: int, index_base: int | None = None) -> tuple[str, ...]:
+    """The names of features that have none."""
+    first = 1 if index_base is None else index_base
+    return tuple(f"f{j}" for j in range(first, first + n_features))
+
+
+def numbered_from_1(features: str, others: str) -> str:
+    """The sentence on text that was read from index 1, for a model or data whose numbers begin at 0."""
+    return (
+        f"{features} were read as text whose numbers begin at 1, but those of {others} begin at 0; read the text with "
+        f"{option('index_base', 0)}, or name its features as there ({option('feature_names')})."
+    )
+
+
+def checked_names(names: Sequence[str] | None, n_features: int, index_base: int | None = None) -> tuple[str, ...]:
     if names is None:
-        return _numbers(n_features)
+        return numbers(n_features, index_base)
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise DataError(f"feature_names must be a list of {n_features} names; got {brief(names)}.")
     names = tuple(str(n) for n in names)

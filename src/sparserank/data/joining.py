@@ -75,6 +75,7 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
         _joined_weights(datasets),
         datasets[0].fill_values,
         filled=_joined_cells(datasets),
+        index_base=datasets[0].index_base,
     )
 
 

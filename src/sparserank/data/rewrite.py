@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparserank.arrow import pa, pq
+from sparserank.data.dataset import numbers
 from sparserank.data.grouping import query_codes
 from sparserank.data.letor.writer import letor_lines
 from sparserank.data.missing import MissingPolicy
@@ -63,7 +64,8 @@ def rewrite(
         raise RunDirectoryError(f"{out}: is inside a store; choose another path.")
     stream = open_stream(paths, reading)
     if Path(out).suffix.lower() in TEXT:
-        return _write_text(_filled(stream, policy), out, reading.index_base, progress)
+        base = reading.index_base if stream.text_base is None else stream.text_base
+        return _write_text(_filled(stream, policy), out, base, progress)
     return _write_parquet(_filled(stream, policy), out, progress)
 
 
@@ -84,7 +86,7 @@ def _filled(stream: Stream, policy: MissingPolicy | None) -> _Rows:
                 filling.fill(block.X, query_codes(block.qid))
             yield block
 
-    names = stream.feature_names or tuple(f"f{j + 1}" for j in range(stream.n_features))
+    names = stream.known_names or numbers(stream.n_features)
     return _Rows(stream.sparse, names, blocks())
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparserank.data.dataset import numbers
 from sparserank.data.faults import no_rows, nothing_left
 from sparserank.data.filling import SAMPLE_VALUES, Filling, learn_filling
 from sparserank.data.matrices import below, widened
@@ -83,6 +84,7 @@ class Stream:
     feature_names: tuple[str, ...] | None
     n_rows: int | None = None
     index_base = 1  # number of the first feature, where users number them
+    text_base: int | None = None  # number of the first feature in the text that rows come from; None: not from text
     unjudged = "error"  # what becomes of a label of -1 in `blocks`: 'zero', 'drop', else it stays
     place = "the data"
     error: type[SparserankError] = DataFormatError
@@ -128,10 +130,15 @@ class Stream:
             (block.X for block in self.blocks()),
             self.n_features,
             self.dtype,
-            self.feature_names,
+            self.known_names,
             index_base=self.index_base,
             sample_values=SAMPLE_VALUES,
         )
+
+    @property
+    def known_names(self) -> tuple[str, ...] | None:
+        """The names, and the numbers of text that begins at 0; None: f1, f2, ..."""
+        return numbers(self.n_features, 0) if self.feature_names is None and self.text_base == 0 else self.feature_names
 
     def file(self, number: int) -> str:
         """Name of one of the files in messages."""

@@ -7,9 +7,12 @@ from sparserank.export.options import Files, Options
 from sparserank.export.terms import Sum
 from sparserank.transforms import NONE
 
+# RankLib keeps feature 0 for itself.
+FROM_0 = "Numbers are one more than in the training file, which begins at 0: RankLib numbers features from 1."
+
 
 def ranklib(of: Sum, options: Options) -> Files:
-    """Write model.txt, with features numbered from 1 as in the training data."""
+    """Write model.txt, with features numbered from 1: as in the training data, or one more if these begin at 0."""
     options.refuse(
         "RankLib's text format has no link function, no normalisers and no definitions",
         "sigmoid",
@@ -17,9 +20,11 @@ def ranklib(of: Sum, options: Options) -> Files:
         "features",
     )
     weights = " ".join(f"{t.index + 1}:{t.slope!r}" for t in of.terms)
+    said = "" if of.index_base == 1 else f"## {FROM_0}\n"
     if options.offset:
-        return {"model.txt": f"## Linear Regression\n## Lambda = 1.0E-10\n0:{float(options.offset)!r} {weights}\n"}
-    return {"model.txt": f"## Coordinate Ascent\n{weights}\n"}
+        head = f"## Linear Regression\n## Lambda = 1.0E-10\n{said}0:{float(options.offset)!r} "
+        return {"model.txt": f"{head}{weights}\n"}
+    return {"model.txt": f"## Coordinate Ascent\n{said}{weights}\n"}
 
 
 ENGINE = Engine("ranklib", "RankLib's text", ranklib, transforms=(NONE,), curves=False, takes_zero=True)

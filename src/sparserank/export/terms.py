@@ -96,12 +96,14 @@ class Term:
 
 @dataclass(frozen=True)
 class Sum:
-    """score = intercept + terms; the intercept changes no order. longest: longest training list; None: unknown."""
+    """score = intercept + terms; the intercept changes no order. longest: longest training list; None: unknown;
+    index_base: number of the first feature in text."""
 
     terms: tuple[Term, ...]
     intercept: float
     n_features: int
     longest: int | None = None
+    index_base: int = 1
 
     @property
     def of_lists(self) -> bool:
@@ -152,7 +154,7 @@ def sum_of(model: RankingModel) -> Sum:
         if term.curve is not None:
             term.pieces()  # refuses what is too steep for numbers
     longest = None if model.list_lengths is None else model.list_lengths.longest
-    return Sum(tuple(terms), intercept, model.n_features, longest)
+    return Sum(tuple(terms), intercept, model.n_features, longest, model.index_base)
 
 
 def _spread(method: str, scale: float, curve: Curve | None) -> float:

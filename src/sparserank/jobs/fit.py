@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from sparserank.crossval.feature_groups import groups_of
-from sparserank.data.dataset import RankingDataset
+from sparserank.data.dataset import RankingDataset, first_index
 from sparserank.data.filling import training_medians
 from sparserank.data.sources import read_sources
 from sparserank.data.suspects import warn_of_suspects
@@ -140,6 +140,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         ranker.to_model().curves,
         data.fill_values,
         training_medians(data.X, np.flatnonzero(ranker.scaled_coef_)),
+        index_base=first_index(data),
     ).with_list_lengths(data.query_ptr)
     if client is None:
         model = with_lowest_score(model, data.X)

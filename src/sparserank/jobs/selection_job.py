@@ -23,7 +23,7 @@ from sparserank.crossval.near_equal import NearEqual, near_equal
 from sparserank.crossval.redundant_features import RedundantFeatures, redundant_features
 from sparserank.crossval.stability import Stability
 from sparserank.crossval.tree_rivals import TreeRivals
-from sparserank.data.dataset import RankingDataset
+from sparserank.data.dataset import RankingDataset, first_index
 from sparserank.data.filling import training_medians
 from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
@@ -297,6 +297,7 @@ class SelectionJob:
             "parameters": parameters,
             "metadata": metadata,
             "fill_values": self.train.fill_values,
+            "index_base": first_index(self.train),
         }
         return candidate_set.model(chosen, self.names, **known)
 

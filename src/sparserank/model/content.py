@@ -24,7 +24,8 @@ FORMAT = "sparserank-model"
 LIST_LENGTH = "list_length"  # of training, where scores depend on it
 SINCE = {"transform": 2, "curve": 3, "missing": 4, "median": 5}
 SINCE_TRANSFORM = {QUERY_LOG: 6}
-FORMAT_VERSION = max(*SINCE.values(), *SINCE_TRANSFORM.values())
+INDEX_BASE, SINCE_INDEX_BASE = "index_base", 7  # where it is 0
+FORMAT_VERSION = SINCE_INDEX_BASE
 
 
 def content_of(model: RankingModel) -> dict[str, Any]:
@@ -65,12 +66,14 @@ def content_of(model: RankingModel) -> dict[str, Any]:
     except ValueError as error:
         raise DataError(f"the model cannot be saved: {error}.") from error
     lists = {} if model.list_lengths is None or not model.of_lists else {LIST_LENGTH: asdict(model.list_lengths)}
+    numbers = {} if model.index_base == 1 else {INDEX_BASE: model.index_base}
     return {
         "format": FORMAT,
-        "version": max((_version_of(f) for f in features), default=1),
+        "version": max([1, *map(_version_of, features), *([SINCE_INDEX_BASE] if numbers else [])]),
         "n_features_in": model.n_features,
         "scaling": model.scaling.method,
         "intercept": 0.0,
+        **numbers,
         **lists,
         "features": features,
         "feature_names_in": [str(n) for n in model.feature_names],

@@ -13,8 +13,10 @@ from sparserank.errors import ModelFormatError
 from sparserank.model.content import (
     FORMAT,
     FORMAT_VERSION,
+    INDEX_BASE,
     LIST_LENGTH,
     SINCE,
+    SINCE_INDEX_BASE,
     SINCE_TRANSFORM,
     check_curve,
     check_fill,
@@ -142,7 +144,20 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
         None if np.isnan(fill).all() else fill,
         None if np.isnan(medians).all() else medians,
         _list_lengths(content),
+        _index_base(content),
     )
+
+
+def _index_base(content: dict[str, Any]) -> int:
+    """Number of the first feature in ranking text."""
+    if INDEX_BASE not in content:
+        return 1
+    if content["version"] < SINCE_INDEX_BASE:
+        raise ValueError(f"it has {INDEX_BASE!r}, which version {content['version']} does not support")
+    base = int(_part(content, INDEX_BASE, INTEGER))
+    if base not in (0, 1):
+        raise ValueError(f"{INDEX_BASE} must be 0 or 1; got {brief(base)}")
+    return base
 
 
 def _list_lengths(content: dict[str, Any]) -> ListLengths | None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparserank.curves import Curves, Knots, curves_of
-from sparserank.data.dataset import RankingDataset, numbered
+from sparserank.data.dataset import RankingDataset, numbered, numbered_from_1
 from sparserank.data.filling import fill_known
 from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.matrices import NO_MATRIX, as_array, as_dense, csr_or_array
@@ -67,6 +67,8 @@ class RankingModel:
         Medians of the training values, used only with missing='model'. NaN or None: unknown.
     list_lengths : ListLengths, optional
         Numbers of documents of the training queries, recorded if t depends on them.
+    index_base : {1, 0}, default 1
+        Number of the first feature in ranking text; read text for this model with it.
 
     Raises
     ------
@@ -92,6 +94,7 @@ class RankingModel:
     fill_values: np.ndarray | None = None
     medians: np.ndarray | None = None
     list_lengths: ListLengths | None = None
+    index_base: int = 1
 
     def __post_init__(self) -> None:
         numbers = [self.coef, self.scaling.center, self.scaling.scale]
@@ -284,10 +287,12 @@ class RankingModel:
         """The selected columns: by name, or by position if data or model have only generated names and share none."""
         held = tuple(data.feature_names or ())
         at = {name: j for j, name in enumerate(held)}
-        nameless = numbered(held) or numbered(self.feature_names)
-        if held == self.feature_names or (numbered(held) and numbered(self.feature_names)):
+        nameless = numbered(held, data.index_base), numbered(self.feature_names, self.index_base)
+        if held == self.feature_names:
             return self._selected(data.X, data.filled)
-        if nameless and at.keys().isdisjoint(self.feature_names):
+        if nameless[0] and data.index_base == 1 and self.index_base == 0:
+            raise DataError(numbered_from_1("the features of the data", "the model"))
+        if all(nameless) or (any(nameless) and at.keys().isdisjoint(self.feature_names)):
             return self._selected(data.X, data.filled)
         missing = next((self.feature_names[j] for j in self.support if self.feature_names[j] not in at), None)
         if missing is not None:
@@ -321,7 +326,7 @@ class RankingModel:
         """Whether X is a data frame whose columns are found by name;
         they are found by position if the model has no names, or the frame only numbers."""
         known = [name for name in column_names(X) if isinstance(name, str)]
-        nameless = numbered(self.feature_names) or numbered([name for name in known if name != QID])
+        nameless = numbered(self.feature_names, self.index_base) or numbered([n for n in known if n != QID])
         return bool(known) and not (set(known).isdisjoint(self.feature_names) and nameless)
 
     def _named(self, frame: Any) -> _Columns:

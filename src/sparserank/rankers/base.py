@@ -13,7 +13,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sparserank.curves import STRAIGHT, Curve, Curves, Knots, Straight
-from sparserank.data.dataset import RankingDataset, numbered
+from sparserank.data.dataset import RankingDataset, first_index, numbered
 from sparserank.data.filling import missing_cells, training_medians
 from sparserank.data.grouping import MANY_ROWS, ids_of_rows
 from sparserank.data.missing import ERROR
@@ -150,7 +150,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             raise DataError(f"{type(self).__name__} takes no doc_weight; SparseRanker does.")
         self.n_features_in_, self.n_queries_in_ = data.n_features, data.n_queries
         names = data.feature_names or ()
-        if not numbered(names):
+        if not numbered(names, data.index_base):
             self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -158,6 +158,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     def _fit(self, given: TrainingSet) -> Self:
         data = given.data
+        self._index_base = first_index(data)
         if given.client is not None:
             if not self._takes_client:
                 raise DataError(f"{type(self).__name__} does not run on a cluster; SparseRanker does.")
@@ -444,6 +445,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             self.__dict__.get("fill_values_"),
             self.__dict__.get("medians_"),
             self.__dict__.get("list_lengths_"),
+            self.__dict__.get("_index_base", 1),
         )
 
     def _unit_curves(self) -> dict[int, Curve]:

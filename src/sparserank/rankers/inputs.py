@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from sparserank.data.dataset import RankingDataset
+from sparserank.data.dataset import RankingDataset, numbers
 from sparserank.data.filling import fill_known, fill_matrix, missing_cells
 from sparserank.data.grouping import MANY_ROWS, as_query_ids, ids_of_rows, query_codes
 from sparserank.data.matrices import as_dense, sparse_as_csr, stored_values, with_holes, without_mask
@@ -89,8 +89,9 @@ def features_to_score(ranker: Any, X: Any, fill_values: np.ndarray | None) -> An
 
 
 def feature_names(ranker: Any, n_features: int) -> list[str]:
-    """The names of a ranker's features; f1, f2, ... if they have none."""
-    return [str(n) for n in getattr(ranker, "feature_names_in_", [f"f{j + 1}" for j in range(n_features)])]
+    """The names of a ranker's features; if they have none, their numbers."""
+    names = getattr(ranker, "feature_names_in_", None)
+    return [str(n) for n in (numbers(n_features, ranker.__dict__.get("_index_base")) if names is None else names)]
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.collecting import collect
-from sparserank.data.dataset import RankingDataset, checked_names
+from sparserank.data.dataset import RankingDataset, checked_names, numbered_from_1
 from sparserank.data.faults import missing_value, no_rows, no_such_file, too_large, unjudged_label
 from sparserank.data.letor.chunks import Chunk, stream_chunks
 from sparserank.data.letor.side_files import side_files
@@ -124,7 +124,8 @@ class TextRows(Stream):
     Parameters
         like   the data set whose number of features these have
     Raises
-        DataError   the number of names differs from the number of features
+        DataError   the number of names differs from the number of features; the numbers begin at 1, but those of `like`
+                    at 0
     """
 
     def __init__(
@@ -139,8 +140,11 @@ class TextRows(Stream):
         self._queries = side_files(self._paths)
         self._policy = MissingPolicy.parse(reading.missing)
         self.index_base, self.unjudged, self.place = reading.index_base, reading.unjudged, str(self._paths[0])
+        self.text_base = reading.index_base
         self.dtype = float_type(np.float64 if reading.dtype is None else reading.dtype)
         self.feature_names = names = reading.names
+        if names is None and reading.index_base == 1 and like is not None and like.index_base == 0:
+            raise DataError(numbered_from_1(f"the features of {self.place}", "the training data"))
         given = reading.feature_names
         self._named_by = str(given) if isinstance(given, str | os.PathLike) else "feature_names"
         if names is not None and self._most not in (None, len(names)):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.dataset import RankingDataset
+from sparserank.data.dataset import RankingDataset, first_index
 from sparserank.errors import DataError
 from sparserank.files import atomic_write
 from sparserank.quoting import brief
@@ -22,7 +22,7 @@ _NO_COMMENT = re.compile(r"[\x00\n\r\ud800-\udfff]")
 _DOCID = re.compile(r"docid[ \t]*[=:][ \t]*([^ \t]*)", re.IGNORECASE | re.ASCII)
 
 
-def write_letor(data: RankingDataset, path: str | os.PathLike, *, index_base: int = 1) -> None:
+def write_letor(data: RankingDataset, path: str | os.PathLike, *, index_base: int | None = None) -> None:
     r"""Write a data set as ranking text, `label qid:ID index:value ... # comment`.
 
     Parameters
@@ -31,8 +31,8 @@ def write_letor(data: RankingDataset, path: str | os.PathLike, *, index_base: in
         The data set. Values have the shortest exact representation; zeros of sparse data are left out.
     path : path
         The file.
-    index_base : {1, 0}, default 1
-        Index of the first feature in the file.
+    index_base : {1, 0}, optional
+        Index of the first feature in the file. Default: as in the text that the data were read from, otherwise 1.
 
     Raises
     ------
@@ -55,8 +55,9 @@ def write_letor(data: RankingDataset, path: str | os.PathLike, *, index_base: in
     >>> file.read_text()
     '1 qid:a 1:0.5 2:2.0\n0 qid:a 1:1.0 2:0.0\n'
     """
+    base = first_index(data) if index_base is None else index_base
     with atomic_write(path) as out:
-        out.writelines(letor_lines(data.X, data.relevance, data.qid, data.docid, data.comment, index_base))
+        out.writelines(letor_lines(data.X, data.relevance, data.qid, data.docid, data.comment, base))
 
 
 def letor_lines(X: Any, relevance: np.ndarray, qid: Any, docid: Any, comment: Any, index_base: int) -> Iterator[str]:

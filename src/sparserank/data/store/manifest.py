@@ -74,6 +74,8 @@ def check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
                 raise ValueError(f"{name} is not the sum of the shards'")
         _check_names(manifest)
         _check_fill_values(manifest)
+        if index_base_of(manifest) not in (None, 0, 1):
+            raise ValueError(f"index_base must be 0 or 1; got {brief(manifest['index_base'])}")
     except ValueError as error:
         raise damaged(path, error) from error
 
@@ -106,9 +108,14 @@ def check_shards(shards: Any, sparse: bool) -> None:
 def identity_of_shards(manifest: Mapping[str, Any]) -> str:
     """A hash of everything that defines the content of a store: checksums, shape, names."""
     content = [manifest["shards"], manifest["n_features"], manifest["dtype"], manifest["feature_names"]]
-    if "fill_values" in manifest:
-        content.append(manifest["fill_values"])
+    content += [manifest[name] for name in ("fill_values", "index_base") if name in manifest]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def index_base_of(manifest: Mapping[str, Any]) -> int | None:
+    """Number of the first feature in the text that a store was made from; None: it has names and is not from such text.
+    Earlier versions wrote no number, and it was mostly 1."""
+    return manifest.get("index_base", 1 if manifest["feature_names"] is None else None)
 
 
 def fill_values_of(manifest: Mapping[str, Any]) -> np.ndarray | None:

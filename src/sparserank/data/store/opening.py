@@ -22,7 +22,15 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.grouping import plain_ids
 from sparserank.data.store.arrays import checksum, decoded, map_shard, open_own, torn
 from sparserank.data.store.features import Source, StoredFeatures, StoredTexts, stamp_of
-from sparserank.data.store.manifest import MANIFEST, PROGRESS, damaged, file_name, fill_values_of, read_manifest
+from sparserank.data.store.manifest import (
+    MANIFEST,
+    PROGRESS,
+    damaged,
+    file_name,
+    fill_values_of,
+    index_base_of,
+    read_manifest,
+)
 from sparserank.errors import DataError, DataFormatError
 from sparserank.files import atomic_write
 from sparserank.strict_json import read_json
@@ -113,6 +121,7 @@ def open_store(
         feature_names=manifest["feature_names"],
         doc_weight=np.concatenate(weights) if _any_has(manifest, "weight") else None,
         fill_values=fill_values_of(manifest),
+        index_base=index_base_of(manifest),
     )
 
 

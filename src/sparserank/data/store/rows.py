@@ -26,7 +26,8 @@ class StoreRows(Stream):
         self._policy = MissingPolicy.parse(reading.missing)
         first, self.place = self._stores[0], self._places[0]
         self.n_features, self.sparse = first.n_features, first.is_sparse
-        self.feature_names = None if numbered(first.feature_names or ()) else tuple(first.feature_names or ())
+        names, self.text_base = tuple(first.feature_names or ()), first.index_base
+        self.feature_names = None if numbered(names, self.text_base) else names
         self.dtype = first.X.dtype if reading.dtype is None else float_type(reading.dtype)
 
     def _ones(self, n: int) -> np.ndarray | None:

@@ -32,8 +32,8 @@ class HeldRows(Stream):
         self._data, self._transforms = data, transforms
         self.n_features = data.n_features * max(len(transforms), 1)
         self.dtype, self.sparse = data.X.dtype, data.is_sparse
-        names = tuple(data.feature_names or ())
-        self.feature_names = None if numbered(names) or len(transforms) > 1 else names
+        names, self.text_base = tuple(data.feature_names or ()), data.index_base
+        self.feature_names = None if numbered(names, self.text_base) or len(transforms) > 1 else names
 
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
         d = self._data

@@ -87,6 +87,7 @@ class Conversion:
             "shards": self.shards,
             "plan": self.plan,
             **filled,
+            **({} if stream.text_base != 0 else {"index_base": 0}),
         }
 
     def finish(self, manifest: dict[str, Any]) -> None:
