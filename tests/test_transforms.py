@@ -74,6 +74,40 @@ def test_constants_of_features_that_are_zero_or_sparse() -> None:
         assert fit_transform(data, "asinh").constants.tolist() == [1.0, 5.0, 2.0]
 
 
+# The informative feature 0 and three others as booleans; feature 4 is a boolean but for one value.
+BOOLEAN = np.where(np.arange(10) % 3 == 0, HEAVY.X > 0.3, HEAVY.X)
+BOOLEAN[:, 4] = BOOLEAN[:, 3]
+BOOLEAN[7, 4] = 2.0
+
+
+@pytest.mark.parametrize("matrix", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("kind", ["log", "asinh", "query-log"])
+def test_booleans_are_never_transformed(kind: str, matrix: Any) -> None:
+    data = HEAVY.replace_features(matrix(BOOLEAN))
+    t = fit_transform(data, kind)
+    assert t.kinds == tuple("none" if j % 3 == 0 else kind for j in range(10))
+    assert t.constants[[0, 3, 6, 9]].tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize("transform", ["log", "asinh", "mixed", "curves", "curves(log)", "curves(asinh)"])
+def test_booleans_enter_every_model_unchanged(transform: str, tmp_path: Path) -> None:
+    data = HEAVY.replace_features(BOOLEAN)
+    result = sr.select(data, feature_transform=(transform,), keep=[data.feature_names[0]], **QUICK)
+    of = {row["feature"]: row for row in result.worth.features}
+    booleans = [data.feature_names[j] for j in (0, 3, 6, 9) if data.feature_names[j] in of]
+    assert data.feature_names[0] in booleans
+    assert {of[name]["transform"] for name in booleans} == {"none"}
+    assert all(of[name]["curve"] is None for name in booleans)
+    assert any(row["transform"] != "none" for row in of.values())
+    # The score grows by the weight, divided by the scale, where the value goes from 0 to 1.
+    model, rows = result.model, np.array(BOOLEAN[:20])
+    off, on = (np.where(np.arange(10) == 0, value, rows) for value in (0.0, 1.0))
+    rise = model.coef[0] / model.scaling.scale[0]  # which is 1 for curves
+    np.testing.assert_allclose(model.predict(on) - model.predict(off), rise, rtol=1e-9)
+    model.save(tmp_path / "model.json")
+    np.testing.assert_array_equal(sr.load_model(tmp_path / "model.json").predict(rows), model.predict(rows))
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_asinh_of_values_far_above_the_median_is_finite(dtype: type) -> None:
     big, small = (1e300, 1e-200) if dtype is np.float64 else (1e30, 1e-30)

@@ -79,6 +79,12 @@ class Knots:
         return by_feature.shape[1], np.sqrt(freedom), np.abs(self.directions)
 
     @property
+    def booleans(self) -> np.ndarray:
+        """(n_features,) bool: features whose values are 0 and 1 alone, of which any curve is a straight line."""
+        found: np.ndarray = (self.n_segments == 1) & (self.at[:, 0] == 0.0) & (self.at[:, 1] == 1.0)
+        return found
+
+    @property
     def widths(self) -> np.ndarray:
         """(n_features, m) lengths of the segments, 0 if there is none."""
         return np.diff(self.at, axis=1)

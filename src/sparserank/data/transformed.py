@@ -9,10 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.matrices import by_columns
 from sparserank.errors import DataError
 from sparserank.options import option
 from sparserank.quoting import brief
-from sparserank.transforms import ASINH, KINDS, QUERY_LOG, Transform, in_transforms
+from sparserank.transforms import ASINH, KINDS, NONE, QUERY_LOG, Transform, in_transforms
 
 COLUMNS_AT_ONCE = 64
 SAMPLE_VALUES = 4_000_000  # that constants are learned from, and transforms compared on, about: evenly spread queries
@@ -20,23 +21,26 @@ NEARLY_LINEAR = 0.9  # correlation within queries from which a transformed featu
 
 
 def fit_transform(data: RankingDataset, kind: str) -> Transform:
-    """The same transform for every feature; constants are the medians of |x| where it is not 0, learned without labels
-    from about SAMPLE_VALUES values.
+    """The same transform for every feature, but none for a boolean, on which it could only change the scale. Constants
+    are the medians of |x| where it is not 0. Both are learned without labels from about SAMPLE_VALUES values.
 
     Raises
         DataError   an unknown kind
     """
     if kind not in KINDS:
         raise DataError(f"transform must be one of {', '.join(KINDS)}; got {brief(kind)}.")
-    constants = np.ones(data.n_features)
-    if kind == ASINH:
-        X = data.X[sample_rows(data)[0]]
-        X = X.tocsc() if sp.issparse(X) else X
-        for j in range(data.n_features):
-            size = np.abs(X.data[X.indptr[j] : X.indptr[j + 1]] if sp.issparse(X) else X[:, j]).astype(np.float64)
-            if size.any():
-                constants[j] = float(np.median(size[size > 0]))
-    return Transform((kind,) * data.n_features, constants)
+    kinds, constants = [kind] * data.n_features, np.ones(data.n_features)
+    if kind == NONE:
+        return Transform(tuple(kinds), constants)
+    X = by_columns(data.X[sample_rows(data)[0]])
+    for j in range(data.n_features):
+        values = X.data[X.indptr[j] : X.indptr[j + 1]] if sp.issparse(X) else X[:, j]
+        values = values[values != 0]
+        if 0 < len(values) < X.shape[0] and (values == 1).all():
+            kinds[j] = NONE
+        elif kind == ASINH and len(values):
+            constants[j] = float(np.median(np.abs(values.astype(np.float64))))
+    return Transform(tuple(kinds), constants)
 
 
 def sample_rows(data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:

@@ -464,7 +464,7 @@ def curve_model(
     blocks as in `curve_blocks`.
 
     The weight of a feature is the norm of its coefficients (about its share in a preferred pair's margin). It is
-    negative if the curve is lower at its end than at its beginning.
+    negative if the curve is lower at its end than at its beginning. A boolean has no curve; its weight is its rise.
     """
     of_feature = coef.reshape(len(names), -1)
     size = np.linalg.norm(of_feature, axis=1)
@@ -476,6 +476,9 @@ def curve_model(
     for j in np.flatnonzero(size > 0).tolist():
         if j not in curves:  # it differs within no pair
             weights[j] = 0.0
+        elif knots.booleans[j]:
+            del curves[j]
+            weights[j] = increments[j, 0]
     none = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
     return RankingModel(weights, names, none, transform=transform, curves=curves, **more)
 
