@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +233,57 @@ def test_an_engine_limits_the_number_of_retrievers() -> None:
     assert len(bound.retrievers) <= 5
     with pytest.raises(ParameterError, match="norm cannot be zscore: OpenSearch computes minmax, l2"):
         sr.fuse(runs, qrels, **QUICK, engine="opensearch", norm="zscore")
+
+
+@pytest.mark.parametrize("engine", ["elasticsearch", "opensearch"])
+def test_engines_get_no_norm_that_they_compute_otherwise(engine: str) -> None:
+    """Their minmax of scores below 0 is another formula, on test queries too; without such scores it is tried."""
+    runs, qrels = made(n_queries=20, qualities={"strong": 1.2, "other": 1.1})
+    below = {
+        "strong": runs["strong"],
+        "below": {q: {d: s - 99 for d, s in own.items()} for q, own in runs["other"].items()},
+    }
+    later = {q: runs["other"][q] if q != "q19" else own for q, own in below["below"].items()}
+    held = {"test_qrels": qrels_of(qrels, range(15, 20))}
+    for given, more in ((below, {}), ({"strong": runs["strong"], "below": later}, held)):
+        judged = qrels_of(qrels, range(15)) if more else qrels
+        result = sr.fuse(given, judged, **QUICK, **more, engine=engine)
+        assert result.formula.norm.name == "rrf"
+        assert next(t.negative for t in result.formula.terms if t.retriever == "below")
+        assert any("the norm minmax was not tried: 'below' has scores below 0" in n for n in result.selection.notes)
+        for norm in ("minmax", "l2"):
+            with pytest.raises(
+                ParameterError, match=f"norm cannot be {norm}: 'below' has scores below 0, of which .* rrf"
+            ):
+                sr.fuse(given, judged, **QUICK, **more, engine=engine, norm=norm)
+    assert not any("not tried" in n for n in sr.fuse(runs, qrels, **QUICK, engine=engine).selection.notes)
+    free = sr.fuse(below, qrels, **QUICK, norm="minmax").formula
+    with pytest.raises(DataError, match=r"does not compute minmax .*'below' has scores below 0"):
+        export_fusion(free, engine)
+    assert export_fusion(free, "python")
+
+
+def test_scores_that_single_precision_cannot_tell_apart_are_measured() -> None:
+    runs, qrels = made(n_queries=20, qualities={"strong": 1.2, "other": 1.1})
+    runs["other"] = {q: {d: 1.7e12 + round(1e4 * s) for d, s in own.items()} for q, own in runs["other"].items()}
+    result = sr.fuse(runs, qrels, **QUICK, engine="elasticsearch")
+    shares = {t.retriever: t.merged for t in result.formula.terms}
+    equal, n = 0, 0
+    for own in runs["other"].values():
+        first = sorted(set(own.values()))
+        n += len(first) - 1
+        equal += sum(np.float32(a) == np.float32(b) for a, b in pairwise(first))
+    assert shares == {"strong": 0.0, "other": equal / n}
+    assert equal > n / 2
+    assert any("Elasticsearch scores in single precision" in note for note in result.selection.notes)
+
+
+def test_lists_of_tiny_differences_are_fused() -> None:
+    runs, qrels = made(n_queries=20, qualities={"strong": 1.2, "other": 1.1})
+    tiny = {
+        name: {q: {d: s * 2.0**-600 for d, s in own.items()} for q, own in run.items()} for name, run in runs.items()
+    }
+    assert sr.fuse(tiny, qrels, **QUICK, norm="zscore").weights == sr.fuse(runs, qrels, **QUICK, norm="zscore").weights
 
 
 def test_a_run_directory_is_resumed_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +26,7 @@ from tests.oracles import fusion_engines as engines
 N_QUERIES, DEPTH = 1_000, 10
 WEIGHTS = {"bm25": 0.5, 'it\'s "dense"': 0.3, "splade": 0.2}
 HOSTILE = ("'; DROP TABLE x; --", 'a"b', "a\\nb", "{{x}}", "${x}", "\u202e", "日本", "a:b", "</script>")
+RETRIEVED = "retrieved (qid TEXT, docno TEXT, retriever TEXT, score REAL, rank INTEGER)"
 Lists = dict[str, dict[str, list[tuple[str, float]]]]
 
 
@@ -138,20 +141,8 @@ def test_python_and_sql_have_the_same_scores(norm: str, engine: str | None, tmp_
     lists, of = made(1), formula(norm, engine)
     module: dict[str, Any] = {}
     exec(str(export_fusion(of, "python")["fuse.py"]), module)
-    rows = [(q, d, name, s) for q, own in lists.items() for name, entries in own.items() for d, s in entries]
-    query = str(export_fusion(of, "sql")["fuse.sql"])
-    memory = sqlite()
-    memory.execute("CREATE TABLE retrieved (qid TEXT, docno TEXT, retriever TEXT, score REAL)")
-    memory.executemany("INSERT INTO retrieved VALUES (?, ?, ?, ?)", rows)
-    duck = duckdb.connect()
-    duck.execute("CREATE TABLE retrieved (qid TEXT, docno TEXT, retriever TEXT, score DOUBLE)")
-    columns = [list(c) for c in zip(*rows, strict=True)]
-    duck.execute("INSERT INTO retrieved SELECT unnest(?), unnest(?), unnest(?), unnest(?)", columns)
     fused = ours(of, lists)
-    for found in (memory.execute(query).fetchall(), duck.execute(query).fetchall()):
-        scores: dict[str, dict[str, float]] = {q: {} for q in lists}
-        for q, d, score in found:
-            scores[q][d] = score
+    for scores in by_databases(of, lists):
         for q in lists:  # means and norms of up to ten scores are summed in another order
             assert_same(scores[q], fused[q], of)
     for q, own in lists.items():
@@ -159,11 +150,112 @@ def test_python_and_sql_have_the_same_scores(norm: str, engine: str | None, tmp_
     assert (max(map(len, fused.values())) > DEPTH) == (of.longest is None)
 
 
+def by_databases(of: FusionFormula, lists: Lists) -> list[dict[str, dict[str, float]]]:
+    """{query: {document: score}} of SQLite and of DuckDB; ranks are places in the lists."""
+    rows = [
+        (q, d, name, s, place)
+        for q, own in lists.items()
+        for name, entries in own.items()
+        for place, (d, s) in enumerate(entries, 1)
+    ]
+    query = str(export_fusion(of, "sql")["fuse.sql"])
+    memory, duck, out = sqlite(), duckdb.connect(), []
+    memory.execute(f"CREATE TABLE {RETRIEVED}")
+    memory.executemany("INSERT INTO retrieved VALUES (?, ?, ?, ?, ?)", rows)
+    duck.execute(f"CREATE TABLE {RETRIEVED.replace('REAL', 'DOUBLE')}")
+    columns = [list(c) for c in zip(*rows, strict=True)]
+    duck.execute("INSERT INTO retrieved SELECT unnest(?), unnest(?), unnest(?), unnest(?), unnest(?)", columns)
+    for found in (memory.execute(query).fetchall(), duck.execute(query).fetchall()):
+        scores: dict[str, dict[str, float]] = {q: {} for q in lists}
+        for q, d, score in found:
+            scores[q][d] = score
+        out.append(scores)
+    return out
+
+
 def assert_same(found: dict[str, float], fused: dict[str, float], of: FusionFormula) -> None:
     if found.keys() != fused.keys() and of.longest:
         assert same_but_for_the_last(found, fused, 1e-12)
     else:
         assert found == pytest.approx(fused, rel=1e-12, abs=1e-13)
+
+
+@pytest.mark.parametrize("norm", ["rrf", "logrank", "minmax"])
+def test_equal_scores_keep_the_order_of_their_ranks(norm: str, tmp_path: Path) -> None:
+    """In SQL too, where the table has a column of ranks: also at the depth, where a tie decides what is cut."""
+    lists = {
+        q: {name: [(d, round(s / 8.0)) for d, s in entries] for name, entries in own.items()}
+        for q, own in made(2).items()
+    }
+    rng, of = np.random.default_rng(0), formula(norm)
+    for own in lists.values():
+        for entries in own.values():
+            rng.shuffle(entries)  # so that ranks contradict the order of the ids
+            entries.sort(key=lambda e: -e[1])
+    for name in WEIGHTS:
+        lines = [
+            f"{q} Q0 {d} {place} {s} x\n"
+            for q, own in lists.items()
+            for place, (d, s) in enumerate(own.get(name, []), 1)
+        ]
+        (tmp_path / f"{name[:2]}.run").write_text("".join(lines))
+    fused: dict[str, dict[str, float]] = {q: {} for q in lists}
+    for (q, d), score in of.apply({name: tmp_path / f"{name[:2]}.run" for name in WEIGHTS}).items():
+        fused[q][d] = score
+    for scores in by_databases(of, lists):
+        for q in lists:
+            assert scores[q] == pytest.approx(fused[q], rel=1e-12, abs=1e-13)
+
+
+@pytest.mark.parametrize("norm", ["zscore", "l2", "minmax"])
+def test_the_size_of_scores_does_not_matter(norm: str) -> None:
+    """Squares of scores below 1e-162 or above 1e154 are no numbers; the units of scores change nothing, bit by bit."""
+    of = formula(norm)
+    lists = {q: own for q, own in made().items() if int(q[1:]) < 50}
+    module: dict[str, Any] = {}
+    exec(str(export_fusion(of, "python")["fuse.py"]), module)
+    expected = ours(of, lists)
+    assert len({s for own in expected.values() for s in own.values()}) > 100
+    for power in (-700, -1000, 0, 200, 1000):
+        moved = {
+            q: {name: [(d, math.ldexp(s, power)) for d, s in entries] for name, entries in own.items()}
+            for q, own in lists.items()
+        }
+        if power < 300:  # larger scores are refused
+            assert ours(of, moved) == expected
+            for scores in by_databases(of, moved):
+                assert all(scores[q] == pytest.approx(expected[q], rel=1e-12, abs=1e-13) for q in lists)
+        for q, own in moved.items():
+            assert dict(module["fuse"](own)) == pytest.approx(expected[q], rel=1e-12, abs=1e-13)
+
+
+def test_scores_below_zero_are_refused_where_they_mean_another_formula() -> None:
+    def of(norm: str, **facts: Any) -> FusionFormula:
+        terms = FusionTerm("bm25", 0.6), FusionTerm("distance", 0.4, **facts)
+        return FusionFormula(terms, parse_norm(norm), DEPTH)
+
+    for engine, title in (("elasticsearch", "Elasticsearch"), ("opensearch", "OpenSearch")):
+        said = rf"{title} does not compute {{}} \('distance' has scores below 0, of which it computes rrf"
+        for norm in ("minmax", "l2"):
+            with pytest.raises(DataError, match=said.format(norm)):
+                export_fusion(replace(of(norm, negative=True), engine=engine), engine)
+            assert export_fusion(replace(of(norm), engine=engine), engine)
+        assert export_fusion(of("rrf", negative=True), engine)
+    for engine in ("python", "sql", "ranx", "pyterrier"):
+        assert export_fusion(replace(of("minmax", negative=True), engine=engine), engine)
+
+
+def test_scores_that_are_equal_in_single_precision_are_noted() -> None:
+    of = FusionFormula((FusionTerm("bm25", 0.6), FusionTerm("time", 0.4, merged=0.93)), parse_norm("rrf(k=0)"), DEPTH)
+    assert {name for name, engine in FUSION_ENGINES.items() if engine.notes(of)} == {
+        "elasticsearch",
+        "opensearch",
+        "qdrant",
+    }
+    (note,) = FUSION_ENGINES["qdrant"].notes(of)
+    assert "Qdrant scores in single precision" in note
+    assert "93% of 'time'" in note
+    assert not FUSION_ENGINES["elasticsearch"].notes(formula("rrf"))
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -183,9 +275,9 @@ def test_names_are_data_in_every_export(engine: str, name: str) -> None:
         assert module["fuse"](lists)[0][0] == "d1"
     elif engine == "sql":
         memory = sqlite()
-        memory.execute("CREATE TABLE retrieved (qid TEXT, docno TEXT, retriever TEXT, score REAL)")
+        memory.execute(f"CREATE TABLE {RETRIEVED}")
         rows = [("q", d, r, s) for r, own in lists.items() for d, s in own]
-        memory.executemany("INSERT INTO retrieved VALUES (?, ?, ?, ?)", rows)
+        memory.executemany("INSERT INTO retrieved VALUES (?, ?, ?, ?, NULL)", rows)
         assert memory.execute(str(files["fuse.sql"])).fetchall()[0][1] == "d1"
     elif engine == "vespa":
         profile = str(files["sparserank.profile"])

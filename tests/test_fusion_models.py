@@ -72,6 +72,22 @@ def test_an_explanation_ends_where_the_engine_ends_its_list(judged: tuple[Runs, 
         assert (len(found.documents) == 5) == cut
 
 
+def test_weights_without_a_sum_are_refused(folder: Path, tmp_path: Path, cli: Cli) -> None:
+    """Their shares are no numbers; of small ones with a sum, they are."""
+    content = json.loads((folder / "fused" / "model.json").read_text())
+    path = tmp_path / "model.json"
+    for coef, scale in ((1e-300, 1.0), (5e-324, 4.0), (1e308, 1.0)):
+        for feature in content["features"]:
+            feature |= {"coef": coef, "scale": scale}
+        path.write_text(json.dumps(content))
+        if coef == 1e-300:
+            assert [t.weight for t in sr.FusionFormula.load(path).terms] == [0.5, 0.5]
+            continue
+        with pytest.raises(DataError, match=r"cannot be read .*weights are too small or too large for a sum"):
+            sr.FusionFormula.load(path)
+        assert cli("export", path, "--to", "python").code == 1
+
+
 def test_explain_shows_ranks(folder: Path, cli: Cli) -> None:
     runs = [folder / f"{name}.run" for name in KEPT]
     shown = cli("explain", folder / "fused", *runs, "--query", "q3", "--most", "2", "--format", "json")

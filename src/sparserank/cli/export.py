@@ -165,7 +165,10 @@ def export(
         given |= {"--wide": wide, "--offset": shift}
         odd = next((flag for flag, value in given.items() if value), None)
         require(odd is None, odd or "", "does not apply to fused retrievers.")
-        _write(out, export_fusion(formula_of(exported), to, name), to)
+        formula = formula_of(exported)
+        _write(out, export_fusion(formula, to, name), to)
+        for text in FUSION_ENGINES[to].notes(formula):
+            note(f"note: {text}")
         return
     files = write(
         exported,

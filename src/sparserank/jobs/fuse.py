@@ -21,6 +21,7 @@ from sparserank.data.reading import Reading
 from sparserank.data.sources import read_sources
 from sparserank.errors import DataError, ParameterError
 from sparserank.execution.freed_memory import return_freed_memory
+from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.jobs.formulas import Formulas
 from sparserank.jobs.fusion_notes import facts, notes_of_judged, notes_of_runs
 from sparserank.jobs.fusion_options import FUSE
@@ -159,10 +160,12 @@ def _prepared(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> _Work:
     with warming_up():
         judged, tests = _read(runs, qrels, chosen)
     return_freed_memory()
-    norms = norms_tried(chosen["norm"], chosen["engine"], of_ranks=judged.of_ranks)
+    engine = chosen["engine"]
+    negative = tuple(dict.fromkeys([*judged.negative, *(() if tests is None else tests.negative)]))
+    norms, usual = (norms_tried(chosen["norm"], engine, names, of_ranks=judged.of_ranks) for names in (negative, ()))
     compared = [Norm(RRF), *(EQUAL_RANKS if judged.of_ranks else EQUAL_SCORES)]
     columns = list(dict.fromkeys([*norms, *compared]))
-    rules, skip = rules_of(chosen["engine"]), chosen["unjudged"] == "skip"
+    rules, skip = rules_of(engine), chosen["unjudged"] == "skip"
 
     def table_of(read: JudgedRuns) -> FusionTable:
         return fusion_table(
@@ -186,10 +189,12 @@ def _prepared(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> _Work:
         n_threads=chosen["n_threads"],
         formulas=_formulas(plan.metric, table.judged, test, judged.names, columns, compared),
         transforms=[transform_of(norm, columns, len(judged.names)) for norm in usable],
-        facts=facts_of(judged.depth, chosen["engine"]),
+        facts=facts_of(judged.depth, engine, negative, {run.name: run.merged for run in judged.lists}),
     )
     notes = notes_of_runs(judged, table)
     notes += [f"the norm {n} was not tried: {NO_PATH}." for n in norms if n not in usable]
+    refused = {n: FUSION_ENGINES[engine].why_not(n, negative) for n in usual if n not in norms}
+    notes += [f"the norm {n} was not tried: {why}." for n, why in refused.items() if why is not None]
     return _Work(job, table, test, facts(judged, plan, costs, chosen), notes)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from sparserank.data.fusion.fusion_table import FusionTable
 from sparserank.data.fusion.judged_runs import JudgedRuns
+from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.options import option
 from sparserank.quoting import brief
 from sparserank.selection.fusion import FusionFacts, FusionResult
@@ -63,14 +64,17 @@ def notes_of_runs(judged: JudgedRuns, table: FusionTable) -> list[str]:
 
 
 def notes_of_judged(result: FusionResult) -> list[str]:
-    """A note if the retrievers that are kept are judged more often than the others, or less."""
+    """A note if the retrievers that are kept are judged more often than the others, or less; those of the engine."""
+    engine = result.facts.engine
+    own = [] if engine is None else FUSION_ENGINES[engine].notes(result.formula)
     if result.judged_gap is None:
-        return []
+        return own
     kept, dropped = result.judged_gap
     return [
+        *own,
         f"{100 * kept:.0f}% of the first {result.facts.judged_depth} documents of the kept retrievers are judged, "
         f"and {100 * dropped:.0f}% of those of the others: unjudged documents count as not relevant, which favours "
-        f"the better judged ones. Compare with {option('unjudged', 'skip')}."
+        f"the better judged ones. Compare with {option('unjudged', 'skip')}.",
     ]
 
 

@@ -27,8 +27,8 @@ N_ALPHAS = 20  # regularisation strengths on each path: retrievers are few
 REFIT_SIZES = (2, 3, 4, 6, 9, 14)  # retrievers at most, of formulas that are refitted for the metric
 
 
-def norms_tried(given: Any, engine_name: str | None, *, of_ranks: bool) -> list[Norm]:
-    """The norms that are tried.
+def norms_tried(given: Any, engine_name: str | None, negative: Sequence[str], *, of_ranks: bool) -> list[Norm]:
+    """The norms that are tried; negative: retrievers with scores below 0.
 
     Raises
         ParameterError   the engine does not compute a norm, or there are no scores for it
@@ -36,9 +36,9 @@ def norms_tried(given: Any, engine_name: str | None, *, of_ranks: bool) -> list[
     names = [given] if isinstance(given, str) else list(given)
     engine = None if engine_name is None else FUSION_ENGINES[engine_name]
     if names == [AUTO]:
-        by_ranks = of_ranks or (engine is not None and not any(engine.computes(Norm(name)) for name in OF_SCORES))
+        by_ranks = of_ranks or (engine is not None and all(engine.why_not(Norm(name), negative) for name in OF_SCORES))
         norms = [parse_norm(name) for name in (OF_RANK_COLUMNS if by_ranks else OF_RUNS)]
-        norms = [norm for norm in norms if engine is None or engine.computes(norm)]
+        norms = [norm for norm in norms if engine is None or engine.why_not(norm, negative) is None]
         if not norms and engine is not None and engine.computes(own := Norm(RRF, engine.rrf_k[0])):
             return [own]
         if not norms:
@@ -47,9 +47,10 @@ def norms_tried(given: Any, engine_name: str | None, *, of_ranks: bool) -> list[
     if AUTO in names or not names:
         raise ParameterError("norm", f"must be {AUTO}, or one or several others; got {brief(names)}.")
     norms = list(dict.fromkeys(parse_norm(name) for name in names))
-    odd = next((norm for norm in norms if engine is not None and not engine.computes(norm)), None)
-    if odd is not None and engine is not None:
-        raise ParameterError("norm", f"cannot be {odd}: {engine.title} computes {engine.shown_norms}.")
+    for norm in norms:
+        lacking = None if engine is None else engine.why_not(norm, negative)
+        if lacking is not None:
+            raise ParameterError("norm", f"cannot be {norm}: {lacking}.")
     scores = next((norm for norm in norms if norm.name in OF_SCORES), None)
     if of_ranks and scores is not None:
         raise ParameterError("norm", f"cannot be {scores} with {option('rank_columns', True)}: there are no scores.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,14 +20,23 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.quoting import brief
 
 KEY = "fusion"  # of the parameters of a model that `fuse` made
+NEGATIVE, MERGED = "negative", "merged"  # facts about scores, if there are any
+MIN_MERGED = 0.01  # smallest share that is kept
 
 
 @dataclass(frozen=True)
 class FusionTerm:
-    """weight: of the normalised values of a retriever; the absolute weights of a formula have the sum 1."""
+    """weight: of the normalised values of a retriever; the absolute weights of a formula have the sum 1.
+
+    Of its scores on the training queries:
+    negative   whether one is below 0
+    merged     share of neighbours in its lists whose different scores are equal in single precision
+    """
 
     retriever: str
     weight: float
+    negative: bool = False
+    merged: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -169,15 +178,26 @@ def formula_of(model: RankingModel) -> FusionFormula:
     facts = model.parameters.get(KEY)
     if not isinstance(facts, Mapping):
         raise DataError("this model was not made by 'sparserank fuse'; it has no retrievers.")
-    raw = model.coef[model.support] / model.scaling.scale[model.support]
-    total = float(np.abs(raw).sum())
     try:
         names = [model.feature_names[j].rpartition(":") for j in model.support]
-        terms = [FusionTerm(name, w / total) for (name, _, _), w in zip(names, raw.tolist(), strict=True)]
         (norm,) = {parse_norm(norm) for _, _, norm in names}
-        depth, engine = facts["depth"], facts["engine"]
+        depth, engine, negative, merged = (
+            facts["depth"],
+            facts["engine"],
+            facts.get(NEGATIVE, ()),
+            facts.get(MERGED, {}),
+        )
         if not (isinstance(depth, int) and depth >= 1 and (engine is None or isinstance(engine, str))):
             raise ValueError(f"depth {depth!r}, engine {engine!r}")
+        with np.errstate(all="ignore"):
+            raw = model.coef[model.support] / model.scaling.scale[model.support]
+            weights = raw / np.abs(raw).sum()
+        if not (np.abs(weights) > 0).all():
+            raise ValueError("its weights are too small or too large for a sum")
+        terms = [
+            FusionTerm(name, weight, name in negative, float(merged.get(name, 0.0)))
+            for (name, _, _), weight in zip(names, weights.tolist(), strict=True)
+        ]
     except (KeyError, TypeError, ValueError, DataError) as error:
         raise DataError(f"the facts about retrievers in this model cannot be read ({brief(str(error))}).") from error
     return FusionFormula(tuple(sorted(terms, key=lambda t: -abs(t.weight))), norm, depth, engine)
@@ -188,6 +208,13 @@ def is_fusion(model: RankingModel) -> bool:
     return isinstance(model.parameters.get(KEY), Mapping)
 
 
-def facts_of(depth: int, engine: str | None) -> dict[str, Any]:
-    """What a model of `fuse` has among its parameters."""
-    return {KEY: {"depth": depth, "engine": engine}}
+def facts_of(
+    depth: int, engine: str | None, negative: Sequence[str] = (), merged: Mapping[str, float] | None = None
+) -> dict[str, Any]:
+    """What a model of `fuse` has among its parameters; negative, merged: as in the terms, by retriever."""
+    facts: dict[str, Any] = {"depth": depth, "engine": engine}
+    if negative:
+        facts[NEGATIVE] = list(negative)
+    if kept := {name: share for name, share in (merged or {}).items() if share >= MIN_MERGED}:
+        facts[MERGED] = kept
+    return {KEY: facts}

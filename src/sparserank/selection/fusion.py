@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -181,7 +181,7 @@ class FusionResult:
                 **facts,
                 "norm": str(self.formula.norm),
                 "retrievers": self.rows(),
-                "terms": [asdict(term) for term in self.formula.terms],
+                "terms": [{"retriever": term.retriever, "weight": term.weight} for term in self.formula.terms],
             },
         }
 

@@ -35,6 +35,11 @@ class JudgedRuns:
     def names(self) -> tuple[str, ...]:
         return tuple(run.name for run in self.lists)
 
+    @property
+    def negative(self) -> tuple[str, ...]:
+        """The retrievers with scores below 0; ranks are no scores."""
+        return () if self.of_ranks else tuple(run.name for run in self.lists if (run.score < 0).any())
+
     def only(self, queries: Iterable[str]) -> JudgedRuns:
         """The same runs on some of the queries."""
         query_ids = tuple(queries)

@@ -132,21 +132,31 @@ def _min_max(lists: Returned, rules: EdgeRules) -> np.ndarray:
     return np.where(_per_list(flat, lists), _per_list(equal, lists), values)
 
 
+def _powers(widths: np.ndarray, lists: Returned) -> np.ndarray:
+    """(n_entries,) exponents of powers of two near the width of each list. Scores that are divided by them lose no
+    bits, and their squares do not vanish."""
+    return _per_list(np.frexp(widths)[1], lists)
+
+
 def _l2(lists: Returned, rules: EdgeRules) -> np.ndarray:
     """s / |s|, with |s| the Euclidean norm of the list."""
     if lists.score.min() < 0:
         raise DataError(f"{lists.name}: l2 needs scores >= 0; use minmax, zscore or a norm of ranks.")
-    norm = np.sqrt(np.add.reduceat(lists.score**2, lists.list_ptr[:-1]))
-    return lists.score / _per_list(np.where((norm == 0) | (norm < rules.l2_least), 1.0, norm), lists)
+    power = _powers(np.maximum.reduceat(lists.score, lists.list_ptr[:-1]), lists)
+    score = np.ldexp(lists.score, -power)
+    norm = _per_list(np.sqrt(np.add.reduceat(score**2, lists.list_ptr[:-1])), lists)
+    as_they_are = (norm == 0) | (np.ldexp(norm, power) < rules.l2_least)
+    return np.where(as_they_are, lists.score, score / np.where(norm == 0, 1.0, norm))
 
 
 def _z_score(lists: Returned, rules: EdgeRules) -> np.ndarray:
     """(s - mean) / sd of the list, minus its least value, which documents that were not returned have: the order of a
     query's documents is that of z-scores."""
-    n = lists.depths
-    mean = np.add.reduceat(lists.score, lists.list_ptr[:-1]) / n
-    deviation = np.sqrt(np.add.reduceat((lists.score - _per_list(mean, lists)) ** 2, lists.list_ptr[:-1]) / n)
-    low = np.minimum.reduceat(lists.score, lists.list_ptr[:-1])
-    flat = low == np.maximum.reduceat(lists.score, lists.list_ptr[:-1])
-    scaled = (lists.score - _per_list(low, lists)) / _per_list(np.where(flat, 1.0, deviation), lists)
-    return np.where(_per_list(flat, lists), rules.equal, scaled)
+    n, starts = lists.depths, lists.list_ptr[:-1]
+    low, high = np.minimum.reduceat(lists.score, starts), np.maximum.reduceat(lists.score, starts)
+    power, flat = _powers(high - low, lists), low == high
+    score = np.ldexp(lists.score, -power)
+    mean = np.add.reduceat(score, starts) / n
+    deviation = np.sqrt(np.add.reduceat((score - _per_list(mean, lists)) ** 2, starts) / n)
+    above = score - np.ldexp(_per_list(low, lists), -power)
+    return np.where(_per_list(flat, lists), rules.equal, above / _per_list(np.where(flat, 1.0, deviation), lists))

@@ -48,6 +48,15 @@ class Returned:
         """(n_lists,) numbers of documents."""
         return np.diff(self.list_ptr)
 
+    @property
+    def merged(self) -> float:
+        """The share of neighbours in a list whose different scores are equal in single precision."""
+        after = np.delete(np.arange(len(self.score)), self.list_ptr[:-1])  # entries that have one before them
+        differ = after[self.score[after] != self.score[after - 1]]
+        with np.errstate(over="ignore"):
+            single = self.score.astype(np.float32)
+        return float((single[differ] == single[differ - 1]).mean()) if len(differ) else 0.0
+
     def cut(self, depth: int) -> Returned:
         """The documents of rank `depth` or less."""
         if not len(self.query):

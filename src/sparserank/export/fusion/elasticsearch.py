@@ -29,5 +29,12 @@ def write(formula: FusionFormula, name: str) -> Files:
 
 
 ENGINE = FusionEngine(
-    "elasticsearch", "Elasticsearch", write, norms=(MINMAX, L2, RRF), rrf_k=(1, LARGEST_K), positive=True
+    "elasticsearch",
+    "Elasticsearch",
+    write,
+    norms=(MINMAX, L2, RRF),
+    rrf_k=(1, LARGEST_K),
+    positive=True,
+    of_positive=(MINMAX, L2),
+    single=True,
 )

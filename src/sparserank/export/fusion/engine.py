@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,8 @@ class FusionEngine:
     norms      that it computes; empty: all
     rrf_k      lowest and highest constant of its rrf
     positive   whether weights must be >= 0
+    of_positive  norms that are another formula for lists with scores below 0
+    single     whether it scores in single precision
     most       largest number of retrievers, or None
     """
 
@@ -45,21 +47,33 @@ class FusionEngine:
     norms: tuple[str, ...] = ()
     rrf_k: tuple[int, int] = (0, LARGEST_K)
     positive: bool = False
+    of_positive: tuple[str, ...] = ()
+    single: bool = False
     most: int | None = None
 
-    def computes(self, norm: Norm) -> bool:
-        """Whether it computes this norm."""
+    def computes(self, norm: Norm, *, negative: bool = False) -> bool:
+        """Whether it computes this norm; negative: also of scores below 0."""
         lowest, highest = self.rrf_k
-        known = not self.norms or norm.name in self.norms
+        known = (not self.norms or norm.name in self.norms) and not (negative and norm.name in self.of_positive)
         return known and (norm.name != RRF or lowest <= norm.k <= highest)
 
-    @property
-    def shown_norms(self) -> str:
-        """The norms that it computes, for messages."""
+    def shown_norms(self, *, negative: bool = False) -> str:
+        """The norms that it computes, for messages; negative: also of scores below 0."""
         lowest, highest = self.rrf_k
         k = f"(k={lowest})" if lowest == highest else f"(k={lowest} to {highest})" if highest < LARGEST_K else ""
         k = k or (f"(k>={lowest})" if lowest > 0 else "")
-        return ", ".join(f"{name}{k}" if name == RRF else name for name in self.norms)
+        names = [name for name in self.norms if not (negative and name in self.of_positive)]
+        return ", ".join(f"{name}{k}" if name == RRF else name for name in names)
+
+    def why_not(self, norm: Norm, negative: Sequence[str], it: str = "") -> str | None:
+        """Why it does not compute a norm, for messages, which call it by its title or `it`; negative: retrievers with
+        scores below 0."""
+        it = it or self.title
+        if not self.computes(norm):
+            return f"{it} computes {self.shown_norms()}"
+        if negative and not self.computes(norm, negative=True):
+            return f"{brief(negative[0])} has scores below 0, of which {it} computes {self.shown_norms(negative=True)}"
+        return None
 
     def runs(self, formula: FusionFormula) -> bool:
         """Whether it can run the formula."""
@@ -69,11 +83,23 @@ class FusionEngine:
             return False
         return formula.engine in (None, self.name)
 
+    def notes(self, formula: FusionFormula) -> list[str]:
+        """What its files do not show: retrievers whose scores it cannot tell apart."""
+        merged = {t.retriever: t.merged for t in formula.terms if t.merged} if self.single else {}
+        if not merged:
+            return []
+        each = ", ".join(f"{share:.0%} of {brief(name)}" for name, share in merged.items())
+        return [
+            f"{self.title} scores in single precision, in which documents next to each other get equal scores ({each}, "
+            "on the training queries): their order is lost. Subtract a constant from such scores before they get there."
+        ]
+
     def check(self, formula: FusionFormula) -> None:
         """Raise DataError for a formula that it cannot run."""
         train = f"Choose the formula for it with {option('engine', self.name)}."
-        if not self.computes(formula.norm):
-            raise DataError(f"{self.title} does not compute {formula.norm} (it computes {self.shown_norms}). {train}")
+        lacking = self.why_not(formula.norm, [t.retriever for t in formula.terms if t.negative], "it")
+        if lacking is not None:
+            raise DataError(f"{self.title} does not compute {formula.norm} ({lacking}). {train}")
         if self.positive and any(t.weight < 0 for t in formula.terms):
             raise DataError(f"{self.title} takes only weights >= 0; use {option('sign', 'positive')}.")
         if self.most is not None and len(formula.retrievers) > self.most:

@@ -46,5 +46,7 @@ ENGINE = FusionEngine(
     norms=(MINMAX, L2, RRF),
     rrf_k=(1, MAX_RANK_CONSTANT),
     positive=True,
+    of_positive=(MINMAX, L2),
+    single=True,
     most=MAX_QUERIES,
 )

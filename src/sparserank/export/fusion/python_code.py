@@ -7,7 +7,7 @@ from sparserank.export.fusion.engine import FusionEngine
 from sparserank.export.options import Files
 from sparserank.model.fusion import FusionFormula
 
-IMPORTS = "from functools import partial\nfrom math import log, sqrt\n"
+IMPORTS = "from functools import partial\nfrom math import frexp, ldexp, log, sqrt\n"
 NORMS = f'''
 LEAST = {LEAST!r}  # the value of a returned document in place of 0
 
@@ -17,13 +17,21 @@ def minmax(scores):
     return [1.0 if high == low else (s - low) / (high - low) for s in scores]
 
 
+def scaled(scores, width):
+    """Divided by a power of two near the width, so that no square is too small or too large for a number."""
+    power = -frexp(width)[1]
+    return [ldexp(s, power) for s in scores]
+
+
 def l2(scores):
+    scores = scaled(scores, max(scores))
     norm = sqrt(sum(s * s for s in scores)) or 1.0
     return [s / norm for s in scores]
 
 
 def zscore(scores):
     """Standard scores, minus the least one."""
+    scores = scaled(scores, max(scores) - min(scores))
     mean, low = sum(scores) / len(scores), min(scores)
     deviation = sqrt(sum((s - mean) ** 2 for s in scores) / len(scores))
     return [1.0 if low == max(scores) else (s - low) / deviation for s in scores]

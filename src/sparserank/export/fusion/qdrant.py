@@ -21,4 +21,4 @@ def write(formula: FusionFormula, name: str) -> Files:
     return {"query.json": as_json(body)}
 
 
-ENGINE = FusionEngine("qdrant", "Qdrant", write, norms=(RRF,), rrf_k=(0, 0), positive=True)
+ENGINE = FusionEngine("qdrant", "Qdrant", write, norms=(RRF,), rrf_k=(0, 0), positive=True, single=True)

@@ -14,14 +14,15 @@ from sparserank.quoting import brief
 
 VALUES = {  # of a row of `lists`
     MINMAX: "CASE WHEN high = low THEN 1e0 ELSE (score - low) / (high - low) END",
-    L2: "CASE WHEN squares = 0e0 THEN score ELSE score / SQRT(squares) END",
-    ZSCORE: "CASE WHEN high = low THEN 1e0 ELSE (score - low) / deviation END",
+    L2: "CASE WHEN high = 0e0 THEN score ELSE score / high / SQRT(squares) END",
+    ZSCORE: "CASE WHEN high = low THEN 1e0 ELSE (score - low) / (high - low) / deviation END",
     RETURNED: "1e0",
 }
-QUERY = """-- Fuses retrievers; needs a table retrieved(qid, docno, retriever, score).
+QUERY = """-- Fuses retrievers; needs a table retrieved(qid, docno, retriever, score, rank).
+-- Equal scores of a retriever are in the order of its ranks, which may be NULL, and then of docno.
 WITH ranked AS (
   SELECT qid, docno, retriever, CAST(score AS DOUBLE PRECISION) AS score,
-    ROW_NUMBER() OVER (PARTITION BY qid, retriever ORDER BY score DESC, docno) AS place
+    ROW_NUMBER() OVER (PARTITION BY qid, retriever ORDER BY score DESC, rank, docno) AS place
   FROM retrieved
   WHERE retriever IN ({names})
 ),
@@ -35,7 +36,7 @@ cut AS (
 ),
 lists AS (
   SELECT qid, docno, retriever, score, place, low, high,
-    SUM(score * score) OVER (PARTITION BY qid, retriever) AS squares,
+    {squares} AS squares,
     {deviation} AS deviation
   FROM cut
 ),
@@ -54,12 +55,14 @@ FROM (
   FROM ({fused}) AS fused
 ) AS ordered
 WHERE place <= {longest}"""
-DEVIATION = "SQRT(AVG((score - middle) * (score - middle)) OVER (PARTITION BY qid, retriever))"
+# of scores in units of the highest one and of their range: their squares would vanish if all scores are tiny
+SQUARES = "SUM(score / NULLIF(high, 0e0) * (score / NULLIF(high, 0e0))) OVER (PARTITION BY qid, retriever)"
+SPREAD = "(score - middle) / NULLIF(high - low, 0e0)"
+DEVIATION = f"SQRT(AVG({SPREAD} * ({SPREAD})) OVER (PARTITION BY qid, retriever))"
 
 
 def write(formula: FusionFormula, name: str) -> Files:
-    """fuse.sql. Equal scores of a retriever rank by docno."""
-    uses_deviation = formula.norm.name == ZSCORE
+    """fuse.sql."""
     value = _value(formula.norm, formula.depth)
     terms = "\n  UNION ALL\n".join(
         f"  SELECT qid, docno, {approximate(t.weight)} AS weight, {value} AS value FROM lists "
@@ -73,7 +76,8 @@ def write(formula: FusionFormula, name: str) -> Files:
         "fuse.sql": QUERY.format(
             names=", ".join(map(_text, formula.retrievers)),
             depth=formula.depth,
-            deviation=DEVIATION if uses_deviation else "1e0",
+            squares=SQUARES if formula.norm.name == L2 else "1e0",
+            deviation=DEVIATION if formula.norm.name == ZSCORE else "1e0",
             terms=terms,
             fused=fused,
         )
