@@ -16,7 +16,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PowerTransformer, 
 
 import sparserank as sr
 from sparserank.data.synthetic import make_ranking
-from sparserank.errors import DataError
+from sparserank.errors import DataError, DataWarning
 from sparserank.model.ranking_model import RankingModel
 
 NAMES = [f"c{j}" for j in range(6)]
@@ -120,7 +120,8 @@ def test_what_cannot_be_folded_is_refused_with_the_remedy(problem):
     half.steps[-1][1].fit(X, y, qid=qid)
     with pytest.raises(DataError, match="is not fitted"):
         RankingModel.from_pipeline(half)
-    with_ids = make_pipeline(StandardScaler(), sr.SparseRanker()).fit(X.assign(qid=qid), y)
+    with pytest.warns(DataWarning, match="qid is missing"):  # what the scaler makes of it has no names
+        with_ids = make_pipeline(StandardScaler(), sr.SparseRanker()).fit(X.assign(qid=qid), y)
     with pytest.raises(
         DataError, match=r"column 'qid', which its steps treat as a feature. Drop the column and route the ids"
     ):

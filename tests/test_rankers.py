@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.feature_selection import RFE, SelectFromModel
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -142,6 +142,15 @@ def test_missing_qid_is_warned_of_in_fit_and_refused_in_score() -> None:
     two = sr.SparseRanker().fit(X, Y, qid=QID)
     with pytest.raises(DataError, match=r"SparseRanker\.score: pass qid="):
         two.score(X, Y)
+
+
+def test_groups_of_cross_validation_are_no_query_ids() -> None:
+    data = sr.datasets.make_ranking(40, 8, 4, n_informative=2, n_redundant=1).data
+    X, y, qid = data.X, data.relevance, np.asarray(data.qid)
+    with pytest.warns(DataWarning, match=r"groups= only splits the rows: .*enable_metadata_routing=True"):
+        cross_val_score(sr.SparseRanker(), X, y, groups=qid, cv=GroupKFold(2))
+    sr.SparseRanker().fit(X[:100], y[:100])  # may be one list
+    sr.SparseRanker().fit(X, X[:, 0])  # of values that do not repeat, as one list may have
 
 
 def test_query_ids_travel_through_scikit_learn() -> None:

@@ -79,6 +79,9 @@ def facts_of(
         ["missing values", ", ".join(f"{name} {100 * part:.3g}%" for name, part in list(holes.items())[:20]) or "none"],
         ["document ids", "yes" if data.docid is not None else "no"],
     ]
+    if data.doc_weight is not None:
+        facts["doc_weight"] = [float(data.doc_weight.min()), float(data.doc_weight.max())]
+        rows.append(["weights of documents", "{:g} to {:g}".format(*facts["doc_weight"])])
     return facts, rows
 
 

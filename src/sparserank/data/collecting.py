@@ -30,7 +30,7 @@ def collect(stream: Stream, policy: MissingPolicy | None) -> RankingDataset:
     """
     features, queries = _Features(stream.n_rows), _Queries()
     rest: list[RowBlock] = []
-    for piece in stream.pieces():
+    for piece in stream.weighted_pieces():
         features.add(piece.X)
         queries.add(piece)
         rest.append(piece._replace(X=None, qid=queries.none, where=queries.none, line=None))  # said once for all rows

@@ -13,6 +13,7 @@ from sparserank.quoting import brief
 _PLAIN_INT = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 MANY_ROWS = 1000  # from here on, a missing qid is more likely an oversight than a single long list
+MANY_GRADED_ROWS = 100  # the same for training rows whose labels repeat, as grades do
 
 
 def group_rows(qid: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:

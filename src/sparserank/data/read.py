@@ -41,16 +41,30 @@ def read_files(
         DataFormatError   the message names file, line or row and column, and what was expected
         DataError         options that do not fit the data
     """
+    return read_weighted(paths, reading, like=like)[0]
+
+
+def read_weighted(
+    paths: str | os.PathLike | Sequence[str | os.PathLike],
+    reading: Reading | None = None,
+    *,
+    like: RankingDataset | None = None,
+) -> tuple[RankingDataset, bool]:
+    """(what `read_files` reads, whether weights beside the files are all of queries): `doc_weight` then contains the
+    weight of the query of each row."""
     reading = reading or Reading()
     listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not listed:
         raise DataError("there is no file to read; give at least one file.")
     kind = refuse_mixed(listed, [kind_of(p) for p in listed])
     if kind != "store":
-        return collect(_rows(listed, kind, reading, like), MissingPolicy.parse(reading.missing))
+        stream = _rows(listed, kind, reading, like)
+        data = collect(stream, MissingPolicy.parse(reading.missing))
+        beside = stream.weights_beside().values()
+        return data, bool(beside) and all(weights.of_queries for weights in beside)
     stores = open_stores(listed)
     data = stores[0] if len(stores) == 1 else concatenate(stores)
-    return data if like is None else aligned(data, like, str(listed[0]))
+    return data if like is None else aligned(data, like, str(listed[0])), False
 
 
 def open_stream(
@@ -75,13 +89,17 @@ def open_stream(
 
 def _rows(paths: Sequence[str | os.PathLike], kind: str, reading: Reading, like: RankingDataset | None) -> Stream:
     """The rows of files of a kind that is read, not mapped."""
+    stream: Stream
     if kind == "letor":
-        return TextRows(paths, reading, like=like)
-    if kind == "log":
+        stream = TextRows(paths, reading, like=like)
+    elif kind == "log":
         names = log_names(paths, reading.feature_columns) if like is None else list(like.feature_names or ())
         reading = replace(reading, feature_columns=names, label="label", qid="qid", docid=None)
-        return TableRows(log_tables(paths, names, others=like is not None), reading)
-    return TableRows([open_table(p, kind) for p in paths], reading, like=like)
+        stream = TableRows(log_tables(paths, names, others=like is not None), reading)
+    else:
+        stream = TableRows([open_table(p, kind) for p in paths], reading, like=like)
+    weighted = reading.labelled and not reading.featureless and reading.doc_weight is None
+    return stream.with_weights_beside(paths) if weighted else stream
 
 
 def read_data(source: Any, **options: Any) -> RankingDataset:

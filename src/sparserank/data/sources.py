@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,10 @@ from sparserank.data.filling import fill_matrix, missing_cells
 from sparserank.data.grouping import as_query_ids, query_codes
 from sparserank.data.joining import refuse_other_filling
 from sparserank.data.kinds import kind_of
+from sparserank.data.letor.side_files import WEIGHTS, beside
 from sparserank.data.matrices import with_nan
 from sparserank.data.missing import MissingPolicy, taught
-from sparserank.data.read import open_stream, read_files
+from sparserank.data.read import open_stream, read_weighted
 from sparserank.data.reading import UNJUDGED, Reading, reading_from, with_options
 from sparserank.data.store.temporary import in_temporary_store
 from sparserank.data.streams import Stream
@@ -27,7 +30,7 @@ from sparserank.data.tables.dask_sources import ArrayRows, Partitions
 from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.data.tables.reader import TableRows, read_tables
 from sparserank.data.text_lines import read_numbers
-from sparserank.errors import DataError, ParameterError
+from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.quoting import brief
 
 COLUMNS = ("label", "qid", "docid", "doc_weight")  # that are said beside a Reading
@@ -68,9 +71,30 @@ def as_datasets(
     Raises
         DataError   a source of another kind, an unknown column, features that differ between the sources
     """
+    columns = {"label": label, "qid": qid, "docid": docid, "doc_weight": doc_weight}
+    return _read(sources, columns, reading, to_store, None)
+
+
+def read_weighted_sources(
+    sources: Mapping[str, Any], options: Mapping[str, Any], *, to_store: Sequence[str] = ()
+) -> tuple[dict[str, RankingDataset | None], dict[str, np.ndarray]]:
+    """(the result of `read_sources`, {name of a source: (n_queries,) the weights of its queries beside its files})."""
+    query_weights: dict[str, np.ndarray] = {}
+    columns = {name: options.get(name) for name in COLUMNS}
+    return _read(sources, columns, reading_from(options), to_store, query_weights), query_weights
+
+
+def _read(
+    sources: Mapping[str, Any],
+    names: Mapping[str, Any],
+    reading: Reading | Mapping[str, Any] | None,
+    to_store: Sequence[str],
+    query_weights: dict[str, np.ndarray] | None,
+) -> dict[str, RankingDataset | None]:
+    """The data sets. Weights of queries beside files go into `query_weights`; None: they become those of documents."""
+    label, qid, docid, doc_weight = (names[name] for name in COLUMNS)
     out: dict[str, RankingDataset | None] = {}
     first: RankingDataset | None = None
-    names = {"label": label, "qid": qid, "docid": docid, "doc_weight": doc_weight}
     named = {name: given for name, given in names.items() if isinstance(given, str)}
     options = reading if isinstance(reading, Reading) else with_options(Reading(), reading or {})
     for name, source in sources.items():
@@ -83,7 +107,10 @@ def as_datasets(
         if rows is not None:
             present = in_temporary_store(rows, MissingPolicy.parse(own.missing))
         elif _is_path(source):
-            present = read_files(source, _of_files(own, named), like=first)
+            present, of_queries = read_weighted(source, _of_files(own, named), like=first)
+            if of_queries and query_weights is not None and present.doc_weight is not None:
+                query_weights[name] = present.doc_weight[present.query_ptr[:-1]]
+                present = replace(present, doc_weight=None)
         elif isinstance(source, RankingDataset):
             present = source
         elif is_frame(source) and not (first is None and _is_values(label)):
@@ -100,7 +127,7 @@ def as_datasets(
                 f"{name} contains {unjudged} labels of -1, which mean unjudged; drop these rows, or label them 0."
             )
         if first is None:
-            if doc_weight is not None and present.doc_weight is None:
+            if doc_weight is not None and (in_memory or present.doc_weight is None):
                 present = _with_weights(present, doc_weight)
             first = present
         else:
@@ -113,9 +140,21 @@ def as_datasets(
 def read_sources(
     sources: Mapping[str, Any], options: Mapping[str, Any], *, to_store: Sequence[str] = ()
 ) -> dict[str, RankingDataset | None]:
-    """Call `as_datasets` with the options of a job."""
+    """Call `as_datasets` with the options of a job that has no use for weights beside files, and warn of these."""
     columns = {name: options.get(name) for name in COLUMNS}
-    return as_datasets(sources, **columns, reading=reading_from(options), to_store=to_store)
+    parts = as_datasets(sources, **columns, reading=reading_from(options), to_store=to_store)
+    for name, source in sources.items():
+        files, part = weight_files(source), parts[name]
+        if files and part is not None and options.get("doc_weight") is None:
+            warnings.warn(f"{', '.join(map(str, files))}: weights are not used here.", DataWarning, stacklevel=4)
+            parts[name] = replace(part, doc_weight=None)
+    return parts
+
+
+def weight_files(source: Any) -> list[Path]:
+    """The files of weights beside the files of a source."""
+    paths = source if isinstance(source, list) else [source]
+    return [file for path in paths if _is_path(path) for file in beside(path, WEIGHTS)]
 
 
 def _learned_from(options: Reading, first: RankingDataset) -> Reading:

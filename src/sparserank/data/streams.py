@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from sparserank.data.dataset import numbers
 from sparserank.data.faults import no_rows, nothing_left
 from sparserank.data.filling import SAMPLE_VALUES, Filling, learn_filling
+from sparserank.data.letor.side_files import SideWeights, side_weights
 from sparserank.data.matrices import below, widened
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.reading import UNJUDGED
@@ -47,6 +49,20 @@ class RowBlock(NamedTuple):
             None if v is None else v[rows] for v in (self.docid, self.weight, self.comment, self.line)
         )
         return RowBlock(self.X[rows], self.label[rows], self.qid[rows], docid, weight, self.where[rows], comment, line)
+
+
+class FileWeights(NamedTuple):
+    """The weights beside a file: of_queries, or of rows; rows (n_rows,) the weight of each row; first: the first row of
+    each block."""
+
+    of_queries: bool
+    rows: np.ndarray
+    first: dict[int, int]
+
+    def of(self, where: np.ndarray) -> np.ndarray:
+        """(n,) weights of rows of one block, by their positions."""
+        weights: np.ndarray = self.rows[self.first[int(where[0, 1])] + where[:, 2]]
+        return weights
 
 
 def one_below_the_other(blocks: Sequence[RowBlock]) -> RowBlock:
@@ -88,6 +104,8 @@ class Stream:
     unjudged = "error"  # what becomes of a label of -1 in `blocks`: 'zero', 'drop', else it stays
     place = "the data"
     error: type[SparserankError] = DataFormatError
+    _beside: Sequence[SideWeights | None] = ()  # the weights beside each file
+    _file_weights: dict[int, FileWeights] | None = None
 
     def look(self) -> None:
         """Determine the attributes of all blocks; reads as much as necessary, and nothing if they are known."""
@@ -101,6 +119,46 @@ class Stream:
         """
         raise NotImplementedError
 
+    def with_weights_beside(self, paths: Sequence[str | os.PathLike]) -> Self:
+        """The stream, whose rows have the weights beside the files, unless they have weights of their own."""
+        self._beside = [side_weights(path) for path in paths]
+        return self
+
+    def weights_beside(self) -> dict[int, FileWeights]:
+        """The weights beside files, by number of the file; reads all rows, to count rows and queries, if there are any.
+
+        Raises
+            DataFormatError   as `pieces`, or the number of weights is neither that of the rows nor of the queries
+        """
+        if self._file_weights is None:
+            numbers: list[dict[Any, int]] = [{} for _ in self._beside]  # of the queries of each file
+            codes: list[list[np.ndarray]] = [[] for _ in self._beside]  # their numbers in each row
+            first: list[dict[int, int]] = [{} for _ in self._beside]
+            n_rows = [0] * len(self._beside)
+            for piece in self.pieces() if any(self._beside) else ():
+                f, b = (int(v) for v in piece.where[0, :2])
+                starts = np.flatnonzero(np.append(True, piece.qid[1:] != piece.qid[:-1]))
+                runs = [numbers[f].setdefault(q, len(numbers[f])) for q in piece.qid[starts].tolist()]
+                codes[f].append(np.repeat(runs, np.diff(np.append(starts, len(piece.qid)))))
+                first[f][b] = n_rows[f]
+                n_rows[f] += len(piece.qid)
+            self._file_weights = {}
+            for f, weights in enumerate(self._beside):
+                if weights is not None:
+                    of_queries = weights.of_queries(n_rows[f], len(numbers[f]), self.file(f))
+                    rows = weights.values[np.concatenate(codes[f])] if of_queries else weights.values
+                    self._file_weights[f] = FileWeights(of_queries, rows, first[f])
+        return self._file_weights
+
+    def weighted_pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
+        """`pieces`, with the weights beside files."""
+        beside = self.weights_beside()
+        for piece in self.pieces(start):
+            if beside and piece.weight is None:
+                found = beside.get(int(piece.where[0, 0]))
+                piece = piece._replace(weight=np.ones(len(piece.label)) if found is None else found.of(piece.where))
+            yield piece
+
     def blocks(self, start: Position = BEGIN) -> Iterator[RowBlock]:
         """All rows that are wanted, from a position on; call `look` first.
 
@@ -108,7 +166,7 @@ class Stream:
             DataFormatError   as `pieces`, or there is no row
         """
         n_read = n_given = 0
-        for piece in self.pieces(start):
+        for piece in self.weighted_pieces(start):
             n_read += len(piece.label)
             block = judged(piece, self.unjudged)
             n_given += len(block.label)

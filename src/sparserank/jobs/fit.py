@@ -11,11 +11,12 @@ import numpy as np
 from sparserank.crossval.feature_groups import groups_of
 from sparserank.data.dataset import RankingDataset, first_index
 from sparserank.data.filling import training_medians
-from sparserank.data.sources import read_sources
+from sparserank.data.sources import read_weighted_sources
 from sparserank.data.suspects import warn_of_suspects
 from sparserank.data.transformed import fit_transform, transformed
 from sparserank.errors import ParameterError
 from sparserank.jobs.options import FIT
+from sparserank.jobs.side_weights import notes_of_side_weights, weighted
 from sparserank.jobs.typed import FitOptions
 from sparserank.losses import loss_name, parse_loss
 from sparserank.model.lowest_score import with_lowest_score
@@ -102,8 +103,11 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         **{name: chosen[name] for name in OF_RANKER},
     )
     ranker.check_parameters()
-    data = read_sources({"train": train}, chosen, to_store=to_store)["train"]
+    parts, beside = read_weighted_sources({"train": train}, chosen, to_store=to_store)
+    data = parts["train"]
     assert data is not None
+    notes_of_side_weights({"train": train}, beside, chosen)
+    data, _, weight = weighted(data, None, None, beside)
     names = tuple(data.feature_names or ())
     drop = chosen["drop"]
     warn_of_suspects(data, drop if isinstance(drop, Sequence) else (), stacklevel=3)
@@ -117,7 +121,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
     )  # what no factor per feature can do; else the data themselves
     if client is not None:
         ready = placed(client, ready)
-    ranker.set_params(penalty=penalty).fit_dataset(ready, client=client)
+    ranker.set_params(penalty=penalty).fit_dataset(ready, query_weight=weight, client=client)
     fitted = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
     if transform not in CURVES:
         sums_of = None if client is None else sums_on(client, ready.X)

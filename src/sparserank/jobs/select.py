@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Unpack
-
-import numpy as np
 
 from sparserank.crossval.current_model import in_use, left_out, left_out_note
 from sparserank.crossval.settings import PathSettings
 from sparserank.crossval.tree_rivals import tree_rivals
-from sparserank.data.dataset import RankingDataset
-from sparserank.data.sources import read_sources
+from sparserank.data.sources import read_weighted_sources
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import warn_of_suspects
-from sparserank.errors import DataError, ParameterError
-from sparserank.given_weights import usable_weights
+from sparserank.errors import ParameterError
 from sparserank.jobs.options import SELECT
 from sparserank.jobs.result_files import RESULT_FILES, write_results
 from sparserank.jobs.selection_job import SelectionJob
+from sparserank.jobs.side_weights import notes_of_side_weights, weighted
 from sparserank.jobs.typed import SelectOptions
 from sparserank.losses import parse_loss
 from sparserank.metrics import Metric
@@ -28,11 +25,10 @@ from sparserank.options import asked
 from sparserank.paths import SizedMaker
 from sparserank.paths.options import LOSS, SETTINGS
 from sparserank.penalties import Penalty
-from sparserank.quoting import brief
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import work_store_in
 from sparserank.selection import options as of_selection
-from sparserank.selection.inputs import check_overlap, read_query_weights
+from sparserank.selection.inputs import check_overlap
 from sparserank.selection.options import OF_FEATURES
 from sparserank.selection.origin import origin_of
 from sparserank.selection.plan import make_plan, planned
@@ -134,23 +130,20 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
         usable_client(client)
     clustered = client is not None and settings.scaling in LINEAR_SCALINGS
     with warming_up(curves=True):
-        parts = read_sources(sources, chosen, to_store=("train", "validation") if clustered else ())
+        parts, beside = read_weighted_sources(sources, chosen, to_store=("train", "validation") if clustered else ())
     if not chosen["allow_overlap"]:
         check_overlap(parts)
     train_data, valid_data, test_data = parts.values()
     assert train_data is not None
     names = tuple(train_data.feature_names or ())
     suspected = warn_of_suspects(train_data, drop if isinstance(drop, Sequence) else ())
+    suspected += notes_of_side_weights(sources, beside, chosen)
     current = chosen["current"]
     score = left_out(current, names, chosen["keep"], drop, plan.penalties)
     if score is not None and not isinstance(drop, str):  # which is refused
         drop = [*(drop or ()), score]
     plan = plan.for_features(names, **{**{o.name: chosen[o.name] for o in OF_FEATURES}, "drop": drop})
-    weight, query_weight = None, chosen["query_weight"]
-    if isinstance(query_weight, str | os.PathLike):
-        query_weight = read_query_weights(query_weight)
-    if query_weight is not None:
-        train_data, valid_data, weight = _weighted(train_data, valid_data, query_weight, plan.protocol)
+    train_data, valid_data, weight = weighted(train_data, valid_data, chosen["query_weight"], beside, plan.protocol)
     used = {"train": train_data, "validation": valid_data, "test": test_data}
     held = None if current is None else in_use(current, names)
     never = set.intersection(*(set(p.drop) for p in plan.penalties))
@@ -185,27 +178,3 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
         if store is not None:
             write_results(result, store.path)
     return result
-
-
-def _weighted(
-    train: RankingDataset, valid: RankingDataset | None, given: Any, protocol: str
-) -> tuple[RankingDataset, RankingDataset | None, np.ndarray]:
-    """(train and valid without queries of weight 0, weights of the remaining training queries)."""
-    weighted = [train] if valid is None or protocol == "holdout" else [train, valid]
-    ids = [str(q) for data in weighted for q in data.query_ids.tolist()]
-    if isinstance(given, Mapping):
-        known = {str(q): w for q, w in given.items()}
-        missing = next((q for q in ids if q not in known), None)
-        if missing is not None:
-            raise ParameterError("query_weight", f"contains no weight for query {brief(missing)}.")
-        given = [known[q] for q in ids]
-    weight = usable_weights(given, len(ids))
-    if weight is None:
-        raise ParameterError("query_weight", f"must contain one finite weight >= 0 for each of {len(ids)} queries.")
-    if not weight.any():
-        raise DataError("every query has weight 0; nothing is left to learn from.")
-    kept, at = [], 0
-    for data in weighted:
-        kept.append(data.take_queries(np.flatnonzero(weight[at : at + data.n_queries])))
-        at += data.n_queries
-    return kept[0], kept[1] if len(kept) > 1 else valid, weight[weight > 0]

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from sparserank.data.dataset import RankingDataset, numbers
 from sparserank.data.filling import fill_known, fill_matrix, missing_cells
-from sparserank.data.grouping import MANY_ROWS, as_query_ids, ids_of_rows, query_codes
+from sparserank.data.grouping import MANY_GRADED_ROWS, MANY_ROWS, as_query_ids, ids_of_rows, query_codes
 from sparserank.data.matrices import as_dense, sparse_as_csr, stored_values, with_holes, without_mask
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.data.tables.dask_kinds import is_dask
@@ -52,10 +52,11 @@ def training_data(
             raise DataError(f"{owner}: {error}") from error
         fill_values = filling.values
     data = RankingDataset(X, y, ids, None, names, doc_weight=doc_weight, fill_values=fill_values, filled=filled)
-    if data.n_queries == 1 and qid is None and group is None and data.n_docs > MANY_ROWS:
+    if data.n_queries == 1 and qid is None and group is None and _is_long(data.relevance):
         warnings.warn(
             f"{owner}.fit: qid is missing, so all {data.n_docs} rows are ranked as one query; pass qid=, or a data "
-            "frame with a column qid.",
+            "frame with a column qid. In cross_val_score and searches, groups= only splits the rows: use such a frame, "
+            "or sklearn.set_config(enable_metadata_routing=True) and params={'qid': qid, 'groups': qid}.",
             DataWarning,
             stacklevel=4,
         )
@@ -107,6 +108,12 @@ def _naming_missing(ranker: Any, remedy: str | None = None) -> Iterator[None]:
             learns = "set a fill value with missing='median' (or 'zero', 'min', a number)"
             remedy = learns if hasattr(ranker, "missing") else "fill them in beforehand"
         raise DataError(f"{type(ranker).__name__}: {said.rstrip('.')}; {remedy}.") from error
+
+
+def _is_long(labels: np.ndarray) -> bool:
+    """Whether these are more rows than one list is likely to have."""
+    n = len(labels)
+    return n > MANY_ROWS or (n > MANY_GRADED_ROWS and len(np.unique(labels)) <= n // 2)
 
 
 def _counted(query: np.ndarray, query_weight: Any) -> np.ndarray | None:

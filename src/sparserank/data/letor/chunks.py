@@ -16,7 +16,7 @@ import numpy as np
 
 from sparserank.data.faults import no_such_file
 from sparserank.data.letor import _line_kernels as kernels
-from sparserank.data.letor.side_files import SideQueries, with_query_ids
+from sparserank.data.letor.side_files import SideQueries, warn_of_unused, with_query_ids
 from sparserank.data.missing import HUGE
 from sparserank.data.text_lines import GZIP, LINE_ENDS, LONE_RETURN
 from sparserank.errors import DataFormatError, TooManyFeaturesError
@@ -102,9 +102,14 @@ def _with_ids(path: Path, queries: SideQueries | None) -> Iterator[bytes]:
     """The chunks of text, with query ids of a side file if the lines have none."""
     blocks = _line_blocks(path)
     first = next(blocks, b"")
-    line = next((ln for ln in first.split(b"\n") if ln.strip() and not ln.lstrip().startswith(b"#")), b"qid:")
+    line = next((ln for ln in first.split(b"\n") if ln.strip() and not ln.lstrip().startswith(b"#")), b"")
     whole = chain([first], blocks)
-    return whole if queries is None or b"qid:" in line else with_query_ids(whole, queries, str(path))
+    if queries is None:
+        return whole
+    if any(field.startswith(b"qid:") for field in line.split(None, 2)[1:2]):
+        warn_of_unused(queries, str(path))
+        return whole
+    return with_query_ids(whole, queries, str(path))
 
 
 def _line_blocks(path: Path) -> Iterator[bytes]:

@@ -68,8 +68,8 @@ def read_letor(
     Returns
     -------
     RankingDataset
-        The documents, with `docid` and `comment` from the file. Absent features are 0. `fill_values` contains the
-        replacements for missing values.
+        The documents, with `docid` and `comment` from the file, and `doc_weight` from a side file (`train.txt.weight`).
+        Absent features are 0. `fill_values` contains the replacements for missing values.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def read_letor(
         dtype=float_type(dtype),
         n_threads=n_threads,
     )
-    return collect(TextRows(paths, reading), MissingPolicy.parse(missing))
+    return collect(TextRows(paths, reading).with_weights_beside(paths), MissingPolicy.parse(missing))
 
 
 class TextRows(Stream):

@@ -1,17 +1,22 @@
-"""Side files with the sizes of queries: LightGBM's `DATA.query` and XGBoost's `DATA.group`, one size per line."""
+"""Side files of data, with one number per line: the sizes of queries (LightGBM's `DATA.query`, XGBoost's `DATA.group`)
+and weights of documents or of queries (`DATA.weight`)."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from sparserank.data.text_lines import read_numbers
-from sparserank.errors import DataFormatError
+from sparserank.errors import DataFormatError, DataWarning
 
-SUFFIXES = (".query", ".group")
+SIZES, WEIGHTS = (".query", ".group"), (".weight",)
+LABEL_AND_REST = re.compile(rb"\s*([^\s#]+)(.*)", re.DOTALL)
 
 
 class SideQueries:
@@ -58,12 +63,72 @@ def side_files(paths: Sequence[str | os.PathLike]) -> list[SideQueries | None]:
 
 
 def side_file(path: str | os.PathLike) -> SideQueries | None:
-    """The side file of a data file, named like it with one of the suffixes; None if there is none."""
-    for suffix in SUFFIXES:
-        beside = Path(f"{os.fspath(path)}{suffix}")
-        if beside.is_file():
-            return SideQueries(beside)
-    return None
+    """The sizes of the queries beside a data file; None if there is no such file."""
+    found = _agreeing(beside(path, SIZES), SideQueries, lambda queries: queries.ends)
+    return found if isinstance(found, SideQueries) else None
+
+
+def side_weights(path: str | os.PathLike) -> SideWeights | None:
+    """The weights beside a data file; None if there is no such file."""
+    found = _agreeing(beside(path, WEIGHTS), SideWeights, lambda weights: weights.values)
+    return found if isinstance(found, SideWeights) else None
+
+
+def beside(path: str | os.PathLike, suffixes: Sequence[str] = (*SIZES, *WEIGHTS)) -> list[Path]:
+    """The side files of a data file that exist: named like it, for `x.txt.gz` also like `x.txt`, with a suffix."""
+    name = os.fspath(path)
+    names = [name, name.removesuffix(".gz")] if name.endswith(".gz") else [name]
+    return [Path(f"{n}{suffix}") for n in names for suffix in suffixes if Path(f"{n}{suffix}").is_file()]
+
+
+def _agreeing(paths: Sequence[Path], read: Callable[[Path], Any], content: Callable[[Any], np.ndarray]) -> Any:
+    """What the files contain, None without a file.
+
+    Raises
+        DataFormatError   two files disagree; the message names both and the line
+    """
+    found = [read(path) for path in paths]
+    for path, other in zip(paths[1:], found[1:], strict=True):
+        a, b = content(found[0]), content(other)
+        n = min(len(a), len(b))
+        differ = np.flatnonzero(a[:n] != b[:n])
+        if len(differ) or len(a) != len(b):
+            line = 1 + (int(differ[0]) if len(differ) else n)
+            raise DataFormatError(f"{paths[0]} and {path}: differ from line {line} on; remove the wrong one.")
+    return found[0] if found else None
+
+
+class SideWeights:
+    """The weights beside a data file, of its rows or of its queries in order of first appearance.
+
+    Raises
+        DataFormatError   an entry is not a weight; the message names file and line
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.values = np.array(read_numbers(path, "weight", "a finite number >= 0", lambda v: v >= 0))
+
+    def of_queries(self, n_rows: int, n_queries: int, data: str) -> bool:
+        """Whether they are weights of queries, and not of rows.
+
+        Raises
+            DataFormatError   their number is that of neither, or of both
+        """
+        n = len(self.values)
+        if n in (n_rows, n_queries) and n_rows != n_queries:
+            return n == n_queries
+        has = f"{self.path}: contains {n} weights, but {data} has {n_rows} rows and {n_queries} queries"
+        if n == n_rows:
+            raise DataFormatError(
+                f"{has}, so they may be weights of either; remove the file, and pass the weights as an option."
+            )
+        raise DataFormatError(f"{has}; give one weight per row, or one per query.")
+
+
+def warn_of_unused(queries: SideQueries, data: str) -> None:
+    """Warn that sizes of queries are not needed."""
+    warnings.warn(f"{queries.path}: is not used, because {data} contains query ids.", DataWarning, stacklevel=2)
 
 
 def with_query_ids(blocks: Iterable[bytes], queries: SideQueries, data: str) -> Iterator[bytes]:
@@ -73,8 +138,9 @@ def with_query_ids(blocks: Iterable[bytes], queries: SideQueries, data: str) -> 
         lines = block.split(b"\n")
         filled = [i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith(b"#")]
         for i, q in zip(filled, queries.ids(row, row + len(filled), data).tolist(), strict=True):
-            label, _, rest = lines[i].strip().partition(b" ")
-            lines[i] = b"%s qid:%d %s" % (label, q, rest)
+            parts = LABEL_AND_REST.match(lines[i])
+            if parts is not None:
+                lines[i] = b"%s qid:%d%s" % (parts[1], q, parts[2])
         row += len(filled)
         yield b"\n".join(lines)
     queries.check(row, data)

@@ -11,7 +11,7 @@ from typing import Any
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.faults import no_such_file
-from sparserank.data.letor.side_files import SUFFIXES
+from sparserank.data.letor.side_files import beside
 from sparserank.data.missing import MissingPolicy, taught
 from sparserank.data.read import open_stream
 from sparserank.data.reading import Reading
@@ -153,8 +153,7 @@ def _plan(paths: Sequence[str | os.PathLike], reading: Reading, shard_bytes: int
             files.append([os.path.abspath(place), read_manifest(place)["identity"]])
             continue
         inside = sorted(p for p in place.rglob("*") if p.is_file()) if place.is_dir() else [place]
-        beside = [Path(f"{place}{suffix}") for suffix in SUFFIXES if Path(f"{place}{suffix}").is_file()]
-        for file in [*inside, *beside, *named]:
+        for file in [*inside, *beside(place), *named]:
             try:
                 found = os.stat(file)
             except OSError as error:

@@ -10,6 +10,7 @@ from sparserank.arrow import pa
 from sparserank.data.collecting import collect
 from sparserank.data.dataset import RankingDataset, checked_names
 from sparserank.data.faults import choices, missing_value, no_rows, unjudged_label
+from sparserank.data.letor.side_files import warn_of_unused
 from sparserank.data.matrices import float_type
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.data.reading import UNJUDGED, Reading
@@ -46,6 +47,9 @@ class TableRows(Stream):
         self._wanted = None if like is None else list(like.feature_names or ())
         with telling_all(self._tables, reading, self._wanted):
             self._roles = self._roles_of_all(others=like is not None)
+        for table, roles in zip(tables, self._roles, strict=True):
+            if table.queries is not None and roles.qid is not None:
+                warn_of_unused(table.queries, table.place)
         first = self._roles[0]
         self.dtype = natural_float(tables, self._roles) if reading.dtype is None else float_type(reading.dtype)
         kinds = {
@@ -82,6 +86,9 @@ class TableRows(Stream):
         if self.feature_names is not None:
             self.feature_names = checked_names(self.feature_names, n_features)
         self.n_features, self._known = n_features, True
+
+    def file(self, number: int) -> str:
+        return self._tables[number].place
 
     def look(self) -> None:
         if not self._known:
