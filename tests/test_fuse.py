@@ -10,14 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import sparserank as sr
+from sparserank.crossval import folded_paths
 from sparserank.data.fusion.judged_runs import default_depth
 from sparserank.data.trec import Run
 from sparserank.errors import DataError, ParameterError, RunDirectoryError
 from sparserank.export.fusion import export_fusion
 from sparserank.metrics import CONVENTIONS, parse_metric
 from sparserank.model.fusion import FusionTerm
+from sparserank.paths import PathResult
+from sparserank.selection.fusion import shown_weight
 from tests.made_runs import QUALITY, QUICK, Judged, Runs, cut, flat, judgments, made, nested, qrels_of
 
 
@@ -284,6 +288,55 @@ def test_lists_of_tiny_differences_are_fused() -> None:
         name: {q: {d: s * 2.0**-600 for d, s in own.items()} for q, own in run.items()} for name, run in runs.items()
     }
     assert sr.fuse(tiny, qrels, **QUICK, norm="zscore").weights == sr.fuse(runs, qrels, **QUICK, norm="zscore").weights
+
+
+def test_what_a_solver_leaves_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights of 3e-13 next to 0.5 count nowhere: not in sizes, the formula, the table, or how often one was kept."""
+    runs, qrels = made(n_queries=20)
+    given = {**QUICK, "norm": "rrf", "half_samples": 2}
+    plain, solve = sr.fuse(runs, qrels, **given), folded_paths.run_all
+
+    def with_traces(steps: Any) -> list[PathResult]:
+        out = []
+        for path in solve(steps):
+            coefs = path.sparse_coefs.toarray()
+            used = np.array([name.endswith(":rrf") for name in path.feature_names])
+            coefs[(coefs == 0) & used & (coefs != 0).any(axis=1, keepdims=True)] = 3e-13
+            out.append(replace(path, sparse_coefs=sp.csr_array(coefs)))
+        return out
+
+    monkeypatch.setattr(folded_paths, "run_all", with_traces)
+    traced = sr.fuse(runs, qrels, **given)
+    assert traced.rows() == plain.rows()
+    sizes = [c.n_features for c in traced.selection.by_size]
+    assert sizes == [c.n_features for c in plain.selection.by_size]
+    assert sizes[0] == 1
+    assert traced.selection.stability is not None
+    assert plain.selection.stability is not None
+    np.testing.assert_array_equal(traced.selection.stability.kept, plain.selection.stability.kept)
+
+
+def test_kept_weights_are_never_shown_as_zero() -> None:
+    assert [shown_weight(w, 3) for w in (0.5, 0.0006, 0.0004, -2e-5, 3e-13)] == [
+        "0.500",
+        "0.001",
+        "4e-04",
+        "-2e-05",
+        "3e-13",
+    ]
+
+
+@pytest.mark.parametrize("tested", [False, True])
+def test_runs_without_a_judged_document_are_named(tested: bool) -> None:
+    runs, qrels = made(n_queries=20, qualities={"strong": 1.2, "other": 1.1})
+    runs["else"] = {q: {f"x{d}": s for d, s in own.items()} for q, own in runs["other"].items()}
+    held = {"test_qrels": qrels_of(qrels, range(15, 20))} if tested else {}
+    notes = sr.fuse(runs, qrels_of(qrels, range(15)), **QUICK, **held, norm="rrf").selection.notes
+    assert [n for n in notes if "that 'else' returned for" in n] == [
+        f"no document that 'else' returned for the {n} is judged; do the document ids agree with those of the "
+        "judgments?"
+        for n in ("15 queries", "5 test queries")[: 1 + len(held)]
+    ]
 
 
 def test_a_run_directory_is_resumed_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 import sparserank as sr
 from sparserank.errors import DataError, DataFormatError, ParameterError
-from tests.made_runs import QUALITY, QUICK, made
+from tests.made_runs import QUALITY, QUICK, made, qrels_of
 
+FIRST = qrels_of(made(n_queries=9)[1], range(6))
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "one run": ({"runs": {"a": {"q": {"d": 1.0}}}}, "runs must be at least 2, one of each retriever; got 1"),
     "no judgments": ({"qrels": None}, "qrels is required"),
@@ -38,6 +39,23 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"runs": {name: {f"q{i}": {"d1": 1.0, "d2": 2.0, "d3": 3.0} for i in range(9)} for name in "ab"}}
         | {"qrels": {f"q{i}": {"d1": 1.0} for i in range(9)}, "norm": "minmax"},
         "no retriever ranks the relevant documents above the others",
+    ),
+    "no such grade in the metric": (
+        {"metric": "map(rel=99)"},
+        "no judged document is relevant (grade >= 99): map(rel=99) is the same for every ranking",
+    ),
+    "no such grade in a report": ({"report_metrics": ["p(rel=9)@5"]}, "(grade >= 9): p(rel=9)@5 is the same"),
+    "test judgments of other documents": (
+        {"test_qrels": {f"q{i}": {"zz": 1.0} for i in range(6, 9)}, "qrels": FIRST},
+        "test_qrels: no retriever returned a relevant document within rank",
+    ),
+    "test judgments of other queries": (
+        {"test_qrels": {f"topic {i}": {"d1": 1.0} for i in range(4)}, "qrels": FIRST},
+        "test_qrels: the runs contain none of its 4 queries; do the query ids agree?",
+    ),
+    "test judgments of nothing relevant": (
+        {"test_qrels": {f"q{i}": {"d1": 0.0} for i in range(6, 9)}, "qrels": FIRST},
+        "test_qrels: no judged document is relevant (grade > 0); nothing can be compared",
     ),
     "no such grade": ({"metric": "recall@10", "relevant_from": 99}, "no judged document is relevant (grade >= 99)"),
     "one query": ({"qrels": {"q0": {"d1": 1.0}}}, "one judged query cannot be split"),

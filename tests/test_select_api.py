@@ -251,6 +251,7 @@ def test_a_parameter_that_does_not_fit_the_others_or_the_data_is_named(options: 
         ),  # type: ignore[index]
         (TRAIN, {"test": (np.ones((4, 3)), np.arange(4), np.ones(4))}, "test has 3 features"),
         (TRAIN, {"valid": TRAIN}, "query ids in common"),
+        (TRAIN, {"metric": "map(rel=99)"}, "no judged document is relevant (grade >= 99)"),
         ("no-such-file.txt", {}, "no such file"),
     ],
 )

@@ -116,6 +116,34 @@ def test_what_cannot_be_evaluated_is_refused() -> None:
         sr.evaluate(own, Qrels())
 
 
+def test_a_value_that_says_nothing_is_said(cli: Cli, tmp_path: Path) -> None:
+    """A run of other document ids, and grades that nobody has: 0, with a warning."""
+    judgments = Qrels({("1", "A"): 1.0, ("1", "B"): 0.0, ("2", "C"): 1.0})
+    own, other = Run({("1", "A"): 2.0, ("2", "C"): 1.0}), Run({("3", "A"): 9.0, ("1", "x7"): 2.0, ("2", "x8"): 1.0})
+    with pytest.warns(
+        DataWarning, match="^none of its documents is judged, e.g. 'x7' of query '1'; do its document ids"
+    ):
+        assert sr.evaluate(other, judgments, "ndcg@10") == {"trec:ndcg@10": 0.0}
+    with pytest.warns(
+        DataWarning, match=r"^no judged document is relevant \(grade >= 99\): trec:map\(rel=99\) is the same"
+    ):
+        assert sr.evaluate(own, judgments, "map(rel=99)") == {"trec:map(rel=99)": 0.0}
+    with pytest.warns(DataWarning, match="^b: none of its documents is judged") as warned:
+        sr.compare_systems({"a": own, "b": other}, judgments, ["ndcg@10", "map"])
+    assert len(warned) == 1
+    (tmp_path / "q").write_text("".join(f"{q} 0 {d} {g:g}\n" for (q, d), g in judgments.items()))
+    for name, run in (("a.run", own), ("b.run", other)):
+        (tmp_path / name).write_text("".join(f"{q} Q0 {d} 1 {s} x\n" for (q, d), s in run.items()))
+    systems = ["--system", tmp_path / "a.run", "--system", tmp_path / "b.run"]
+    shown = cli("evaluate", "--qrels", tmp_path / "q", *systems, "--metric", "p(rel=5)@1")
+    assert shown.code == 0
+    assert [s for s in shown.sentences if "none of its documents" in s or "no judged document" in s] == [
+        f"warning: {tmp_path / 'b.run'}: none of its documents is judged, e.g. 'x7' of query '1'; do its document ids "
+        "agree with those of the judgments?",
+        "warning: no judged document is relevant (grade >= 5): trec:p(rel=5)@1 is the same for every ranking.",
+    ]
+
+
 def test_the_command_knows_files_by_what_they_hold(cli_here: Cli, tmp_path: Path) -> None:
     data = sr.datasets.make_ranking(30, (5, 9), 4, n_informative=2, n_redundant=0, random_state=1).data
     sr.write_letor(data, tmp_path / "test.txt")

@@ -26,12 +26,14 @@ Rules = TypeVar("Rules", bound=FeatureRules)
 class FeatureTransform:
     """One way in which features enter. transforms: of all features, one block of columns each; every feature enters
     under one of them; empty: unchanged. knots: of curves of the features under their single transform. left_out:
-    numbers of features that do not enter."""
+    numbers of features that do not enter. least: share of the sum of absolute weights below which a weight counts as
+    0."""
 
     name: str
     transforms: tuple[Transform, ...] = ()
     knots: Knots | Straight = STRAIGHT
     left_out: tuple[int, ...] = ()
+    least: float = 0.0
 
     def label(self, penalty: str) -> str:
         """The label of a penalty under it."""

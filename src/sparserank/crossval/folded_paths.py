@@ -21,13 +21,13 @@ from sparserank.execution.threads import one_blas_thread
 from sparserank.lazy import cached_property
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective, objectives_of
-from sparserank.paths import PathMaker, PathPlan, PathStarts, Point
+from sparserank.paths import PathMaker, PathPlan, PathResult, PathStarts, Point
 from sparserank.paths.sizes import SizeOf, point_within
 from sparserank.shards import LocalShards, Shards, make_shards
 from sparserank.shards.dask import placed, shards_on
 from sparserank.shards.measuring import Columns
 from sparserank.shards.scaling import FeatureScaling, fit_scalings, prepared
-from sparserank.solvers.lockstep import run_all
+from sparserank.solvers.lockstep import Steps, run_all
 from sparserank.weighting import Weighting
 
 AT_ONCE = 10  # half-samples in lockstep
@@ -147,14 +147,15 @@ class FoldedPaths:
         statuses: list[str] = []
         with one_blas_thread():
             for own in (folds[i : i + AT_ONCE] for i in range(0, len(folds), AT_ONCE)):
-                objectives, _ = self.objectives(own)
+                objectives, scalings = self.objectives(own)
                 starts: list[PathStarts | None] = [None] * len(own)
                 if start is not None:
                     first = run_all([start.path(o, of_starts) for o in objectives])
                     starts = [PathStarts(p.alphas, p.sparse_coefs) for p in first]
                     statuses += [status for p in first for status in p.statuses]
                 plans = [replace(plan, starts=s) for s in starts]
-                for path in run_all([wanted.path(o, p) for o, p in zip(objectives, plans, strict=True)]):
+                paths = self._run([wanted.path(o, p) for o, p in zip(objectives, plans, strict=True)], scalings)
+                for path in paths:
                     at = point_within(size_of(path.sparse_coefs, path.width), path.losses, k)
                     supports.append(np.zeros(0, dtype=np.int64) if at is None else path.support(at))
                     statuses += path.statuses
@@ -250,7 +251,9 @@ class FoldedPaths:
         """Compute the paths together: one read of X serves all of them."""
         with one_blas_thread():
             objectives, scalings = self.objectives([want.fold for want in wanted])
-            paths = run_all([w.maker.path(o, self._plan(w)) for w, o in zip(wanted, objectives, strict=True)])
+            paths = self._run(
+                [w.maker.path(o, self._plan(w)) for w, o in zip(wanted, objectives, strict=True)], scalings
+            )
             fitted = [FittedPath(p, s, o.curve_blocks()) for p, s, o in zip(paths, scalings, objectives, strict=True)]
             of_fold: dict[int, list[int]] = {}
             for i, want in enumerate(wanted):
@@ -263,6 +266,11 @@ class FoldedPaths:
                 for i, own in zip(of_fold[f], np.split(values, cuts, axis=1), strict=True):
                     fitted[i] = replace(fitted[i], values=own)
             return fitted
+
+    def _run(self, steps: Sequence[Steps[PathResult]], scalings: Sequence[FeatureScaling]) -> list[PathResult]:
+        """The paths, made together, without weights that the transform counts as 0."""
+        paths, least = run_all(steps), self.transform.least
+        return [p.without_traces(least, s.scale) for p, s in zip(paths, scalings, strict=True)] if least else paths
 
     def _plan(self, wanted: PathRequest) -> PathPlan:
         return replace(

@@ -225,9 +225,35 @@ def _on_judged(
     if is_frame(data):
         systems = {name: _on_frame(s, data, f"{name}: " if name else "") for name, s in systems.items()}
     if isinstance(data, Qrels):
-        return systems, data.documents(_runs_of(systems.values())), parsed
-    reads_features = any(hasattr(s, "predict") or hasattr(s, "score_dataset") for s in systems.values())
-    return systems, _judged(data, label, qid, docid, reads_features), parsed
+        judged = data.documents(_runs_of(systems.values()))
+        unjudged = {name: found for name, run in systems.items() if (found := _only_unjudged(run, data))}
+    else:
+        reads_features = any(hasattr(s, "predict") or hasattr(s, "score_dataset") for s in systems.values())
+        judged, unjudged = _judged(data, label, qid, docid, reads_features), {}
+    for name, (qid_of, docno) in unjudged.items():
+        _warn(
+            f"{name + ': ' if name else ''}none of its documents is judged, e.g. {brief(docno)} of query "
+            f"{brief(qid_of)}; do its document ids agree with those of the judgments?"
+        )
+    for m in parsed:
+        if m.is_binary and not m.convention.relevant(judged.relevance).any():
+            _warn(
+                f"no judged document is relevant (grade >= {m.convention.relevant_from:g}): {m!r} is the same for "
+                "every ranking."
+            )
+    return systems, judged, parsed
+
+
+def _only_unjudged(run: Run, qrels: Qrels) -> tuple[str, str] | None:
+    """The first document of the queries that are judged, if none of them is judged."""
+    queries = {q for q, _ in qrels}
+    known = [key for key in run if key[0] in queries]
+    return known[0] if known and not any(key in qrels for key in known) else None
+
+
+def _warn(said: str) -> None:
+    """Warn at the caller of `evaluate` or `compare_systems`."""
+    warnings.warn(said, DataWarning, stacklevel=4)
 
 
 def mean_of(values: np.ndarray) -> float:

@@ -36,7 +36,7 @@ from sparserank.options import asked, option
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import work_store_in
 from sparserank.selection.fusion import FusionFacts, FusionResult
-from sparserank.selection.inputs import check_queries
+from sparserank.selection.inputs import check_queries, check_relevant
 from sparserank.selection.origin import origin_of
 from sparserank.warmup import warming_up
 
@@ -172,8 +172,14 @@ def _prepared(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> _Work:
             read.lists, columns, read.depth, read.qrels, read.query_ids, read.documents, rules, judged_only=skip
         )
 
-    table, test = table_of(judged), None if tests is None else table_of(tests).judged
-    _check(table, judged, chosen["relevant_from"])
+    if len(judged.query_ids) < 2:
+        raise DataError("one judged query cannot be split into training and evaluation; judge at least two.")
+    table, test = table_of(judged), None
+    _check(table, judged)
+    if tests is not None:
+        of_tests = table_of(tests)
+        _check(of_tests, tests, option("test_qrels"))
+        test = of_tests.judged
     costs = retriever_costs(chosen["costs"], judged.names)
     plan = fusion_plan(chosen, table.judged, judged.names, costs, judged.depth)
     for m in plan.metrics:
@@ -191,7 +197,9 @@ def _prepared(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> _Work:
         transforms=[transform_of(norm, columns, len(judged.names)) for norm in usable],
         facts=facts_of(judged.depth, engine, negative, {run.name: run.merged for run in judged.lists}),
     )
-    notes = notes_of_runs(judged, table)
+    if test is not None:
+        check_relevant(plan.metrics, test.relevance)
+    notes = notes_of_runs(judged, tests, table)
     notes += [f"the norm {n} was not tried: {NO_PATH}." for n in norms if n not in usable]
     refused = {n: FUSION_ENGINES[engine].why_not(n, negative) for n in usual if n not in norms}
     notes += [f"the norm {n} was not tried: {why}." for n, why in refused.items() if why is not None]
@@ -225,19 +233,20 @@ def _read(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> tuple[JudgedRuns,
     return judged_columns(data, chosen["depth"], ranks=of_ranks), None
 
 
-def _check(table: FusionTable, judged: JudgedRuns, relevant_from: float) -> None:
-    """Refuse judgments that no formula can be learned from."""
-    if len(judged.query_ids) < 2:
-        raise DataError("one judged query cannot be split into training and evaluation; judge at least two.")
-    if not (table.judged.relevance >= relevant_from).any():
-        grade = f"(grade >= {relevant_from:g})" if relevant_from != 1 else "(grade > 0)"
-        if relevant_from != 1 or not (table.judged.relevance > 0).any():
-            raise DataError(f"no judged document is relevant {grade}; nothing can be learned.")
+def _check(table: FusionTable, judged: JudgedRuns, name: str = "") -> None:
+    """Refuse judgments that no formula can be learned from, or, with the name of other judgments, judged on."""
+    at = f"{name}: " if name else ""
+    if not (table.judged.relevance > 0).any():
+        raise DataError(
+            f"{at}no judged document is relevant (grade > 0); nothing can be {'compared' if name else 'learned'}."
+        )
+    if not any(len(run.query) for run in judged.lists):
+        raise DataError(f"{at}the runs contain none of its {len(judged.query_ids)} queries; do the query ids agree?")
     relevant = table.learned.relevance > 0
     if not (relevant & (np.asarray(abs(table.learned.X).sum(axis=1)).ravel() > 0)).any():
         raise DataError(
-            f"no retriever returned a relevant document within rank {judged.depth}; do the document ids of runs and "
-            "judgments agree?"
+            f"{at}no retriever returned a relevant document within rank {judged.depth}; do the document ids of runs "
+            "and judgments agree?"
         )
 
 

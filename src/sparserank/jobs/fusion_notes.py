@@ -35,19 +35,15 @@ def facts(
     )
 
 
-def notes_of_runs(judged: JudgedRuns, table: FusionTable) -> list[str]:
-    """What users should know of their runs, whatever is chosen."""
+def notes_of_runs(judged: JudgedRuns, tests: JudgedRuns | None, table: FusionTable) -> list[str]:
+    """What users should know of their runs, whatever is chosen; tests: on the test queries."""
     out = []
     if table.learned_to is not None:
         out.append(
             f"weights were learned from {table.learned.n_docs:,} of {table.judged.n_docs:,} documents: the relevant "
             f"ones, and those within rank {table.learned_to} of some retriever. All documents are judged."
         )
-    n = len(judged.query_ids)
-    without = {run.name: n - len(run.query) for run in judged.lists if len(run.query) < n}
-    if without:
-        each = [f"{brief(name)} for {count}" for name, count in without.items()]
-        out.append(f"no document was returned for some of the {n} queries: {_first(each)}.")
+    out += _lacking(judged, "queries") + ([] if tests is None else _lacking(tests, "test queries"))
     other = sum(run.n_other for run in judged.lists)
     if other:
         out.append(f"{other:,} entries of queries without judgments were left out.")
@@ -59,6 +55,22 @@ def notes_of_runs(judged: JudgedRuns, table: FusionTable) -> list[str]:
         out.append(
             f"lists shorter than the depth of {judged.depth} are used as they are; median number of documents of the "
             f"shorter runs: {', '.join(short)}."
+        )
+    return out
+
+
+def _lacking(judged: JudgedRuns, queries: str) -> list[str]:
+    """Notes on retrievers that returned nothing for some queries, or no judged document."""
+    n, out = len(judged.query_ids), []
+    without = [f"{brief(run.name)} for {n - len(run.query)}" for run in judged.lists if len(run.query) < n]
+    if without:
+        out.append(f"no document was returned for some of the {n} {queries}: {_first(without)}.")
+    shares = {} if judged.is_table else judged.judged_at(judged.depth)
+    unjudged = [brief(run.name) for run in judged.lists if len(run.query) and not shares.get(run.name, 1.0)]
+    if unjudged:
+        out.append(
+            f"no document that {_first(unjudged)} returned for the {n} {queries} is judged; do the document ids agree "
+            "with those of the judgments?"
         )
     return out
 

@@ -24,6 +24,7 @@ from sparserank.selection.plan import SelectionPlan, make_plan
 OF_RUNS, OF_RANK_COLUMNS = ("minmax", "zscore", "rrf"), ("rrf", "rrf(k=10)", "logrank")  # what auto tries
 NO_PATH = "no retriever ranks the relevant documents above the others"
 N_ALPHAS = 20  # regularisation strengths on each path: retrievers are few
+LEAST_WEIGHT = 1e-6  # share of a retriever that is kept: less is what the tolerance of a solver leaves
 REFIT_SIZES = (2, 3, 4, 6, 9, 14)  # retrievers at most, of formulas that are refitted for the metric
 
 
@@ -91,7 +92,7 @@ def transform_of(norm: Norm, columns: Sequence[Norm], n_retrievers: int) -> Feat
     """This norm of every retriever as a transform: the columns of the others are left out."""
     others = [c for c, other in enumerate(columns) if other != norm]
     left_out = [r * len(columns) + c for r in range(n_retrievers) for c in others]
-    return FeatureTransform(str(norm), left_out=tuple(left_out))
+    return FeatureTransform(str(norm), left_out=tuple(left_out), least=LEAST_WEIGHT)
 
 
 def fusion_plan(

@@ -51,6 +51,7 @@ from sparserank.runs.progress import LaterWork, Progress
 from sparserank.runs.work_store import WorkStore
 from sparserank.selection.all_features import against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
+from sparserank.selection.inputs import check_relevant
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
 from sparserank.warmup import load_curve_kernels
@@ -97,6 +98,7 @@ class SelectionJob:
         self.weighted = query_weight is not None
         data, self.judged = _training_and_judged(plan, train, valid)
         self.judged = judged or self.judged
+        check_relevant(plan.metrics, self.judged.relevance)
         self.names = tuple(data.feature_names or ())
         if plan.costs is not None and len(plan.costs) != len(self.names):
             raise ParameterError(

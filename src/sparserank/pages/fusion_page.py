@@ -5,7 +5,7 @@ from __future__ import annotations
 from sparserank.evaluation.statistics import as_percent
 from sparserank.pages.selection_page import render_page
 from sparserank.reporting.document import Section, Table, figure
-from sparserank.selection.fusion import FusionResult
+from sparserank.selection.fusion import FusionResult, shown_weight
 
 
 def render_fusion(result: FusionResult) -> str:
@@ -25,7 +25,7 @@ def retriever_table(result: FusionResult) -> Table:
         rows.append(
             [
                 row["retriever"],
-                f"{row['weight']:.3f}" if row["kept"] else "off",
+                shown_weight(row["weight"], 3) if row["kept"] else "off",
                 *([f"{row['cost']:g}"] if facts.costs else []),
                 "" if row["alone"] is None else figure(row["alone"]),
                 lost,
@@ -53,6 +53,6 @@ def retriever_table(result: FusionResult) -> Table:
 
 def _formula(result: FusionResult) -> str:
     formula = result.formula
-    terms = " + ".join(f"{t.weight:.3f} {formula.norm}({t.retriever})" for t in formula.terms)
+    terms = " + ".join(f"{shown_weight(t.weight, 3)} {formula.norm}({t.retriever})" for t in formula.terms)
     rules = "" if formula.engine is None else f", by the rules of {formula.engine}"
     return f"score = {terms}. Lists are cut at rank {formula.depth} before they are normalised{rules}."

@@ -16,7 +16,7 @@ from sparserank.pages.selection_screen import (
 )
 from sparserank.reporting.document import figure
 from sparserank.reporting.percents import percent
-from sparserank.selection.fusion import FusionResult
+from sparserank.selection.fusion import FusionResult, shown_weight
 from sparserank.selection.rivals import ComparedRival
 from sparserank.selection.statements import all_equal, needed
 
@@ -44,7 +44,7 @@ class FusionScreen(Screen):
     def named(self) -> str:
         """The first kept retrievers with their weights."""
         weights = list(self.fusion.weights.items())
-        said = [f"{shortened(name, MAX_RETRIEVER)} {weight:.2f}" for name, weight in weights[:MAX_NAMED]]
+        said = [f"{shortened(name, MAX_RETRIEVER)} {shown_weight(weight, 2)}" for name, weight in weights[:MAX_NAMED]]
         return f": {', '.join(said)}{', ...' if len(weights) > MAX_NAMED else ''}"
 
     def judged(self) -> str:
@@ -86,7 +86,7 @@ class FusionScreen(Screen):
         for row, name in zip(shown, names, strict=True):
             loss = "-" if row["loss"] is None else percent(-row["loss"] / (abs(self.result.chosen.mean) or 1.0))
             alone = "" if row["alone"] is None else figure(row["alone"])
-            line = f"{name:{width}}  {row['weight']:6.3f}  {alone:>{metric}}  {loss:>15}"
+            line = f"{name:{width}}  {shown_weight(row['weight'], 3):>6}  {alone:>{metric}}  {loss:>15}"
             line += f"  {row['cost']:6g}" if costs else ""
             line += f"  {often[row['retriever']]:>12}" if often else ""
             lines.append(line)

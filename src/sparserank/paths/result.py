@@ -243,6 +243,22 @@ class PathResult:
             time_s=float(self.times_s.sum()),
         )
 
+    def without_traces(self, share: float, scale: np.ndarray) -> PathResult:
+        """Without the coefficients of each point that, divided by their scales, are less than this share of the sum of
+        all. The other fields are those of the solutions."""
+        coefs = self.sparse_coefs
+        weights, row = (
+            np.abs(coefs.data) / scale[coefs.indices],
+            np.repeat(np.arange(coefs.shape[0]), np.diff(coefs.indptr)),
+        )
+        traces = weights < share * np.bincount(row, weights, coefs.shape[0])[row]
+        if not traces.any():
+            return self
+        kept = coefs.copy()
+        kept.data[traces] = 0.0
+        kept.eliminate_zeros()
+        return replace(self, sparse_coefs=kept)
+
     def truncate(self, k: int) -> PathResult:
         """Cut every point to its k largest |scaled coefficients|, without refit; certificates no longer apply (NaN)."""
         if k < 1:

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 MAX_GAP = 0.05  # difference of the judged shares of kept and other retrievers from which it is said
 
 
+def shown_weight(weight: float, decimals: int) -> str:
+    """The weight with so many decimals; if none is left, in scientific notation: nothing that is kept has weight 0."""
+    text = f"{weight:.{decimals}f}"
+    return text if float(text) else f"{weight:.0e}"
+
+
 @dataclass(frozen=True)
 class FusionFacts:
     """What is known of the retrievers.
@@ -101,7 +107,7 @@ class FusionResult:
     @property
     def headline(self) -> str:
         """The retrievers to keep and what is known of the loss, in one line."""
-        weights = ", ".join(f"{name} {weight:.2f}" for name, weight in self.weights.items())
+        weights = ", ".join(f"{name} {shown_weight(weight, 2)}" for name, weight in self.weights.items())
         return f"{self.selection.headline} ({weights})"
 
     def _repr_html_(self) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.text_lines import read_entries, read_numbers
 from sparserank.errors import DataError, DataFormatError, ParameterError
+from sparserank.metrics import Metric
 from sparserank.options import option
 from sparserank.penalties.rules import FeatureRules
 from sparserank.quoting import brief
@@ -27,6 +28,23 @@ def check_overlap(parts: Mapping[str, RankingDataset | None], *, may_be_allowed:
     """
     held = {name: data.query_ids.tolist() for name, data in parts.items() if data is not None}
     check_queries(held, may_be_allowed=may_be_allowed)
+
+
+def check_relevant(metrics: Sequence[Metric], relevance: np.ndarray) -> None:
+    """Refuse a metric of grades that no document has: it is the same for every ranking. Metrics that are only reported
+    may find grades below 1 not relevant.
+
+    Raises
+        DataError   names the metric and the grade
+    """
+    for m in metrics:
+        level = m.convention.relevant_from
+        needed = level != 1 or (m.is_binary and m is metrics[0])
+        if needed and not m.convention.relevant(relevance).any():
+            raise DataError(
+                f"no judged document is relevant (grade >= {level:g}): {m!r} is the same for every ranking. Choose "
+                "a grade that the judgments contain."
+            )
 
 
 def check_queries(query_ids: Mapping[str, Iterable[Any]], *, may_be_allowed: bool = True) -> None:

@@ -64,7 +64,8 @@ class JudgedRuns:
         for run in self.lists:
             top = run.cut(k)
             known = np.isin(np.repeat(top.query, top.depths) * n + top.document, judged)
-            out[run.name] = float((np.add.reduceat(known.astype(float), top.list_ptr[:-1]) / top.depths).mean())
+            shares = np.add.reduceat(known.astype(float), top.list_ptr[:-1]) / top.depths
+            out[run.name] = float(shares.mean()) if len(shares) else 0.0
         return out
 
 

@@ -29,7 +29,7 @@ from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import work_store_in
 from sparserank.selection import options as of_selection
 from sparserank.selection.for_trees import LIST_FILES, TreesSelection
-from sparserank.selection.inputs import check_overlap
+from sparserank.selection.inputs import check_overlap, check_relevant
 from sparserank.selection.plan import SelectionPlan, make_plan, planned
 from sparserank.warmup import warming_up
 
@@ -140,6 +140,7 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> TreesSelection:
     train, valid, test = parts.values()
     assert train is not None
     data = train if valid is None else concatenate([train, valid], join_queries=False)
+    check_relevant(plan.metrics, data.relevance)
     warn_of_suspects(train, chosen["drop"] if isinstance(chosen["drop"], Sequence) else ())
     said = {name: chosen[name] for name in ("costs", "feature_groups", "keep", "drop")}
     names, settings = tuple(data.feature_names or ()), None
