@@ -372,3 +372,69 @@ def test_rules_that_contradict_each_other_are_refused(frame, data) -> None:
     assert both.model.coef[0] <= 0 <= both.model.coef[1]
     assert sr.penalties.L1(keep={"c5"}) == sr.penalties.L1(keep=("c5",)) == sr.penalties.L1(keep=np.array(["c5"]))
     assert sr.penalties.parse_penalty("l1(weights={'c0': inf})") == sr.penalties.L1(weights={"c0": np.inf})
+
+
+N = 40
+LOG = pd.DataFrame(
+    {"qid": np.repeat(np.arange(8), 5), "label": np.arange(N) % 2, "a": np.sin(np.arange(N)), "b": np.cos(np.arange(N))}
+)
+NO_FRAMES = {
+    "lazy": (lambda: pl.from_pandas(LOG).lazy(), r"is a lazy frame; collect it first, with \.collect\(\)"),
+    "series": (lambda: LOG["a"], "a Series cannot be read"),
+    "Arrow column": (lambda: pa.chunked_array([[1.0]]), "a ChunkedArray cannot be read"),
+    "column twice": (lambda: pd.concat([LOG, LOG[["a"]]], axis=1), "column 'a' appears twice; rename or drop one"),
+    "no column": (lambda: pd.DataFrame(index=range(4)), "has no column 'label'; it has nothing"),
+    "huge ids": (lambda: LOG.assign(qid=[2**70] * N), r"column 'qid' contains whole numbers from 2\*\*64 on; convert"),
+    "mixed": (lambda: LOG.assign(b=[1, "x"] * (N // 2)), "column 'b' contains neither numbers nor text; convert it"),
+}
+
+
+@pytest.mark.parametrize("kind", NO_FRAMES)
+def test_every_reader_refuses_what_is_no_frame_in_one_sentence(kind: str) -> None:
+    make, sentence = NO_FRAMES[kind]
+    lists = {"q": {"d": 1.0}}
+    readers = [
+        lambda frame: sr.select(frame, **QUICK),
+        lambda frame: sr.select(LOG, frame, **QUICK),
+        lambda frame: sr.fit_path(frame, "l1"),
+        lambda frame: sr.fuse({"a": frame, "b": lists}, lists),
+        lambda frame: sr.fuse({"a": lists, "b": lists}, frame),
+        *([] if kind == "series" else [lambda frame: sr.evaluate(np.zeros(N), frame)]),  # may be labels
+    ]
+    for read in readers:
+        with pytest.raises(DataError):
+            read(make())
+    with pytest.raises(DataError, match=sentence):
+        sr.read_data(make())
+
+
+def test_sparse_columns_of_pandas_are_read() -> None:
+    sparse = LOG.assign(b=np.arange(N) % 3 // 2).astype({"b": pd.SparseDtype(float, 0.0)})
+    np.testing.assert_array_equal(sr.read_data(sparse).X[:, 1], np.arange(N) % 3 // 2)
+
+
+def test_frames_of_other_libraries_are_read_by_their_stream() -> None:
+    class Other:
+        columns = tuple(LOG.columns)
+
+        def __getitem__(self, name: str) -> None:
+            raise TypeError("by name only")
+
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            return pa.Table.from_pandas(LOG).__arrow_c_stream__(requested_schema)
+
+    np.testing.assert_array_equal(sr.RankingDataset(Other(), LOG["label"]).X, LOG[["label", "a", "b"]])
+    np.testing.assert_array_equal(sr.read_data(Other()).X, LOG[["a", "b"]])
+    with pytest.raises(DataError, match="X: a Styler cannot be read; pass a pandas or polars frame"):
+        sr.RankingDataset(LOG.style, LOG["label"])
+
+
+@pytest.mark.parametrize("group", [["x"] * N, [{"a": 1}], "abc", None], ids=str)
+def test_what_is_no_list_of_sizes_is_refused(group: object) -> None:
+    with pytest.raises(DataError, match="group must contain query sizes >= 1 whose sum is the number of rows, 40"):
+        sr.SparseRanker().fit(LOG[["a", "b"]], LOG["label"], group=pl.Series([group]) if group is None else group)
+
+
+def test_labels_that_are_missing_have_their_own_remedy() -> None:
+    with pytest.raises(DataError, match="Input y contains NaN; drop the rows without a label"):
+        sr.SparseRanker().fit(LOG[["a", "b"]], LOG["label"].where(LOG.index > 2), qid=LOG["qid"])

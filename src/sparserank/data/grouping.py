@@ -139,18 +139,19 @@ def _missing_id(row: int, found: str) -> DataError:
     return DataError(f"qid must contain a query id for every row; row {row} has {found}. Add the id, or drop the row.")
 
 
-def qid_from_sizes(group: np.ndarray, n_docs: int) -> np.ndarray:
+def qid_from_sizes(group: Any, n_docs: int) -> np.ndarray:
     """Query ids 0, 1, ... from consecutive block sizes, as LightGBM and XGBoost pass them.
 
     Raises
         DataError   a size below 1, or sizes that do not sum to `n_docs`
     """
-    sizes = np.asarray(group)
+    try:
+        sizes = np.asarray(group)
+    except (TypeError, ValueError):
+        sizes = np.empty(0)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any() or sizes.sum() != n_docs:
-        raise DataError(
-            f"group must contain query sizes >= 1 whose sum is the number of rows, {n_docs}; got a sum of "
-            f"{np.sum(sizes)}."
-        )
+        found = f"a sum of {sizes.sum()}" if sizes.dtype.kind in "iuf" else brief(type(group).__name__)
+        raise DataError(f"group must contain query sizes >= 1 whose sum is the number of rows, {n_docs}; got {found}.")
     return np.repeat(np.arange(len(sizes)), sizes)
 
 
@@ -163,7 +164,7 @@ def ids_of_rows(qid: Any, group: Any, n_docs: int) -> Any:
     if qid is not None and group is not None:
         raise DataError("pass qid or group, not both.")
     if group is not None:
-        return qid_from_sizes(np.asarray(group), n_docs)
+        return qid_from_sizes(group, n_docs)
     if qid is None:
         return None
     try:

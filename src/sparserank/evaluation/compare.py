@@ -15,6 +15,7 @@ from sparserank.data.missing import KEEP
 from sparserank.data.reading import Reading
 from sparserank.data.sources import as_datasets
 from sparserank.data.tables.batches import document_texts, is_frame
+from sparserank.data.tables.frames import is_lazy
 from sparserank.data.trec import Qrels, Run, document_ids
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, holm, mean_interval, paired_comparison
@@ -314,7 +315,9 @@ def _judged(data: Any, label: Any, qid: Any, docid: Any, features: bool) -> Rank
         raise DataError("the second argument must be judged documents or judgments (sr.read_qrels); got a run.")
     if isinstance(data, RankingDataset):
         return data
-    if isinstance(data, np.ndarray | list) or (not isinstance(data, tuple) and np.ndim(data) == 1):
+    if isinstance(data, np.ndarray | list) or (
+        not (isinstance(data, tuple) or is_lazy(data) or hasattr(data, "columns")) and np.ndim(data) == 1
+    ):
         relevance = np.asarray(data)
         if qid is None and len(relevance) > MANY_ROWS:
             warnings.warn(

@@ -107,6 +107,8 @@ def _naming_missing(ranker: Any, remedy: str | None = None) -> Iterator[None]:
         if remedy is None:
             learns = "set a fill value with missing='median' (or 'zero', 'min', a number)"
             remedy = learns if hasattr(ranker, "missing") else "fill them in beforehand"
+        if said.startswith("Input y"):
+            remedy = "drop the rows without a label"
         raise DataError(f"{type(ranker).__name__}: {said.rstrip('.')}; {remedy}.") from error
 
 

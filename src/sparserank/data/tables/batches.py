@@ -17,6 +17,7 @@ from sparserank.arrow import pa
 from sparserank.data.faults import column_twice, no_such_file, too_large
 from sparserank.data.letor.side_files import SideQueries, side_file
 from sparserank.data.missing import is_missing
+from sparserank.data.tables.frames import collected, column_names, is_lazy, library_of, repeated, without_sparse
 from sparserank.data.tables.parquet_folders import columns_of, folder_of_tables, with_uneven
 from sparserank.data.tables.roles import Roles
 from sparserank.data.text_lines import GZIP
@@ -56,7 +57,6 @@ class Table:
 
     def __init__(self, place: str, schema: pa.Schema, n_rows: int | None, queries: SideQueries | None = None) -> None:
         self.place, self.schema, self.n_rows, self.queries = place, schema, n_rows, queries
-        seen: set[str] = set()
         try:
             names = schema.names
         except UnicodeDecodeError as error:
@@ -64,10 +64,9 @@ class Table:
                 f"{place}: a column name is not UTF-8 text ({brief(error.object[:SHOWN_BYTES])}); save the file as "
                 "UTF-8."
             ) from error
-        for name in names:
-            if name in seen:
-                raise self.error(column_twice(place, name))
-            seen.add(name)
+        twice = repeated(names)
+        if twice is not None:
+            raise self.error(column_twice(place, twice))
 
     def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
         """The needed columns of all rows, in order."""
@@ -349,25 +348,54 @@ def open_table(path: str | os.PathLike, kind: str) -> Table:
 
 def table_of(name: str, frame: Any) -> Table:
     """The table of an object in memory: an Arrow table or data set, a pandas or polars frame,
-    or any object with an Arrow stream."""
+    or any object with an Arrow stream.
+
+    Raises
+        DataError   a lazy frame, a column twice, a column that Arrow cannot represent
+    """
     from sparserank.arrow import ds
 
     if isinstance(frame, ds.Dataset):
         return _Dataset(name, frame, None)
+    frame = collected(frame, name)
+    twice = repeated(column_names(frame))
+    if twice is not None:
+        raise DataError(column_twice(name, twice))
+    of_pandas = library_of(frame) == "pandas" and hasattr(frame, "columns")  # whose stream takes the index for a column
     try:
-        of_pandas = type(frame).__module__.partition(".")[0] == "pandas"  # whose stream takes the index for a column
         if hasattr(frame, "__arrow_c_stream__") and not of_pandas:
             return _InMemory(name, pa.table(frame))
-        return _InMemory(name, pa.Table.from_pandas(frame, preserve_index=False))
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(f"{name}: a column contains neither numbers nor text ({brief(reason)}).") from error
+        return _InMemory(name, pa.Table.from_pandas(without_sparse(frame), preserve_index=False))
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError) as error:
+        if not of_pandas:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise DataError(
+                f"{name}: a {type(frame).__name__} cannot be read ({brief(reason)}); pass a frame (pandas, polars or "
+                "Arrow) of numbers and text."
+            ) from error
+        raise DataError(f"{name}: {_unreadable(frame)}") from error
+
+
+def _unreadable(frame: Any) -> str:
+    """The column of a pandas frame that Arrow cannot represent, and what to do."""
+    for column in column_names(frame):
+        try:
+            pa.array(frame[column], from_pandas=True)
+        except OverflowError:
+            return (
+                f"column {brief(column)} contains whole numbers from 2**64 on; convert them to text if they are ids, "
+                "else to floats."
+            )
+        except (pa.ArrowException, TypeError, ValueError):
+            return f"column {brief(column)} contains neither numbers nor text; convert it, or drop it."
+    return "its columns cannot be read; convert them to numbers or text."
 
 
 def is_frame(source: Any) -> bool:
     """Whether `table_of` accepts the source."""
     return (
-        hasattr(source, "__arrow_c_stream__")
+        is_lazy(source)  # whose columns are costly
+        or hasattr(source, "__arrow_c_stream__")
         or (hasattr(source, "columns") and hasattr(source, "__getitem__"))
         or (hasattr(source, "get_fragments"))
     )

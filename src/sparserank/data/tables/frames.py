@@ -3,7 +3,7 @@ and columns that are not numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,19 +27,57 @@ def names_of(X: Any) -> Sequence[str] | None:
     return columns if columns and all(isinstance(c, str) for c in columns) else None
 
 
-def collected(X: Any) -> Any:
-    """X; an Arrow batch becomes a table, which has more methods.
+def library_of(X: Any) -> str:
+    """The package that an object comes from."""
+    return type(X).__module__.partition(".")[0]
+
+
+def is_lazy(X: Any) -> bool:
+    """Whether X is a lazy frame of polars."""
+    return type(X).__name__ == "LazyFrame"
+
+
+def repeated(names: Iterable[Any]) -> str | None:
+    """The first name that appears for the second time; None if there is none."""
+    seen: set[str] = set()
+    for name in map(str, names):
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+def collected(X: Any, name: str = "X") -> Any:
+    """X; an Arrow batch, and a frame of another library with an Arrow stream, become a table, which has more methods.
 
     Raises
-        DataError   a lazy frame
+        DataError   a lazy frame, or something else with columns that cannot be read
     """
-    if type(X).__name__ == "LazyFrame":
-        raise DataError("X is a lazy frame; collect it first.")
-    if type(X).__name__ == "RecordBatch":
-        from sparserank.arrow import pa
+    if is_lazy(X):
+        raise DataError(f"{name} is a lazy frame; collect it first, with .collect().")
+    if not hasattr(X, "columns") or library_of(X) in ("polars", "dask", "dask_expr"):
+        return X
+    is_batch, streams = type(X).__name__ == "RecordBatch", hasattr(X, "__arrow_c_stream__")
+    if (
+        hasattr(X, "__getitem__")
+        and not is_batch
+        and (library_of(X) == "pandas" or hasattr(X, "column_names") or not streams)
+    ):
+        return X
+    from sparserank.arrow import pa
 
-        return pa.Table.from_batches([X])
-    return X
+    try:
+        return pa.Table.from_batches([X]) if is_batch else pa.table(X)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise DataError(
+            f"{name}: a {type(X).__name__} cannot be read; pass a pandas or polars frame, or an Arrow table."
+        ) from error
+
+
+def without_sparse(frame: Any) -> Any:
+    """A pandas frame whose sparse columns are dense."""
+    sparse = {name: kind.subtype for name, kind in frame.dtypes.items() if type(kind).__name__ == "SparseDtype"}
+    return frame.astype(sparse) if sparse else frame
 
 
 def query_ids(frame: Any, qid: Any) -> Any:
@@ -66,7 +104,7 @@ def numbers_in(frame: Any, name: str) -> np.ndarray:
     if count != 1:
         found = "no column" if count == 0 else "two columns"
         raise DataError(f"the data frame has {found} {brief(name)}, which the model uses.")
-    values = np.asarray(frame[name])
+    values = _as_array(frame[name], name)
     what = DATES if values.dtype.kind in NO_NUMBERS else "text or other objects"
     texts = values.dtype.kind in "USO" and any(isinstance(v, str | bytes) for v in values.tolist())
     try:
@@ -89,16 +127,15 @@ def without_qid(X: Any, qid: Any = None) -> tuple[Any, Any]:
     names = names_of(X)
     if names is None:
         return X, qid
-    seen: set[str] = set()
-    twice = next((n for n in names if n in seen or seen.add(n)), None)  # type: ignore[func-returns-value]
+    twice = repeated(names)
     if twice is not None:
         raise DataError(f"X has two columns {brief(twice)}; rename or drop one.")
-    odd = next((n for n in names if n != QID and np.asarray(X[n][:0]).dtype.kind in NO_NUMBERS), None)
+    odd = next((n for n in names if n != QID and _as_array(X[n][:0], n).dtype.kind in NO_NUMBERS), None)
     if odd is not None:
         raise DataError(
             f"X: column {brief(odd)} contains {DATES}, not real numbers; convert it to numbers, or drop it."
         )
-    if QID not in seen:
+    if QID not in names:
         return X, qid
     column = query_ids(X, qid)
     if len(names) == 1:
@@ -106,3 +143,16 @@ def without_qid(X: Any, qid: Any = None) -> tuple[Any, Any]:
     if hasattr(X, "drop_columns"):  # Arrow
         return X.drop_columns([QID]), column
     return X.drop(columns=QID) if hasattr(X, "loc") else X.drop(QID), column
+
+
+def _as_array(column: Any, name: str) -> np.ndarray:
+    """A column as an array.
+
+    Raises
+        DataError   NumPy has no dtype for it
+    """
+    try:
+        return np.asarray(column)
+    except Exception as error:  # each library has errors of its own
+        reason = brief(str(error).splitlines()[0])
+        raise DataError(f"X: column {brief(name)} cannot be converted to numbers ({reason}); convert it.") from error

@@ -120,7 +120,7 @@ def _call(places: Sequence[str], told: Proposal, wanted: Sequence[str] | None) -
 
 def listed(each: Sequence[Any]) -> str:
     """'a, b and c'; a long list is shortened."""
-    shown = [str(e) for e in each[:SHOWN]]
-    if len(each) > SHOWN:
-        return f"{', '.join(shown)} and {len(each) - SHOWN} others"
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    names = [str(e) for e in each] or ["nothing"]
+    if len(names) > SHOWN + 1:
+        return f"{', '.join(names[:SHOWN])} and {len(names) - SHOWN} others"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
