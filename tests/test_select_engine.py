@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.synthetic import make_ranking
-from sparserank.errors import ParameterError
-from sparserank.export import ENGINES
+from sparserank.errors import DataWarning, ParameterError, TableError
+from sparserank.export import ENGINES, export_command
 from tests.command_line import Cli
 from tests.shortcuts import no_pictures
 
@@ -121,14 +123,85 @@ def test_what_the_engine_cannot_run_is_refused_where_it_is_asked_for(data):
     assert any("curves" in label for label in curved.paths)
 
 
-def test_other_values_for_missing_ones_are_noted(data):
+def test_other_values_for_missing_ones_are_noted_before_the_first_fit(data):
     X = np.array(data.X)
     X[::7] = np.nan
     holes = (X, data.relevance, data.qid)
-    noted = sr.select(holes, engine="ranklib", missing=0.5, **QUICK)
+    with pytest.warns(DataWarning, match="treats a missing value as 0, but the model uses another"):
+        noted = sr.select(holes, engine="ranklib", missing=0.5, **QUICK)
     assert any("treats a missing value as 0, but the model uses another value for" in note for note in noted.notes)
     assert not any("as 0, but" in note for note in sr.select(holes, engine="sql", missing=0.5, **QUICK).notes)
     assert not any("as 0, but" in note for note in sr.select(holes, engine="ranklib", missing="zero", **QUICK).notes)
+
+
+def with_gaps(data: RankingDataset) -> pd.DataFrame:
+    """A table with a column `rating` that every model uses and that is missing in every ninth row."""
+    frame = pd.DataFrame(np.array(data.X), columns=list(data.feature_names or ()))
+    frame["rating"] = 3.0 + data.relevance + np.random.default_rng(0).normal(0, 0.5, data.n_docs)
+    frame.loc[::9, "rating"] = np.nan
+    return frame.assign(label=data.relevance.astype(int), qid=[f"q{q}" for q in data.qid])
+
+
+@pytest.mark.parametrize("engine", [name for name, e in ENGINES.items() if e.takes_zero])
+def test_an_engine_that_takes_zero_is_known_before_a_replacement_is_proposed(data, engine: str):
+    """The proposal of the error is one whose model the engine accepts; others get the median."""
+    frame = with_gaps(data)
+    with pytest.raises(TableError, match="missing values in 'rating'") as refused:
+        sr.select(frame, engine=engine, **QUICK)
+    assert refused.value.options == {"missing": {"rating": "zero"}}
+    for other in (None, "sql", "vespa"):
+        with pytest.raises(TableError) as refused:
+            sr.select(frame, engine=other, **QUICK)
+        assert refused.value.options == {"missing": {"rating": "median"}}
+
+
+def test_every_command_that_is_printed_next_works(data, cli_here: Cli, tmp_path: Path):
+    """From `inspect` to the export, with the engine and without; the wrong replacement is named before any fit."""
+    with_gaps(data).to_parquet(tmp_path / "log.parquet")
+    quick = ("--penalty", "l1", "--n-alphas", "6", "--half-samples", "0", "--no-relaxed", "--folds", "2")
+    plain = ("--rival", "none", "--transform", "none")
+    seen = cli_here("inspect", "log.parquet")
+    assert "where a missing value is 0: --missing rating=zero" in " ".join(seen.out.split())
+    engine = ("--engine", "elasticsearch")
+    refused = cli_here("select", "log.parquet", *engine, *quick, *plain, "--out", "run")
+    assert refused.code == 1
+    assert "--missing rating=zero" in refused.err
+    for n, (options, wanted) in enumerate(
+        (
+            (("--missing", "rating=median"), "--to sql"),
+            ((*engine, "--missing", "rating=zero"), "--to elasticsearch"),
+            ((*engine, "--missing", "rating=median"), ""),
+        )
+    ):
+        done = cli_here("select", "log.parquet", *options, *quick, *plain, "--out", f"run{n}")
+        assert done.code == 0, done.err
+        next_ = done.out[done.out.rindex("Next: ") :]
+        exports = [part.strip() for part in next_.replace("\n", " ").removeprefix("Next: ").split("|")]
+        exports = [part for part in exports if part.startswith("sparserank export")]
+        if not wanted:
+            assert exports == []
+            assert "the same command with --missing zero, for elasticsearch" in " ".join(next_.split())
+            assert "warning: for elasticsearch: the plugin treats a missing value as 0, but the model uses" in done.err
+            continue
+        assert [wanted in part for part in exports] == [True]
+        assert cli_here(*exports[0].split()[1:]).code == 0, exports
+
+
+@pytest.mark.parametrize("to", sorted(ENGINES))
+def test_the_printed_export_names_a_folder_where_one_is_needed(data, cli_here: Cli, tmp_path: Path, to: str):
+    model = sr.SparseRanker(alpha_ratio=0.2).fit_dataset(data).to_model()
+    model.save(tmp_path / "model.json")
+    command = export_command(model, "model.json", to)
+    if " --features FILE" in command:
+        return
+    assert cli_here(*command.split()[1:]).code == 0, command
+
+
+def test_no_export_is_printed_that_no_format_can_write(data):
+    model = sr.SparseRanker().fit_dataset(data).to_model()
+    assert export_command(model, "run", "sql") == "sparserank export run --to sql"
+    scaled = replace(model, scaling=replace(model.scaling, method="query-min-max"))
+    assert export_command(scaled, "run", "sql") == ""
 
 
 def test_the_command_says_it(data, cli_here: Cli, tmp_path: Path):

@@ -13,7 +13,17 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.store.convert import convert
-from sparserank.data.suspects import MIN_QUERIES, MIN_ROWS, PERFECT, _ordered, _pairs, _sample, suspects
+from sparserank.data.suspects import (
+    MIN_OTHERS,
+    MIN_QUERIES,
+    MIN_ROWS,
+    PERFECT,
+    _ordered,
+    _pairs,
+    _sample,
+    named_like_a_position,
+    suspects,
+)
 from sparserank.errors import DataWarning
 from tests.command_line import Cli
 from tests.oracles import columns as oracle
@@ -53,7 +63,75 @@ def test_each_suspect_is_told_once_with_its_reason_and_remedy(sparse: bool) -> N
     assert "alone orders 100% of " in found["s2"]
     assert "in descending order" in found["s3"]
     assert all(s.endswith(".") and "\n" not in s for s in found.values())
-    assert said(with_columns(RELEVANCE, NEARLY, sparse=sparse), dropped=["s0"]).keys() == {"s1"}
+    assert said(with_columns(RELEVANCE, NEARLY, sparse=sparse), excused=["s0"]).keys() == {"s1"}
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_function_of_the_label_is_told(sparse: bool) -> None:
+    """Any function of the label with two values, rising, falling or neither."""
+    grades = np.minimum(RELEVANCE, 2.0)
+    assert set(grades) == {0.0, 1.0, 2.0}
+    y = RELEVANCE
+    lists = [y * 7.0 - 3.0, -y, (y == 1).astype(float), (y > 0) * 0.25]
+    found = said(with_columns(*lists, sparse=sparse))
+    assert list(found) == ["s0", "s1", "s2", "s3"]
+    assert found["s2"] == (
+        f"feature 's2' has one value for each label in all {N} rows, so a model would learn only to copy the label; "
+        "leave it out (drop=['s2'])."
+    )
+    assert "one value for each label" not in str(said(with_columns(np.full(N, 3.0), np.zeros(N), sparse=sparse)))
+
+
+def test_a_few_rows_that_agree_with_a_label_by_chance_are_not_told() -> None:
+    """A flag set in just the rows of a rare label, fewer than MIN_OTHERS, is no function of it for sure."""
+    rng = np.random.default_rng(0)
+    for n, told in ((MIN_OTHERS - 1, False), (MIN_OTHERS, True)):
+        y = np.repeat([4.0, 0.0, 1.0], [n, 60, 60])
+        qid = np.tile(np.arange(6), 30)[: len(y)]
+        order = np.argsort(qid, kind="stable")
+        X = np.column_stack([rng.normal(size=len(y)), y == 4])[order]
+        for form in (X, sp.csr_matrix(X)):
+            data = RankingDataset(form, y[order], qid[order], feature_names=["a", "b"])
+            assert ("'b'" in str(suspects(data))) == told
+
+
+def test_names_of_positions_are_told_by_their_words() -> None:
+    names = ["position", "logged_pos", "ad.slot", "RankShown", "oldRank", "bm25-rank", "SERP_POSITION", "pos1"]
+    others = ["pagerank", "PageRank", "page_rank", "site.rank", "composition", "ranking", "positive", "slots", "postal"]
+    assert named_like_a_position([*others, *names]) == list(range(len(others), len(others) + len(names)))
+    data = RankingDataset(np.eye(4, 2), [1, 0, 1, 0], [1, 1, 2, 2], feature_names=["position", "bm25"])
+    assert suspects(data, remedy="ignore_columns") == [
+        "feature 'position' is named like a position in a list that was shown; leave it out if it is not known when "
+        "documents are ranked (ignore_columns=['position'])."
+    ]
+    assert suspects(data, ["position"]) == []
+
+
+def test_a_logged_position_is_named_on_the_screen_in_the_report_and_in_result_json(tmp_path: Path) -> None:
+    """Not if the user keeps it, leaves it out, or names it as today's ranker; the choice is the same."""
+    rng = np.random.default_rng(0)
+    place = -(RELEVANCE * 2.0 + rng.normal(0, 1.0, N))
+    data = with_columns(place).rename_features(["a", "b", "c", "position"])
+    with pytest.warns(DataWarning, match="'position' is named like a position"):
+        found = sr.select(data, **QUICK)
+    assert found.suspicion is not None
+    assert found.suspicion.startswith("Suspicious: feature 'position' is named like a position")
+    assert found.sentences[1] == found.suspicion
+    screen = str(found).splitlines()
+    assert screen[0].startswith(("Keep ", "Best guess: "))
+    assert screen[1].startswith("Suspicious: feature 'position'")
+    assert str(found).count("named like a position") == 1
+    assert [s["feature"] for s in found.to_json()["suspects"]] == ["position"]
+    page = found.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "is named like a position" in page
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kept = sr.select(data, keep=["position"], **QUICK)
+        for options in ({"drop": ["position"]}, {"current": "position"}):
+            assert sr.select(data, **options, **QUICK).suspicion is None
+    assert kept.suspicion is None
+    other = sr.select(data.rename_features(["a", "b", "c", "d"]), **QUICK)
+    assert np.array_equal(other.model.coef, found.model.coef)
 
 
 def test_what_looks_alike_is_not_told() -> None:

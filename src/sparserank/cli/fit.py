@@ -88,6 +88,8 @@ def _short(fitted: FittedModel, out: Path) -> list[str | Table]:
     """The fitted model, its largest weights, and the next commands."""
     import numpy as np
 
+    from sparserank.export import export_command
+
     model, data = fitted.model, fitted.data
     order = model.support[np.argsort(-np.abs(model.coef[model.support]), kind="stable")].tolist()
     rows = [[model.feature_names[j], f"{model.coef[j]:+.4g}", model.transform_of(j)] for j in order[:MAX_FEATURES]]
@@ -97,12 +99,13 @@ def _short(fitted: FittedModel, out: Path) -> list[str | Table]:
         "", ["feature", "weight", *([] if plain else ["transform"])], [row[: 2 if plain else 3] for row in rows]
     )
     file = shlex.quote(str(out))
+    export = export_command(model, file, "sql")
     return [
         f"{len(order)} of {model.n_features} features by {fitted.label}.  {data.n_queries:,} queries, {data.n_docs:,} "
         "documents; no queries were held out for evaluation.",
         "",
         weights,
         *([f"{more} more: sparserank inspect {file}"] if more else []),
-        f"Next: sparserank evaluate TEST --system {file} | sparserank export {file} --to sql | --verbose",
+        f"Next: sparserank evaluate TEST --system {file} {f' | {export}' if export else ''} | --verbose",
         f"wrote {out}",
     ]

@@ -61,6 +61,13 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
         say(f"left out: {name} ({why})")
     for name, (policy, why) in list(told.missing.items())[:MAX_SHOWN]:
         say(f"missing: {name} becomes {'its ' if policy == 'median' else ''}{policy} ({why})")
+    learned = {name: "zero" for name, (policy, _) in told.missing.items() if policy != "zero"}
+    if learned:
+        from sparserank.cli.remedy import flags, pasted
+        from sparserank.export import ENGINES
+
+        engines = ", ".join(name for name, engine in ENGINES.items() if engine.takes_zero)
+        say(f"if the model will run in {engines}, where a missing value is 0: {pasted(flags({'missing': learned}))}")
     gap()
     if rows:
         table("Contents as ranking data, with these guesses", ["", ""], rows)

@@ -54,6 +54,8 @@ class Reading:
         False: tables without query ids are accepted, and all rows are one query.
     featureless : bool, default False
         True: the features of tables are not read, because only labels are needed.
+    takes_zero : bool, default False
+        True: a missing value is 0 where the model will run, so messages propose this replacement.
     docid : str, optional
         Tables only: the column of document ids, of any type. Default: a text column 'docno', 'docid' or 'doc_id'.
 
@@ -80,6 +82,7 @@ class Reading:
     labelled: bool = True
     grouped: bool = True
     featureless: bool = False
+    takes_zero: bool = field(default=False, repr=False)
     docid: str | None = field(default=None, repr=False)  # earlier versions had none, and conversions go by their repr
 
     def __post_init__(self) -> None:

@@ -1,10 +1,11 @@
-"""Detect columns that should not be features: the label, values derived from it, row numbers and other ids."""
+"""Detect columns that should not be features: values derived from the label, logged positions, row numbers and ids."""
 
 from __future__ import annotations
 
 import math
+import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,24 +24,39 @@ MIN_QUERIES = (
 MIN_ROWS = 50  # of fewer nothing is told: counts may all differ there, and a flag may equal the labels
 MAX_QUERIES, MAX_PAIRS, PAIRS_OF_QUERY = 200, 10_000, 50  # that are looked at
 MAX_VALUES = 1 << 23  # of their rows; and 2 ** 24 of their pairs
+MIN_OTHERS = 10  # rows without the most common value, from which a value per label is no coincidence
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # of a name, split at capitals and at everything but letters
+OF_A_LIST = ("rank", "position", "pos", "slot")  # words for the place of a document in a list that was shown
+OF_A_SITE = ("page", "site", "domain", "host", "trust", "text")  # whose rank is known before any list is made
 
 
-def warn_of_suspects(data: RankingDataset, dropped: Sequence[str] = (), *, stacklevel: int = 4) -> list[str]:
-    """Issue a DataWarning for each suspect (see `suspects`) at the caller of a job; return the messages."""
-    told = suspects(data, dropped)
-    for sentence in told:
+def warn_of_suspects(data: RankingDataset, excused: Iterable[str] = (), *, stacklevel: int = 4) -> dict[str, str]:
+    """Issue a DataWarning for each suspect (see `suspected`) at the caller of a job; return the messages."""
+    told = suspected(data, excused)
+    for sentence in told.values():
         warnings.warn(sentence, DataWarning, stacklevel=stacklevel)
     return told
 
 
-def suspects(data: RankingDataset, dropped: Sequence[str] = (), *, remedy: str = "drop") -> list[str]:
-    """One sentence for each feature that equals the label, has a different whole number in every row, or alone orders
-    nearly all preferred pairs correctly.
+def suspects(data: RankingDataset, excused: Iterable[str] = (), *, remedy: str = "drop") -> list[str]:
+    """The sentences of `suspected`."""
+    return list(suspected(data, excused, remedy=remedy).values())
+
+
+def names_in(*options: Any) -> list[str]:
+    """The names in the values of options that take one name or a sequence of names."""
+    listed = [[o] if isinstance(o, str) else o for o in options]
+    return [name for names in listed if isinstance(names, Iterable) for name in names if isinstance(name, str)]
+
+
+def suspected(data: RankingDataset, excused: Iterable[str] = (), *, remedy: str = "drop") -> dict[str, str]:
+    """One sentence for each feature that has one value for each label, has a different whole number in every row, alone
+    orders nearly all preferred pairs correctly, or is named like a position in a list.
 
     The check is cheap: it examines a few hundred queries, and reads only conspicuous columns completely.
 
     Parameters
-        dropped   features that are already left out
+        excused   features that are left out, or that the user has named as known when documents are ranked
         remedy    the option that leaves a feature out: drop or ignore_columns
     Notes
         A feature without information, and without equal values in a query, orders all pairs of a query correctly with
@@ -49,15 +65,34 @@ def suspects(data: RankingDataset, dropped: Sequence[str] = (), *, remedy: str =
     """
     names = data.feature_names or ()
     sample = _sample(data)
-    if sample is None:
-        return []
-    gone = {names.index(n) for n in dropped if n in names}
     told: dict[int, str] = {}
-    for name_them in (_labels, _ids, _perfect):
-        for j, sentence in name_them(data, sample):
-            if j not in gone:
-                told.setdefault(j, f"feature {brief(names[j])} {sentence.format(remedy=option(remedy, [names[j]]))}")
-    return [told[j] for j in sorted(told)]
+    if sample is not None:
+        for name_them in (_functions_of_label, _ids, _perfect):
+            for j, reason in name_them(data, sample):
+                told.setdefault(j, reason)
+    for j in named_like_a_position(names):
+        told.setdefault(
+            j,
+            "is named like a position in a list that was shown; leave it out if it is not known when documents are "
+            "ranked ({remedy}).",
+        )
+    gone = set(excused)
+    return {names[j]: suspect(names[j], told[j], remedy) for j in sorted(told) if names[j] not in gone}
+
+
+def suspect(name: str, reason: str, remedy: str = "drop") -> str:
+    """The sentence about a feature; reason: what it does, with a place for the {remedy}."""
+    return f"feature {brief(name)} {reason.format(remedy=option(remedy, [name]))}"
+
+
+def named_like_a_position(names: Sequence[str]) -> list[int]:
+    """The features whose name has a word for the place in a list; PageRank and its like are no such place."""
+    found = []
+    for j, name in enumerate(names):
+        words = [word.lower() for word in WORD.findall(name)]
+        if any(w in OF_A_LIST and before not in OF_A_SITE for before, w in zip(["", *words], words, strict=False)):
+            found.append(j)
+    return found
 
 
 def _sample(data: RankingDataset) -> RankingDataset | None:
@@ -84,23 +119,37 @@ def _where(X: Any, accepts: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     return full[accepts(X[:, full].toarray())] if len(full) else full
 
 
-def _labels(data: RankingDataset, sample: RankingDataset) -> Iterator[tuple[int, str]]:
-    y, X = np.asarray(sample.relevance).astype(sample.X.dtype), sample.X
-    if sp.issparse(X):  # as many non-zeros as labels have, and each the label of its row
-        equal = (X.data == np.repeat(y, np.diff(X.indptr))) & (X.data != 0)
-        right, some = (np.bincount(X.indices[held], minlength=X.shape[1]) for held in (equal, X.data != 0))
-        columns = np.flatnonzero((right == some) & (right == (y != 0).sum()))
-    else:
-        columns = np.flatnonzero(~(y[:, None] != X).any(axis=0))
-    for j in columns.tolist():
-        if (column(data.X, j) == np.asarray(data.relevance).astype(data.X.dtype)).all():
-            yield (
-                j,
-                (
-                    f"equals the label in all {data.n_docs} rows, so a model would learn only to copy the label; leave "
-                    "it out ({remedy})."
-                ),
-            )
+def _functions_of_label(data: RankingDataset, sample: RankingDataset) -> Iterator[tuple[int, str]]:
+    labels, of_row = np.unique(np.asarray(sample.relevance), return_inverse=True)
+    X, columns = sample.X, np.arange(sample.n_features)
+    if sp.issparse(X):  # of each label, a column stores a value in all rows or in none
+        held = X.data != 0
+        at = np.repeat(of_row, np.diff(X.indptr))[held] * X.shape[1] + X.indices[held]
+        stored = np.bincount(at, minlength=len(labels) * X.shape[1]).reshape(len(labels), X.shape[1])
+        all_or_none = (stored == 0) | (stored == np.bincount(of_row)[:, None])
+        columns = np.flatnonzero(all_or_none.all(axis=0) & (stored > 0).any(axis=0))
+        X = X[:, columns].toarray()
+    for j in columns[_one_value_each(X, of_row)].tolist():
+        values, y = column(data.X, j), np.asarray(data.relevance)
+        if not _one_value_each(values[:, None], np.unique(y, return_inverse=True)[1])[0]:
+            continue
+        if len(values) - np.unique(values, return_counts=True)[1].max() < MIN_OTHERS:
+            continue
+        same = bool((values == y.astype(data.X.dtype)).all())
+        what = "equals the label" if same else "has one value for each label"
+        yield (
+            j,
+            f"{what} in all {data.n_docs} rows, so a model would learn only to copy the label; leave it out "
+            "({remedy}).",
+        )
+
+
+def _one_value_each(X: np.ndarray, of_row: np.ndarray) -> np.ndarray:
+    """(n_features,) whether a column has one value in all rows of a label, but not the same for all labels."""
+    order = np.argsort(of_row, kind="stable")
+    starts = np.searchsorted(of_row[order], np.arange(of_row.max() + 1))
+    lowest, highest = (take.reduceat(X[order], starts, axis=0) for take in (np.minimum, np.maximum))
+    return np.asarray((lowest == highest).all(axis=0) & (lowest != lowest[0]).any(axis=0))
 
 
 def _ids(data: RankingDataset, sample: RankingDataset) -> Iterator[tuple[int, str]]:

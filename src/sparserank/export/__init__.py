@@ -32,6 +32,8 @@ ENGINES: dict[str, Engine] = {
     )
 }
 
+NEED_DEFINITIONS = ("solr", "vespa")  # of features, to write what is done with them
+
 
 def export(
     model: RankingModel,
@@ -120,4 +122,17 @@ def export(
     return engine.write(of, options)
 
 
-__all__ = ["ENGINES", "Engine", "export", "offset_of"]
+def export_command(model: RankingModel, place: str, to: str) -> str:
+    """The command that exports the model at a place, which is quoted; "" if the format cannot express the model."""
+    engine, defined = ENGINES[to], " --features FILE" if to in NEED_DEFINITIONS else ""
+    try:
+        of = sum_of(model)
+        engine.check(of, Options())
+        files = {} if defined else engine.write(of, Options())
+    except DataError:
+        return ""
+    printed = len(files) == 1 and all(isinstance(content, str) for content in files.values())
+    return f"sparserank export {place} --to {to}{defined}{'' if printed else f' --out {to}/'}"
+
+
+__all__ = ["ENGINES", "Engine", "export", "export_command", "offset_of"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
@@ -12,7 +11,7 @@ from sparserank.crossval.feature_groups import groups_of
 from sparserank.data.dataset import RankingDataset, first_index
 from sparserank.data.filling import training_medians
 from sparserank.data.sources import read_weighted_sources
-from sparserank.data.suspects import warn_of_suspects
+from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.data.transformed import fit_transform, transformed
 from sparserank.errors import ParameterError
 from sparserank.jobs.options import FIT
@@ -110,7 +109,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
     data, _, weight = weighted(data, None, None, beside)
     names = tuple(data.feature_names or ())
     drop = chosen["drop"]
-    warn_of_suspects(data, drop if isinstance(drop, Sequence) else (), stacklevel=3)
+    warn_of_suspects(data, names_in(chosen["keep"], drop), stacklevel=3)
     if chosen["feature_groups"] is not None:
         own = groups_of(chosen["feature_groups"], None, names)
         penalty = replace(penalty, weights=own.cost_of_feature, feature_groups=own.of_feature)

@@ -12,8 +12,9 @@ from sparserank.crossval.settings import PathSettings
 from sparserank.crossval.tree_rivals import tree_rivals
 from sparserank.data.sources import read_weighted_sources
 from sparserank.data.store.features import check_unchanged
-from sparserank.data.suspects import warn_of_suspects
+from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.errors import ParameterError
+from sparserank.export import ENGINES
 from sparserank.jobs.options import SELECT
 from sparserank.jobs.result_files import RESULT_FILES, write_results
 from sparserank.jobs.selection_job import SelectionJob
@@ -28,6 +29,7 @@ from sparserank.penalties import Penalty
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import work_store_in
 from sparserank.selection import options as of_selection
+from sparserank.selection.for_engine import warn_of_fills
 from sparserank.selection.inputs import check_overlap
 from sparserank.selection.options import OF_FEATURES
 from sparserank.selection.origin import origin_of
@@ -129,24 +131,31 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
     if client is not None:
         usable_client(client)
     clustered = client is not None and settings.scaling in LINEAR_SCALINGS
+    engine = None if plan.engine is None else ENGINES[plan.engine]
+    takes_zero = engine is not None and engine.takes_zero
     with warming_up(curves=True):
-        parts, beside = read_weighted_sources(sources, chosen, to_store=("train", "validation") if clustered else ())
+        parts, beside = read_weighted_sources(
+            sources, {**chosen, "takes_zero": takes_zero}, to_store=("train", "validation") if clustered else ()
+        )
     if not chosen["allow_overlap"]:
         check_overlap(parts)
     train_data, valid_data, test_data = parts.values()
     assert train_data is not None
     names = tuple(train_data.feature_names or ())
-    suspected = warn_of_suspects(train_data, drop if isinstance(drop, Sequence) else ())
-    suspected += notes_of_side_weights(sources, beside, chosen)
     current = chosen["current"]
+    held = None if current is None else in_use(current, names)
+    excused = [*names_in(chosen["keep"], drop), *(() if held is None else held.features)]
+    suspects = warn_of_suspects(train_data, excused)
+    of_weights = notes_of_side_weights(sources, beside, chosen)
     score = left_out(current, names, chosen["keep"], drop, plan.penalties)
     if score is not None and not isinstance(drop, str):  # which is refused
         drop = [*(drop or ()), score]
     plan = plan.for_features(names, **{**{o.name: chosen[o.name] for o in OF_FEATURES}, "drop": drop})
     train_data, valid_data, weight = weighted(train_data, valid_data, chosen["query_weight"], beside, plan.protocol)
-    used = {"train": train_data, "validation": valid_data, "test": test_data}
-    held = None if current is None else in_use(current, names)
     never = set.intersection(*(set(p.drop) for p in plan.penalties))
+    if engine is not None:
+        warn_of_fills(engine, names, train_data.fill_values, never)
+    used = {"train": train_data, "validation": valid_data, "test": test_data}
     trees = tree_rivals(chosen["rival"], train_data, never, here=client is None)
     if trees.trees and train_data.doc_weight is not None:
         trees = replace(trees, notes=(*trees.notes, NO_DOC_WEIGHT))
@@ -172,8 +181,10 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
     with work_store_in(chosen["out"], identity, **place, check=check) as store:
         if store is not None:
             store.log({"event": "start"})
-        result = replace(job.execute(store, chosen["progress"]), origin=origin_of(sources, used))
-        result.notes.extend([*suspected, *([] if score is None else [left_out_note(score)]), *trees.notes])
+        result = replace(job.execute(store, chosen["progress"]), origin=origin_of(sources, used), suspects=suspects)
+        result.notes.extend(
+            [*suspects.values(), *of_weights, *([] if score is None else [left_out_note(score)]), *trees.notes]
+        )
         check()
         if store is not None:
             write_results(result, store.path)

@@ -13,10 +13,12 @@ from typing import Any, ClassVar
 
 from sparserank.crossval.choice import Candidate
 from sparserank.evaluation.statistics import as_percent
+from sparserank.export import ENGINES, export_command
 from sparserank.options import option
 from sparserank.pages.selection_tables import selection_frequency, shaped_name
 from sparserank.reporting.document import figure
 from sparserank.reporting.percents import lower, percent, relative, upper
+from sparserank.selection.for_engine import other_fills
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.selection.statements import (
@@ -36,7 +38,6 @@ MAX_NAME, MAX_NAME_NARROW, MIN_NAME = 24, 16, 12  # characters of a name; the re
 FIGURES = 38  # characters of a line of a feature besides its name and what may take its place
 VERBOSE = "--verbose"
 ALONE = "best alone: "
-NEED_DEFINITIONS = ("solr", "vespa")  # of features, to write what is done with them
 MAX_SIZES = 8
 MIN_FEATURES = 3  # shown, unless the other lines are too many even in their shortest form
 MAX_NOTES = 3
@@ -108,7 +109,12 @@ class Screen:
         costed = choice.by_cost or result.plan.costs is not None
         cost = f" at a {choice.rule.cost} of {choice.chosen.cost:g}" if costed else ""
         kept = f"{keep} {choice.chosen.n_features} of {self.counted(self.result.n_all)}{cost}{self.named()}."
-        return [*lines, *self.wrapped(f"{kept}  {self.judged()}.")]
+        suspicion = self.result.suspicion
+        return [
+            *lines,
+            *self.wrapped(f"{kept}  {self.judged()}."),
+            *([] if suspicion is None else self.wrapped(suspicion)),
+        ]
 
     def named(self) -> str:
         """What is kept, after its number, if it has a place in the first line."""
@@ -347,7 +353,8 @@ class Screen:
         said = []
         for reason in dict.fromkeys(r.reason for r in left_out):
             said.append(f"{', '.join(r.name for r in left_out if r.reason == reason)}: not compared, {reason}.")
-        return [*said, *self.result.notes]
+        above = self.result.suspicion or ""
+        return [*said, *(n for n in self.result.notes if n.removesuffix(".") not in above)]
 
     def notes(self) -> list[str]:
         notes = self.all_notes()
@@ -375,7 +382,11 @@ class Screen:
     def exports(self, place: str) -> list[str]:
         """Commands that use the run; place: its directory, quoted."""
         engine = self.result.plan.engine or "sql"
-        return [f"sparserank export {place} --to {engine}{' --features FILE' if engine in NEED_DEFINITIONS else ''}"]
+        command = export_command(self.result.model, place, engine)
+        if command:
+            return [command]
+        fills = other_fills(ENGINES[engine], self.result.model)  # what select cannot avoid by leaving out transforms
+        return [f"the same command with {option('missing', 'zero')}, for {engine}"] if fills else []
 
     def joined(self, said: Sequence[str]) -> list[str]:
         """Commands on as few lines as they fit."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sparserank.crossval.choice import Candidate
+from sparserank.errors import DataWarning
 from sparserank.export import ENGINES, Engine
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
@@ -70,16 +72,31 @@ def for_engine(
     return ForEngine(name, tuple(left_out), cost)
 
 
+def warn_of_fills(engine: Engine, names: Sequence[str], fills: np.ndarray | None, never: Collection[int] = ()) -> None:
+    """Issue a DataWarning, before anything is fitted, if the engine takes 0 for missing values that training replaces
+    by others; fills (n_features,), or None; never: features that no model may use."""
+    told = (
+        None if fills is None else _other_fills(engine, names, fills, np.setdiff1d(np.arange(len(names)), list(never)))
+    )
+    if told is not None:
+        warnings.warn(told, DataWarning, stacklevel=4)
+
+
 def other_fills(engine: Engine, model: RankingModel) -> list[str]:
     """What is said where the engine takes 0 for missing values of which the model learned others."""
-    if not engine.takes_zero or model.fill_values is None:
+    if model.fill_values is None:
         return []
-    fills = model.fill_values[model.support]
-    odd = [model.feature_names[j] for j in model.support[np.nan_to_num(fills) != 0]]
+    told = _other_fills(engine, model.feature_names, model.fill_values, model.support)
+    return [] if told is None else [told]
+
+
+def _other_fills(engine: Engine, names: Sequence[str], fills: np.ndarray, used: np.ndarray) -> str | None:
+    odd = [names[j] for j in used[np.nan_to_num(fills[used]) != 0]] if engine.takes_zero else []
     if not odd:
-        return []
-    more = f" and {len(odd) - 1} other features" if len(odd) > 1 else ""
-    return [
-        f"{engine.title} treats a missing value as 0, but the model uses another value for {brief(odd[0])}{more}. "
-        f"Export with {option('filled', True)}, or train with {option('missing', 'zero')}."
-    ]
+        return None
+    more = f" and {len(odd) - 1} other feature{'s' if len(odd) > 2 else ''}" if len(odd) > 1 else ""
+    return (
+        f"for {engine.name}: {engine.title} treats a missing value as 0, but the model uses another value for "
+        f"{brief(odd[0])}{more}. Train with {option('missing', 'zero')}, or let the engine's feature return that value "
+        f"and export with {option('filled', True)}."
+    )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -89,6 +89,8 @@ class SelectionResult:
         The engine that will run the model, and the transforms that were excluded because of it.
     n_available : int or None
         How many there are to choose from, if that is not the number of features.
+    suspects : dict
+        {feature: why it may not be known when documents are ranked}, as a sentence.
 
     Examples
     --------
@@ -125,6 +127,7 @@ class SelectionResult:
     origin: Origin | None = None
     engine: ForEngine | None = None
     n_available: int | None = None
+    suspects: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def n_queries(self) -> int:
@@ -165,6 +168,7 @@ class SelectionResult:
     def sentences(self) -> list[str]:
         """The sentences of `sentence` as a list; the first one names what to keep."""
         said = choice_sentences(self.choice, self.metric, self.n_all, self.noun)
+        said[1:1] = [] if self.suspicion is None else [self.suspicion]
         said.append(quality_sentence(self.choice, self.dense, self.metric, self.n_dense, self.noun))
         said += self.rivals.sentences(self.metric, as_percent(self.plan.confidence))
         if self.stability is not None:
@@ -177,6 +181,15 @@ class SelectionResult:
             if self.change is None
             else [*said, self.change.sentence(self.metric, as_percent(self.plan.confidence))]
         )
+
+    @property
+    def suspicion(self) -> str | None:
+        """Why features of the chosen model may not be known when documents are ranked; None if none is suspicious."""
+        used = [n for n in self.suspects if n in {self.model.feature_names[j] for j in self.model.support}]
+        if not used:
+            return None
+        others = f"; also suspicious: {', '.join(map(brief, used[1:]))}" if len(used) > 1 else ""
+        return f"Suspicious: {self.suspects[used[0]].removesuffix('.')}{others}."
 
     @property
     def chosen(self) -> Candidate:
@@ -328,6 +341,7 @@ class SelectionResult:
             "sentence": self.sentence,
             "sentences": self.sentences,
             "notes": self.notes,
+            "suspects": [{"feature": name, "sentence": why} for name, why in self.suspects.items()],
             "loss": loss_name(plan.settings.loss),
             "metric": self.metric,
             "metrics": [repr(m) for m in plan.metrics],

@@ -262,7 +262,7 @@ def _features(
     for name in features:
         c = columns[name]
         if c.missing and c.is_number and reading.missing is None:
-            out.missing[name] = _policy(c)
+            out.missing[name] = _policy(c, reading.takes_zero)
 
 
 def _unfit(c: Column, out: Proposal, columns: dict[str, Column], sparing: bool) -> str | None:
@@ -287,10 +287,12 @@ def _unfit(c: Column, out: Proposal, columns: dict[str, Column], sparing: bool) 
     return None
 
 
-def _policy(c: Column) -> tuple[str, str]:
+def _policy(c: Column, takes_zero: bool) -> tuple[str, str]:
     share = f"{percent(c.missing)} missing" + (f" ({c.n_infinite} infinite)" if c.n_infinite else "")
     if c.whole and {c.low, c.high} <= {0.0, 1.0}:
         return ZERO, f"{share}; 0/1 flag: a missing value is taken to mean that the flag is not set"
+    if takes_zero:
+        return ZERO, f"{share}; the engine takes 0 for a missing value"
     more = "; more than half: consider leaving it out" if c.missing > HALF else ""
     return MEDIAN, f"{share}; a typical value, robust to scale and outliers{more}"
 

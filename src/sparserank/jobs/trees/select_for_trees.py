@@ -14,7 +14,7 @@ from sparserank.crossval.tree_rivals import LIGHTGBM, is_file, rival_of_file
 from sparserank.crossval.trees import TreeSettings, lengths_of
 from sparserank.data.joining import concatenate
 from sparserank.data.sources import read_sources
-from sparserank.data.suspects import warn_of_suspects
+from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.errors import ParameterError
 from sparserank.jobs.trees.files import write_lists
 from sparserank.jobs.trees.list_job import asked_of_lists, select_list
@@ -141,7 +141,7 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> TreesSelection:
     assert train is not None
     data = train if valid is None else concatenate([train, valid], join_queries=False)
     check_relevant(plan.metrics, data.relevance)
-    warn_of_suspects(train, chosen["drop"] if isinstance(chosen["drop"], Sequence) else ())
+    warn_of_suspects(train, names_in(chosen["keep"], chosen["drop"]))
     said = {name: chosen[name] for name in ("costs", "feature_groups", "keep", "drop")}
     names, settings = tuple(data.feature_names or ()), None
     notes: tuple[str, ...] = ()
