@@ -257,7 +257,7 @@ def test_engines_get_no_norm_that_they_compute_otherwise(engine: str) -> None:
         assert any("the norm minmax was not tried: 'below' has scores below 0" in n for n in result.selection.notes)
         for norm in ("minmax", "l2"):
             with pytest.raises(
-                ParameterError, match=f"norm cannot be {norm}: 'below' has scores below 0, of which .* rrf"
+                ParameterError, match=f"norm cannot be {norm}: 'below' has scores below 0, where .* rrf"
             ):
                 sr.fuse(given, judged, **QUICK, **more, engine=engine, norm=norm)
     assert not any("not tried" in n for n in sr.fuse(runs, qrels, **QUICK, engine=engine).selection.notes)
@@ -421,9 +421,9 @@ def test_short_runs_cut_no_others(n_short: int) -> None:
     for name, run in runs.items():  # of whole lists: they are cut at the metric's cutoff or beyond
         expected = sr.evaluate(Run(flat(run)), judgments(qrels), "ndcg@10", convention="default")["ndcg@10"]
         assert alone[name] == pytest.approx(expected, abs=1e-12)
-    (note,) = (n for n in result.selection.notes if "are used as they are" in n)
+    (note,) = (n for n in result.selection.notes if "used as they are" in n)
     assert f"the depth of {result.facts.depth}" in note
-    assert all(f"'{name}' 1" in note for name in short)
+    assert all(f"'{name}' (median 1)" in note for name in short)
     assert ("'strong'" in note) == (usual["strong"] < result.facts.depth)
     window = json.loads(
         str(export_fusion(replace(result.formula, engine="elasticsearch"), "elasticsearch")["retriever.json"])

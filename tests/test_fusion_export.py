@@ -235,7 +235,7 @@ def test_scores_below_zero_are_refused_where_they_mean_another_formula() -> None
         return FusionFormula(terms, parse_norm(norm), DEPTH)
 
     for engine, title in (("elasticsearch", "Elasticsearch"), ("opensearch", "OpenSearch")):
-        said = rf"{title} does not compute {{}} \('distance' has scores below 0, of which it computes rrf"
+        said = rf"{title} does not compute {{}} \('distance' has scores below 0, where it computes rrf"
         for norm in ("minmax", "l2"):
             with pytest.raises(DataError, match=said.format(norm)):
                 export_fusion(replace(of(norm, negative=True), engine=engine), engine)

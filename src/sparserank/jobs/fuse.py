@@ -149,7 +149,7 @@ def _fuse(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> FusionResult:
         origin = origin_of(_sources(runs, qrels, chosen), {"train": table.judged, "test": work.test})
         selection = replace(found, origin=origin, n_available=len(work.facts.retrievers))
         result = FusionResult(selection, work.facts)
-        selection.notes.extend([*work.notes, *notes_of_judged(result)])
+        selection.notes[:0] = [*work.notes, *notes_of_judged(result)]  # before those that every selection has
         if store is not None:
             write_results(selection, store.path, result)
     return result
@@ -199,10 +199,10 @@ def _prepared(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> _Work:
     )
     if test is not None:
         check_relevant(plan.metrics, test.relevance)
-    notes = notes_of_runs(judged, tests, table)
-    notes += [f"the norm {n} was not tried: {NO_PATH}." for n in norms if n not in usable]
     refused = {n: FUSION_ENGINES[engine].why_not(n, negative) for n in usual if n not in norms}
-    notes += [f"the norm {n} was not tried: {why}." for n, why in refused.items() if why is not None]
+    refused |= {n: NO_PATH for n in norms if n not in usable}
+    notes = [f"the norm {n} was not tried: {why}." for n, why in refused.items() if why is not None]
+    notes += notes_of_runs(judged, tests, table)
     return _Work(job, table, test, facts(judged, plan, costs, chosen), notes)
 
 

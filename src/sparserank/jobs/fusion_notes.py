@@ -43,6 +43,9 @@ def notes_of_runs(judged: JudgedRuns, tests: JudgedRuns | None, table: FusionTab
             f"weights were learned from {table.learned.n_docs:,} of {table.judged.n_docs:,} documents: the relevant "
             f"ones, and those within rank {table.learned_to} of some retriever. All documents are judged."
         )
+    usual = judged.usual_depths.items()
+    if short := [f"{brief(name)} (median {median:g})" for name, median in usual if median < judged.depth]:
+        out.append(f"shorter than the depth of {judged.depth}, and used as they are: {', '.join(short)}.")
     out += _lacking(judged, "queries") + ([] if tests is None else _lacking(tests, "test queries"))
     other = sum(run.n_other for run in judged.lists)
     if other:
@@ -50,12 +53,6 @@ def notes_of_runs(judged: JudgedRuns, tests: JudgedRuns | None, table: FusionTab
     contrary = [f"{brief(run.name)} ({run.n_contrary} lists)" for run in judged.lists if run.n_contrary]
     if contrary:
         out.append(f"ranks contradict scores in {_first(contrary)}; lists are ordered by score.")
-    short = [f"{brief(name)} {usual:g}" for name, usual in judged.usual_depths.items() if usual < judged.depth]
-    if short:
-        out.append(
-            f"lists shorter than the depth of {judged.depth} are used as they are; median number of documents of the "
-            f"shorter runs: {', '.join(short)}."
-        )
     return out
 
 

@@ -72,7 +72,7 @@ class FusionEngine:
         if not self.computes(norm):
             return f"{it} computes {self.shown_norms()}"
         if negative and not self.computes(norm, negative=True):
-            return f"{brief(negative[0])} has scores below 0, of which {it} computes {self.shown_norms(negative=True)}"
+            return f"{brief(negative[0])} has scores below 0, where {it} computes {self.shown_norms(negative=True)}"
         return None
 
     def runs(self, formula: FusionFormula) -> bool:
