@@ -87,10 +87,10 @@ def test_retrievers_are_named_after_their_files() -> None:
 
 
 BAD = {
-    "q0 Q0 d1 1 0.5": "run:1: expected 'qid Q0 docno rank score tag'",
+    "q0 Q0 d1 1": "run:1: expected 'qid Q0 docno rank score tag'",
     "q0 Q0 d1 1 nan x": "run:1: expected a finite number as score; got 'nan'",
     "q0 Q0 d1 first 2 x": "run:1: expected a finite number as rank; got 'first'",
-    "q0 Q0 d1 1 3 x\n\nq1 Q0 d1 1 3 x\nq0 Q0 d1 2 2 x": "run:4: document 'd1' of this query is already on line 1",
+    "q0 Q0 d1 1 3 x\n\nq1 Q0 d1 1 3 x\nq0 Q0 d1 2 2 x": "run:4: document 'd1' of query 'q0' is already on line 1",
     '{"q0": {"d1": 1, "d1": 2}}': "run: cannot be read",
     '{"q0": {"d1": NaN}}': "run: cannot be read",
 }

@@ -16,9 +16,9 @@ import pytest
 
 import sparserank as sr
 from sparserank.cli.app import main
+from sparserank.data.fusion.runs import read_run
 from sparserank.data.letor.reader import read_letor
 from sparserank.data.letor.writer import write_letor
-from sparserank.data.trec import read_run
 from tests.shortcuts import no_processes, pictures
 
 

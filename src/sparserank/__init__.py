@@ -22,7 +22,7 @@ _HOME = {
     "write_letor": "sparserank.data.letor.writer",
     "write_run": "sparserank.data.trec",
     "write_qrels": "sparserank.data.trec",
-    "read_run": "sparserank.data.trec",
+    "read_run": "sparserank.data.fusion.runs",
     "read_qrels": "sparserank.data.trec",
     "query_folds": "sparserank.data.folds",
     "fit_scaling": "sparserank.shards.scaling",

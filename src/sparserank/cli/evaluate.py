@@ -51,9 +51,10 @@ def run(
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
+    from sparserank.data.fusion.runs import read_run
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.read import read_files
-    from sparserank.data.trec import read_qrels, read_run
+    from sparserank.data.trec import read_qrels
     from sparserank.evaluation import compare_systems as compare
     from sparserank.metrics import parse_convention, parse_metric
 
@@ -99,7 +100,7 @@ def run(
 
 def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
     """A run, or what a model of `fuse` makes of the runs of its retrievers."""
-    from sparserank.data.trec import read_run
+    from sparserank.data.fusion.runs import read_run
     from sparserank.errors import ModelFormatError
     from sparserank.model.fusion import formula_of, is_fusion
     from sparserank.model.loading import load_model
@@ -119,20 +120,24 @@ def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
 
 
 def _kind_of(path: Path) -> str:
-    """'model', 'run' or 'scores', by the first line that is not empty."""
+    """'model', 'run' or 'scores', by the content."""
+    from sparserank.data.fusion.runs import is_run_file
     from sparserank.data.kinds import LIGHTGBM_FIRST_LINE
     from sparserank.data.text_lines import text_lines
     from sparserank.data.trec import RUN
 
     if path.is_dir():  # a selection stands for its chosen model
         return "model"
+    if is_run_file(path):
+        return "run"
     from sparserank.errors import DataFormatError
 
-    expected = f"a model file (JSON), a TREC run (lines '{RUN}') or one score per line"
+    expected = f"a model file (JSON), a run (lines '{RUN}', JSON, Parquet or CSV) or one score per line"
     for _, text in text_lines(path, expected):
         fields = text.split()
-        if fields:
-            kind = "model" if fields[0].startswith("{") else {6: "run", 1: "scores"}.get(len(fields))
+        if fields and not fields[0].startswith("#"):
+            kind = "model" if fields[0].startswith("{") else {1: "scores"}.get(len(fields))
+            kind = "run" if len(fields) >= 5 and kind is None else kind
             if fields == [LIGHTGBM_FIRST_LINE]:
                 raise DataFormatError(
                     f"{path}: is a LightGBM model; expected {expected}. Score the documents with LightGBM and pass the "

@@ -16,6 +16,8 @@ from sparserank.quoting import brief
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # no text that a file can hold
 RUN, QRELS = "qid Q0 docno rank score tag", "qid 0 docno rel"
+QUERY_NAMES = ("query-id", "query_id", "qid", "topic")  # of columns, in the first line of judgments
+GRADE_NAMES = ("score", "label", "relevance", "rel", "grade")
 
 
 class Run(dict[tuple[str, str], float]):
@@ -76,9 +78,7 @@ def _checked_ids(data: RankingDataset) -> np.ndarray:
     ids = document_ids(data)
     for q in range(data.n_queries):
         own = [str(d) for d in ids[data.query_ptr[q] : data.query_ptr[q + 1]]]
-        odd = next((name for name in (str(data.query_ids[q]), *own) if not _is_word(name)), None)
-        if odd is not None:
-            raise DataError(f"the id {brief(odd)} contains blanks, which TREC files do not allow; rename it.")
+        _refuse_unwritable(str(data.query_ids[q]), own)
         if len(set(own)) < len(own):
             twice = next(name for name in own if own.count(name) > 1)
             raise DataError(
@@ -86,6 +86,15 @@ def _checked_ids(data: RankingDataset) -> np.ndarray:
                 "document once."
             )
     return ids
+
+
+def _refuse_unwritable(qid: str, docnos: Sequence[str]) -> None:
+    """Raise DataError for an id that a TREC file cannot contain."""
+    odd = next((name for name in (qid, *docnos) if not _is_word(name)), None)
+    if odd is not None:
+        raise DataError(f"the id {brief(odd)} contains blanks, which TREC files do not allow; rename it.")
+    if qid.startswith("#"):
+        raise DataError(f"the query id {brief(qid)} begins with '#', which marks comments in TREC files; rename it.")
 
 
 def _is_word(name: str) -> bool:
@@ -150,12 +159,10 @@ def run_lines(run: Run, tag: str = "sparserank") -> Iterator[str]:
     """The lines of a TREC run file: queries in the order of the run, documents by descending score, equal scores by id.
 
     Raises
-        DataError   an id contains blanks
+        DataError   an id that the file cannot contain
     """
     for qid, entries in ranked(run).items():
-        odd = next((name for name in (qid, *(d for d, _ in entries)) if not _is_word(name)), None)
-        if odd is not None:
-            raise DataError(f"the id {brief(odd)} contains blanks, which TREC files do not allow; rename it.")
+        _refuse_unwritable(qid, [docno for docno, _ in entries])
         for rank, (docno, score) in enumerate(entries, start=1):
             yield f"{qid} Q0 {docno} {rank} {float(score)!r} {tag}\n"
 
@@ -192,44 +199,14 @@ def write_qrels(data: RankingDataset, path: str | os.PathLike) -> None:
             out.write(f"{data.qid[i]} 0 {ids[i]} {int(label) if label == int(label) else float(label)!r}\n")  # type: ignore[index]
 
 
-def read_run(path: str | os.PathLike) -> Run:
-    r"""Read a TREC run, `qid Q0 docno rank score tag`.
-
-    Parameters
-    ----------
-    path : path
-        The file; gzip is recognised by content.
-
-    Returns
-    -------
-    Run
-        Scores by query and document, for `evaluate`.
-
-    Raises
-    ------
-    DataFormatError
-        A malformed line; the message names the file and line, or both lines where a document occurs twice for a query.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import sparserank as sr
-    >>> run, qrels = Path(tempfile.mkdtemp(), "a.run"), Path(tempfile.mkdtemp(), "a.qrels")
-    >>> _ = run.write_text("q1 Q0 d1 1 0.9 x\nq1 Q0 d2 2 0.4 x\n"), qrels.write_text("q1 0 d1 0\nq1 0 d2 1\n")
-    >>> sr.evaluate(sr.read_run(run), sr.read_qrels(qrels), "map")
-    {'trec:map': 0.5}
-    """
-    return Run(_read_trec(path, RUN, number_at=4))
-
-
 def read_qrels(path: str | os.PathLike) -> Qrels:
-    r"""Read TREC judgments, `qid 0 docno rel`.
+    r"""Read judgments, `qid 0 docno rel`.
 
     Parameters
     ----------
     path : path
-        The file; gzip is recognised by content.
+        The file; gzip is recognised by content. The second column may be absent, the first line may name the columns
+        (as in BEIR's TSV files), and lines that begin with '#' are comments.
 
     Returns
     -------
@@ -251,41 +228,65 @@ def read_qrels(path: str | os.PathLike) -> Qrels:
     >>> type(sr.read_qrels(file)).__name__
     'Qrels'
     """
-    found = Qrels(_read_trec(path, QRELS, number_at=3))
+    found = Qrels()
+    lines: dict[tuple[str, str], int] = {}
+    for line, (qid, docno, grade) in judgment_entries(path):
+        key = qid, docno
+        if lines.setdefault(key, line) != line:
+            raise DataFormatError(twice(f"{path}:{line}", *key, f"line {lines[key]}"))
+        found[key] = finite_number(path, line, grade)
     if not found:
         raise DataFormatError(f"{path}: contains no judgments; expected lines '{QRELS}'.")
     return found
 
 
-def trec_lines(path: str | os.PathLike, layout: str) -> Iterator[tuple[int, list[str]]]:
-    """(line number, fields) of each line in the given layout; blank lines are skipped.
+def run_entries(path: str | os.PathLike) -> Iterator[tuple[int, list[str]]]:
+    """(line number, [qid, docno, rank, score]) of each line of a TREC run. Comment lines are skipped, as is text after
+    the tag; either all lines have a tag or none.
+
+    Raises
+        DataFormatError   a line has too few fields; the message names file and line
+    """
+    least = 0
+    for line, text, fields in _lines_of_fields(path, RUN):
+        least = least or (5 if len(fields) == 5 else 6)
+        if len(fields) < least:
+            raise DataFormatError(f"{path}:{line}: expected '{RUN}'; got {brief(text)}.")
+        yield line, [fields[0], *fields[2:5]]
+
+
+def judgment_entries(path: str | os.PathLike) -> Iterator[tuple[int, list[str]]]:
+    """(line number, [qid, docno, grade]) of each line of judgments: TREC's, with or without the column of iterations,
+    or with a first line of column names, as in BEIR. Comment lines are skipped.
 
     Raises
         DataFormatError   a line has another number of fields; the message names file and line
     """
-    count = len(layout.split())
-    for line, text in text_lines(path, f"lines '{layout}'"):
-        fields = [f for f in text.replace("\t", " ").split(" ") if f]
-        if not fields:
-            continue
+    count, layout = 0, QRELS
+    for line, text, fields in _lines_of_fields(path, QRELS):
+        if count == 0:
+            count, layout = (3, "qid docno rel") if len(fields) == 3 else (4, QRELS)
+            if fields[0].lower() in QUERY_NAMES and fields[-1].lower() in GRADE_NAMES:
+                continue
         if len(fields) != count:
             raise DataFormatError(f"{path}:{line}: expected '{layout}'; got {brief(text)}.")
-        yield line, fields
+        yield line, [fields[0], *fields[-2:]]
 
 
-def _read_trec(path: str | os.PathLike, layout: str, number_at: int) -> dict[tuple[str, str], float]:
-    """{(qid, docno): number} of lines in the given layout."""
-    found: dict[tuple[str, str], float] = {}
-    lines: dict[tuple[str, str], int] = {}
-    for line, fields in trec_lines(path, layout):
-        key = (fields[0], fields[2])
-        if lines.setdefault(key, line) != line:
-            raise DataFormatError(
-                f"{path}:{line}: document {brief(key[1])} of query {brief(key[0])} is already on line {lines[key]}; "
-                "list each document once per query."
-            )
-        found[key] = finite_number(path, line, fields[number_at])
-    return found
+def _lines_of_fields(path: str | os.PathLike, layout: str) -> Iterator[tuple[int, str, list[str]]]:
+    """(line number, text, its fields) of each line that is neither blank nor a comment, which begins with '#'."""
+    for line, text in text_lines(path, f"lines '{layout}'"):
+        fields = [f for f in text.replace("\t", " ").split(" ") if f]
+        if fields and not fields[0].startswith("#"):
+            yield line, text, fields
+
+
+def twice(place: str, qid: str, docno: str, before: str) -> str:
+    """The message about a document that is listed again."""
+    return (
+        f"{place}: document {brief(docno)} of query {brief(qid)} is already on {before}; list each document once per "
+        "query."
+    )
 
 
 def finite_number(path: str | os.PathLike, line: int, text: str, what: str = "") -> float:

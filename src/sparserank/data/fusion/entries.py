@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparserank.data.fusion.returned import Ids, Returned, ordered
-from sparserank.data.trec import RUN
+from sparserank.data.trec import RUN, Run, twice
 from sparserank.errors import DataError, DataFormatError
-from sparserank.quoting import brief
 
 NO_QUERY = "contains none of the judged queries; do the query ids agree?"
 NO_ENTRY = f"contains no entry; expected lines '{RUN}'."
@@ -56,16 +55,8 @@ class Entries:
         if not len(self.query):
             none, ptr = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
             return Returned(self.name, none, ptr, none, np.zeros(0), none)
+        self._refuse_repeated()
         query, document, at = (np.frombuffer(a, dtype=np.int64) for a in (self.query, self.document, self.at))
-        order = np.lexsort((at, document, query))
-        same = np.flatnonzero((np.diff(query[order]) == 0) & (np.diff(document[order]) == 0))
-        if len(same):
-            first, second = order[same[0]], order[same[0] + 1]
-            docno = next(d for d, k in self.documents.items() if k == document[first])
-            raise DataFormatError(
-                f"{self.place}:{at[second]}: document {brief(docno)} of this query is already on {self.unit} "
-                f"{at[first]}; list each document once per query."
-            )
         score, rank = (np.frombuffer(a, dtype=np.float64) for a in (self.score, self.rank))
         far = np.flatnonzero(np.abs(score) > MAX_SCORE)
         if len(far):
@@ -74,6 +65,26 @@ class Entries:
                 f"{MAX_SCORE:g} in absolute value."
             )
         return ordered(self.name, query, document, score, rank, self._ties(query, score, rank, document), self.n_other)
+
+    def run(self) -> Run:
+        """The entries as they are.
+
+        Raises
+            DataFormatError   a document is twice in a list
+        """
+        self._refuse_repeated()
+        queries, documents = list(self.queries), list(self.documents)
+        entries = zip(self.query, self.document, self.score, strict=True)
+        return Run({(queries[q], documents[d]): score for q, d, score in entries})
+
+    def _refuse_repeated(self) -> None:
+        query, document, at = (np.array(a, dtype=np.int64) for a in (self.query, self.document, self.at))
+        order = np.lexsort((at, document, query))
+        same = np.flatnonzero((np.diff(query[order]) == 0) & (np.diff(document[order]) == 0))
+        if len(same):
+            first, second = order[same[np.argmin(at[order[same + 1]])] + np.arange(2)]
+            qid, docno = list(self.queries)[query[first]], list(self.documents)[document[first]]
+            raise DataFormatError(twice(f"{self.place}:{at[second]}", qid, docno, f"{self.unit} {at[first]}"))
 
     def _ties(self, query: np.ndarray, score: np.ndarray, rank: np.ndarray, document: np.ndarray) -> np.ndarray:
         """(n_entries,) places by document id of entries with equal scores and ranks; 0 for others."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,16 +16,17 @@ import numpy as np
 from sparserank.bounded import read_bounded
 from sparserank.data.fusion.entries import Entries
 from sparserank.data.fusion.keyed import DOCUMENT, QUERY, column_of, is_finite_number, keyed_values
-from sparserank.data.fusion.returned import Ids, Returned
+from sparserank.data.fusion.returned import AnyIds, Ids, Returned
 from sparserank.data.kinds import existing, head_of
 from sparserank.data.tables.batches import Table, document_texts, is_frame, open_table, table_of
 from sparserank.data.text_lines import GZIP
-from sparserank.data.trec import RUN, finite_number, trec_lines
+from sparserank.data.trec import Run, finite_number, run_entries
 from sparserank.errors import DataError, DataFormatError
 from sparserank.quoting import brief
 from sparserank.strict_json import MAX_BYTES, parse_json
 
 SCORE, RANK = ("score",), ("rank",)
+NESTED = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{')  # the beginning of a mapping of mappings in JSON
 JSON_RUN = "{query id: {document id: score}}"
 ROWS_AT_ONCE = 1 << 16
 
@@ -37,28 +40,65 @@ def read_lists(source: Any, name: str, queries: Mapping[str, int], documents: Id
         DataFormatError   a malformed line or row, or a document twice in a list; the message names file and line(s)
         DataError         fewer than `least` entries are of known queries, or the source is none of these
     """
+    return _entries(source, name, queries, documents).lists(least)
+
+
+def read_run(source: Any) -> Run:
+    r"""Read a run.
+
+    Parameters
+    ----------
+    source : path, frame or mapping
+        A TREC run file, `qid Q0 docno rank score tag`, where the tag may be absent or followed by other text, and lines
+        that begin with '#' are comments; a JSON file {query id: {document id: score}}; a Parquet or CSV file, or a
+        frame, with columns qid, docno and score; or a mapping, as in JSON. gzip is recognised by content.
+
+    Returns
+    -------
+    Run
+        Scores by query and document, for `evaluate`.
+
+    Raises
+    ------
+    DataFormatError
+        A malformed line; the message names the file and line, or both lines where a document occurs twice for a query.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import sparserank as sr
+    >>> run, qrels = Path(tempfile.mkdtemp(), "a.run"), Path(tempfile.mkdtemp(), "a.qrels")
+    >>> _ = run.write_text("q1 Q0 d1 1 0.9 x\nq1 Q0 d2 2 0.4 x\n"), qrels.write_text("q1 0 d1 0\nq1 0 d2 1\n")
+    >>> sr.evaluate(sr.read_run(run), sr.read_qrels(qrels), "map")
+    {'trec:map': 0.5}
+    """
+    name = str(source) if isinstance(source, str | os.PathLike) else "the run"
+    return _entries(source, name, AnyIds(), AnyIds(), ranks=False).run()
+
+
+def _entries(source: Any, name: str, queries: Mapping[str, int], documents: Ids, *, ranks: bool = True) -> Entries:
+    """The entries of a run; without `ranks`, those of TREC runs are not read."""
     if isinstance(source, str | os.PathLike):
-        entries = _of_file(source, name, queries, documents)
-    elif hasattr(source, "to_dict") and not is_frame(source):  # a Run of ranx
-        entries = _of_mapping(source.to_dict(), name, name, queries, documents)
-    elif isinstance(source, Mapping):
-        entries = _of_mapping(source, name, name, queries, documents)
-    elif is_frame(source):
-        entries = _of_table(table_of(name, source), name, queries, documents)
-    else:
-        raise DataError(
-            f"{name}: a run must be a file, a frame with qid, docno and score, or {JSON_RUN}; got {brief(source)}."
-        )
-    return entries.lists(least)
+        return _of_file(source, name, queries, documents, ranks)
+    if hasattr(source, "to_dict") and not is_frame(source):  # a Run of ranx
+        return _of_mapping(source.to_dict(), name, name, queries, documents)
+    if isinstance(source, Mapping):
+        return _of_mapping(source, name, name, queries, documents)
+    if is_frame(source):
+        return _of_table(table_of(name, source), name, queries, documents)
+    raise DataError(
+        f"{name}: a run must be a file, a frame with qid, docno and score, or {JSON_RUN}; got {brief(source)}."
+    )
 
 
-def _of_file(path: str | os.PathLike, name: str, queries: Mapping[str, int], documents: Ids) -> Entries:
+def _of_file(path: str | os.PathLike, name: str, queries: Mapping[str, int], documents: Ids, ranks: bool) -> Entries:
     place = existing(path)
     if place.is_dir():
         raise DataFormatError(f"{path}: is a directory; name a run file.")
     head = head_of(place) or b""
-    if head[:4] == b"PAR1" or {".csv", ".tsv"}.intersection(place.suffixes):
-        kind = "parquet" if head[:4] == b"PAR1" else "csv"
+    kind = _table_kind(place, head)
+    if kind is not None:
         return _of_table(open_table(place, kind), name, queries, documents)
     if head.lstrip()[:1] == b"{":
         try:
@@ -67,10 +107,26 @@ def _of_file(path: str | os.PathLike, name: str, queries: Mapping[str, int], doc
             raise DataFormatError(f"{path}: cannot be read ({error}); expected {JSON_RUN}.") from error
         return _of_mapping(content, name, str(path), queries, documents)
     entries = Entries(name, str(path), "line", queries, documents)
-    for line, (qid, _, docno, position, value, _) in trec_lines(path, RUN):
-        rank = finite_number(path, line, position, " as rank")
+    for line, (qid, docno, position, value) in run_entries(path):
+        rank = finite_number(path, line, position, " as rank") if ranks else 0.0
         entries.add(line, qid, docno, finite_number(path, line, value, " as score"), rank)
     return entries
+
+
+def _table_kind(place: Path, head: bytes) -> str | None:
+    """'parquet' or 'csv' for a table."""
+    if head[:4] == b"PAR1":
+        return "parquet"
+    return "csv" if {".csv", ".tsv"}.intersection(place.suffixes) else None
+
+
+def is_run_file(path: str | os.PathLike) -> bool:
+    """Whether a file is a run in another form than lines: a table of several columns, or JSON of mappings."""
+    place = Path(path)
+    head = head_of(place) or b""
+    kind = _table_kind(place, head)
+    first = head.lstrip().partition(b"\n")[0]
+    return kind == "parquet" or (kind == "csv" and bool({*b",\t"} & {*first})) or bool(NESTED.match(head))
 
 
 def _unzipped(content: bytes) -> bytes:
