@@ -12,6 +12,7 @@ from sparserank import trees as trees
 from sparserank.data.dataset import RankingDataset as RankingDataset
 from sparserank.data.folds import query_folds as query_folds
 from sparserank.data.joining import concatenate as concatenate
+from sparserank.data.fusion.runs import read_run as read_run
 from sparserank.data.letor.reader import read_letor as read_letor
 from sparserank.data.letor.writer import write_letor as write_letor
 from sparserank.data.read import read_data as read_data
@@ -19,7 +20,6 @@ from sparserank.data.reading import Reading as Reading
 from sparserank.data.store.convert import convert as convert
 from sparserank.data.store.opening import open_store as open_store
 from sparserank.data.trec import read_qrels as read_qrels
-from sparserank.data.trec import read_run as read_run
 from sparserank.data.trec import write_qrels as write_qrels
 from sparserank.data.trec import write_run as write_run
 from sparserank.evaluation import Comparison as Comparison
