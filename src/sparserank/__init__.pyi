@@ -11,8 +11,8 @@ from sparserank import solvers as solvers
 from sparserank import trees as trees
 from sparserank.data.dataset import RankingDataset as RankingDataset
 from sparserank.data.folds import query_folds as query_folds
-from sparserank.data.joining import concatenate as concatenate
 from sparserank.data.fusion.runs import read_run as read_run
+from sparserank.data.joining import concatenate as concatenate
 from sparserank.data.letor.reader import read_letor as read_letor
 from sparserank.data.letor.writer import write_letor as write_letor
 from sparserank.data.read import read_data as read_data

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 import reprlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 LONGEST = 60
+MAX_NAMES = 10_000  # that are compared with a mistyped one
 MAX_BITS = 1000  # of an integer that is written out
 
 
@@ -15,6 +18,17 @@ def brief(value: Any) -> str:
     """repr(value), cut to LONGEST characters, whatever the size, depth and type of `value`."""
     text = _SHORT.repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def no_such(name: Any, known: Sequence[str], what: str) -> str:
+    """What follows the name of something that does not exist: the name that was probably meant, or what exists.
+
+    `what` completes the sentence: 'feature' makes 'the features are a ... z'.
+    """
+    close = difflib.get_close_matches(str(name), known[:MAX_NAMES], 1)
+    if close:
+        return f"did you mean {brief(close[0])}?"
+    return f"the {what}s are {f'{known[0]} ... {known[-1]}' if len(known) else 'none'}."
 
 
 class _Short(reprlib.Repr):

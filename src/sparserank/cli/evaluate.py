@@ -134,7 +134,7 @@ def _kind_of(path: Path) -> str:
 
     expected = f"a model file (JSON), a run (lines '{RUN}', JSON, Parquet or CSV) or one score per line"
     for _, text in text_lines(path, expected):
-        fields = text.split()
+        fields = text.split(maxsplit=5)
         if fields and not fields[0].startswith("#"):
             kind = "model" if fields[0].startswith("{") else {1: "scores"}.get(len(fields))
             kind = "run" if len(fields) >= 5 and kind is None else kind

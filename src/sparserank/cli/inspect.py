@@ -38,6 +38,7 @@ which columns are the label, the query, the document and the features, and print
 def run(*, files: list[Path], verify: bool = False, **options: Any) -> None:
     """Options are those of `Reading`."""
     reading = reading_of(options)
+    require_no_json_run(files)
     if len(files) == 1 and (files[0].suffix == ".json" or (files[0] / "model.json").is_file()):
         _model(files[0])
         return
@@ -63,6 +64,20 @@ def run(*, files: list[Path], verify: bool = False, **options: Any) -> None:
     )
     give(facts, [{"fact": name, "value": shown_value(value)} for name, value in facts.items()])
     table(" ".join(map(str, files)), ["", ""], rows)
+
+
+def require_no_json_run(files: list[Path]) -> None:
+    """Raise DataFormatError for a run, or judgments, in JSON."""
+    from sparserank.data.fusion.runs import NESTED
+    from sparserank.data.kinds import head_of
+    from sparserank.errors import DataFormatError
+
+    for file in files:
+        if NESTED.match(head_of(file) or b""):
+            raise DataFormatError(
+                f"{file}: looks like a run or judgments in JSON ({{query id: {{document id: number}}}}), which have no "
+                "features; evaluate and fuse read runs."
+            )
 
 
 def _model(path: Path) -> None:

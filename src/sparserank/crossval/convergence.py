@@ -31,9 +31,10 @@ def unsolved(statuses: Sequence[str], where: str, asked: str) -> str | None:
     if not short:
         return None
     how = ", ".join(f"{n} {s.value}" for s, n in short.items())
+    remedy = _REMEDIES[next(iter(short))] if len(short) == 1 else _REMEDY_OF_BOTH
     return (
         f"{sum(short.values())} of {len(statuses)} solves {where} did not reach their tolerance, a KKT violation of "
-        f"{asked} times alpha_max ({how}); {' or '.join(dict.fromkeys(_REMEDIES[s] for s in short))}."
+        f"{asked} times alpha_max ({how}); {remedy}."
     )
 
 
@@ -64,3 +65,7 @@ _REMEDIES = {
     Status.STALLED: "floating-point precision allows no smaller violation, so raise tol",
     Status.ITERATION_LIMIT: "raise tol, or max_iter where it is available",
 }
+_REMEDY_OF_BOTH = (
+    "raise tol; max_iter, where it is available, helps only at the iteration limit, because floating-point precision "
+    "allows the stalled solves no smaller violation"
+)

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataFormatError, ParameterError
 from sparserank.lazy import cached_property
-from sparserank.quoting import brief
+from sparserank.quoting import brief, no_such
 
 DIGITS = 12  # of a sum of costs: 0.1 + 0.2 is 0.3
 SUM, MAX = "sum", "max"
@@ -165,7 +165,7 @@ def _known(name: Any, known: Set[str], names: Sequence[str]) -> str:
     if not isinstance(name, str) or name not in known:
         raise ParameterError(
             "feature_groups",
-            f"names {brief(str(name))}, which is not a feature; the features are {names[0]} ... {names[-1]}.",
+            f"names {brief(str(name))}, which is not a feature; {no_such(name, names, 'feature')}",
         )
     return str(name)
 

@@ -22,7 +22,7 @@ BLOCK_BYTES = 1 << 20
 MAX_LINE_BYTES = 256 << 20  # a model file may be one line
 
 
-def text_lines(path: str | os.PathLike, expected: str) -> Iterator[tuple[int, str]]:
+def text_lines(path: str | os.PathLike, expected: str, *, longest: int = MAX_LINE_BYTES) -> Iterator[tuple[int, str]]:
     """(line number from 1, text without its line end) for each line of a UTF-8 file, plain or gzip, without a
     byte-order mark.
 
@@ -30,11 +30,11 @@ def text_lines(path: str | os.PathLike, expected: str) -> Iterator[tuple[int, st
     the file are in memory.
 
     Raises
-        DataFormatError   the file is unreadable, binary or not UTF-8, or has a carriage return inside a line; the
-                          message names file and line
+        DataFormatError   the file is unreadable, binary or not UTF-8, has a carriage return inside a line or a line
+                          longer than `longest` bytes; the message names file and line
     """
     try:
-        for number, line in enumerate(_lines(path, expected), start=1):
+        for number, line in enumerate(_lines(path, expected, longest), start=1):
             line = line.rstrip(b"\r")
             if b"\r" in line:
                 raise DataFormatError(f"{path}:{number}: carriage return inside a line; {LINE_ENDS}.")
@@ -48,7 +48,7 @@ def text_lines(path: str | os.PathLike, expected: str) -> Iterator[tuple[int, st
         raise DataFormatError(f"{path}: cannot be read ({error.strerror or error}); expected {expected}.") from error
 
 
-def _lines(path: str | os.PathLike, expected: str) -> Iterator[bytes]:
+def _lines(path: str | os.PathLike, expected: str, longest: int) -> Iterator[bytes]:
     """The lines as bytes; the last one only if anything follows the last LF."""
     with open(path, "rb") as raw:
         zipped = raw.peek(2)[:2] == GZIP  # opened once: a pipe cannot be read twice
@@ -58,8 +58,8 @@ def _lines(path: str | os.PathLike, expected: str) -> Iterator[bytes]:
             if b"\0" in block:
                 raise DataFormatError(f"{path}: is a binary file; expected {expected}.")
             rest += block
-            if len(rest) > MAX_LINE_BYTES and b"\n" not in block:
-                raise DataFormatError(f"{path}: a line is longer than {MAX_LINE_BYTES >> 20} MB; expected {expected}.")
+            if len(rest) > longest and b"\n" not in block:
+                raise DataFormatError(f"{path}: a line is longer than {longest >> 20} MB; expected {expected}.")
             if b"\n" in block:
                 *lines, last = bytes(rest).removeprefix(mark).split(b"\n")
                 yield from lines

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -14,8 +15,10 @@ from sparserank.errors import DataError, DataFormatError
 from sparserank.files import atomic_write
 from sparserank.quoting import brief
 
+_FIELD = re.compile(r"[^ \t]+")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # no text that a file can hold
 RUN, QRELS = "qid Q0 docno rank score tag", "qid 0 docno rel"
+MAX_ENTRY_BYTES = 1 << 20  # of a line of a run or of judgments
 QUERY_NAMES = ("query-id", "query_id", "qid", "topic")  # of columns, in the first line of judgments
 GRADE_NAMES = ("score", "label", "relevance", "rel", "grade")
 
@@ -266,7 +269,7 @@ def judgment_entries(path: str | os.PathLike) -> Iterator[tuple[int, list[str]]]
     for line, text, fields in _lines_of_fields(path, QRELS):
         if count == 0:
             count, layout = (3, "qid docno rel") if len(fields) == 3 else (4, QRELS)
-            if fields[0].lower() in QUERY_NAMES and fields[-1].lower() in GRADE_NAMES:
+            if _is_head(fields):
                 continue
         if len(fields) != count:
             raise DataFormatError(f"{path}:{line}: expected '{layout}'; got {brief(text)}.")
@@ -275,10 +278,39 @@ def judgment_entries(path: str | os.PathLike) -> Iterator[tuple[int, list[str]]]
 
 def _lines_of_fields(path: str | os.PathLike, layout: str) -> Iterator[tuple[int, str, list[str]]]:
     """(line number, text, its fields) of each line that is neither blank nor a comment, which begins with '#'."""
-    for line, text in text_lines(path, f"lines '{layout}'"):
-        fields = [f for f in text.replace("\t", " ").split(" ") if f]
+    for line, text in text_lines(path, f"lines '{layout}'", longest=MAX_ENTRY_BYTES):
+        fields = _fields(text)
         if fields and not fields[0].startswith("#"):
             yield line, text, fields
+
+
+def _fields(text: str) -> list[str]:
+    """The first fields of a line: one more than any layout has, however long the line is."""
+    return [found.group() for found in islice(_FIELD.finditer(text), len(RUN.split()) + 1)]
+
+
+def _is_head(fields: Sequence[str]) -> bool:
+    """Whether the fields are names of columns of judgments."""
+    return fields[0].lower() in QUERY_NAMES and fields[-1].lower() in GRADE_NAMES
+
+
+def what_else(text: str) -> str:
+    """A sentence about a line that seems to belong to a run or to judgments, and not to ranking text; else ''."""
+    fields = _fields(text)
+    if ":" in "".join(fields[1:4]):
+        return ""
+    if len(fields) >= 5 and all(map(_is_number, fields[3:5])):
+        return f"This looks like a run ('{RUN}'), which has no features; evaluate and fuse read runs."
+    if 3 <= len(fields) <= 4 and (_is_number(fields[-1]) or _is_head(fields)):
+        return f"These look like judgments ('{QRELS}'), which have no features; evaluate and fuse read them as qrels."
+    return ""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return bool(np.isfinite(float(text)))
+    except ValueError:
+        return False
 
 
 def twice(place: str, qid: str, docno: str, before: str) -> str:

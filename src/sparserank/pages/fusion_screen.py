@@ -12,6 +12,7 @@ from sparserank.pages.selection_screen import (
     MAX_WIDTH,
     MIN_WIDTH,
     Screen,
+    more_in,
     shortened,
 )
 from sparserank.reporting.document import figure
@@ -29,7 +30,8 @@ def fusion_lines(
     result: FusionResult, folder: str | None = None, *, most: int = MAX_LINES, width: int = MAX_WIDTH
 ) -> list[str]:
     """The lines; folder: where the run was written, for the commands to come next."""
-    screen = FusionScreen(result.selection, max(MIN_WIDTH, min(width, MAX_WIDTH)), result)
+    more = more_in(folder, "result.selection.notes")
+    screen = FusionScreen(result.selection, max(MIN_WIDTH, min(width, MAX_WIDTH)), more, result)
     return screen.lines(folder, most, True)
 
 

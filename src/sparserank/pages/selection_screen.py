@@ -52,17 +52,23 @@ def screen_lines(
 ) -> list[str]:
     """The lines; folder: where the run was written, for the commands to come next; k: whether another size is one of
     them."""
-    return Screen(result, max(MIN_WIDTH, min(width, MAX_WIDTH))).lines(folder, most, k)
+    return Screen(result, max(MIN_WIDTH, min(width, MAX_WIDTH)), more_in(folder)).lines(folder, most, k)
+
+
+def more_in(folder: str | None, notes: str = "result.notes") -> str:
+    """Where all notes are: an option of the command, or, without the folder of a run, an attribute in Python."""
+    return f"{VERBOSE} shows" if folder is not None else f"{notes} contains"
 
 
 @dataclass(frozen=True)
 class Screen:
-    """The screen of a selection. ALL: the name of the model of all that can be selected."""
+    """The screen of a selection. ALL: the name of the model of all that can be selected; more: where all notes are."""
 
     ALL: ClassVar[str] = "all features"
 
     result: SelectionResult
     width: int
+    more: str
 
     def lines(self, folder: str | None, most: int, k: bool) -> list[str]:
         first = [*self.first(), "", *self.table(), *self.test(), *self.rule(), ""]
@@ -73,7 +79,7 @@ class Screen:
         if len(lines) + len(commands) > most:
             lines = [line for line in lines if line]
         if len(lines) + len(commands) > most and len(notes) > 1:
-            notes = [f"note: {VERBOSE} shows {counted(len(self.all_notes()), 'note')}"]
+            notes = [f"note: {self.more} {counted(len(self.all_notes()), 'note')}"]
         if len(lines) + len(commands) > most:  # without names of redundant features, and size 1, which comes below
             last = [*self.sizes(), *self.unused(0)]
             first = [line for line in first if not line.startswith(ALONE)]
@@ -361,7 +367,7 @@ class Screen:
         shown = notes if len(notes) <= MAX_NOTES else notes[: MAX_NOTES - 1]
         lines = [line for text in shown for line in self.wrapped(f"note: {text}")]
         more = len(notes) - len(shown)
-        return [*lines, *([f"note: {more} more; {VERBOSE} shows them"] if more else [])]
+        return [*lines, *([f"note: {more} more; {self.more} them"] if more else [])]
 
     def commands(self, folder: str | None, k: bool) -> list[str]:
         """What people do next."""

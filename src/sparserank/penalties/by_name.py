@@ -9,7 +9,7 @@ import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.penalties._checks import real_number
-from sparserank.quoting import brief
+from sparserank.quoting import brief, no_such
 
 Pairs = tuple[tuple[str, Any], ...]
 DIRECTIONS = {"+": 1, "-": -1}
@@ -74,9 +74,8 @@ def numbered_rules(owner: str, rules: Mapping[str, Any], names: Sequence[str]) -
 
     def number(rule: str, name: str) -> int:
         if name not in at:
-            shown = f"{names[0]} ... {names[-1]}" if len(names) else "none"
             raise DataError(
-                f"{owner}: {rule} contains {brief(name)}, which is not a feature; the features are {shown}."
+                f"{owner}: {rule} contains {brief(name)}, which is not a feature; {no_such(name, names, 'feature')}"
             )
         return at[name]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -28,6 +29,11 @@ def kept(store: WorkStore | None, name: str, make: Callable[[], dict[str, np.nda
         if store is not None:
             store.save(name, known)
     return known
+
+
+RULES = {"drop": "drop", "keep": "keep", "monotone": "monotone", "feature_groups": "feature_groups", "weights": "costs"}
+_MAKER = re.compile(r"(\w+)\(")
+_PART = re.compile(r"'?(\w+)'?(?:=|: )((?:\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\]|[^,()\[\]{}])+)")
 
 
 class WorkStore(RunDirectory):
@@ -60,7 +66,8 @@ class WorkStore(RunDirectory):
             self._discard()
         elif isinstance(known, dict) and known != identity and any((self.path / RECORDS).glob("*.json")):
             self.close()
-            different = sorted(k for k in known.keys() | identity.keys() if known.get(k) != identity.get(k))
+            changed = sorted(k for k in known.keys() | identity.keys() if known.get(k) != identity.get(k))
+            different = dict.fromkeys(name for k in changed for name in _changed_in(k, known.get(k), identity.get(k)))
             raise RunDirectoryError(
                 f"{self.path}: contains a run with other data or options; choose another {option('out')}, or "
                 f"discard the run with {option('restart', True)} (different: {', '.join(different)})."
@@ -103,6 +110,17 @@ def work_store_in(
 ) -> AbstractContextManager[WorkStore | None]:
     """A context with the store in `out`, with the options of `WorkStore`; None if nothing is to be kept."""
     return WorkStore(out, identity, **options) if out is not None else nullcontext()
+
+
+def _changed_in(name: str, before: Any, now: Any) -> list[str]:
+    """What differs in one entry of an identity: the options inside texts such as 'l1(drop=(3,))' or "{'tol': 1e-06}",
+    if only their values differ; else the entry."""
+    texts = [v if isinstance(v, str) else " ".join(map(str, v)) if isinstance(v, list) else "" for v in (before, now)]
+    makers, parts = ([pattern.findall(text) for text in texts] for pattern in (_MAKER, _PART))
+    if makers[0] != makers[1]:
+        return [name]
+    inside = {part for part, _ in set(parts[0]) ^ set(parts[1])}
+    return sorted(option(RULES[part]) if part in RULES else part for part in inside) or [name]
 
 
 def _file(name: str) -> str:

@@ -15,7 +15,7 @@ from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.metrics import Metric
 from sparserank.options import option
 from sparserank.penalties.rules import FeatureRules
-from sparserank.quoting import brief
+from sparserank.quoting import brief, no_such
 
 DIRECTIONS: dict[Any, int] = {"+": 1, "-": -1, 1: 1, -1: -1}
 
@@ -96,7 +96,7 @@ def signs_of(monotone: Mapping[str, Any], names: Sequence[str]) -> tuple[int, ..
     for name, direction in monotone.items():
         if name not in at:
             raise ParameterError(
-                "monotone", f"names {brief(name)}, which is not a feature; the features are {names[0]} ... {names[-1]}."
+                "monotone", f"names {brief(name)}, which is not a feature; {no_such(name, names, 'feature')}"
             )
         if isinstance(direction, bool) or not isinstance(direction, str | int) or direction not in DIRECTIONS:
             raise ParameterError("monotone", f"must give '+' or '-' for {brief(name)}; got {brief(direction)}.")
@@ -116,7 +116,7 @@ def features_named(given: Any, option: str, names: Sequence[str]) -> tuple[int, 
     for name in given:
         if not isinstance(name, str) or name not in at:
             raise ParameterError(
-                option, f"names {brief(name)}, which is not a feature; the features are {names[0]} ... {names[-1]}."
+                option, f"names {brief(name)}, which is not a feature; {no_such(name, names, 'feature')}"
             )
     return tuple(sorted({at[name] for name in given}))
 
@@ -161,7 +161,7 @@ def read_query_weights(path: str | os.PathLike) -> dict[str, float]:
     """
     weights: dict[str, float] = {}
     for number, text in enumerate(read_entries(path, "one query id and its weight per line"), start=1):
-        fields = text.split()
+        fields = text.split(maxsplit=2)
         try:
             value = float(fields[1]) if len(fields) == 2 else np.nan
         except ValueError:

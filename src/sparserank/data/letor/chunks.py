@@ -19,10 +19,12 @@ from sparserank.data.letor import _line_kernels as kernels
 from sparserank.data.letor.side_files import SideQueries, warn_of_unused, with_query_ids
 from sparserank.data.missing import HUGE
 from sparserank.data.text_lines import GZIP, LINE_ENDS, LONE_RETURN
+from sparserank.data.trec import what_else
 from sparserank.errors import DataFormatError, TooManyFeaturesError
 from sparserank.options import option
 from sparserank.quoting import LONGEST, brief
 
+LAYOUT = "Lines must be 'label qid:ID index:value ... # comment'."
 CHUNK_BYTES = 8 << 20  # large enough to hide Python's overhead, small enough that two threads share a 20 MB file
 
 
@@ -249,6 +251,17 @@ def _is_utf8(token: bytes) -> bool:
     return True
 
 
+def _token_remedy(token: bytes, index_base: int) -> str:
+    """What to do about a token that is no feature."""
+    index, colon, _ = token.partition(b":")
+    if not colon:
+        return "Start comments with '#'."
+    if index.removeprefix(b"-").isdigit() or not index:
+        before = f"Feature indices are whole numbers from {index_base} on"
+        return f"{before}." if index.startswith(b"-") or not index else "Give a value after the colon, or no token."
+    return f"Number the features, and give their names in a file: {option('feature_names', 'names.txt')}."
+
+
 def _problem(
     text: bytes, info: np.ndarray, index_base: int, n_features: int | None
 ) -> tuple[tuple[int, str] | None, int | None]:
@@ -261,13 +274,16 @@ def _problem(
         what = str(a)
     else:
         what = brief(text[a : min(b, a + 4 * LONGEST)].decode("utf-8", "backslashreplace"))
+    start = text.rfind(b"\n", 0, min(a, len(text))) + 1
+    line = text[start : start + 4 * LONGEST].partition(b"\n")[0]
+    foreign = what_else(line.decode("utf-8", "backslashreplace"))
     sentence = {
-        kernels.BAD_LABEL: (
-            f"label must be a number; got {what}. Lines must be 'label qid:ID index:value ... # comment'."
-        ),
-        kernels.MISSING_QID: f"expected 'qid:ID' after the label; got {what}. Add the query id to every line.",
+        kernels.BAD_LABEL: f"label must be a number; got {what}. {foreign or LAYOUT}",
+        kernels.MISSING_QID: f"expected 'qid:ID' after the label; got {what}. "
+        f"{foreign or 'Add the query id to every line, or the sizes of the queries to a file DATA.query.'}",
         kernels.EMPTY_QID: "query id is empty after 'qid:'; give every line the id of its query.",
-        kernels.BAD_TOKEN: f"expected 'index:value'; got {what}. Start comments with '#'.",
+        kernels.BAD_TOKEN: f"expected 'index:value'; got {what}. "
+        f"{_token_remedy(text[a : min(b, a + LONGEST)], index_base)}",
         kernels.BAD_INDEX: f"feature index is too large: {what}.",
         kernels.INDEX_BELOW_BASE: f"feature indices start at {index_base}; got {what}. "
         f"Use {option('index_base', 0)} for files whose feature indices start at 0.",
