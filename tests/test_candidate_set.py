@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.crossval.candidate_set import best_of_sizes
 from sparserank.crossval.folded_paths import FOLD_TOL
 from sparserank.data.folds import query_folds
 from sparserank.jobs.selection_job import SelectionJob
@@ -91,12 +90,6 @@ def test_the_saved_model_is_the_chosen_candidate() -> None:
 def test_without_refits_there_are_none() -> None:
     found = sr.select(DATA, penalties=["l1"], cv=3, relaxed=False, half_samples=0, **OPTIONS)
     assert {c.relax for c in found.choice.candidates} == {0.0}
-
-
-def test_best_of_sizes_is_the_highest_mean_of_each(result: sr.SelectionResult) -> None:
-    sparse = [c for c in result.choice.candidates if c.penalty in ("l1", "mcp")]
-    for c in best_of_sizes(sparse):
-        assert c.mean == max(o.mean for o in sparse if o.n_features == c.n_features)
 
 
 def test_costs_of_a_weight_of_0_are_those_of_explicit_fold_models() -> None:

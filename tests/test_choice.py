@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from sparserank.crossval.choice import Candidate, Rule, choose
 from sparserank.errors import DataError
 from sparserank.paths.sizes import point_within, points_by_size
-from sparserank.selection.statements import choice_sentences, quality_sentence
+from sparserank.selection.statements import choice_sentences, headline, quality_sentence
 
 RNG = np.random.default_rng(0)
 BASE = RNG.random(400)
@@ -91,7 +93,14 @@ def test_what_the_queries_cannot_tell_is_said_first() -> None:
     assert choice.resolution > 0.05
     assert first.startswith("These 40 queries cannot show how small a model can be: they cannot rule out a loss ")
     assert ". To rule out a loss of 2%, you would need roughly " in first
-    assert kept.startswith(f"Best guess: keep {choice.chosen.n_features} of 9 features (l1)")
+    assert kept.startswith(f"Keep {choice.chosen.n_features} of 9 features (l1)")
+    other = choice.other
+    assert other is not None
+    n, both = choice.chosen.n_features, sorted([choice.chosen.n_features, other.n_features])
+    assert f"Two answers: {both[0]} feature" in first
+    assert f"The model is that of {n}, the choice of the rule; k={other.n_features} gives the other." in first
+    assert "no difference between them is shown" in first
+    assert headline(choice, "ndcg@10", 9).startswith(f"Keep {both[0]} or {both[1]} of 9 features; ")
     assert "with 95% confidence such models lose at most" in loses
     limited = choice_sentences(choose(few, rule=Rule(k=2)), "ndcg@10", 9)
     assert limited[0].startswith("Keep ")  # no guess: the size was asked for
@@ -145,9 +154,10 @@ def test_one_query_gives_no_bound() -> None:
     assert choice.chosen is b
     few, kept = choice_sentences(choice, "map", 5)
     assert few == "1 query is too few to bound the loss of a model; at least 10 are needed."
-    assert kept.startswith("Best guess: keep 2 of 5 features")
+    assert kept.startswith("Keep 2 of 5 features")
+    assert choice.other is None
     assert not choice.is_corrected
-    assert quality_sentence(choice, b, "map", b.n_features).startswith("Out of sample, map is 0.7000 with 2 features")
+    assert quality_sentence(choice, b, "map", b.n_features).startswith("map is 0.7000 with 2 features")
     same = [Candidate("l1", k, 0.0, k, k, float(k), np.ones(20)) for k in (1, 2)]
     assert "cannot tell them apart" in " ".join(choice_sentences(choose(same), "map", 5))
     shifted = [Candidate("l1", k, 0.0, k, k, float(k), np.full(50, 0.5 * k)) for k in (1, 2)]
@@ -175,11 +185,95 @@ def test_a_loss_is_never_below_0_though_sums_are_rounded() -> None:
     assert "-0.0%" not in " ".join(choice_sentences(choice, "ndcg@10", 30))
 
 
-def test_only_the_best_of_a_size_has_a_corrected_mean() -> None:
-    best, worse = candidate(4, 0.0, 0.1), candidate(4, 0.05, 0.1)
-    choice = choose([best, worse, candidate(5, 0.1, 0.1)])
-    assert np.isnan(choice.corrected(worse))
-    assert choice.corrected(best) <= best.mean
+def test_a_size_shows_the_best_model_of_at_most_that_size() -> None:
+    """Explicitly: for each size the best of all that are no larger, once. The wrong variant takes the best of each."""
+    losses = {1: 0.3, 2: 0.1, 3: 0.2, 4: 0.05, 5: 0.05, 6: 0.0, 7: 0.04}
+    own = [candidate(k, loss, 0.001) for k, loss in losses.items()]
+    choice = choose(own, rule=Rule(0.0))
+    assert [c.n_features for c in choice.by_size] == [1, 2, 4, 6]
+    for k in range(1, 8):
+        shown = [c for c in choice.by_size if c.n_features <= k][-1]
+        assert shown.mean == max(c.mean for c in own if c.n_features <= k)
+    assert sorted(losses) != [c.n_features for c in choice.by_size]
+
+
+def test_the_chosen_represents_its_size_even_where_a_smaller_or_dearer_one_is_as_good() -> None:
+    large, better, chosen = candidate(9, 0.0, 0.001), candidate(3, 0.001, 0.3), candidate(5, 0.004, 0.01)
+    choice = replace(choose([large, better, chosen]), chosen=chosen)
+    assert choice.by_size == [better, chosen, large]
+    dear, cheap = candidate(4, 0.001, 0.002, 9.0), candidate(4, 0.002, 0.002, 4.0)
+    choice = choose([dear, cheap, large], rule=Rule(0.05))
+    assert choice.chosen is cheap
+    assert choice.by_size == [cheap, large]
+
+
+def test_means_that_differ_by_rounding_have_one_row() -> None:
+    """One mean by columns, one by rows: 0.648 and 0.6480000000000001."""
+    values, rng = np.random.default_rng(3).random(50), np.random.default_rng(4)
+    same = [Candidate("l1", k, 0.0, k, k, float(k), rng.permutation(values)) for k in range(2, 20)]
+    assert len({c.mean for c in same}) > 1, "the means differ in the last bit"
+    assert choose(same).by_size == [same[0]]
+
+
+def named(values: np.ndarray, n_features: int = 4) -> Candidate:
+    return Candidate("named formulas", n_features, 0.0, 0, n_features, float(n_features), values, formula="RRF")
+
+
+def test_a_named_formula_is_the_answer_unless_another_earns_its_place() -> None:
+    """By explicit lead and standard error; the wrong variants ask for no lead, or forget what the choice owes."""
+    rng = np.random.default_rng(11)
+    for lead, spread in ((0.01, 0.1), (0.02, 0.1), (0.004, 0.1), (0.05, 0.3), (-0.01, 0.05), (0.0001, 0.0005)):
+        rrf = named(BASE)
+        noise = rng.standard_normal(400)
+        own = BASE + lead + spread * (noise - noise.mean()) / noise.std(ddof=1)
+        learned = Candidate("l1", 4, 0.0, 1, 4, 4.0, own)
+        choice = choose([learned, rrf], named="RRF")
+        differences = own - BASE
+        earned = differences.mean() >= 1.5 * differences.std(ddof=1) / 20 and differences.mean() > 0
+        assert choice.chosen is (learned if earned else rrf)
+        assert choice.reference is rrf
+        assert choice.corrected_chosen <= choice.chosen.mean + 1e-12
+    assert choose([learned, rrf]).chosen is not rrf  # unless it was named, it has no privilege
+
+
+def test_fewer_retrievers_are_kept_where_the_corrected_mean_loses_at_most_the_margin() -> None:
+    rrf, fewer = named(BASE), Candidate("l1", 2, 0.0, 1, 2, 2.0, BASE - 0.002)
+    assert choose([fewer, rrf], named="RRF").chosen is fewer
+    decided = set()
+    for seed in range(8):  # noise alone: the best of many has the highest mean, which it owes to the choice
+        rng = np.random.default_rng(seed)
+        lucky = [Candidate("l1", 2, 0.0, i, 2, 2.0, BASE[:60] + 0.3 * rng.standard_normal(60) - 0.03) for i in range(9)]
+        rrf = named(BASE[:60])
+        few, alone = (choose([*lucky, rrf], named=name) for name in ("RRF", ""))
+        best = alone.chosen
+        lead, owed = best.mean - rrf.mean, 0.632 * (best.mean - alone.corrected_chosen)
+        earned = lead >= 1.5 * few.error(best, rrf) or lead - owed >= -0.01 * rrf.mean
+        if best is rrf:
+            continue
+        assert (few.chosen is best) == earned
+        decided.add((earned, lead >= -0.01 * rrf.mean))
+    assert (False, True) in decided, "by the raw mean these would be chosen"
+    assert (True, True) in decided
+
+
+def test_a_limit_decides_before_a_named_formula() -> None:
+    rrf, one = named(BASE), Candidate("l1", 1, 0.0, 1, 1, 1.0, BASE - 0.2)
+    assert choose([one, rrf], rule=Rule(k=1), named="RRF").chosen is one
+    assert choose([one, rrf], rule=Rule(k=4), named="RRF").chosen is rrf
+    assert choose([one, rrf], rule=Rule(most=2), named="RRF").chosen is one  # an engine takes no more
+
+
+def test_what_a_named_formula_says() -> None:
+    rng = np.random.default_rng(2)
+    noise = rng.standard_normal(400)
+    learned = Candidate("l1", 4, 0.0, 1, 4, 4.0, BASE + 0.01 + 0.5 * (noise - noise.mean()))
+    choice = choose([learned, named(BASE)], named="RRF")
+    kept = choice_sentences(choice, "ndcg@10", 4, "retriever")[0]
+    assert "RRF of all 4 retrievers: the best other choice, 4 retrievers (l1), is +" in " ".join(
+        choice_sentences(choice, "ndcg@10", 4, "retriever")
+    ), kept
+    assert "less than 1.5 standard errors" in " ".join(choice_sentences(choice, "ndcg@10", 4, "retriever"))
+    assert headline(choice, "ndcg@10", 4, "retriever").startswith("Keep RRF of all 4 retrievers; ")
 
 
 def test_resampling_follows_the_rule() -> None:

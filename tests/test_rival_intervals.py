@@ -66,5 +66,6 @@ def test_the_chosen_one_beside_rivals() -> None:
     choice = choose(own)
     trees, today = Rival("trees", 40, RIVALS[0] + 0.3), Rival("today", 1, RIVALS[1] - 0.3)
     beside = Rivals(choice, [trees, today])
-    assert beside.beside(trees).high < 0 < beside.beside(today).low
-    assert beside.beside(trees).difference == pytest.approx(choice.corrected_chosen - trees.mean, rel=1e-12)
+    chosen = choice.chosen
+    assert beside.beside(chosen, trees).high < 0 < beside.beside(chosen, today).low
+    assert beside.beside(chosen, trees).difference == chosen.mean - trees.mean

@@ -1,4 +1,4 @@
-"""The screen of `select`: at most 25 lines and 100 columns, and nothing on it that the result does not say."""
+"""The screen of `select`: at most 30 lines and 100 columns, and nothing on it that the result does not say."""
 
 from __future__ import annotations
 
@@ -99,16 +99,21 @@ def test_it_fits(selected: tuple[str, sr.SelectionResult]) -> None:
 def test_its_figures_are_those_of_the_result(selected: tuple[str, sr.SelectionResult]) -> None:
     name, result = selected
     text = "\n".join(screen_lines(result, "run"))
-    found = re.search(r"^(?:Keep|Best guess:) (\d+) of (\d+) features?", text, flags=re.MULTILINE)
+    assert re.match(r"Keep ", text)  # the choice comes first
+    found = re.match(r"Keep (?:\d+ or )?(\d+)(?: or \d+)? of (\d+) features?", text)
     assert found is not None
-    assert [int(found[1]), int(found[2])] == [result.chosen.n_features, result.model.n_features]
+    assert int(found[2]) == result.model.n_features
+    answers = {int(n) for n in text.split(" of ")[0].removeprefix("Keep ").split(" or ")}
+    assert result.chosen.n_features in answers
     row = {line[:24].strip(): line for line in text.splitlines()}
     chosen = next(line for label, line in row.items() if label.startswith("chosen"))
     full = next(line for label, line in row.items() if label.startswith("all features"))
-    assert f"{result.choice.corrected_chosen:.4f}" in chosen
+    assert f"{result.chosen.mean:.4f}" in chosen
+    if result.choice.is_corrected:
+        assert f"Expected on new queries: {result.choice.corrected_chosen:.4f} (" in text
     assert f"{result.all_features.mean:.4f}" in full
     if name != "today" and result.all_features.mean > 0:
-        level, dense = result.choice.corrected_chosen, result.all_features.mean
+        level, dense = result.chosen.mean, result.all_features.mean
         assert f"{100 * (level - dense) / dense + 0.0:+.1f}%" in chosen
     used = [f["feature"] for f in result.to_json()["features"]]
     if name not in ("feature_groups", "a budget", "long names"):
@@ -166,36 +171,44 @@ def test_intervals_against_all_features_hold_for_every_size(by_default: tuple[Pa
         assert (a.low, a.high) == (low, high)
         raw = c.mean - result.dense.mean
         assert low <= raw <= high
-        assert a.difference == pytest.approx(choice.corrected(c) - choice.corrected(result.dense), nan_ok=True)
+        assert a.difference == raw
 
 
-def test_a_rival_that_is_shown_better_leads(by_default: tuple[Path, sr.SelectionResult]) -> None:
+def test_a_rival_above_the_chosen_model_is_said_first_shown_or_not(by_default: tuple[Path, sr.SelectionResult]) -> None:
     from sparserank.selection.rivals import ComparedRival, RivalReport
 
     _, result = by_default
     better = ComparedRival("LightGBM", 30, 0.99, -0.04, -0.06, -0.02)
-    lines = screen_lines(replace(result, rivals=RivalReport((better,))))
-    assert lines[0].startswith("LightGBM is shown to be better: the chosen model is -4.0% against it (-6.1 to -2.0%*);")
-    assert len(lines) <= MAX_LINES
+
+    def above(rival: ComparedRival) -> str:
+        lines = screen_lines(replace(result, rivals=RivalReport((rival,))))
+        assert len(lines) <= MAX_LINES
+        assert lines[0].startswith("Keep ")
+        return " ".join(line.strip() for line in lines)
+
+    on = "LightGBM on 30 features is above the chosen model, which is"
+    assert f"{on} -4.0% against it (-6.1 to -2.0%, shown); " in above(better)
     equal = replace(better, low=-0.06, high=0.01)
-    assert not screen_lines(replace(result, rivals=RivalReport((equal,))))[0].startswith("LightGBM")
+    assert f"{on} -4.0% against it (-6.1 to +1.1%, no difference shown)." in above(equal)
+    assert "is above" not in above(replace(better, difference=0.01, low=-0.01, high=0.02))
 
 
 @pytest.mark.slow_but("by default")
-def test_every_size_of_the_row_is_corrected_alike_but_the_chosen_model_as_above(
+def test_the_row_of_sizes_can_be_computed_from_the_means(
     selected: tuple[str, sr.SelectionResult],
 ) -> None:
     _name, result = selected
     text = screen_lines(result)
-    sizes, losses = next((a, b) for a, b in pairwise(text) if b.startswith("best of each size, against all"))
-    by_cost, full = result.choice.by_cost, result.all_features
-    at = {f"{c.cost:g}" if by_cost else str(c.n_features): a for c, a in zip(result.by_size, full.sizes, strict=True)}
-    chosen_is_best = any(c is result.chosen for c in result.by_size)
-    for size, loss in zip(sizes.split()[1:], losses.split()[6:], strict=True):
-        of_rule = size.startswith("[") and chosen_is_best
-        exact = full.percent((full.chosen if of_rule else at[size.strip("[]")]).difference)
-        assert loss == "-" if np.isnan(exact) else abs(float(loss.rstrip("%")) - exact) <= 0.0501
-    assert sum(size.startswith("[") for size in sizes.split()) == 1
+    sizes, losses = next((a, b) for a, b in pairwise(text) if re.match(r"(features|cost), at most ", a))
+    by_cost, reference = result.choice.by_cost, result.change or result.all_features
+    at = {f"{c.cost:g}" if by_cost else str(c.n_features): c for c in result.by_size}
+    shown = list(zip(re.sub("^.*at most", "", sizes).split(), losses.split()[-len(sizes.split()) + 3 :], strict=True))
+    for size, loss in shown:
+        exact = 100 * (at[size.strip("[]")].mean - reference.mean) / (reference.mean or 1.0)
+        assert abs(float(loss.rstrip("%")) - exact) <= 0.0501
+    assert [at[size.strip("[]")] for size, _ in shown if size.startswith("[")] == [result.chosen]
+    means = [at[size.strip("[]")].mean for size, _ in shown if not size.startswith("[")]
+    assert means == sorted(means)  # the best of at most each size: none falls by accident
 
 
 @pytest.mark.slow_but("by default")

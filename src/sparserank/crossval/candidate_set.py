@@ -21,6 +21,7 @@ from sparserank.model import RankingModel
 from sparserank.paths import PathResult
 from sparserank.paths.certificate import Certificate, certificate_of
 from sparserank.paths.metric_refits import METRIC_KINDS, metric_refit_of
+from sparserank.paths.named_formulas import NamedFormulas
 from sparserank.paths.relaxed import RELAX, refit_of
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf, point_within, points_by_size
@@ -59,13 +60,21 @@ class CandidateSet:
 
     @cached_property
     def sparse(self) -> list[Candidate]:
-        """Candidates that may be chosen: of makers that select, trial by trial."""
-        return [c for label, t in self.trials.items() if t.maker.selects for c in self.of_sizes(label)]
+        """Candidates that may be chosen, trial by trial: of makers that select, and named formulas. A formula of a
+        single feature is that feature: beside named formulas, no other candidate has only one."""
+        learned = [c for label, t in self.trials.items() if t.maker.selects for c in self.of_sizes(label)]
+        named = [c for label in self._named for c in self.of_points(label)]
+        return [*(c for c in learned if not named or c.n_features > 1), *named]
 
     @cached_property
     def dense(self) -> list[Candidate]:
-        """Candidates of makers that select nothing, point by point."""
-        return [c for label, t in self.trials.items() if not t.maker.selects for c in self.of_points(label)]
+        """Candidates of the other makers that select nothing, point by point."""
+        others = [label for label, t in self.trials.items() if not t.maker.selects and label not in self._named]
+        return [c for label in others for c in self.of_points(label)]
+
+    @property
+    def _named(self) -> list[str]:
+        return [label for label, t in self.trials.items() if isinstance(t.maker, NamedFormulas)]
 
     def of_sizes(self, label: str) -> list[Candidate]:
         """The candidates of a sparse maker: one for each size that its final path and the path of every fold contain,
@@ -116,10 +125,17 @@ class CandidateSet:
 
     def of_points(self, label: str) -> list[Candidate]:
         """The candidates of a maker that selects nothing, point by point."""
-        everywhere = [FINAL, *self._folds]
+        everywhere, maker = [FINAL, *self._folds], self.trials[label].maker
+        names = maker.names if isinstance(maker, NamedFormulas) else None
         nnz = self.paths[label, FINAL].n_used
         return [
-            self._candidate(label, int(nnz[i]), 0.0, dict.fromkeys(everywhere, (label, i)))
+            self._candidate(
+                label,
+                int(nnz[i]),
+                0.0,
+                dict.fromkeys(everywhere, (label, i)),
+                formula="" if names is None else names[i],
+            )
             for i in np.flatnonzero(nnz).tolist()
         ]
 
@@ -200,12 +216,18 @@ class CandidateSet:
         return self._size_of(fitted.coefs, fitted.path.width)
 
     def _candidate(
-        self, label: str, k: float, relax: float, where: dict[int, tuple[str, int]], for_metric: str = ""
+        self,
+        label: str,
+        k: float,
+        relax: float,
+        where: dict[int, tuple[str, int]],
+        for_metric: str = "",
+        formula: str = "",
     ) -> Candidate:
         label_of_point, index = where[FINAL]
         used = self.paths[label_of_point, FINAL].columns(index)
         cost = self._groups.cost(used % self._n_features)
-        c = Candidate(label, k, relax, index, len(used), cost, self._values(where, 0), for_metric)
+        c = Candidate(label, k, relax, index, len(used), cost, self._values(where, 0), for_metric, formula)
         self._where[c] = where
         return c
 
@@ -223,13 +245,3 @@ class CandidateSet:
 def _scored(fitted: FittedPath) -> np.ndarray:
     assert fitted.values is not None
     return fitted.values
-
-
-def best_of_sizes(candidates: Sequence[Candidate], by_cost: bool = False) -> list[Candidate]:
-    """The best candidate for each number of features, or for each cost, smallest first."""
-    best: dict[float, Candidate] = {}
-    for c in candidates:
-        size = c.cost if by_cost else c.n_features
-        if size not in best or c.mean > best[size].mean:
-            best[size] = c
-    return [best[k] for k in sorted(best)]

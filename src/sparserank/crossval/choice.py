@@ -3,15 +3,14 @@ enough. The bound on that loss is reported, but decides only if a guarantee is r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from sparserank.crossval.feature_groups import within_budget
-from sparserank.crossval.resampling import Resamples, tied
+from sparserank.crossval.resampling import TIE, Resamples, tied
 from sparserank.errors import DataError
 from sparserank.evaluation import mean_of
 from sparserank.evaluation.loss_bounds import LossBounds, loss_bounds
@@ -19,6 +18,8 @@ from sparserank.lazy import cached_property
 from sparserank.options import option
 
 MARGIN = 0.01  # largest estimated loss by default, relative to the best mean
+OUT_OF_BAG = 0.632  # weight of the out-of-bag estimate of a bias
+LEAD = 1.5  # paired standard errors by which a choice must lead a named formula of no more features
 ROUNDING = 1e-12  # of the best mean: less than differences of means are known to
 
 
@@ -33,6 +34,7 @@ class Candidate:
     index        point on the final path (of the label's own path, or of its refits when relax > 0)
     n_features   of the final model; cost: total cost of these features
     values       (n_queries,) metric on queries that the scored model has not seen
+    formula      name of a formula with fixed weights, which was not fitted; '' for others
     for_metric   '', or how the full refit was changed for the metric: 'refitted', 'polished', 'half polished'
     """
 
@@ -44,6 +46,7 @@ class Candidate:
     cost: float
     values: np.ndarray
     for_metric: str = ""
+    formula: str = ""
 
     @property
     def mean(self) -> float:
@@ -55,10 +58,17 @@ class Candidate:
 
     @property
     def label(self) -> str:
-        """'mcp', 'mcp relaxed (0.5)', 'mcp relaxed (1)', 'mcp polished for the metric'."""
+        """'mcp', 'mcp relaxed (0.5)', 'mcp relaxed (1)', 'mcp polished for the metric', 'RRF'."""
+        if self.formula:
+            return self.formula
         if self.for_metric:
             return f"{self.penalty} {self.for_metric} for the metric"
         return self.penalty + (f" relaxed ({self.relax:g})" if self.relax else "")
+
+
+def reference_name(c: Candidate) -> str:
+    """What rows and sentences call the candidate that all are measured against: 'all features', 'RRF of all'."""
+    return f"{c.formula} of all" if c.formula else "all features"
 
 
 FEATURE, TOTAL_COST = "feature", "total cost"  # what sentences call what is selected, and its cost
@@ -134,6 +144,28 @@ class Rule:
 
 
 @dataclass(frozen=True)
+class Defence:
+    """What a choice must show to replace a formula that was named before the data were seen.
+
+    row     of the named formula among the candidates; error (m,): standard errors of its differences from them
+    bias    by how much the mean of the rule's choice is too high, because the same queries made it: OUT_OF_BAG of what
+            resampling says. A resample has 63% of the queries, so that its choice is worse than that of all of them
+            (Efron 1983, the .632 estimator)
+    """
+
+    row: int
+    error: np.ndarray
+    bias: float
+
+    def earned(self, row: int, means: np.ndarray, rule: Rule, sizes: np.ndarray) -> bool:
+        """Whether the candidate of a row may replace the named formula: its mean leads by LEAD paired standard errors,
+        or it is smaller and its mean, corrected for the choice, is lower by at most the margin."""
+        lead, unit = means[row] - means[self.row], abs(float(means[self.row])) or 1.0
+        shown = lead > 0 and lead >= LEAD * self.error[row]
+        return bool(shown or (sizes[row] < sizes[self.row] and rule.small_enough(self.bias - lead, unit)))
+
+
+@dataclass(frozen=True)
 class Choice:
     """The chosen candidate, all candidates that it was chosen from, and the statistics on them.
 
@@ -141,6 +173,8 @@ class Choice:
                  for each
     n_sparse     number of candidates that may be chosen; they come first
     rule         rule that decided; seed: of the resampling
+    named        the named formula that the choice is measured against, if there is one; contender: what the rule alone
+                 would choose; defence: what that must show to be chosen, or None
     out_of_fold  whether the candidates of a fold learned from the other queries of the table
     """
 
@@ -153,6 +187,9 @@ class Choice:
     rule: Rule
     seed: int = 0
     out_of_fold: bool = False
+    named: Candidate | None = None
+    contender: Candidate | None = None
+    defence: Defence | None = None
 
     @property
     def by_cost(self) -> bool:
@@ -215,17 +252,55 @@ class Choice:
         """The mean of the chosen candidate, corrected for the optimistic bias of the choice."""
         return self.resamples.corrected(self._take(self.means), self._picks)
 
-    def corrected(self, c: Candidate) -> float:
-        """The mean of the best candidate of a size, or of the best dense one, corrected for the optimistic bias of
-        being the best of these; NaN for a candidate that is not."""
-        if self._row[c] < self.n_sparse:
-            rows = np.array([i for i, other in enumerate(self.sparse) if self._length(other) == self._length(c)])
-        else:
-            rows = np.arange(self.n_sparse, len(self.candidates))
-        best = rows[tied(self.means[rows])]
-        if self._row[c] not in best:
-            return float("nan")
-        return self.resamples.corrected(best, self.resamples.best_of(rows))
+    @cached_property
+    def by_size(self) -> list[Candidate]:
+        """The candidate that represents each number of features, or each cost, smallest first: the best one of at most
+        that size. A size without a better model than a smaller one is left out. The chosen candidate alone represents
+        its own size, even where a smaller one is as good."""
+        best: dict[float, Candidate] = {}
+        for c in self.sparse:
+            size = self._length(c)
+            if size not in best or self.mean(c) > self.mean(best[size]):
+                best[size] = c
+        best[self._length(self.chosen)] = self.chosen
+        out: list[Candidate] = []
+        highest = -np.inf
+        for _, c in sorted(best.items()):
+            if c is self.chosen or self.mean(c) > highest + TIE * self.unit:
+                out.append(c)
+            highest = max(highest, self.mean(c))
+        return out
+
+    @cached_property
+    def other(self) -> Candidate | None:
+        """The other answer where queries cannot tell: the smallest of `by_size` whose loss is within one standard error
+        of its difference from the best (Breiman et al. 1984, the one-standard-error rule, paired); if that is the
+        chosen one, the one with the highest mean; None if that is the chosen one too."""
+        error = self.bounds.error[self._row[self.best]]
+        if not np.isfinite(error).all():  # too few queries for any
+            return None
+        near = [c for c in self.by_size if self.loss(c) <= error[self._row[c]]]
+        found = [*near[:1], max(self.by_size, key=self.mean)]
+        return next((c for c in found if c is not self.chosen), None)
+
+    @cached_property
+    def reference(self) -> Candidate:
+        """What differences refer to: the named formula, or the best of those that may not be chosen, all features; or
+        else the best of all."""
+        return self.named or max(self.candidates[self.n_sparse :], key=self.mean, default=self.best)
+
+    def error(self, a: Candidate, b: Candidate) -> float:
+        """Paired standard error of the difference of two means."""
+        return float(self.bounds.error[self._row[a], self._row[b]])
+
+    def shows_difference(self, a: Candidate, b: Candidate) -> bool:
+        """Whether the bounds show one of two candidates to be better than the other."""
+        i, j = sorted((self._row[a], self._row[b]), key=lambda row: self.means[row])
+        return bool(self.means[j] - self.means[i] > self.bounds.quantile[j] * self.bounds.error[i, j])
+
+    def mean(self, c: Candidate) -> float:
+        """Its mean metric, on the queries that have a value for every candidate."""
+        return float(self.means[self._row[c]])
 
     def size_range(self, share: float = 0.9) -> tuple[int, int]:
         """The range of numbers of features that contains this share of the choices on resampled queries."""
@@ -249,12 +324,20 @@ class Choice:
         """(n_resamples, m) bool: the rows that the rule takes on each resample; the tied ones of one size."""
         return self.resamples.picks(self._take)
 
+    def _take(self, means: np.ndarray) -> np.ndarray:
+        """The rows that the rule takes by other means of these candidates: tied ones of one size."""
+        rows = self.rule.take(means, self.bounds, self._allowed, self._sizes)
+        if self.defence is None or self.defence.earned(int(rows[0]), means, self.rule, self._sizes):
+            return rows
+        return np.array([self.defence.row])
+
     @cached_property
-    def _take(self) -> Callable[[np.ndarray], np.ndarray]:
-        """The rule on other means of these candidates."""
-        allowed = _allowed(self.sparse, len(self.candidates), self.rule)
-        sizes = self.rule.sizes(self.candidates)
-        return partial(self.rule.take, bounds=self.bounds, allowed=allowed, sizes=sizes)
+    def _allowed(self) -> np.ndarray:
+        return _allowed(self.sparse, len(self.candidates), self.rule)
+
+    @cached_property
+    def _sizes(self) -> np.ndarray:
+        return self.rule.sizes(self.candidates)
 
     @cached_property
     def _row(self) -> dict[Candidate, int]:
@@ -269,6 +352,7 @@ def choose(
     confidence: float = 0.95,
     seed: int = 0,
     out_of_fold: bool = False,
+    named: str = "",
 ) -> Choice:
     """Choose the smallest sparse candidate whose loss against the best of all is small enough. Others are compared, but
     never chosen.
@@ -278,6 +362,7 @@ def choose(
         confidence   of the bounds
         seed         of the draws behind the bounds, and of the resampling
         out_of_fold  whether the candidates of a fold learned from the other queries
+        named        the formula that is chosen unless another candidate earns its place, where no limit decides
     Raises
         DataError   no candidate has a feature and a value; no candidate is small enough
     """
@@ -294,8 +379,16 @@ def choose(
     # Of the queries that have a value for all candidates, where there are any.
     means = bounds.means if np.isfinite(bounds.means).all() else np.array([c.mean for c in everyone])
     best = everyone[min(range(len(everyone)), key=lambda i: (-means[i], sizes[i]))]
-    chosen = everyone[rule.take(means, bounds, allowed, sizes)[0]]
-    return Choice(everyone, len(usable), means, bounds, best, chosen, rule, seed, out_of_fold)
+    contender = everyone[rule.take(means, bounds, allowed, sizes)[0]]
+    formula = next((c for c in usable if named and c.formula == named), None)
+    alone = Choice(everyone, len(usable), means, bounds, best, contender, rule, seed, out_of_fold, formula, contender)
+    if formula is None or rule.limit is not None or not allowed[everyone.index(formula)]:
+        return alone
+    bias = OUT_OF_BAG * (alone.mean(contender) - alone.corrected_chosen) if alone.is_corrected else 0.0
+    row = everyone.index(formula)
+    defence = Defence(row, bounds.error[row], bias)
+    earned = defence.earned(everyone.index(contender), means, rule, sizes)
+    return replace(alone, chosen=contender if earned else formula, defence=defence)
 
 
 def _allowed(usable: Sequence[Candidate], n: int, rule: Rule) -> np.ndarray:

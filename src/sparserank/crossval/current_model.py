@@ -93,10 +93,9 @@ class Change:
     """Effect of a change from the model in use to the chosen model, on the queries that candidates are judged on.
 
     difference   mean metric of the chosen model minus that of the model in use. The chosen model is judged on queries
-                 that its models have not seen, and `corrected` for the choice if there are queries to correct it by.
-                 The model in use may have been fitted to these queries.
-    low, high    interval of the difference before the correction, with the confidence of the choice, valid for any
-                 choice; infinite: too few queries
+                 that its models have not seen. The model in use may have been fitted to these queries.
+    low, high    interval of the difference, with the confidence of the choice, valid for any choice; infinite: too few
+                 queries
     wins, losses, ties   numbers of queries
     worst        (query id, difference), the largest losses first
     enter, leave   names of features
@@ -105,7 +104,6 @@ class Change:
     name: str
     n_features: int
     mean: float
-    corrected: bool
     difference: float
     low: float
     high: float
@@ -122,7 +120,7 @@ class Change:
         if np.isfinite(self.low):
             shows = "it better" if self.low > 0 else "it worse" if self.high < 0 else "no difference"
             between = (
-                f" (uncorrected: {_outwards(self.low, math.floor)} to {_outwards(self.high, math.ceil)}, "
+                f" ({_outwards(self.low, math.floor)} to {_outwards(self.high, math.ceil)}, "
                 f"{confidence} confidence, which shows {shows})"
             )
         moved = [
@@ -135,9 +133,8 @@ class Change:
         ]
         text = (
             f"The {self.name} ({self.n_features} feature{'s' if self.n_features != 1 else ''}) has {metric} "
-            f"{self.mean:.4f} here; the chosen model differs by "
-            f"{self.difference:+.4f}{', corrected for the choice' if self.corrected else ''}{between}. It is better "
-            f"on {self.wins} queries and worse on {self.losses}"
+            f"{self.mean:.4f} here; the chosen model differs by {self.difference:+.4f}{between}. It is better on "
+            f"{self.wins} queries and worse on {self.losses}"
         )
         if self.worst:
             query, loss = self.worst[0]
@@ -155,7 +152,7 @@ def change(choice: Choice, rivals: Rivals, current: InUse, model: RankingModel, 
     """Compare the chosen candidate, whose final model is `model`, with the model in use, the first of the rivals."""
     held = rivals.rivals[0]
     difference = choice.chosen.values - held.values
-    beside = rivals.beside(held)
+    beside = rivals.beside(choice.chosen, held)
     known = np.flatnonzero(np.isfinite(difference))
     order = known[np.argsort(difference[known], kind="stable")]
     worst = tuple(
@@ -166,7 +163,6 @@ def change(choice: Choice, rivals: Rivals, current: InUse, model: RankingModel, 
         current.name,
         len(current.features),
         held.mean,
-        choice.is_corrected,
         beside.difference,
         beside.low,
         beside.high,

@@ -64,12 +64,6 @@ class Resamples:
             pick[rule(means)] = True
         return picks
 
-    def best_of(self, rows: np.ndarray) -> np.ndarray:
-        """(n_resamples, m) bool: the best of these rows, with those tied with it."""
-        picks = np.zeros(self.means.shape, dtype=bool)
-        picks[:, rows] = tied(self.means[:, rows])
-        return picks
-
     def corrected(self, rows: np.ndarray, picks: np.ndarray) -> float:
         """The mean of tied candidates, corrected for the optimistic bias of being picked; picks: rows that the same
         rule takes from each resample. It estimates the mean of the rule's result, whose pick varies."""

@@ -29,9 +29,8 @@ class Rival:
 class Beside:
     """The comparison of a candidate with a rival, candidate minus rival.
 
-    difference   of the means, with the candidate's corrected for the bias of being chosen, or of being the best of its
-                 size; NaN: unknown
-    low, high    two-sided interval of the difference before that; simultaneous over all candidates and rivals
+    difference   of the means
+    low, high    two-sided interval of the difference; simultaneous over all candidates and rivals
     """
 
     difference: float
@@ -52,15 +51,7 @@ class Rivals:
             out_of_fold=choice.out_of_fold,
         )
 
-    def beside(self, rival: Rival) -> Beside:
-        """Compare the chosen candidate with one of the rivals."""
-        chosen = self._choice.candidates.index(self._choice.chosen)
-        return Beside(
-            self._choice.corrected_chosen - rival.mean, *self.intervals.interval(chosen, self.rivals.index(rival))
-        )
-
-    def of_size(self, c: Candidate, rival: Rival) -> Beside:
-        """Compare the best candidate of a size with one of the rivals."""
-        mean = self._choice.corrected(c) if self._choice.is_corrected else c.mean
+    def beside(self, c: Candidate, rival: Rival) -> Beside:
+        """Compare a candidate with one of the rivals."""
         row = self._choice.candidates.index(c)
-        return Beside(mean - rival.mean, *self.intervals.interval(row, self.rivals.index(rival)))
+        return Beside(c.mean - rival.mean, *self.intervals.interval(row, self.rivals.index(rival)))

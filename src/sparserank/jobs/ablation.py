@@ -56,7 +56,9 @@ class Ablation:
         members = [np.flatnonzero(np.array(feature_groups.of_feature) == g) for g in used]
         swaps = [(int(j), near.substitutes[int(j)]) for j in features[:MAX_REFITTED] if int(j) in near.substitutes]
         price = feature_groups.cost_of_feature
-        swaps = [] if with_groups else [(j, other) for j, other in swaps if price[other] <= price[j]]
+        swaps = (
+            [] if with_groups or self.chosen.formula else [(j, other) for j, other in swaps if price[other] <= price[j]]
+        )
         n = min(len(alone), MAX_REFITTED)
         refitted = self._kept([*alone[:n], *members], swaps, store)
         zeroed = self.cv.without(self.candidate_set, self.chosen, [*alone, *members])
@@ -99,10 +101,18 @@ class Ablation:
 
     def _refitted(self, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]]) -> np.ndarray:
         """(n_metrics, 1 + n_sets + n_swaps, n_queries) metric of refits by the models that have not seen the query: of
-        the chosen model unchanged, without each set of features, and with one feature in the place of another."""
+        the chosen model unchanged, without each set of features, and with one feature in the place of another. The
+        weights of a named formula stay as they are."""
+        if self.chosen.formula:
+            return self.unfitted(sets)
         transform = self.candidate_set.transform(self.chosen)
         starts = {f: _stacked(self._rows(f, sets, swaps)) for f in self.cv.folds or [FINAL]}
         return self.cv.refitted(transform, starts, self.monotone)
+
+    def unfitted(self, sets: Sequence[np.ndarray]) -> np.ndarray:
+        """(n_metrics, 1 + n_sets, n_queries) metric of the candidate, and of it without each set of features."""
+        own = [self.candidate_set.values(self.chosen, m) for m in range(len(self.cv.metrics))]
+        return np.concatenate([np.array(own)[:, None], self.cv.without(self.candidate_set, self.chosen, sets)], axis=1)
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -170,6 +180,9 @@ def ablation_of_sizes(
     }
     together: dict[Any, list[int]] = {}  # refits under the same transform and signs share their passes
     for i, one in own.items():
+        if one.chosen.formula:
+            out[i] = one.costs_of(one.unfitted([np.array([j]) for j in one.model.support]))
+            continue
         together.setdefault((one.candidate_set.transform(one.chosen), one.monotone), []).append(i)
     for (transform, monotone), members in together.items():
         depends = repr([(own[i].key, own[i].model.support.tolist()) for i in members])

@@ -3,11 +3,10 @@ are judged on and on test queries."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sparserank.crossval.candidate_set import CandidateSet
-from sparserank.crossval.choice import Candidate, Choice
+from sparserank.crossval.choice import Candidate, Choice, reference_name
 from sparserank.crossval.current_model import LABEL, Change, InUse, change
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.folded_paths import FINAL
@@ -23,8 +22,6 @@ from sparserank.runs.work_store import WorkStore
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, Ranker, Reference, compare_queries
 from sparserank.selection.rivals import RivalReport, report_of
-
-ALL_FEATURES = "all features"
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,6 @@ class Comparisons:
         self,
         candidate_set: CandidateSet,
         choice: Choice,
-        by_size: Sequence[Candidate],
         store: WorkStore | None,
         progress: Progress | None,
     ) -> RivalReport:
@@ -68,7 +64,8 @@ class Comparisons:
         features."""
         fitted = self.on_folds.fit(store, progress)
         rivals = Rivals(choice, fitted) if fitted else None
-        first = report_of(rivals, self.on_folds.for_model, self.on_folds.left_out, not self.cv.tries_curves, by_size)
+        left_out, straight = self.on_folds.left_out, not self.cv.tries_curves
+        first = report_of(rivals, self.on_folds.for_model, left_out, straight, choice.chosen, choice.by_size)
         if first.better is None:
             return first
         name, chosen = first.better.name, choice.chosen
@@ -97,7 +94,7 @@ class Comparisons:
     def references(self, dense: Candidate, found: RivalReport) -> tuple[Reference, ...]:
         """The rankers that models of every size are compared with query by query: all features, the strongest rival,
         the ranker in use."""
-        out = [Reference(ALL_FEATURES, dense.values)]
+        out = [Reference(reference_name(dense), dense.values)]
         if found.strongest is not None:
             name = found.strongest.name
             out.append(Reference(name, self.on_folds.rivals[name].values))
@@ -131,7 +128,7 @@ class Comparisons:
 
         rankers = [
             Ranker("chosen model", lambda q, own: of_fold(q)[0].score_dataset(own)),
-            Ranker(ALL_FEATURES, lambda q, own: of_fold(q)[2].scores(own)),
+            Ranker(reference_name(dense), lambda q, own: of_fold(q)[2].scores(own)),
         ]
         data = self.judged if test is None else self.test
         assert data is not None
@@ -154,4 +151,5 @@ class Comparisons:
         """The dense reference as a ranker in use."""
         transform = candidate_set.transform(dense)
         name = f"dense RankSVM ({dense.n_features} features{f' {transform.name}' if transform.transforms else ''})"
+        name = reference_name(dense) if dense.formula else name
         return InUse(name, (), candidate_set.model(dense, self.names, fold))

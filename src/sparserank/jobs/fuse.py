@@ -11,7 +11,7 @@ import numpy as np
 
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.fusion.fusion_table import FusionTable, feature_name, fusion_table
+from sparserank.data.fusion.fusion_table import FusionTable, fusion_table
 from sparserank.data.fusion.judged_columns import judged_columns
 from sparserank.data.fusion.judged_runs import JudgedRuns, read_judged_runs
 from sparserank.data.fusion.judgments import judgments_of
@@ -33,9 +33,10 @@ from sparserank.jobs.typed import FuseOptions
 from sparserank.metrics import Metric, parse_metric
 from sparserank.model.fusion import facts_of
 from sparserank.options import asked, option
+from sparserank.paths.named_formulas import NamedFormulas
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import work_store_in
-from sparserank.selection.fusion import FusionFacts, FusionResult
+from sparserank.selection.fusion import FusionFacts, FusionResult, alone, title_of
 from sparserank.selection.inputs import check_queries, check_relevant
 from sparserank.selection.origin import origin_of
 from sparserank.warmup import warming_up
@@ -163,8 +164,12 @@ def _prepared(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> _Work:
     engine = chosen["engine"]
     negative = tuple(dict.fromkeys([*judged.negative, *(() if tests is None else tests.negative)]))
     norms, usual = (norms_tried(chosen["norm"], engine, names, of_ranks=judged.of_ranks) for names in (negative, ()))
-    compared = [Norm(RRF), *(EQUAL_RANKS if judged.of_ranks else EQUAL_SCORES)]
-    columns = list(dict.fromkeys([*norms, *compared]))
+    named = Norm(RRF) if Norm(RRF) in norms else norms[0]
+    others = [Norm(RRF), *(EQUAL_RANKS if judged.of_ranks else EQUAL_SCORES)]
+    compared = [
+        n for n in others if n != named and (engine is None or FUSION_ENGINES[engine].why_not(n, negative) is None)
+    ]
+    columns = list(dict.fromkeys([*norms, named, *compared]))
     rules, skip = rules_of(engine), chosen["unjudged"] == "skip"
 
     def table_of(read: JudgedRuns) -> FusionTable:
@@ -186,6 +191,7 @@ def _prepared(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> _Work:
         if m.uses_gain:  # which may not take every grade: said before work begins
             m.convention.gains(table.judged.relevance)
     usable = norms_with_paths(table.learned, norms, columns, plan)
+    formulas = _formulas(judged.names, columns, named, compared)
     job = SelectionJob(
         plan,
         table.learned,
@@ -193,7 +199,8 @@ def _prepared(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> _Work:
         test,
         judged=table.judged,
         n_threads=chosen["n_threads"],
-        formulas=_formulas(plan.metric, table.judged, test, judged.names, columns, compared),
+        formulas=Formulas(table.judged, test, plan.metric, {n: c for n, c in formulas.items() if n != title_of(named)}),
+        named=_named(formulas, named, judged.names),
         transforms=[transform_of(norm, columns, len(judged.names)) for norm in usable],
         facts=facts_of(judged.depth, engine, negative, {run.name: run.merged for run in judged.lists}),
     )
@@ -251,20 +258,19 @@ def _check(table: FusionTable, judged: JudgedRuns, name: str = "") -> None:
 
 
 def _formulas(
-    metric: Metric,
-    data: RankingDataset,
-    test: RankingDataset | None,
-    names: Sequence[str],
-    columns: Sequence[Norm],
-    compared: Sequence[Norm],
-) -> Formulas:
-    """Each retriever alone, and all of them with equal weights under the norms that are compared."""
-    at = {feature_name(name, norm): j for j, (name, norm) in enumerate((a, b) for a in names for b in columns)}
-    uses = {f"{name} alone": [at[feature_name(name, compared[0])]] for name in names}
-    titles = {RRF: "RRF", MINMAX: "CombSUM"}
-    for norm in compared:
-        uses[titles.get(norm.name, f"equal weights, {norm}")] = [at[feature_name(name, norm)] for name in names]
-    return Formulas(data, test, metric, uses)
+    names: Sequence[str], columns: Sequence[Norm], named: Norm, compared: Sequence[Norm]
+) -> dict[str, tuple[int, ...]]:
+    """{name: columns whose sum is the score}: all retrievers with equal weights, under the named norm and those that
+    are compared, and each alone."""
+    at = {(name, norm): j for j, (name, norm) in enumerate((a, b) for a in names for b in columns)}
+    uses = {title_of(norm): tuple(at[name, norm] for name in names) for norm in (named, *compared)}
+    return uses | {alone(name): (at[name, columns[0]],) for name in names}
+
+
+def _named(formulas: Mapping[str, tuple[int, ...]], named: Norm, names: Sequence[str]) -> NamedFormulas:
+    """The formulas that may be chosen: the named one, and each retriever alone."""
+    titles = (title_of(named), *(alone(name) for name in names if len(names) > 1))
+    return NamedFormulas(titles, tuple(formulas[title] for title in titles))
 
 
 def _sources(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> dict[str, Any]:

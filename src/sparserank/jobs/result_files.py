@@ -34,7 +34,7 @@ def write_results(result: SelectionResult, folder: Path, whole: FusionResult | N
     shown = result if whole is None else whole
     model = folder / "model.json"
     result.model.save(model)
-    save_size_models(result.models, [c.mean for c in result.by_size], folder / MODELS)
+    save_size_models(result.models, [result.choice.mean(c) for c in result.by_size], folder / MODELS)
     written = [model, folder / MODELS]
     if has_arrow():
         written.append(_parquet(path_table(result), folder / "path.parquet"))

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.crossval.candidate_set import CandidateSet, best_of_sizes
+from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.convergence import unsolved, unsolved_paths
 from sparserank.crossval.current_model import InUse
 from sparserank.crossval.engine import CrossValidation
+from sparserank.crossval.families import Trial
 from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.folded_paths import FINAL, FOLD_TOL
@@ -47,6 +48,7 @@ from sparserank.jobs.trials import notes_of_curves, trials_of
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
 from sparserank.model.lowest_score import with_lowest_scores
+from sparserank.paths.named_formulas import NamedFormulas
 from sparserank.runs.progress import LaterWork, Progress
 from sparserank.runs.work_store import WorkStore
 from sparserank.selection.all_features import against_all_features
@@ -60,6 +62,7 @@ from sparserank.warmup import load_curve_kernels
 HALF_SAMPLE_SHARE = 0.5
 RIVAL_SHARE = 1.0  # likewise, of trees without a fold
 NO_TREES = TreeRivals()
+NAMED = "named formulas"
 
 
 class SelectionJob:
@@ -69,6 +72,8 @@ class SelectionJob:
     trees          rivals that are trained on the same folds; rival_time: time limit of each, in seconds
     formulas       rivals that need no training, in place of trees
     transforms     under which features enter, in place of those that the plan names
+    named          formulas with fixed weights that may be chosen too; the first is chosen unless another candidate
+                   earns its place, and is what all are measured against in place of the dense model
     facts          about the features, which become parameters of the models
     judged         the training queries with more documents, on which candidates are judged; under the cv protocol
     query_weight   one weight > 0 per query of train and, under the cv protocol, then of valid; None: equal weights
@@ -89,6 +94,7 @@ class SelectionJob:
         rival_time: float = RIVAL_TIME.default,
         formulas: Formulas | None = None,
         transforms: Sequence[FeatureTransform] | None = None,
+        named: NamedFormulas | None = None,
         facts: Mapping[str, Any] | None = None,
         judged: RankingDataset | None = None,
     ) -> None:
@@ -108,6 +114,9 @@ class SelectionJob:
         n_threads = n_threads or available_cores()
         folds = np.full(data.n_queries, -1) if plan.protocol == "holdout" else _folds(data, plan)
         tried = trials_of(plan, data, feature_groups, client, transforms)
+        if named is not None:
+            tried.append(Trial(NAMED, named, FeatureTransform(NAMED)))
+        self.named = "" if named is None else named.names[0]
         self.engine = None if plan.engine is None else ENGINES[plan.engine]
         runs = [self.engine is None or not t.transform.lacking(self.engine) for t in tried]
         self.trials = list(compress(tried, runs))
@@ -156,10 +165,9 @@ class SelectionJob:
         plan, cv = self.plan, self.cv
         began = time.perf_counter()
         candidate_set = self.candidates(store, progress)
-        choice = plan.choose(candidate_set.sparse, candidate_set.dense)
-        by_size = best_of_sizes(choice.sparse, choice.by_cost)
+        choice = plan.choose(candidate_set.sparse, candidate_set.dense, self.named)
         after = self._after(len(candidate_set.paths), progress)
-        rivals = self.beside.with_rivals(candidate_set, choice, by_size, store, after)
+        rivals = self.beside.with_rivals(candidate_set, choice, store, after)
         short = unsolved_paths(candidate_set.paths, plan.settings.tol)
         notes = [
             *notes_of_loss(plan, cv.data, self.weighted),
@@ -169,9 +177,8 @@ class SelectionJob:
             *([short] if short else []),
             *notes_of_choice(plan, choice),
         ]
-        chosen, strongest = choice.chosen, max(candidate_set.dense, key=lambda c: c.mean)
-        corrected = choice.corrected_chosen if choice.is_corrected else None
-        model = self.model(candidate_set, chosen, corrected)
+        chosen, strongest = choice.chosen, choice.reference
+        model = self.model(candidate_set, chosen)
         notes += notes_of_kept(plan, model)
         stability = self._stability(candidate_set, chosen, model, store, progress, notes)
         engine = self._for_engine(candidate_set, model, store, notes)
@@ -180,7 +187,7 @@ class SelectionJob:
         near = near_equal(choice, candidate_set)
         redundant, correlations = self._redundant(candidate_set, chosen, near)
         worth = ablation.worth(near, correlations, store)
-        models = self._size_models(candidate_set, choice, by_size, model)
+        models = self._size_models(candidate_set, choice, model)
         result = SelectionResult(
             plan=plan,
             model=model,
@@ -192,12 +199,11 @@ class SelectionJob:
                 for label, trial in candidate_set.trials.items()
                 if trial.maker.selects
             },
-            by_size=by_size,
             models=models,
-            size_costs=ablation_of_sizes(ablation, by_size, models, store),
+            size_costs=ablation_of_sizes(ablation, choice.by_size, models, store),
             paths={label: candidate_set.path(label) for label in candidate_set.trials},
             scalings={label: candidate_set.paths[label, FINAL].scaling for label in candidate_set.trials},
-            all_features=against_all_features(choice, strongest, by_size),
+            all_features=against_all_features(choice, strongest, choice.by_size),
             worth=worth,
             stability=stability,
             redundant=redundant,
@@ -245,24 +251,18 @@ class SelectionJob:
         """Number of pieces of work that follow the paths: trees of rivals and the half-samples."""
         return self.rivals.n_pieces + bool(self.plan.half_samples)
 
-    def model(self, candidate_set: CandidateSet, chosen: Candidate, corrected: float | None = None) -> RankingModel:
-        """The final model of a candidate, with its facts; corrected: its mean, corrected for the choice."""
-        model = self._weights(candidate_set, chosen, corrected)
+    def model(self, candidate_set: CandidateSet, chosen: Candidate) -> RankingModel:
+        """The final model of a candidate, with its facts."""
+        model = self._weights(candidate_set, chosen)
         (model,) = self._with_facts([model], training_medians(self.cv.data.X, model.support))
         return model
 
-    def _size_models(
-        self, candidate_set: CandidateSet, choice: Choice, by_size: Sequence[Candidate], chosen: RankingModel
-    ) -> list[RankingModel]:
+    def _size_models(self, candidate_set: CandidateSet, choice: Choice, chosen: RankingModel) -> list[RankingModel]:
         """The final model of each size; the data are read twice for all sizes together."""
-        means = [choice.corrected(c) if choice.is_corrected else np.nan for c in by_size]
-        models = [
-            self._weights(candidate_set, c, m if np.isfinite(m) else None, "being the best of its size")
-            for c, m in zip(by_size, means, strict=True)
-        ]
+        models = [self._weights(candidate_set, c) for c in choice.by_size]
         used = np.unique(np.concatenate([m.support for m in models]))
         models = self._with_facts(models, training_medians(self.cv.data.X, used))
-        return [chosen if c is choice.chosen else m for c, m in zip(by_size, models, strict=True)]
+        return [chosen if c is choice.chosen else m for c, m in zip(choice.by_size, models, strict=True)]
 
     def _with_facts(self, models: Sequence[RankingModel], medians: np.ndarray) -> list[RankingModel]:
         """The models with the medians (n_features,) of their features, the list lengths and their lowest score."""
@@ -273,27 +273,24 @@ class SelectionJob:
             out.append(replace(model, medians=own).with_list_lengths(self.cv.data.query_ptr))
         return out if self.cv.first.client is not None else with_lowest_scores(out, self.cv.data.X)
 
-    def _weights(
-        self, candidate_set: CandidateSet, chosen: Candidate, corrected: float | None, why: str = "the choice"
-    ) -> RankingModel:
-        """The final model of a candidate with its provenance; corrected: its mean, corrected for bias from `why`."""
+    def _weights(self, candidate_set: CandidateSet, chosen: Candidate) -> RankingModel:
+        """The final model of a candidate with its provenance."""
         path, alpha = candidate_set.path(chosen.penalty), candidate_set.alpha(chosen)
-        parameters = {
+        learned = {
             "loss": loss_name(self.plan.settings.loss),
             "penalty": repr(path.penalty.with_alpha(alpha)),
             "alpha_fraction": alpha / path.alpha_max,
             "relax": chosen.relax,
             **({"for_metric": chosen.for_metric} if chosen.for_metric else {}),
             "transform": candidate_set.transform(chosen).name,
-            **self.facts,
         }
+        parameters = {**({"formula": chosen.formula} if chosen.formula else learned), **self.facts}
         metadata = {
             "metric": repr(self.plan.metric),
             **vars(candidate_set.certificate(chosen)),
             "n_pairs": path.n_pairs,
-            "quality": float(chosen.mean) if corrected is None else corrected,
-            "quality_from": ("out of fold" if self.cv.folds else "validation queries")
-            + ("" if corrected is None else f", corrected for {why}"),
+            "quality": float(chosen.mean),
+            "quality_from": "out of fold" if self.cv.folds else "validation queries",
         }
         known: dict[str, Any] = {
             "parameters": parameters,
@@ -316,6 +313,8 @@ class SelectionJob:
     ) -> Stability | None:
         """The chosen maker at the chosen size on halves of the queries that have pairs, as one piece of work."""
         n_pairs, n_before = self.plan.half_samples // 2, len(candidate_set.paths) + self.rivals.n_pieces
+        if chosen.formula:  # which nothing is selected for
+            return None
         usable = self.cv.works[candidate_set.transform(chosen)].pairs() > 0
         report = progress or (lambda done, n, what, left: None)
         if n_pairs == 0 or usable.sum() < 4:

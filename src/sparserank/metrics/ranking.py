@@ -12,6 +12,8 @@ from sparserank.errors import DataError
 from sparserank.metrics._ranking_kernels import order_lists
 from sparserank.metrics.conventions import Convention
 
+DIGITS = 12  # of a fused score
+
 
 @dataclass(frozen=True)
 class RankedLists:
@@ -65,6 +67,15 @@ def rank_documents(
     return order_lists(np.array(scores, dtype=np.float64), np.array(second, dtype=np.float64), ptr)
 
 
+def settled(scores: np.ndarray) -> np.ndarray:
+    """Fused scores to DIGITS significant digits. Sums of the same values in another order differ in the last bits, and
+    such documents are tied, wherever they are summed."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unit = 10.0 ** (np.floor(np.log10(np.abs(scores))) - DIGITS + 1)
+    usable = np.isfinite(unit) & (unit > 0)
+    return np.where(usable, np.round(scores / np.where(usable, unit, 1.0)) * unit, scores)
+
+
 def rank_lists(
     scores: np.ndarray,
     relevance: np.ndarray,
@@ -91,6 +102,7 @@ def rank_lists(
         )
     if retrieved is None and convention.zero_scores == "left_out":
         retrieved = scores != 0.0
+        scores = settled(scores)
     if retrieved is not None:
         scores = np.where(retrieved, scores, 0.0)
     if not np.isfinite(scores).all():

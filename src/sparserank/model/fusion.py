@@ -15,6 +15,7 @@ from sparserank.data.fusion.run_names import named_runs
 from sparserank.data.fusion.runs import read_lists
 from sparserank.data.trec import Run, ranked
 from sparserank.errors import DataError
+from sparserank.metrics.ranking import settled
 from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel
 from sparserank.quoting import brief
@@ -125,7 +126,7 @@ class FusionFormula:
         for added in self.added(runs):
             for key, value in zip(added.keys, added.values, strict=True):
                 found[key] = found.get(key, 0.0) + value
-        fused = Run(found)
+        fused = Run(zip(found, settled(np.array(list(found.values()))).tolist(), strict=True))
         if self.longest is None:
             return fused
         return Run({(q, d): score for q, entries in ranked(fused).items() for d, score in entries[: self.longest]})

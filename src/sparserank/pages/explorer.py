@@ -21,12 +21,8 @@ from sparserank.selection.statements import counted
 from sparserank.text import visible
 
 MAX_SIZES, MAX_FEATURES = 40, 60  # on the slider; rows of the matrix
-CORRECTED = (
-    "Each mean is corrected for the choice of the best model of its size; the intervals are computed before this "
-    "correction."
-)
 CHANGES = (
-    " The percentage of a feature is the change of the metric, out of fold, if the feature is left out and the others "
+    "The percentage of a feature is the change of the metric, out of fold, if the feature is left out and the others "
     "are refitted."
 )
 MAX_NAME = 14  # characters of a name before it wraps
@@ -112,7 +108,7 @@ def explorer(result: SelectionResult, picture: str) -> str:
             f'min="0" max="{last}" step="1" value="{at}"></div>',
             f'<ul class="chips">{chips}</ul>',
             f'<p class="soft"><code>{escape(chosen["command"])}</code></p>',
-            f'<p class="soft">{CORRECTED}{CHANGES if any(s["lost"] for s in facts["sizes"]) else ""}</p>',
+            *([f'<p class="soft">{CHANGES}</p>'] if any(s["lost"] for s in facts["sizes"]) else []),
             '<div class="pictures">',
             picture,
             *_matrix(facts),
@@ -138,8 +134,8 @@ def _facts(result: SelectionResult) -> dict[str, Any]:
             names.setdefault(name, len(names))
     for name in _features(result):
         names.setdefault(name, len(names))
-    taken = _place_of_chosen(result)
-    models = [result.chosen if i == taken else result.by_size[i] for i in shown]
+    taken = result.by_size.index(result.chosen)
+    models = [result.by_size[i] for i in shown]
     beside = [_beside(models, reference) for reference in result.references]
     sizes: list[dict[str, Any]] = []
     for i in shown:
@@ -147,8 +143,6 @@ def _facts(result: SelectionResult) -> dict[str, Any]:
         command = f"sparserank export RUN --k {c.n_features} --to sql"
         if i == taken:
             command = "sparserank export RUN --to sql"
-            if c is not result.chosen:  # which is cheaper than the best of its size, or as good
-                c, against, used = result.chosen, full.chosen, _features(result)
         elif result.model_of(c.n_features) is not result.models[i]:
             command = ""
         mean = full.mean + against.difference
@@ -156,7 +150,7 @@ def _facts(result: SelectionResult) -> dict[str, Any]:
         if math.isfinite(against.difference):
             difference = relative(against.difference, against.low, against.high, full.mean)
             worth += f", {difference} against all {counted(result.n_dense, result.noun)} ({figure(full.mean)})"
-            worth += _against_trees(result, None if c is not result.by_size[i] else i)
+            worth += _against_trees(result, i)
         cost = f", cost {c.cost:g}" if result.choice.by_cost else ""
         sizes.append(
             {
@@ -164,7 +158,7 @@ def _facts(result: SelectionResult) -> dict[str, Any]:
                 "title": f"{counted(c.n_features, result.noun)}{cost}",
                 "worth": f"{worth}{' (chosen)' if i == taken else ''}",
                 "features": [names[name] for name in used],
-                "lost": _changes(result, i, used) if c is result.by_size[i] else [],
+                "lost": _changes(result, i, used),
                 "beside": [of_sizes[len(sizes)] for of_sizes in beside],
                 "command": command,
             }
@@ -190,27 +184,15 @@ def _beside(models: Sequence[Candidate], reference: Reference) -> list[dict[str,
     return [differences.drawn(own, reference.values, most) for own in values]
 
 
-def _against_trees(result: SelectionResult, i: int | None) -> str:
-    """The best model of size i, or the chosen one, which is another, against the strongest trees; '' where none were
-    compared."""
+def _against_trees(result: SelectionResult, i: int) -> str:
+    """The model of size i against the strongest trees; '' where none were compared."""
     trees = result.rivals.strongest
     if trees is None:
         return ""
-    at = trees if i is None else trees.sizes[i]
+    at = trees.sizes[i]
     if not math.isfinite(at.difference):
         return ""
     return f"; {relative(at.difference, at.low, at.high, trees.mean)} against {trees.name}"
-
-
-def _place_of_chosen(result: SelectionResult) -> int:
-    """Where among by_size the size of the chosen model is."""
-    by_cost, chosen = result.choice.by_cost, result.chosen
-    same = [
-        i
-        for i, c in enumerate(result.by_size)
-        if (c.cost == chosen.cost if by_cost else c.n_features == chosen.n_features)
-    ]
-    return same[0]
 
 
 def _features(result: SelectionResult) -> tuple[str, ...]:
@@ -223,7 +205,8 @@ def _shown(result: SelectionResult) -> list[int]:
     n = len(result.by_size)
     if n <= MAX_SIZES:
         return list(range(n))
-    return sorted({round(k * (n - 1) / (MAX_SIZES - 2)) for k in range(MAX_SIZES - 1)} | {_place_of_chosen(result)})
+    chosen = result.by_size.index(result.chosen)
+    return sorted({round(k * (n - 1) / (MAX_SIZES - 2)) for k in range(MAX_SIZES - 1)} | {chosen})
 
 
 def _matrix(facts: dict[str, Any]) -> list[str]:

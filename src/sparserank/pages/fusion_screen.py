@@ -1,13 +1,16 @@
-"""What `fuse` prints: at most 25 lines. Which retrievers to keep, how good that is, what each is worth, what next."""
+"""What `fuse` prints: at most 30 lines. Which retrievers to keep, how good that is, what each is worth, what next."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
+from sparserank.crossval.choice import Candidate
+from sparserank.data.fusion.norms import MINMAX
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.pages.selection_screen import (
+    ALONE,
     MAX_LINES,
     MAX_WIDTH,
     MIN_WIDTH,
@@ -16,8 +19,8 @@ from sparserank.pages.selection_screen import (
     shortened,
 )
 from sparserank.reporting.document import figure
-from sparserank.reporting.percents import percent
-from sparserank.selection.fusion import FusionResult, shown_weight
+from sparserank.reporting.percents import relative
+from sparserank.selection.fusion import TITLES, FusionResult, shown_weight
 from sparserank.selection.rivals import ComparedRival
 from sparserank.selection.statements import all_equal, needed
 
@@ -39,12 +42,12 @@ def fusion_lines(
 class FusionScreen(Screen):
     """The screen of a fusion; its features are retrievers."""
 
-    ALL: ClassVar[str] = "all, weighted"
-
     fusion: FusionResult
 
     def named(self) -> str:
         """The first kept retrievers with their weights."""
+        if self.result.chosen is self.result.choice.named:
+            return ""
         weights = list(self.fusion.weights.items())
         said = [f"{shortened(name, MAX_RETRIEVER)} {shown_weight(weight, 2)}" for name, weight in weights[:MAX_NAMED]]
         return f": {', '.join(said)}{', ...' if len(weights) > MAX_NAMED else ''}"
@@ -57,11 +60,35 @@ class FusionScreen(Screen):
             f"cut at rank {self.fusion.facts.depth}, norm {self.fusion.formula.norm}"
         )
 
+    def above(self) -> str:
+        said = self.fusion.above
+        return f"{said}." if said else ""
+
+    def shown(self, name: str, c: Candidate) -> str:
+        """With its norm."""
+        if c is self.result.choice.named:
+            return f"{name}: {self.all}"
+        return f"{name} ({self.fusion.norm_of(c)})"
+
+    def best(self) -> list[tuple[str, int, float, str]]:
+        """What the rule alone would choose, where the named formula is chosen; else the best formula."""
+        c, choice = self.result.choice.contender, self.result.choice
+        if c is None or c is choice.chosen or choice.rule.limit is not None:
+            return super().best()
+        return [(self.shown("best learned", c), c.n_features, c.mean, "")]
+
     def rivals(self) -> Sequence[ComparedRival]:
-        """The best single retriever, and the formulas of all."""
-        compared = self.result.rivals.compared
-        single = [r for r in compared if r.n_features == 1]
-        return [max(single, key=lambda r: r.mean), *(r for r in compared if r.n_features != 1)] if single else compared
+        """The formulas of all, and the best single retriever, unless it is chosen."""
+        compared, chosen = self.result.rivals.compared, self.result.chosen
+        single = max((r for r in compared if r.n_features == 1), key=lambda r: r.mean, default=None)
+        named = [replace(r, name=self._with_norm(r.name)) for r in compared if r.n_features != 1]
+        if single is None or single.name == chosen.formula:
+            return named
+        return [*named, replace(single, name=f"{ALONE}{single.name.removesuffix(' alone')}")]
+
+    def _with_norm(self, name: str) -> str:
+        norm = next((norm for norm, title in TITLES.items() if title == name), None)
+        return f"{name} ({norm})" if norm == MINMAX else name
 
     def alone(self) -> list[tuple[str, int, float, str]]:
         return []
@@ -69,6 +96,12 @@ class FusionScreen(Screen):
     def rule(self) -> list[str]:
         """The rule, and how many queries would show a small difference."""
         choice, lines = self.result.choice, super().rule()
+        if len(self.fusion.facts.retrievers) > 1:
+            norm = self.result.model.feature_names[0].rpartition(":")[2]
+            lines = [
+                *lines,
+                *self.wrapped(f"{ALONE.strip()} by {norm}, chosen on these queries: expect less on others."),
+            ]
         if not self.has_intervals or all_equal(choice) or choice.resolution <= FINE:
             return lines
         said = f"To rule out a loss of {FINE:.0%}, you would need roughly {needed(choice, FINE)} queries."
@@ -82,13 +115,13 @@ class FusionScreen(Screen):
         names = [shortened(row["retriever"], MAX_RETRIEVER) for row in shown]
         width = max([len("retriever"), *map(len, names)])
         metric = max(len(self.result.metric) + len("alone "), 8)
-        head = f"{'retriever':{width}}  weight  {'alone ' + self.result.metric:>{metric}}  if switched off"
+        head = f"{'retriever':{width}}  weight  {'alone ' + self.result.metric:>{metric}}  {'if switched off':>24}"
         lines = [head + ("    cost" if costs else "") + ("  half-samples" if stability else "")]
         often = self._often()
         for row, name in zip(shown, names, strict=True):
-            loss = "-" if row["loss"] is None else percent(-row["loss"] / (abs(self.result.chosen.mean) or 1.0))
+            loss = self._switched_off(row) if len(rows) > 1 else "-"  # without its only retriever there is no formula
             alone = "" if row["alone"] is None else figure(row["alone"])
-            line = f"{name:{width}}  {shown_weight(row['weight'], 3):>6}  {alone:>{metric}}  {loss:>15}"
+            line = f"{name:{width}}  {shown_weight(row['weight'], 3):>6}  {alone:>{metric}}  {loss:>24}"
             line += f"  {row['cost']:6g}" if costs else ""
             line += f"  {often[row['retriever']]:>12}" if often else ""
             lines.append(line)
@@ -97,6 +130,12 @@ class FusionScreen(Screen):
             *lines,
             *([self.cut(f"{len(rest)} more: {', '.join(row['retriever'] for row in rest)}")] if rest else []),
         ]
+
+    def _switched_off(self, row: Mapping[str, Any]) -> str:
+        """The change of the mean without a retriever, with its interval: '-2.1% (-4.0 to -0.3%)'."""
+        if row["loss"] is None:
+            return "-"
+        return relative(-row["loss"], -row["loss_high"], -row["loss_low"], self.result.chosen.mean, shown=False)
 
     def _often(self) -> dict[str, str]:
         """{retriever: '97 of 100'}, the half-samples on which any of its norms was selected."""

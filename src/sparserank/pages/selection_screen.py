@@ -1,4 +1,4 @@
-"""What `select` prints: at most 25 lines, in the order in which a reader asks. How good is it with all features and
+"""What `select` prints: at most 30 lines, in the order in which a reader asks. How good is it with all features and
 with the chosen ones, on which queries, how sure, which features, what with fewer, what next."""
 
 from __future__ import annotations
@@ -9,37 +9,43 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from sparserank.crossval.choice import Candidate
+from sparserank.crossval.choice import Candidate, reference_name
+from sparserank.crossval.current_model import Change
+from sparserank.crossval.rivals import Beside
 from sparserank.evaluation.statistics import as_percent
 from sparserank.export import ENGINES, export_command
 from sparserank.options import option
 from sparserank.pages.selection_tables import selection_frequency, shaped_name
 from sparserank.reporting.document import figure
 from sparserank.reporting.percents import lower, percent, relative, upper
+from sparserank.selection.all_features import AllFeatures
 from sparserank.selection.for_engine import other_fills
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.selection.statements import (
     all_equal,
     all_equal_sentence,
+    answers,
     coarse,
     coarse_sentence,
     counted,
+    defence_sentence,
     estimated,
+    expected_sentence,
     few_sentence,
     share,
 )
 from sparserank.text import visible
 
-MAX_LINES, MAX_WIDTH, MIN_WIDTH = 25, 100, 80
-MAX_NAME, MAX_NAME_NARROW, MIN_NAME = 24, 16, 12  # characters of a name; the report has all of it
+MAX_LINES, MAX_WIDTH, MIN_WIDTH = 30, 100, 80
+MAX_NAME, MAX_NAME_NARROW, MIN_NAME = 34, 20, 12  # characters of a name in a row of figures; the report has all of it
 FIGURES = 38  # characters of a line of a feature besides its name and what may take its place
 VERBOSE = "--verbose"
 ALONE = "best alone: "
 MAX_SIZES = 8
-MIN_FEATURES = 3  # shown, unless the other lines are too many even in their shortest form
+MIN_FEATURES = 10  # shown, unless the other lines are too many even in their shortest form
 MAX_NOTES = 3
 PAIRS = 3  # of a redundant feature and the one that it repeats
 BAR = 10  # characters of the largest loss
@@ -62,19 +68,17 @@ def more_in(folder: str | None, notes: str = "result.notes") -> str:
 
 @dataclass(frozen=True)
 class Screen:
-    """The screen of a selection. ALL: the name of the model of all that can be selected; more: where all notes are."""
-
-    ALL: ClassVar[str] = "all features"
+    """The screen of a selection; more: where all notes are."""
 
     result: SelectionResult
     width: int
     more: str
 
     def lines(self, folder: str | None, most: int, k: bool) -> list[str]:
-        first = [*self.first(), "", *self.table(), *self.test(), *self.rule(), ""]
+        first = [*self.first(), "", *self.table(), *self.test(), *self.expected(), *self.rule(), ""]
         last = [*self.sizes(), "", *self.unused(PAIRS)]
         notes, commands = self.notes(), self.commands(folder, k)
-        room = max(most - len(first) - len(last) - len(notes) - len(commands) - 1, MIN_FEATURES + 2)
+        room = MIN_FEATURES + 2
         lines = [*first, *self.worth(room), "", *last, *notes]
         if len(lines) + len(commands) > most:
             lines = [line for line in lines if line]
@@ -98,29 +102,28 @@ class Screen:
     # -- how good, on which queries ------------------------------------------------------------------------------------
 
     def first(self) -> list[str]:
-        result, choice, lines = self.result, self.result.choice, []
-        better = result.rivals.better
-        if better is not None:
-            difference, low, high = better.percents
-            advice = result.rivals.advice(better)
-            shown = f"{difference} against it ({low.removesuffix('%')} to {high}*)"
-            lines += self.wrapped(
-                f"{better.name} is shown to be better: the chosen model is {shown}{'; ' if advice else ''}{advice}."
-            )
-        if not math.isfinite(choice.bound(choice.chosen)):
-            lines += self.wrapped(few_sentence(choice))
-        elif coarse(choice):
-            lines += self.wrapped(coarse_sentence(choice))
-        keep = "Best guess:" if coarse(choice) else "Keep"
+        """The choice; what the queries cannot tell, or a rival above the chosen model."""
+        result, choice = self.result, self.result.choice
         costed = choice.by_cost or result.plan.costs is not None
         cost = f" at a {choice.rule.cost} of {choice.chosen.cost:g}" if costed else ""
-        kept = f"{keep} {choice.chosen.n_features} of {self.counted(self.result.n_all)}{cost}{self.named()}."
-        suspicion = self.result.suspicion
-        return [
-            *lines,
-            *self.wrapped(f"{kept}  {self.judged()}."),
-            *([] if suspicion is None else self.wrapped(suspicion)),
-        ]
+        kept = f"Keep {answers(choice)} of {self.counted(result.n_all)}"
+        if choice.chosen is choice.named:
+            kept = f"Keep {self.all} {self.counted(result.n_all)}"
+        kept += f"{cost}{self.named()}.  {self.judged()}."
+        said = (kept, result.suspicion, self.unsure(), self.above())
+        return [line for text in said if text for line in self.wrapped(text)]
+
+    def unsure(self) -> str:
+        """What the queries cannot tell; '' where they tell enough."""
+        choice = self.result.choice
+        if not math.isfinite(choice.bound(choice.chosen)):
+            return few_sentence(choice)
+        return coarse_sentence(choice, self.result.noun) if coarse(choice) else ""
+
+    def above(self) -> str:
+        """A rival above the chosen model, shown or not; '' where there is none."""
+        said = self.result.rivals.headline()
+        return f"{said}." if said else ""
 
     def named(self) -> str:
         """What is kept, after its number, if it has a place in the first line."""
@@ -138,38 +141,49 @@ class Screen:
         return f"{_counted(self.result.n_queries, 'query', 'queries')}{which}, {how}{today}"
 
     def table(self) -> list[str]:
-        """Rankers: what they are worth, against the reference, and the chosen model against each."""
+        """Rankers: their means, each against one reference, and the chosen model against each."""
         result, full, today = self.result, self.result.all_features, self.result.change
-        mean = full.mean if today is None else today.mean
+        reference: AllFeatures | Change = full if today is None else today
         rows: list[tuple[str, int, float, str]] = []
         if today is not None:
-            rows.append(
-                ("today", today.n_features, today.mean, relative(today.difference, today.low, today.high, today.mean))
-            )
-        rows.append(
-            (
-                self.ALL,
-                result.n_dense,
-                full.mean,
-                relative(full.chosen.difference, full.chosen.low, full.chosen.high, full.mean),
-            )
-        )
-        level = result.choice.corrected_chosen if result.choice.is_corrected else result.chosen.mean
-        rows.append(("chosen", result.chosen.n_features, level, ""))
-        rows += [(r.name, r.n_features, r.mean, relative(r.difference, r.low, r.high, r.mean)) for r in self.rivals()]
+            rows.append(("today", today.n_features, today.mean, self.beside(today, today.mean)))
+        if result.dense is not result.chosen:
+            rows.append((self.all, result.n_dense, full.mean, self.beside(full.chosen, full.mean)))
+        rows.append((self.shown("chosen", result.chosen), result.chosen.n_features, result.chosen.mean, ""))
+        rows += self.best()
+        rows += [(r.name, r.n_features, r.mean, self.beside(r, r.mean)) for r in self.rivals()]
         rows += self.alone()
         names = [shortened(name, MAX_NAME if self.width == MAX_WIDTH else MAX_NAME_NARROW) for name, *_ in rows]
         width = max(map(len, names))
         star = "*" if self.has_intervals else ""
         metric = max(len(result.metric), 7)
-        against = f"against {'all' if today is None else 'today'}"
-        noun = f"{self.result.noun}s"
+        against = f"against {'today' if today is not None else self.all if self.width == MAX_WIDTH else 'all'}"
+        noun = f"{result.noun}s"
         lines = [f"{'':{width}} {noun}  {result.metric:>{metric}}  {against}  chosen against row{star}"]
         for k, (name, (_, n, value, chosen)) in enumerate(zip(names, rows, strict=True)):
-            to_reference = "" if k == 0 else percent((value - mean) / (abs(mean) or 1.0))
-            figures = f"{n:>{len(noun)}}  {figure(value):>{metric}}  {to_reference:>{len(against)}}"
+            share = (value - reference.mean) / (abs(reference.mean) or 1.0)
+            figures = f"{n:>{len(noun)}}  {figure(value):>{metric}}  {percent(share) if k else '':>{len(against)}}"
             lines.append(f"{name:{width}} {figures}  {chosen}".rstrip())
         return lines
+
+    def beside(self, b: Beside | Change | ComparedRival, mean: float) -> str:
+        """The chosen model against a ranker of this mean."""
+        return relative(b.difference, b.low, b.high, mean)
+
+    def best(self) -> list[tuple[str, int, float, str]]:
+        """The model with the highest mean, unless it is the chosen one or all features."""
+        best, result = self.result.best, self.result
+        others = [c for c in result.by_size if c is best and c is not result.chosen]
+        return [(self.shown("best of ours", c), c.n_features, c.mean, "") for c in others]
+
+    @property
+    def all(self) -> str:
+        """The name of what all are measured against."""
+        return reference_name(self.result.dense)
+
+    def shown(self, name: str, c: Candidate) -> str:
+        """The name of the row of a candidate."""
+        return name
 
     def rivals(self) -> Sequence[ComparedRival]:
         """The rivals that have a row."""
@@ -177,11 +191,15 @@ class Screen:
 
     def alone(self) -> list[tuple[str, int, float, str]]:
         """The best model of a single feature, unless it is the chosen one."""
-        choice = self.result.choice
         for c, used in zip(self.result.by_size, self.result.used, strict=True):
-            if c.n_features == 1 and c is not self.result.chosen and not choice.by_cost:
-                return [(f"{ALONE}{used[0]}", 1, choice.corrected(c) if choice.is_corrected else c.mean, "")]
+            if c.n_features == 1 and c is not self.result.chosen and not self.result.choice.by_cost:
+                return [(f"{ALONE}{used[0]}", 1, c.mean, "")]
         return []
+
+    def expected(self) -> list[str]:
+        """What to expect of the chosen model, whose mean is that of a choice."""
+        said = expected_sentence(self.result.choice)
+        return self.wrapped(said) if said else []
 
     def test(self) -> list[str]:
         """The chosen model on the test queries, compared with all features."""
@@ -192,13 +210,13 @@ class Screen:
         chosen = next(r for r in rows if r["system"] == test.baseline)
         n = len(test.values[test.baseline][metric])
         text = f"Your {_counted(n, 'test query', 'test queries')}: chosen {figure(chosen['mean'])}"
-        dense = next((r for r in rows if r["system"].startswith("dense")), None)
+        dense = next((r for r in rows if r["system"].startswith(("dense", self.all))), None)
         if dense is not None:
             unit = abs(dense["mean"]) or 1.0
             low, high = -dense["difference_high"] / unit, -dense["difference_low"] / unit
-            text += f", {self.ALL} {figure(dense['mean'])}, {percent(-dense['difference'] / unit)}"
+            text += f", {self.all} {figure(dense['mean'])}, {percent(-dense['difference'] / unit)}"
             if math.isfinite(high - low):
-                shown = ": chosen is better" if low > 0 else ": all features are better" if high < 0 else ""
+                shown = ": chosen is better" if low > 0 else f": {self.all} better" if high < 0 else ""
                 text += f" ({lower(low).removesuffix('%')} to {upper(high)}, this pair alone){shown}"
         return self.wrapped(f"{text}.")
 
@@ -215,6 +233,8 @@ class Screen:
         most, smallest = f"{100 * rule.largest_loss:.3g}%", "cheapest" if choice.by_cost else "smallest"
         if rule.limit is not None:
             why = f"the best model with {rule.limit}. Its estimated loss against {of}: {lost}"
+        elif choice.chosen is choice.named:
+            return [*self.wrapped(defence_sentence(choice, self.result.n_all, self.result.noun)), *self.star()]
         elif not choice.within_margin(choice.chosen):
             how = "has an estimated loss of" if rule.guarantee is None else "is shown to lose"
             why = f"no sparse model {how} at most {most}; the best of them is chosen. Loss against {of}: {lost}"
@@ -222,12 +242,15 @@ class Screen:
             why = f"{smallest} model with an estimated loss of at most {most} against {of}: {lost}"
         else:
             why = f"{smallest} model shown to lose at most {most} against {of}: {lost}"
-        confidence = as_percent(self.result.plan.confidence)
-        which = " Only means are corrected for the choice." if choice.is_corrected else ""
-        star = f"* {confidence}, for all sizes at once ('at most': one-sided).{which}"
         metric = self.result.plan.metric
         gain = f" Gain of {metric!r}: {metric.convention.shown_gain}." if metric.uses_gain else ""
-        return [*self.wrapped(f"Rule: {why}.{gain}"), *(self.wrapped(star) if self.has_intervals else [])]
+        return [*self.wrapped(f"Rule: {why}.{gain}"), *self.star()]
+
+    def star(self) -> list[str]:
+        """What the stars mean."""
+        confidence = as_percent(self.result.plan.confidence)
+        said = f"* {confidence}, for all sizes at once ('at most': one-sided)."
+        return self.wrapped(said) if self.has_intervals else []
 
     @property
     def has_intervals(self) -> bool:
@@ -244,13 +267,16 @@ class Screen:
         kept = [self.kept(d) for d in shown]
         halves = "" if self.result.stability is None else f"   chosen on {self.result.stability.n_samples} half-samples"
         room_of_name = self.width - FIGURES - max([len(halves), *map(len, kept)])
+        bar_width = BAR
+        if max((len(visible(shaped_name(d))) for d in shown), default=0) > room_of_name:  # a name is worth more
+            halves, kept, bar_width, room_of_name = "", [""] * len(shown), 0, self.width - FIGURES + BAR
         names = [shortened(shaped_name(d), room_of_name) for d in shown]
         width = max([len("feature"), *map(len, names)])
         lines = [f"{'feature':{width}}    weight  change if left out{halves}"]
         for d, name, often in zip(shown, names, kept, strict=True):
             loss = self.loss(d) if d["cost"] else math.nan
-            text = percent(-loss / 100.0)
-            bar = "" if math.isnan(loss) else "=" * round(BAR * max(loss, 0.0) / largest)
+            text = "" if len(rows) == 1 else percent(-loss / 100.0)  # without its only feature there is no model
+            bar = "" if math.isnan(loss) else "=" * round(bar_width * max(loss, 0.0) / largest)
             lines.append(f"{name:{width}}  {d['coef']:+8.3f}  {text:>7} {bar:{BAR}}   {often}".rstrip())
         return [*lines, *self.others(rows[len(shown) :])]
 
@@ -297,30 +323,23 @@ class Screen:
     # -- fewer, what goes, what next -----------------------------------------------------------------------------------
 
     def sizes(self) -> list[str]:
-        """Some sizes and what each loses against all features."""
-        full, by_cost = self.result.all_features, self.result.choice.by_cost
-        at = {id(c): a for c, a in zip(self.result.by_size, full.sizes, strict=True)}
-        chosen, shown = self.some_sizes()
+        """Some sizes, and the best model of at most each against the reference."""
+        result, by_cost = self.result, self.result.choice.by_cost
+        reference = result.all_features if result.change is None else result.change
         cells = []
-        for c in shown:
-            against = full.chosen if c is self.result.chosen else at[id(c)]
+        for c in self.some_sizes():
             size = f"{c.cost:g}" if by_cost else str(c.n_features)
-            cells.append(
-                (
-                    f"[{size}]" if c is chosen else size,
-                    percent(full.percent(against.difference) / 100.0),
-                )
-            )
+            share = (c.mean - reference.mean) / (abs(reference.mean) or 1.0)
+            cells.append((f"[{size}]" if c is result.chosen else size, percent(share)))
         width = max(len(text) for cell in cells for text in cell)
-        names = ("cost" if by_cost else f"{self.result.noun}s", "best of each size, against all")
+        against = self.all if result.change is None else "today"
+        names = (f"{'cost' if by_cost else result.noun + 's'}, at most", f"against {against}")
         first = max(map(len, names))
         return [f"{name:{first}}  {'  '.join(f'{cell[k]:>{width}}' for cell in cells)}" for k, name in enumerate(names)]
 
-    def some_sizes(self) -> tuple[Candidate, list[Candidate]]:
-        """(the best of the chosen size, sizes apart by about half, that one and the best among them)"""
-        by_size, by_cost = self.result.by_size, self.result.choice.by_cost
-        taken = self.result.chosen
-        chosen = next(c for c in by_size if (c.cost == taken.cost if by_cost else c.n_features == taken.n_features))
+    def some_sizes(self) -> list[Candidate]:
+        """Sizes apart by about half, with the chosen one and the best."""
+        by_size, by_cost, chosen = self.result.by_size, self.result.choice.by_cost, self.result.chosen
         best = max(by_size, key=lambda c: c.mean)
         if by_cost:
             wanted = by_size[:: max(len(by_size) // (MAX_SIZES - 2), 1)]
@@ -330,7 +349,7 @@ class Screen:
         while len(found) > MAX_SIZES:  # those farthest from the chosen one say least
             others = [c for c in found if c is not chosen and c is not best]
             found.remove(max(others, key=lambda c: abs(math.log(max(c.n_features, 1) / max(chosen.n_features, 1)))))
-        return chosen, found
+        return found
 
     def unused(self, n_pairs: int) -> list[str]:
         """The features that are not used, and some pairs of one of them and a used one that it repeats."""
@@ -345,7 +364,8 @@ class Screen:
             said.append(f"{constant} {'is' if constant == 1 else 'are'} constant within queries")
         if left:
             pairs = ", ".join(
-                f"{shortened(row.feature, MAX_NAME)} ({shortened(row.selected, MAX_NAME)})" for row in left[:n_pairs]
+                f"{shortened(row.feature, 2 * MAX_NAME)} ({shortened(row.selected, 2 * MAX_NAME)})"
+                for row in left[:n_pairs]
             )
             correlates = "correlates" if len(left) == 1 else "correlate"
             said.append(f"{len(left)} {correlates} with a used one, |r| >= {self.result.redundant.least:g}")
@@ -371,7 +391,7 @@ class Screen:
 
     def commands(self, folder: str | None, k: bool) -> list[str]:
         """What people do next."""
-        plan, (chosen, sizes) = self.result.plan, self.some_sizes()
+        plan, chosen, sizes = self.result.plan, self.result.chosen, self.some_sizes()
         if self.result.choice.by_cost:
             smaller = [option("budget", c.cost) for c in sizes if c.cost < chosen.cost]
         else:
@@ -412,12 +432,9 @@ class Screen:
 
 
 def shortened(name: str, most: int) -> str:
-    """A name as it is shown, in at most so many characters: its middle goes, for names differ at their ends."""
+    """A name as it is shown, in at most so many characters; what goes is its end."""
     name, most = visible(name), max(most, MIN_NAME)
-    if len(name) <= most:
-        return name
-    left = most - 3
-    return f"{name[: left // 2]}...{name[len(name) - (left - left // 2) :]}"
+    return name if len(name) <= most else f"{name[: most - 3]}..."
 
 
 def _counted(n: int, one: str, many: str) -> str:

@@ -69,7 +69,7 @@ def _certified(result: SelectionResult) -> list[str]:
 
 
 def size_table(result: SelectionResult, most: int | None = None) -> Table:
-    """The best model of each number of features, or of each cost (up to `most`, the chosen one and the best in any
+    """The best model of at most each number of features, or each cost (up to `most`, the chosen one and the best in any
     case), with bounds that hold for all of them at once; the chosen one stands out."""
     choice = result.choice
     sizes = [
@@ -80,12 +80,12 @@ def size_table(result: SelectionResult, most: int | None = None) -> Table:
     moves = dict(zip(result.by_size, result.moves(), strict=True))
     head, rows = size_rows(choice, sizes, result.plan, "penalty")
     return Table(
-        f"Best model of each {'cost' if choice.by_cost else 'size'} by {result.plan.metric.title}, corrected within "
-        f"each size (simultaneous bounds, {as_percent(result.plan.confidence)})",
+        f"Best model of at most each {'cost' if choice.by_cost else 'size'} by {result.plan.metric.title} "
+        f"(simultaneous bounds, {as_percent(result.plan.confidence)})",
         [*head, "enter", "leave"],
         [[*row, *map(listed, moves[c])] for row, c in zip(rows, sizes, strict=True)],
         screen=tuple(range(len(head))),
-        note="Means are corrected within each size here, and for the whole rule above.",
+        note="A size without a better model than a smaller one has no row.",
         words=(head.index("penalty"), len(head), len(head) + 1),
         strong=tuple(i for i, c in enumerate(sizes) if c is result.chosen),
     )
@@ -95,8 +95,7 @@ def size_rows(
     choice: Choice, shown: Sequence[Candidate], plan: SelectionPlan, what: str
 ) -> tuple[list[str], list[list[str]]]:
     """(the head, a row for each) of candidates by size: how many features they have, what they cost where that counts,
-    `what` their label says, what they are worth (corrected within each size), what they lose (by means that are
-    not)."""
+    `what` their label says, what they are worth, what they lose."""
     costed = plan.costs is not None or choice.by_cost
     head = ["features", *(["cost"] if costed else []), what, repr(plan.metric), "below the best", "loses at most"]
     rows = [
@@ -104,7 +103,7 @@ def size_rows(
             str(c.n_features),
             *([f"{c.cost:g}"] if costed else []),
             c.label,
-            figure(choice.corrected(c)),
+            figure(c.mean),
             *losses(choice, c),
         ]
         for c in shown
@@ -132,8 +131,6 @@ def rival_table(result: SelectionResult) -> Table:
             "the ranker is",
         ],
         rows,
-        note="The difference of the chosen model is corrected for the choice; its interval is computed before this "
-        "correction.",
         words=(5,),
     )
 
@@ -304,7 +301,7 @@ def origin_tables(result: SelectionResult) -> list[Table]:
 
 
 def losses(choice: Choice, c: Candidate) -> list[str]:
-    """What a candidate loses against the best by means that are not corrected: the estimate, and the bound."""
+    """What a candidate loses against the best: the estimate, and the bound."""
     return [estimated(c, choice), bound_text(choice, c)]
 
 

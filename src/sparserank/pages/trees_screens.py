@@ -20,10 +20,11 @@ BAR = 10  # characters of the largest gain
 def for_model_lines(result: TreesSelection) -> list[str | Table]:
     """Lines and tables of the list that trees should keep."""
     choice, chosen, everything = result.choice, result.chosen, result.all_features
-    level = choice.corrected_chosen if choice.is_corrected else chosen.mean
     rows = [["trees, all features", str(everything.n_features), figure(everything.mean), ""]]
     if chosen is not everything:
-        rows.append(["trees, chosen list", str(chosen.n_features), figure(level), _relative(level, everything.mean)])
+        rows.append(
+            ["trees, chosen list", str(chosen.n_features), figure(chosen.mean), _relative(chosen.mean, everything.mean)]
+        )
     if (o := result.ours) is not None:
         transform = "" if o.transform == "none" else f", {o.transform}"
         on_list = f"our linear model{transform}, chosen list"
@@ -93,9 +94,7 @@ def _sizes(result: TreesSelection) -> Table:
     shown: list[Candidate] = _spread(result.by_size, MAX_SIZES, result.chosen)
     base = result.all_features.mean
     head = [f"[{c.n_features}]" if c is result.chosen else str(c.n_features) for c in shown]
-    choice = result.choice
-    means = [choice.corrected(c) if choice.is_corrected else c.mean for c in shown]
-    return Table("", ["features", *head], [["trees against all features", *(_relative(m, base) for m in means)]])
+    return Table("", ["features", *head], [["trees against all features", *(_relative(c.mean, base) for c in shown)]])
 
 
 def _spread(found: Sequence, most: int, keep: object = None) -> list:

@@ -14,7 +14,7 @@ def list_table(result: TreesSelection) -> Table:
     head, rows = size_rows(choice, shown, result.plan, "list")
     return Table(
         f"LightGBM on the best list of each {'cost' if choice.by_cost else 'length'}, out of fold over "
-        f"{result.n_queries} queries, corrected within each (simultaneous bounds, "
+        f"{result.n_queries} queries (simultaneous bounds, "
         f"{as_percent(result.plan.confidence)})",
         head,
         rows,

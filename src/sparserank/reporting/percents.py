@@ -30,7 +30,6 @@ def relative(difference: float, low: float, high: float, reference: float, *, sh
     size = abs(reference) or 1.0
     if not math.isfinite(high - low):
         return percent(difference / size)
-    low, high = min(low, difference), max(high, difference)  # which a correction may have moved out of it
     side = sign * (int(low > 0) - int(high < 0)) if shown else 0
     word = {1: " better", -1: " worse", 0: ""}[side]
     return f"{percent(difference / size)} ({lower(low / size).removesuffix('%')} to {upper(high / size)}){word}"

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from sparserank import __version__
-from sparserank.crossval.candidate_set import best_of_sizes
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.trees import Trees, TreeSettings
 from sparserank.evaluation import Comparison
@@ -18,11 +17,11 @@ from sparserank.evaluation.statistics import as_percent
 from sparserank.reporting.frames import frame_of
 from sparserank.runs.directory import RunDirectory
 from sparserank.selection.plan import SelectionPlan
-from sparserank.selection.statements import choice_sentences, headline
+from sparserank.selection.statements import choice_sentences, expected_sentence, headline
 from sparserank.strict_json import plain
 
 LIST_FILES = ("features.txt", "trees.txt", "result.json", "report.html")
-FORMAT, FORMAT_VERSION = "sparserank-trees-selection", 3
+FORMAT, FORMAT_VERSION = "sparserank-trees-selection", 4
 
 
 @dataclass(frozen=True)
@@ -100,8 +99,9 @@ class TreesSelection:
 
     @property
     def by_size(self) -> list[Candidate]:
-        """The best list of each length (of each cost, if groups were given)."""
-        return best_of_sizes([c for c in self.choice.candidates if c is not self.all_features], self.choice.by_cost)
+        """The best list of at most each length (or cost, if groups were given), where it is better than a shorter
+        one."""
+        return [c for c in self.choice.by_size if c is not self.all_features]
 
     @property
     def headline(self) -> str:
@@ -113,19 +113,19 @@ class TreesSelection:
         """The choice, the bound on its loss, the effects that the queries can show, the stability of the selection,
         and the value of all features."""
         said = choice_sentences(self.choice, self.metric, len(self.feature_names))
-        everything, level = self.all_features, self.choice.corrected_chosen
+        everything = self.all_features
         seeds = f"means of {self.n_seeds} {'seed' if self.n_seeds == 1 else 'seeds'}"
-        text = f"Trees on the chosen list have {self.metric} {level:.4f} out of fold, corrected for the choice"
+        text = f"Trees on the chosen list have {self.metric} {self.chosen.mean:.4f} out of fold"
         if self.chosen is not everything:
             text += (
                 f"; trees on all {everything.n_features} features that vary and may be used have {everything.mean:.4f}"
             )
-        said.append(f"{text} ({seeds}).")
+        said.append(" ".join(filter(None, [f"{text} ({seeds}).", expected_sentence(self.choice)])))
         if self.ours is not None:
             o = self.ours
             said.append(
                 f"Our linear model ({o.transform}), refitted on the same list, has {o.mean:.4f}; the trees have "
-                f"{self.chosen.mean:.4f} (both without correction). The difference is {o.difference:+.4f}, with a "
+                f"{self.chosen.mean:.4f}. The difference is {o.difference:+.4f}, with a "
                 f"{as_percent(self.plan.confidence)} interval for this pair of {o.low:+.4f} to {o.high:+.4f}."
             )
         return said
@@ -138,9 +138,8 @@ class TreesSelection:
         return f"TreesSelection({self.headline})"
 
     def sizes(self) -> Any:
-        """Every list and length: list, k, n_features (of the final list), cost, mean of the metric, corrected mean
-        (corrected for the choice of the best list of a length; NaN for the other lists), mean loss against the best,
-        the bound on that loss (simultaneous), and whether it is the chosen one."""
+        """Every list and length: list, k, n_features (of the final list), cost, mean of the metric, mean loss against
+        the best, the bound on that loss (simultaneous), and whether it is the chosen one."""
         return frame_of([self._row(c) for c in self.choice.candidates])
 
     def _row(self, c: Candidate) -> dict[str, Any]:
@@ -150,7 +149,6 @@ class TreesSelection:
             "n_features": c.n_features,
             "cost": c.cost,
             "mean": c.mean,
-            "corrected": self.choice.corrected(c),
             "loss": self.choice.loss(c),
             "bound": self.choice.bound(c),
             "chosen": c is self.chosen,
@@ -187,7 +185,8 @@ class TreesSelection:
             "our_model": None if self.ours is None else asdict(self.ours),
             "notes": list(self.notes),
             "features": [{"feature": f, "gain": g} for f, g in zip(self.features, self.gains.tolist(), strict=True)],
-            "chosen": {**self._row(self.chosen), "corrected": choice.corrected_chosen},
+            "chosen": self._row(self.chosen),
+            "corrected": {"chosen": choice.corrected_chosen if choice.is_corrected else None},
             "all_features": self._row(self.all_features),
             "lists": [self._row(c) for c in choice.candidates if c is not self.all_features],
             "test": None if self.test is None else self.test.rows(plan.confidence),

@@ -5,21 +5,29 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sparserank.crossval.choice import Candidate, reference_name
+from sparserank.data.fusion.norms import LOGRANK, MINMAX, RRF, ZSCORE, Norm
 from sparserank.files import atomic_write
 from sparserank.lazy import cached_property
 from sparserank.model.fusion import FusionFormula, formula_of
+from sparserank.options import option
 from sparserank.reporting.frames import frame_of
+from sparserank.reporting.percents import relative
 from sparserank.runs.directory import RunDirectory
 from sparserank.selection.result import SelectionResult
+from sparserank.selection.statements import headline
 
 if TYPE_CHECKING:
     from sparserank.export.explanation import QueryExplanation
 
+TITLES = {RRF: "RRF", MINMAX: "CombSUM"}
+COMPARED = (RRF, MINMAX, ZSCORE, LOGRANK)  # norms under which the sum of all retrievers is compared
 MAX_GAP = 0.05  # difference of the judged shares of kept and other retrievers from which it is said
 
 
@@ -27,6 +35,16 @@ def shown_weight(weight: float, decimals: int) -> str:
     """The weight with so many decimals; if none is left, in scientific notation: nothing that is kept has weight 0."""
     text = f"{weight:.{decimals}f}"
     return text if float(text) else f"{weight:.0e}"
+
+
+def title_of(norm: Norm) -> str:
+    """What the sum of all retrievers under a norm is called."""
+    return TITLES.get(str(norm), f"equal weights, {norm}")
+
+
+def alone(retriever: str) -> str:
+    """The name of the formula of one retriever."""
+    return f"{retriever} alone"
 
 
 @dataclass(frozen=True)
@@ -106,9 +124,35 @@ class FusionResult:
 
     @property
     def headline(self) -> str:
-        """The retrievers to keep and what is known of the loss, in one line."""
+        """The retrievers to keep, what is known of the loss, and a formula above the choice, in one line."""
+        selection = self.selection
+        said = headline(selection.choice, selection.metric, selection.n_all, selection.noun)
         weights = ", ".join(f"{name} {shown_weight(weight, 2)}" for name, weight in self.weights.items())
-        return f"{self.selection.headline} ({weights})"
+        return f"{said} ({weights}){'; ' if self.above else ''}{self.above}"
+
+    @property
+    def above(self) -> str:
+        """The formula with the highest mean where that is above the choice, shown or not, and what to run; else ''."""
+        selection, best = self.selection, self.selection.rivals.above
+        full, beside = selection.dense, selection.all_features.chosen
+        if full is not selection.chosen and full.mean > max(selection.chosen.mean, -inf if best is None else best.mean):
+            number = len(self.facts.retrievers)
+            name, asked = reference_name(full), option("k", number)
+            between = relative(beside.difference, beside.low, beside.high, full.mean, shown=False)
+        elif best is not None:
+            name = best.name
+            norm = next((n for n in COMPARED if title_of(Norm(n)) == name), None)
+            asked = option("k", 1) if norm is None else option("norm", norm)
+            between = relative(best.difference, best.low, best.high, best.mean, shown=False)
+        else:
+            return ""
+        return f"{name} is above the choice, which is {between} against it; {asked} measures against it instead"
+
+    def norm_of(self, c: Candidate) -> str:
+        """The norm of a candidate: that of its trial, or for a retriever alone the first of the table."""
+        if c.formula:
+            return self.selection.model.feature_names[0].rpartition(":")[2]
+        return c.penalty.rpartition(" on ")[2]
 
     def _repr_html_(self) -> str:
         """What a notebook shows: that of a selection, with the retrievers in place of the features."""
@@ -140,11 +184,11 @@ class FusionResult:
     def rows(self) -> list[dict[str, Any]]:
         """One row per retriever: kept ones first, largest weight first."""
         selection, metric = self.selection, self.selection.metric
-        alone = {r.name: r for r in selection.rivals.compared}
+        rivals = {r.name: r for r in selection.rivals.compared}
         loss = self._losses()
         out = []
         for name in (*self.retrievers, *self.dropped):
-            rival = alone.get(f"{name} alone")
+            rival = rivals.get(alone(name))
             out.append(
                 {
                     "retriever": name,

@@ -168,8 +168,9 @@ class SelectionPlan:
             self, penalties=completed, feature_groups=grouped or self.feature_groups, costs=prices or self.costs
         )
 
-    def choose(self, sparse: Sequence[Candidate], others: Sequence[Candidate] = ()) -> Choice:
-        """The choice among sparse candidates by the rule of the plan; others are compared, never chosen."""
+    def choose(self, sparse: Sequence[Candidate], others: Sequence[Candidate] = (), named: str = "") -> Choice:
+        """The choice among sparse candidates by the rule of the plan; others are compared, never chosen. named: the
+        formula that is chosen unless another candidate earns its place."""
         return choose(
             sparse,
             others,
@@ -177,6 +178,7 @@ class SelectionPlan:
             confidence=self.confidence,
             seed=self.random_state,
             out_of_fold=self.protocol == "cv",
+            named=named,
         )
 
     def metric_refits_on(self, data: RankingDataset, feature_groups: FeatureGroups) -> MetricRefits | None:

@@ -35,7 +35,7 @@ from sparserank.selection.worth import Worth
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.strict_json import plain
 
-FORMAT, FORMAT_VERSION = "sparserank-result", 3
+FORMAT, FORMAT_VERSION = "sparserank-result", 4
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,8 +59,9 @@ class SelectionResult:
     by_penalty : dict
         For each penalty, the smallest candidate within the margin, or None.
     by_size : list of Candidate
-        The candidate with the highest mean for each number of features (for each cost, if groups were given), smallest
-        first.
+        For each number of features (each cost, if groups were given), smallest first, the best candidate of at most
+        that size. A size without a better candidate than a smaller one is left out; the chosen candidate alone
+        represents its own size.
     models : list of RankingModel
         The final model of each of `by_size`.
     size_costs : list of dict or None
@@ -107,7 +108,6 @@ class SelectionResult:
     dense: Candidate
     by_penalty: dict[str, Candidate | None]
     certificate: Certificate
-    by_size: list[Candidate]
     models: list[RankingModel]
     size_costs: list[dict[str, Any] | None]
     paths: dict[str, PathResult]
@@ -196,6 +196,10 @@ class SelectionResult:
         return self.choice.chosen
 
     @property
+    def by_size(self) -> list[Candidate]:
+        return self.choice.by_size
+
+    @property
     def best(self) -> Candidate:
         """The candidate with the highest mean; dense models are included."""
         return self.choice.best
@@ -247,11 +251,12 @@ class SelectionResult:
         return {"selection_frequency": float(frequency), **found}
 
     def sizes(self) -> Any:
-        """The best model of each number of features, or of each cost if groups were given.
+        """The best model of at most each number of features, or each cost if groups were given.
 
-        Columns: n_features, penalty, relax, cost, mean (of the metric), corrected (the mean, corrected for the choice
-        within its size), loss (estimated against the best of all, before that correction), bound (on that loss,
-        simultaneous), chosen, enter and leave (features, compared with the previous size).
+        A size without a better model than a smaller one has no row; the chosen model always has one.
+
+        Columns: n_features, penalty, relax, cost, mean (of the metric), loss (estimated against the best of all), bound
+        (on that loss, simultaneous), chosen, enter and leave (features, compared with the previous size).
         """
         return frame_of(self._sizes())
 
@@ -284,7 +289,8 @@ class SelectionResult:
         exact = [i for i in within if self.by_size[i].n_features == k]
         if not within:
             raise ParameterError("k", f"must be at least {min(c.n_features for c in self.by_size)}; got {k}.")
-        return self.models[max(exact or within, key=lambda i: (self.by_size[i].mean, -self.by_size[i].n_features))]
+        best = max(exact or within, key=lambda i: (self.choice.mean(self.by_size[i]), -self.by_size[i].n_features))
+        return self.models[best]
 
     def moves(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
         """Features that enter and leave at each of by_size, compared with the previous size, in data order."""
@@ -324,7 +330,6 @@ class SelectionResult:
             "for_metric": c.for_metric,
             "cost": c.cost,
             "mean": c.mean,
-            "corrected": self.choice.corrected(c),
             "loss": self.choice.loss(c),
             "bound": self.choice.bound(c),
             "chosen": c is self.chosen,
@@ -361,12 +366,12 @@ class SelectionResult:
             "resampled": {"n_features": self.choice.resampled_sizes.tolist()},
             "chosen": {
                 **self._compared(self.chosen),
-                "corrected": self.choice.corrected_chosen,
                 "certificate": asdict(self.certificate),
                 "parameters": {**self.model.parameters, "scaling": self.model.scaling.method},
             },
             "best": _candidate(self.best),
-            "dense": {**self._compared(self.dense), "corrected": self.choice.corrected(self.dense)},
+            "corrected": {"chosen": self.choice.corrected_chosen if self.choice.is_corrected else None},
+            "dense": self._compared(self.dense),
             "all_features": asdict(self.all_features),
             "penalties": [self._penalty(label, path) for label, path in self.paths.items()],
             "sizes": [{**row, "ablation": a} for row, a in zip(self._sizes(), self.size_costs, strict=True)],

@@ -12,18 +12,19 @@ from sparserank.crossval.tree_rivals import LIGHTGBM, LeftOut
 from sparserank.options import option
 from sparserank.reporting.percents import lower, percent, upper
 
+SAME = 1e-12  # of a mean: a difference that is none
+
 
 @dataclass(frozen=True)
 class ComparedRival:
     """A rival beside the chosen model, on the queries that candidates are judged on.
 
     mean          of the metric; n_features: that the rival reads
-    difference    of the means, chosen minus rival, less what that of the chosen model owes to having been chosen
-    low, high     of the difference before that; those of all candidates and rivals hold together; infinite: too few
-                  queries
+    difference    of the means, chosen minus rival
+    low, high     of the difference; those of all candidates and rivals hold together; infinite: too few queries
     for_model     what `--for-model` takes to choose features for it; '': nothing
     on_chosen     where it is shown better, the mean of the same kind of trees on the features of the chosen model;
-                  chosen_mean: of the chosen model, not corrected either
+                  chosen_mean: of the chosen model
     sizes         the best model of each size minus the rival, smallest first
     """
 
@@ -77,6 +78,12 @@ class RivalReport:
         """The best of those that are shown better than the chosen model, or None."""
         return max((r for r in self.compared if r.shown == "better"), key=lambda r: r.mean, default=None)
 
+    @property
+    def above(self) -> ComparedRival | None:
+        """The one with the highest mean, where that is higher than the chosen model's; None: none is."""
+        highest = max(self.compared, key=lambda r: r.mean, default=None)
+        return highest if highest is not None and highest.difference < -SAME * abs(highest.mean) else None
+
     def advice(self, r: ComparedRival) -> str:
         """What to do where it is shown better."""
         if not r.for_model:
@@ -97,9 +104,19 @@ class RivalReport:
         )
 
     def headline(self) -> str:
-        """What a first line must not leave out: trees that are shown better, and what to do; else ''."""
-        r = self.better
-        return "" if r is None else f"{r.title} is shown to be better{'; ' if self.advice(r) else ''}{self.advice(r)}"
+        """What a first line must not leave out: a rival above the chosen model, shown or not, and where it is shown
+        what to do; else ''."""
+        r = self.better or self.above
+        if r is None:
+            return ""
+        difference, low, high = r.percents
+        between = (
+            f" ({low.removesuffix('%')} to {high}, {'shown' if r.shown else 'no difference shown'})" if low else ""
+        )
+        advice = self.advice(r) if r.shown else ""
+        return f"{r.title} is above the chosen model, which is {difference} against it{between}" + (
+            f"; {advice}" if advice else ""
+        )
 
     def sentences(self, metric: str, confidence: str) -> list[str]:
         """To be read aloud."""
@@ -117,16 +134,16 @@ class RivalReport:
 def _beside(r: ComparedRival, metric: str, confidence: str) -> str:
     difference, low, high = r.percents
     text = (
-        f"{r.title} has {metric} {r.mean:.4f} on the same queries. Corrected for the choice, "
-        f"the chosen model is {difference[1:]} {'lower' if difference.startswith('-') else 'higher'}"
+        f"{r.title} has {metric} {r.mean:.4f} on the same queries; the chosen model is "
+        f"{difference.lstrip('+-')} {'lower' if difference.startswith('-') else 'higher'}"
     )
     if low:
         shown = f"{r.name} is shown to be {r.shown}" if r.shown else "no difference is shown"
-        text += f" ({confidence} interval before this correction: {low} to {high}; {shown})"
+        text += f" ({confidence} interval: {low} to {high}; {shown})"
     if r.on_chosen is not None and r.chosen_mean is not None:
         text += (
             f". On the features of the chosen model, such trees reach {r.on_chosen:.4f} and the model itself "
-            f"{r.chosen_mean:.4f} (both without correction)"
+            f"{r.chosen_mean:.4f}"
         )
     return f"{text}."
 
@@ -136,6 +153,7 @@ def report_of(
     for_model: Mapping[str, str],
     left_out: Sequence[LeftOut],
     straight: bool,
+    chosen: Candidate,
     by_size: Sequence[Candidate] = (),
 ) -> RivalReport:
     """for_model: {name: what features are chosen for it by}, of those that are trained on features."""
@@ -143,8 +161,8 @@ def report_of(
         return RivalReport((), tuple(left_out), straight)
     compared = []
     for r in rivals.rivals:
-        b = rivals.beside(r)
-        sizes = tuple(rivals.of_size(c, r) for c in by_size)
+        b = rivals.beside(chosen, r)
+        sizes = tuple(rivals.beside(c, r) for c in by_size)
         compared.append(
             ComparedRival(
                 r.name, r.n_features, r.mean, b.difference, b.low, b.high, for_model.get(r.name, ""), sizes=sizes

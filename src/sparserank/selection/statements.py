@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
-from sparserank.crossval.choice import FEATURE, Candidate, Choice
+from sparserank.crossval.choice import FEATURE, LEAD, Candidate, Choice, reference_name
 from sparserank.crossval.stability import Stability
 from sparserank.evaluation.loss_bounds import MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
+from sparserank.options import option
+from sparserank.reporting.percents import percent
 
 MIN_FREQUENCY = 0.8  # share of half-samples from which the selection of a feature is called stable
 COARSE = 0.05  # resolution from which it is said first, relative to the best mean
@@ -18,7 +20,9 @@ def headline(choice: Choice, metric: str, n_features: int, noun: str = FEATURE) 
     """What is kept and what it loses, for a reader in a hurry: 'Keep 13 of 46 features; ndcg@10 an estimated 0.4% below
     the best, at most 2.1%'."""
     c, bounds = choice.chosen, choice.bounds
-    kept = f"{'Best guess:' if coarse(choice) else 'Keep'} {c.n_features} of {counted(n_features, noun)}"
+    kept = f"Keep {answers(choice)} of {counted(n_features, noun)}"
+    if c is choice.named:
+        kept = f"Keep {reference_name(c)} {counted(n_features, noun)}"
     kept += f" at a cost of {c.cost:g}" if choice.by_cost else ""
     if not math.isfinite(choice.bound(c)):
         return f"{kept}; there are too few queries to bound the loss"
@@ -75,7 +79,7 @@ def choice_sentences(choice: Choice, metric: str, n_features: int, noun: str = F
         f"{loses}; with {as_percent(bounds.confidence)} confidence such models lose at most "
         f"{share(choice.bound(c), choice)}."
     )
-    first = [coarse_sentence(choice), kept, loss] if coarse(choice) else [kept, loss, _resolution(choice)]
+    first = [coarse_sentence(choice, noun), kept, loss] if coarse(choice) else [kept, loss, _resolution(choice)]
     return [*first, *_resampled(choice, noun)]
 
 
@@ -89,8 +93,9 @@ def few_sentence(choice: Choice) -> str:
 def _kept(choice: Choice, n_features: int, noun: str) -> str:
     """What is kept, and by which rule."""
     c, rule = choice.chosen, choice.rule
-    text = "Best guess: keep" if coarse(choice) else "Keep"
-    text += f" {c.n_features} of {counted(n_features, noun)} ({c.label})"
+    if c is choice.named and rule.limit is None:
+        return defence_sentence(choice, n_features, noun)
+    text = f"Keep {c.n_features} of {counted(n_features, noun)} ({c.label})"
     if choice.by_cost:
         text += f" at a {rule.cost} of {c.cost:g}"
     if rule.limit is not None:
@@ -106,21 +111,78 @@ def _kept(choice: Choice, n_features: int, noun: str) -> str:
     return f"{text}, the sparse model with the highest mean: {none}."
 
 
+def defence_sentence(choice: Choice, n_features: int, noun: str) -> str:
+    """That the named formula is the choice, what was measured against it, and what more queries would allow."""
+    named, c, queries = choice.named, choice.contender, choice.bounds.n_queries
+    assert named is not None
+    assert c is not None
+    text = f"{reference_name(named)} {counted(n_features, noun)}: "
+    if c is named:
+        return f"{text}it is within the margin of the best formula, and none with fewer {noun}s is."
+    lead, unit = choice.mean(c) - choice.mean(named), abs(choice.mean(named)) or 1.0
+    asked = LEAD * choice.error(named, c)
+    text += f"the best other choice, {counted(c.n_features, noun)} ({c.label}), is {percent(lead / unit)} against it"
+    if lead <= 0:
+        return f"{text}."
+    text += f", less than {LEAD:g} standard errors of the difference ({percent(asked / unit).lstrip('+')})"
+    return f"{text}. If that lead is real, roughly {_rounded(queries * (asked / lead) ** 2)} queries would show it."
+
+
 def quality_sentence(choice: Choice, dense: Candidate, metric: str, n_all: int, noun: str = FEATURE) -> str:
-    """The level of the chosen model and of the dense one, both corrected for having been picked."""
-    c, level, full = choice.chosen, choice.corrected_chosen, choice.corrected(dense)
-    against = f" ({round(100 * (level - full) / abs(full), 1) + 0.0:+.1f}%)" if full else ""
-    chosen = f"{level:.4f} with {counted(c.n_features, noun)}"
-    text = f"{metric} is {chosen} and {full:.4f} with all {n_all}{against}."
-    return f"Corrected for the choice, {text}" if choice.is_corrected else f"Out of sample, {text}"
+    """The mean of the chosen model and of the dense one, and what to expect of the chosen one on new queries."""
+    c, full = choice.chosen, dense.mean
+    against = f" ({percent((c.mean - full) / abs(full))})" if full else ""
+    text = f"{metric} is {c.mean:.4f} with {counted(c.n_features, noun)}"
+    if c is not dense:
+        text += f" and {full:.4f} with {reference_name(dense) if dense.formula else 'all'} {n_all}{against}"
+    text += "."
+    expected = expected_sentence(choice)
+    return f"{text} {expected}" if expected else text
 
 
-def coarse_sentence(choice: Choice) -> str:
-    """That the queries cannot tell how small is enough, and how many would."""
+def expected_sentence(choice: Choice) -> str:
+    """The mean of the chosen model, corrected for the choice; '' where it cannot be."""
+    if not choice.is_corrected:
+        return ""
+    n = choice.bounds.n_queries
+    return f"Expected on new queries: {choice.corrected_chosen:.4f} (these {n} queries also chose the model)."
+
+
+def answers(choice: Choice) -> str:
+    """'13', or where queries cannot tell and there is another answer, the smaller first: '3 or 29'."""
+    sizes = {choice.chosen.n_features}
+    if coarse(choice) and choice.other is not None:
+        sizes.add(choice.other.n_features)
+    return " or ".join(map(str, sorted(sizes)))
+
+
+def coarse_sentence(choice: Choice, noun: str = FEATURE) -> str:
+    """That the queries cannot tell how small is enough, how many would, and the answers that there are."""
     return (
         f"These {choice.bounds.n_queries} queries{_zero(choice)} cannot show how small a model can be: they cannot "
         f"rule out a loss below {share(choice.bounds.resolution, choice)} for any model. To rule out a loss of "
-        f"{NEEDED:.0%}, you would need roughly {needed(choice, NEEDED)} queries."
+        f"{NEEDED:.0%}, you would need roughly {needed(choice, NEEDED)} queries.{_two_answers(choice, noun)}"
+    )
+
+
+def _two_answers(choice: Choice, noun: str) -> str:
+    """The smaller model and the larger one between which the queries cannot decide; '' where there is one answer."""
+    c, other = choice.chosen, choice.other
+    if other is None:
+        return ""
+    full = choice.reference
+    what = "the best model" if full is choice.best else reference_name(full)
+    unit = abs(choice.mean(full)) or 1.0
+    both = sorted([c, other], key=lambda one: one.size(choice.by_cost))
+    first, second = (
+        f"{counted(one.n_features, noun)} ({percent((choice.mean(one) - choice.mean(full)) / unit)} against {what})"
+        for one in both
+    )
+    no_difference = "" if choice.shows_difference(*both) else "; no difference between them is shown"
+    again = option("budget", other.cost) if choice.by_cost else option("k", other.n_features)
+    return (
+        f" Two answers: {first} or {second}{no_difference}. The model is that of {c.n_features}, the choice of the "
+        f"rule; {again} gives the other."
     )
 
 
