@@ -177,6 +177,10 @@ OPTIONS: dict[str, tuple[int, str]] = {
     "fuse": (DONE, f"fuse bm25.run dense.run --qrels train.qrels --out OUT/run {' '.join(FUSED)}"),
     "fuse for an engine": (
         DONE,
+        f"fuse bm25.run dense.run --qrels train.qrels --engine ranx --out OUT/run {' '.join(FUSED)}",
+    ),
+    "fuse by a norm of negative scores": (
+        MISUSED,
         f"fuse bm25.run dense.run --qrels train.qrels --engine opensearch --out OUT/run {' '.join(FUSED)}",
     ),
     "fuse one run": (MISUSED, "fuse bm25.run --qrels train.qrels --out OUT/run"),
