@@ -129,3 +129,15 @@ def test_a_line_without_end_is_refused_before_its_fields_are_made(read: Any, tmp
         read(path)
     path.write_bytes(b"1 " * MAX_ENTRY_BYTES)
     assert len(list(text_lines(path, "one line"))) == 1  # others may be longer
+
+
+@pytest.mark.parametrize(
+    "columns", ["query-id\tcorpus-id\tscore", "qid\tdocno\tscore\trank", "qid\titeration\tdocno\trel"]
+)
+def test_tables_of_runs_and_judgments_are_called_so(columns: str, tmp_path: Path, cli: Cli) -> None:
+    n = columns.count("\t")
+    rows = ["\t".join([f"q{i // 3}", *(str((i * 7 + j) % 3) for j in range(n))]) for i in range(9)]
+    (tmp_path / "a.tsv").write_text("\n".join([columns, *rows]) + "\n")
+    assert "this looks like a run or judgments, which have no features" in cli("inspect", tmp_path / "a.tsv").out
+    (tmp_path / "b.tsv").write_text("\n".join([f"{columns}\tlabel\tbm25", *(f"{row}\t1\t2.5" for row in rows)]) + "\n")
+    assert "looks like a run" not in cli("inspect", tmp_path / "b.tsv").out

@@ -12,6 +12,7 @@ import pytest
 import sparserank as sr
 from sparserank.data.read import read_files
 from sparserank.data.reading import Reading
+from sparserank.data.rewrite import rewrite
 from sparserank.data.sources import read_sources
 from sparserank.errors import DataWarning, SparserankError
 from sparserank.jobs.fit import fit_model
@@ -195,3 +196,13 @@ def test_inspect_shows_weights(file: Path, cli: Cli) -> None:
     numbers(f"{file}.weight", OF_ROWS)
     shown = cli("inspect", file, "--index-base", "0")
     assert f"{min(OF_ROWS):g} to {max(OF_ROWS):g}" in shown.out
+
+
+def test_ranking_text_without_weights_says_so(file: Path, tmp_path: Path) -> None:
+    numbers(f"{file}.weight", OF_ROWS)
+    with pytest.warns(DataWarning, match=r"out\.txt: ranking text contains no weights, so they were left out"):
+        rewrite([file], tmp_path / "out.txt", Reading(**BASE_0))
+    rewrite([file], tmp_path / "out.parquet", Reading(**BASE_0))
+    kept = read_files(tmp_path / "out.parquet", Reading(doc_weight="weight")).doc_weight
+    assert kept is not None
+    assert kept.tolist() == OF_ROWS

@@ -736,14 +736,17 @@ Missing2 = Annotated[
 ]
 Data2 = Annotated[list[Path] | None, typer.Argument(help="LETOR files or tables with judgments.", show_default=False)]
 System = Annotated[
-    list[Path], typer.Option("--system", help="Model, TREC run or score file; may be repeated.", show_default=False)
+    list[Path],
+    typer.Option(
+        "--system", help="Model, run (TREC, JSON, Parquet or CSV) or score file; may be repeated.", show_default=False
+    ),
 ]
 Qrels3 = Annotated[
     Path | None,
     typer.Option(
         "--qrels",
-        help="TREC judgments, used instead of judged documents; every system must then be a TREC run or "
-        "a model of fuse.",
+        help="Judgments (TREC or BEIR), used instead of judged documents; every system must then be a "
+        "run or a model of fuse.",
         show_default=False,
     ),
 ]

@@ -144,11 +144,11 @@ EVALUATE = Command(
     "evaluate",
     [Argument("data", "list[Path] | None", "LETOR files or tables with judgments.")],
     [
-        own("system", "list[Path]", "Model, TREC run or score file; may be repeated."),
+        own("system", "list[Path]", "Model, run (TREC, JSON, Parquet or CSV) or score file; may be repeated."),
         own(
             "qrels",
             "Path | None",
-            "TREC judgments, used instead of judged documents; every system must then be a TREC run or a model of "
+            "Judgments (TREC or BEIR), used instead of judged documents; every system must then be a run or a model of "
             "fuse.",
         ),
         own(

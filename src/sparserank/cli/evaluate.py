@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 HELP = """Evaluate one or several systems on judged documents, with intervals, paired tests and Holm correction.
 
-A system is a model file, a TREC run or a file with one score per line in file order; the file name does not \
-matter. All other systems are tested against the first. With --qrels, TREC judgments replace judged documents. All \
-judged queries count; a query that is missing from a run counts as 0.
+A system is a model file, a run (TREC, JSON, Parquet or CSV) or a file with one score per line in file order; the name \
+of the file does not matter. All other systems are tested against the first. With --qrels, judgments (TREC or BEIR) \
+replace judged documents. All judged queries count; a query that is missing from a run counts as 0.
 
 [bold]Examples[/bold]
 
@@ -112,7 +112,7 @@ def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
     except ModelFormatError as error:
         raise ModelFormatError(f"{error} If it is a run, write it in TREC format.") from error
     usable = model is not None and is_fusion(model)
-    require(usable, "--system", f"must be TREC runs or models of fuse with --qrels; {path} is neither.")
+    require(usable, "--system", f"must be runs or models of fuse with --qrels; {path} is neither.")
     require(bool(runs), "--runs", f"is needed: the runs that {path} fuses.")
     assert model is not None
     assert runs is not None

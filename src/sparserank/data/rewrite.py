@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +19,7 @@ from sparserank.data.read import open_stream
 from sparserank.data.reading import Reading
 from sparserank.data.store.opening import is_store
 from sparserank.data.streams import RowBlock, Stream
-from sparserank.errors import DataError, RunDirectoryError
+from sparserank.errors import DataError, DataWarning, RunDirectoryError
 from sparserank.files import atomic_write, refuse_inputs
 from sparserank.options import option
 
@@ -91,13 +92,16 @@ def _filled(stream: Stream, policy: MissingPolicy | None) -> _Rows:
 
 
 def _write_text(rows: _Rows, out: str | os.PathLike, index_base: int, progress: Progress | None) -> int:
-    n = 0
+    n, weighted = 0, False
     with atomic_write(out) as text:
         for block in rows.blocks:
+            weighted = weighted or block.weight is not None
             text.writelines(letor_lines(block.X, block.label, block.qid, block.docid, None, index_base))
             n += len(block.label)
             if progress is not None:
                 progress(n, "written")
+    if weighted:
+        warnings.warn(f"{out}: ranking text contains no weights, so they were left out.", DataWarning, stacklevel=3)
     return n
 
 

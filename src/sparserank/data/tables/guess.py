@@ -64,6 +64,10 @@ DOCUMENTS = (
     "uri",
     "id",
 )
+OF_NO_USE = frozenset(("iteration", "q0"))  # columns of judgments and runs
+OF_RUNS = OF_NO_USE.union(
+    ("query_id", "qid", "topic", "corpus_id", *DOCUMENT, "score", "rank", "tag", "rel", "relevance", "label", "grade")
+)
 MAX_GRADES = 11  # 0 to 10
 HALF = 0.5  # of the values missing: said, since what is filled in then outweighs what is known
 
@@ -304,6 +308,11 @@ def percent(share: float) -> str:
 
 def _check(out: Proposal, columns: dict[str, Column], schema: pa.Schema, looked_at: bool) -> None:
     """Record problems that no option can fix."""
+    names, useful = ({_plain(name) for name in some} for some in (columns, out.features))
+    if len(columns) >= 3 and names <= OF_RUNS and not (out.label and useful - OF_NO_USE):
+        out.blocked.insert(
+            0, "this looks like a run or judgments, which have no features: only evaluate and fuse read such files"
+        )
     for role, name in (("label", out.label), ("query", out.qid)):
         c = None if name is None else columns[name]
         n = 0 if c is None else c.n_missing + c.n_infinite - (c.n_spelled if role == "query" else 0)
