@@ -166,7 +166,7 @@ class FittedPaths:
         start = None
         if family.start is not None:
             first = done[family.start, fold].path
-            start = PathStarts(first.alphas, first.sparse_coefs, first.losses)
+            start = PathStarts(first.alphas, first.sparse_coefs, first.losses, first.l1_alpha_max)
         return PathRequest(family.maker, fold, start, tuple(points), scored=family.scored)
 
     def _by_processes(self, waiting: Mapping[str, list[int]], done: Paths, store: WorkStore | None) -> Computed:

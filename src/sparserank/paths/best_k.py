@@ -45,9 +45,9 @@ class BestK(SizedMaker):
     improves. It also tries the sets of a penalty's path (`plan.starts`). `best_k_bounds` bounds how much lower the
     objective of other sets could be.
 
-    Signs, drop, keep and groups are respected; costs are ignored. ridge, a fraction of the mean curvature of
-    the features that vary, keeps the problem well-posed. Point k has the strength 1 / k, so strengths decrease. Points
-    are stored when all are done, because each depends on its neighbours.
+    Signs, drop, keep and groups are respected; costs are ignored. ridge, a fraction of the mean curvature of the
+    features that vary and may be used, keeps the problem well-posed. Point k has the strength 1 / k, so strengths
+    decrease. Points are stored when all are done, because each depends on its neighbours.
 
     Source
         Splicing: Zhu, Wen, Zhu, Zhang and Wang (2020). Their exchanges rank each feature alone, which fails for
@@ -69,7 +69,8 @@ class BestK(SizedMaker):
             raise DataError(f"BestK: ridge must be between 0 and 1; got {self.ridge}.")
 
     def strength(self, curvature: np.ndarray) -> float:
-        """Factor of |w|^2 / 2 on the scale of the mean loss, from the curvatures (any number) of varying features."""
+        """Factor of |w|^2 / 2 on the scale of the mean loss, from the curvatures (any number) of features that vary and
+        may be used."""
         return self.ridge * float(curvature.mean()) if len(curvature) else self.ridge
 
     def n_points(self, plan: PathPlan) -> int:
@@ -87,14 +88,13 @@ class BestK(SizedMaker):
             points = [Point.of(found[k], (now - began) / most) for k in range(1, most + 1)]
             for point in points[len(plan.done) :] if plan.keep is not None else []:
                 plan.keep(point, most)  # type: ignore[misc]
-        scale = float(np.abs(objective.gradient_at_zero).max())
         names = plan.feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width))
         return PathResult.of(
             points,
             self,
             1.0 / np.arange(1, len(points) + 1),
             1.0,
-            scale,
+            splicing.scale,
             objective.n_pairs,
             objective.total_weight,
             names,
@@ -118,10 +118,11 @@ class _Splicing:
         for u, columns in enumerate(self.members):
             self._element[columns] = u
         self._kept = self._used(np.repeat(beta == 0, self._width) & usable)
-        self.ridge = penalty.strength(objective.curvature[objective.varying])
+        self.ridge = penalty.strength(objective.curvature[usable])
         monotone = np.repeat(penalty.feature_signs(n), self._width)
         self._signs = monotone if monotone.any() else None
-        self._stop = Stop(plan.tol, plan.max_iter, max(float(np.abs(objective.gradient_at_zero).max()), 1e-300))
+        self.scale = float(np.abs(objective.gradient_at_zero[usable]).max(initial=0.0))
+        self._stop = Stop(plan.tol, plan.max_iter, max(self.scale, 1e-300))
         self._solved: dict[tuple[int, ...], Solution] = {}
         self._n_of_starts: np.ndarray | None = None  # elements in use at its points
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -58,7 +59,7 @@ def _kept_alone(objective: PairwiseObjective, penalty: Penalty, tol: float = DEF
         return None
     monotone = None if penalty.monotone is None else tuple(penalty.feature_signs(objective.n_features).tolist())
     only_kept = L1(1.0, weights=tuple(np.where(kept, 0.0, np.inf)), monotone=monotone)
-    stop = Stop(tol=tol, scale=max(float(np.abs(objective.gradient_at_zero).max()), 1e-300))
+    stop = Stop(tol=tol, scale=max(penalty.largest(objective.gradient_at_zero), 1e-300))
     return solve(ProxNewton(), objective, only_kept, stop=stop, warn=False).iterate
 
 
@@ -102,7 +103,7 @@ def following(
         alphas = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1]
         if len(alphas) == 0 or not np.isfinite(alphas).all() or alphas[-1] <= 0:
             raise DataError("alphas must be finite and > 0.")
-    scale = float(np.abs(objective.gradient_at_zero).max())
+    scale = penalty.largest(objective.gradient_at_zero)
     stop = Stop(tol=tol, max_iter=max_iter, scale=scale)
     problems = Problems(objective, penalty, alphas)
     if starts is None and not penalty.is_convex:
@@ -214,10 +215,13 @@ def refitting(
     tol: float = 1e-8,
     monotone: tuple[int, ...] | None = None,
     last: Iterate | None = None,
+    scale: float | None = None,
 ) -> Steps[Solution]:
     """`refit_on_support` of the features of a solution, from there and with its signs, as steps for a driver; it never
-    warns. last: a known refit on fewer, mostly the same features, which is a nearer start."""
+    warns. last: a known refit on fewer, mostly the same features, which is a nearer start; scale: of the tolerance,
+    default the largest gradient at 0."""
     penalty, stop = refit_problem(objective, np.flatnonzero(start), None, tol, monotone)
+    stop = stop if scale is None else replace(stop, scale=max(scale, 1e-300))
     return solving(ProxNewton(), objective, penalty, start, stop, start=last)
 
 

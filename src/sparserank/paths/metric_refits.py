@@ -63,7 +63,7 @@ class MetricRefitPath:
         chosen = self._chosen(source, objective.width) if self._sample(objective, plan) is not None else []
         for i in chosen[len(points) // len(METRIC_KINDS) :]:
             began = yield Seconds()
-            relaxed = yield from self._refits(objective, source.coef(i), plan)
+            relaxed = yield from self._refits(objective, source.coef(i), plan, source.scale)
             for w in relaxed[len(points) % len(METRIC_KINDS) :]:  # the first may be known already
                 here = yield Evaluate(objective, w)
                 now = yield Seconds()
@@ -100,11 +100,13 @@ class MetricRefitPath:
     ) -> MetricSample | None:
         return metric_sample(objective, self.metric, columns, (self.seed, plan.fold + 1))
 
-    def _refits(self, objective: PairwiseObjective, start: np.ndarray, plan: PathPlan) -> Steps[list[np.ndarray]]:
-        """The coefficients of each kind."""
+    def _refits(
+        self, objective: PairwiseObjective, start: np.ndarray, plan: PathPlan, scale: float | None
+    ) -> Steps[list[np.ndarray]]:
+        """The coefficients of each kind; scale: of the tolerance."""
         full = start
         if self.shrunk:
-            full = (yield from refitting(objective, start, max(plan.tol, MIN_TOL), self.monotone)).w
+            full = (yield from refitting(objective, start, max(plan.tol, MIN_TOL), self.monotone, scale=scale)).w
         columns = np.flatnonzero(full)
         sample = self._sample(objective, plan, columns)
         if sample is None:  # no ranking by these columns alone changes the metric

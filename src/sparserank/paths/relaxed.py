@@ -51,7 +51,7 @@ class RefitPath:
         for i in chosen[len(points) // len(RELAX) :]:
             began = yield Seconds()
             start = source.coef(i)
-            full = yield from refitting(objective, start, max(plan.tol, MIN_TOL), self.monotone, last)
+            full = yield from refitting(objective, start, max(plan.tol, MIN_TOL), self.monotone, last, source.scale)
             last = full.iterate
             for share in RELAX[len(points) % len(RELAX) :]:  # the first may be known already
                 now = yield Seconds()
@@ -63,7 +63,7 @@ class RefitPath:
         alphas = np.repeat(source.alphas[chosen], len(RELAX))
         solved = [refit_strength(objective, np.flatnonzero(source.coef(i))) for i in chosen]
         ridge = np.where(np.tile(RELAX, len(chosen)) == 1.0, np.repeat(solved, len(RELAX)), np.nan)
-        scale = float(np.abs(objective.gradient_at_zero).max())
+        scale = float(np.abs(objective.gradient_at_zero).max()) if source.scale is None else source.scale
         return PathResult.of(
             points,
             Ridge(),

@@ -69,8 +69,8 @@ def best_k_bounds(objective: PairwiseObjective, path: PathResult) -> BestKBounds
             f"{path.losses[-1]:.6g} in the path, but {at_last:.6g} under this objective."
         )
     usable = penalty.usable(objective.n_features // objective.width)
-    ridge = penalty.strength(objective.curvature[objective.varying])
     columns = np.flatnonzero(objective.varying & np.repeat(usable, objective.width))
+    ridge = penalty.strength(objective.curvature[columns])
     relaxation = _Relaxation(objective, ridge, columns, penalty.group_of(len(usable))[columns // objective.width])
     of_all, _, w = relaxation.solve(len(usable), np.zeros(objective.n_features))
     sizes = len(path.alphas)

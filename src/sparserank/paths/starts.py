@@ -36,9 +36,16 @@ class Starts(Protocol):
 class PathStarts:
     """Starts interpolated on an l1 path between its strengths, along which the solution is nearly linear."""
 
-    def __init__(self, alphas: np.ndarray, sparse_coefs: sp.csr_array, losses: np.ndarray | None = None) -> None:
-        """alphas (n,) falling, sparse_coefs (n, n_features) of the scaled features; losses (n,), for refits."""
-        self.alphas, self.coefs, self.losses = alphas, sparse_coefs, losses
+    def __init__(
+        self,
+        alphas: np.ndarray,
+        sparse_coefs: sp.csr_array,
+        losses: np.ndarray | None = None,
+        scale: float | None = None,
+    ) -> None:
+        """alphas (n,) falling, sparse_coefs (n, n_features) of the scaled features; losses (n,) and the scale of the
+        tolerances of that path, for refits."""
+        self.alphas, self.coefs, self.losses, self.scale = alphas, sparse_coefs, losses, scale
 
     def at(self, alpha: float, last: Iterate | None) -> Steps[np.ndarray]:
         yield from ()

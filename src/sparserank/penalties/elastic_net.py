@@ -130,6 +130,6 @@ class Ridge(Penalty):
         return np.full_like(t, self.alpha)
 
     def path_alpha_max(self, grad_at_zero: np.ndarray, curvature: np.ndarray) -> float:
-        """100 times the largest curvature; beyond it, w equals -gradient / alpha to within 1%. No strength gives
-        w = 0."""
-        return 100.0 * float(np.max(curvature))
+        """100 times the largest curvature along a feature that may be used; beyond it, w equals -gradient / alpha to
+        within 1%. No strength gives w = 0."""
+        return 100.0 * self.largest(curvature)

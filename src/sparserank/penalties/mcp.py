@@ -64,9 +64,8 @@ class MCP(Penalty):
             raise DataError(f"MCP: gamma_scale must be one of {GAMMA_SCALES}; got {self.gamma_scale!r}.")
 
     def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
-        return replace(
-            self, gamma=self.gamma * scale_factor(self.gamma_scale, curvature, total_weight), gamma_scale="mean"
-        )
+        scale = scale_factor(self.gamma_scale, self.usable_values(curvature), total_weight)
+        return replace(self, gamma=self.gamma * scale, gamma_scale="mean")
 
     def shape(self) -> tuple[float, float]:
         return self.gamma, 0.0

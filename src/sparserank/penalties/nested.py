@@ -68,7 +68,7 @@ class Nested(Penalty):
         return self.of.label
 
     def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
-        return replace(self, of=self.of.resolve(curvature, total_weight))
+        return replace(self, of=self.of.resolve(self.usable_values(curvature), total_weight))
 
     # -- rules, by column and by group ---------------------------------------------------------------------------------
 

@@ -227,6 +227,14 @@ class FeatureRules:
         """(n_features,) bool: features that may be used at all."""
         return np.isfinite(self.feature_weights(n_features))
 
+    def usable_values(self, values: np.ndarray) -> np.ndarray:
+        """Those of some values (n_features,) whose features may be used: no other feature may influence a model."""
+        return values[self.usable(len(values))]
+
+    def largest(self, values: np.ndarray) -> float:
+        """The largest of their sizes; of the gradient at 0 it is the unit of tolerances."""
+        return float(np.abs(self.usable_values(values)).max(initial=0.0))
+
     def always_in(self, n_features: int) -> np.ndarray:
         """(n_features,) bool: unpenalised features."""
         return self.feature_alphas(n_features) == 0

@@ -67,7 +67,7 @@ class SCAD(Penalty):
             raise DataError(f"SCAD: threshold_scale must be positive; got {self.threshold_scale}.")
 
     def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
-        scale = self.threshold_scale * scale_factor(self.gamma_scale, curvature, total_weight)
+        scale = self.threshold_scale * scale_factor(self.gamma_scale, self.usable_values(curvature), total_weight)
         return replace(self, gamma_scale="mean", threshold_scale=scale)
 
     def shape(self) -> tuple[float, float]:

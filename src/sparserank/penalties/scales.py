@@ -11,8 +11,9 @@ def scale_factor(scale: str, curvature: np.ndarray, total_weight: float) -> floa
     """Units of a concavity parameter on the mean-loss scale.
 
     'mean': 1. 'sum' (Laporte et al.): the total pair weight (the number of pairs), because their penalty is added to a
-    sum over pairs. 'curvature': 1 / h_ref, where h_ref is the median over usable features of the largest curvature of
-    the loss; the concavity then has the same meaning for any data.
+    sum over pairs. 'curvature': 1 / h_ref, where h_ref is the median of the largest curvatures of the loss along the
+    features that vary; the concavity then has the same meaning for any data. Callers leave out features that may not be
+    used.
     """
     if scale == "mean":
         return 1.0

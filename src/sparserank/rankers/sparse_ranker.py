@@ -124,7 +124,7 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         Number of iterations; 'optimal', 'stationary', 'stalled' or 'iteration limit'; the certificate, with its problem
         and the models to which the gap applies.
     alpha_, alpha_max_ : float
-        Strength (NaN under best_k); alpha_max of l1.
+        Strength (NaN under best_k); alpha_max of l1, over features that may be used.
     C_sum_, C_mean_, r_ : float
         The same strength, expressed as the papers' weight of the summed loss, as the weight of the mean loss, and as
         the l1 norm of scaled_coef_. Infinite if alpha_ is 0 (no feature can enter) or below 1e-308; NaN under best_k.
@@ -211,7 +211,8 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         )
         penalty = self._penalty_on(objective, data.feature_names or ())
         self._warn_kept_in_vain(objective, penalty, data.feature_names)
-        self.alpha_max_ = float(np.abs(objective.gradient_at_zero).max())
+        of_feature = np.abs(objective.gradient_at_zero).reshape(-1, objective.width).max(axis=1)
+        self.alpha_max_ = penalty.largest(of_feature)
         if isinstance(penalty, Penalty) and isinstance(nested := on_coefficients(penalty, objective), Nested):
             self.alpha_max_ = like_l1(nested).alpha_max(objective.gradient_at_zero)
         if self.k is not None:

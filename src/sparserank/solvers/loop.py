@@ -81,7 +81,7 @@ def solve(
     >>> solution.status.value, solution.gap < 1e-5
     ('optimal', True)
     """
-    stop = stop or _default_stop(objective)
+    stop = stop or _default_stop(objective, penalty)
     solution = run(solving(solver, objective, penalty, w0, stop, start=start))
     if warn and not solution.status.converged:
         warnings.warn(
@@ -104,7 +104,7 @@ def solving(
 ) -> Steps[Solution]:
     """`solve` as steps, for a driver; it never warns."""
     problem = Penalised(objective, penalty.resolve(objective.curvature, objective.total_weight))
-    stop = stop or _default_stop(objective)
+    stop = stop or _default_stop(objective, penalty)
     if start is not None:
         w0 = start.w
         start = problem.iterate(w0, start.at) if np.array_equal(problem.start(w0), w0) else None
@@ -142,5 +142,5 @@ def minimising(
     return Solution(iterate, violation, problem.gap(iterate), solver.n_iter, status, history)
 
 
-def _default_stop(objective: PairwiseObjective) -> Stop:
-    return Stop(scale=float(np.abs(objective.gradient_at_zero).max()))
+def _default_stop(objective: PairwiseObjective, penalty: Penalty) -> Stop:
+    return Stop(scale=penalty.largest(objective.gradient_at_zero))
