@@ -355,6 +355,36 @@ def test_an_impossible_place_for_output_is_one_sentence(
     assert train.read_text().splitlines() == lines
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("select", "bad.txt", "--out", "{place}/run"),
+        ("select", "bad.txt", "--for-model", "lightgbm", "--out", "{place}/run"),
+        ("compare", "bad.txt", "--out", "{place}/run"),
+        ("fuse", "bad.txt", "other.txt", "--qrels", "bad.txt", "--out", "{place}/run"),
+        ("fit", "bad.txt", "--out", "{place}/m.json"),
+        ("fit", "bad.txt", "--out", "absent/m.json"),
+        ("predict", "bad.txt", "bad.txt", "--out", "{place}/scores.txt"),
+        ("predict", "bad.txt", "bad.txt", "--run", "{place}/new.run"),
+        ("predict", "bad.txt", "bad.txt", "--qrels", "{place}/new.qrels"),
+        ("export", "bad.txt", "--to", "vespa", "--out", "{place}/engine"),
+        ("convert", "bad.txt", "{place}/new.parquet"),
+        ("convert", "bad.txt", "{place}/store"),
+    ],
+    ids=lambda words: f"{words[0]} {words[-2]} {words[-1]}",
+)
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_read(
+    words: tuple[str, ...], cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The input is malformed, which would be said first if it were read."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("bad.txt", "other.txt", "file"):
+        save(tmp_path / name, ["no such format"])
+    call = [word.format(place="file") for word in words]
+    assert_failed(cli(*call), tmp_path, f"error: {call[-1]}: cannot be", "choose another")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.txt", "file", "other.txt"]
+
+
 @pytest.mark.slow_but("8-fsync", "8-replace")
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 @pytest.mark.parametrize("after", [0, 2, 8, 26])

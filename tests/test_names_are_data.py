@@ -218,7 +218,7 @@ def test_names_that_the_output_cannot_encode_are_escaped(tmp_path: Path) -> None
         assert expected in found
 
 
-@pytest.mark.slow_but("/dev/full")
+@pytest.mark.slow_but("/dev/full", "1>&-")
 @pytest.mark.parametrize("redirect", ["1>&-", "2>&-", "1>&- 2>&-", "> /dev/full", "| head -c 1 > /dev/null"])
 def test_closed_full_and_broken_outputs_are_no_traceback(tmp_path: Path, redirect: str) -> None:
     (tmp_path / "a.txt").write_text("1 qid:1 1:1 2:0\n0 qid:1 1:0 2:0\n")
@@ -234,6 +234,13 @@ def test_closed_full_and_broken_outputs_are_no_traceback(tmp_path: Path, redirec
     if redirect == "> /dev/full":
         assert done.returncode == 1
         assert done.stderr == "error: input/output: No space left on device.\n"
+    if "1>&-" in redirect:  # the output is lost
+        assert done.returncode == 1
+        assert done.stderr in ("", "error: standard output: Bad file descriptor; the output is lost.\n")
+    if redirect == "2>&-":
+        assert done.returncode == 0
+    if "head" in redirect:
+        assert done.stderr == ""
 
 
 def test_a_csv_row_on_the_screen_is_escaped(

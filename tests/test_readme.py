@@ -4,6 +4,7 @@ and the command's output."""
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import subprocess
 import sys
@@ -53,6 +54,32 @@ def test_the_readme_is_short_and_leads_to_what_is_there() -> None:
     assert len(README.splitlines()) <= 150
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert "://" in target or (ROOT / target).exists(), target
+
+
+def test_no_link_is_broken_in_a_checkout() -> None:
+    """Pages of the site that `make docs` writes are named, not linked."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a checkout")
+    files = set(listed.stdout.splitlines())
+    there = files | {str(folder) for file in files for folder in Path(file).parents}
+    broken = []
+    for page in (file for file in files if file.endswith(".md")):
+        prose = re.sub(r"```.*?```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", prose):
+            if "://" not in target and os.path.normpath(Path(page).parent / target) not in there:
+                broken.append(f"{page}: {target}")
+    assert broken == []
+
+
+def test_the_readme_says_what_is_installed_and_where_the_tests_run() -> None:
+    assert "pip install '.[tables,report,trees]'   # from a checkout" in README
+    systems = re.findall(r"system: \[(.+)\]", (ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8"))
+    assert set(systems) == {"ubuntu-latest, macos-latest, windows-latest"}
+    assert "Its tests run on Linux, macOS and Windows." in README
+    assert {"docs/tutorials/parquet-log.md", "examples/from_lightgbm.ipynb"} <= set(
+        re.findall(r"\]\(([^)]+)\)", README)
+    )
 
 
 def test_commands_of_the_readme_have_these_options() -> None:

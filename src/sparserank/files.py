@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -43,8 +44,7 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
                 yield stream
             return
         target = os.path.realpath(path)
-        part = os.path.join(os.path.dirname(target), PART.replace("*", secrets.token_hex(8)))
-        _unfinished.add(part)
+        part = _part_in(os.path.dirname(target))
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         with os.fdopen(handle, mode, **options) as stream:
             if old is not None and hasattr(os, "fchown"):  # not so on Windows
@@ -56,24 +56,30 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
             os.fsync(handle)
         os.replace(part, target)
     except OSError as error:
-        raise RunDirectoryError(
-            f"{path}: cannot be written ({error.strerror or error}); choose another path."
-        ) from error
+        raise _unwritable(path, error) from error
     finally:
         if part is not None:
             _discard(part)
 
 
 def refuse_inputs(out: str | os.PathLike, inputs: Iterable[str | os.PathLike]) -> None:
-    """Refuse to overwrite a file that is read.
+    """Refuse an output file that would overwrite an input, or that cannot be written, before anything is read.
 
     Raises
-        RunDirectoryError   `out` is one of `inputs`, under this or another name
+        RunDirectoryError   `out` is one of `inputs`, under this or another name, or `atomic_write` cannot write it
     """
     for source in inputs:
         with suppress(OSError):  # what cannot be looked at is not there to be overwritten
             if stat.S_ISREG(os.stat(out).st_mode) and os.path.samefile(out, source):
                 raise RunDirectoryError(f"{out}: is also an input ({source}); choose another output file.")
+    try:
+        old = _existing(out)
+        if _open_descriptor(out) is None and (old is None or not _is_device(old)):
+            if os.path.isdir(out):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            try_to_create_in(os.path.dirname(os.path.realpath(out)))
+    except OSError as error:
+        raise _unwritable(out, error) from error
 
 
 def refuse_foreign(out: str | os.PathLike, is_ours: Callable[[bytes], bool], what: str) -> None:
@@ -91,6 +97,15 @@ def refuse_foreign(out: str | os.PathLike, is_ours: Callable[[bytes], bool], wha
             raise RunDirectoryError(f"{out}: already exists and {what}; choose another file.")
 
 
+def try_to_create_in(folder: str | os.PathLike) -> None:
+    """Create an empty file in a folder and remove it; raise OSError if the folder takes none."""
+    part = _part_in(folder)
+    try:
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    finally:
+        _discard(part)
+
+
 def discard_unfinished() -> None:
     """Remove the unfinished files of this process when it has to end at once."""
     for part in list(_unfinished):
@@ -101,6 +116,22 @@ def discard_parts(folder: Path) -> None:
     """Remove the unfinished files of an earlier, killed process from `folder`; call only with its lock."""
     for part in folder.glob(PART):
         part.unlink(missing_ok=True)
+
+
+def _part_in(folder: str | os.PathLike) -> str:
+    """A new name of an unfinished file, which `discard_unfinished` would remove."""
+    part = os.path.join(folder, PART.replace("*", secrets.token_hex(8)))
+    _unfinished.add(part)
+    return part
+
+
+def _unwritable(path: str | os.PathLike, error: OSError) -> RunDirectoryError:
+    return RunDirectoryError(f"{path}: cannot be written ({error.strerror or error}); choose another path.")
+
+
+def _is_device(old: os.stat_result) -> bool:
+    """Whether `atomic_write` writes to what is there instead of replacing it: devices, pipes, sockets."""
+    return not stat.S_ISREG(old.st_mode) and not stat.S_ISDIR(old.st_mode)
 
 
 def _discard(part: str) -> None:

@@ -14,6 +14,7 @@ from sparserank.given_weights import usable_weights
 from sparserank.lazy import cached_property
 from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.losses.dual import Dual
+from sparserank.options.arguments import check_arguments
 from sparserank.quoting import brief
 from sparserank.shards import Shards, make_shards
 from sparserank.shards.dask import placed, shards_on
@@ -99,6 +100,7 @@ class PairwiseObjective:
         feature_names: Sequence[str] | None = None,
         client: Any = None,
     ) -> None:
+        check_arguments(PairwiseObjective.__init__, locals())
         if isinstance(X, RankingDataset):
             doc_weight = X.doc_weight if doc_weight is None else doc_weight
             feature_names = X.feature_names if feature_names is None else feature_names
@@ -325,8 +327,10 @@ def _checked_lists(X: Any, relevance: Any, query_ptr: Any) -> tuple[np.ndarray, 
         if X.dtype not in (np.float32, np.float64) or X.ndim != 2:
             raise DataError(f"X must be a float32 or float64 matrix; got {X.ndim} dimensions of {X.dtype}.")
         n_docs = X.shape[0]
-    else:
+    elif hasattr(X, "n_docs"):
         n_docs = X.n_docs
+    else:
+        raise DataError(f"X must be a RankingDataset or a float32 or float64 matrix; got {brief(X)}.")
     relevance, query_ptr = np.asarray(relevance), np.asarray(query_ptr)
     if relevance.shape != (n_docs,) or relevance.dtype.kind not in "biuf":
         raise DataError(f"relevance must contain one number per row of X ({n_docs}).")

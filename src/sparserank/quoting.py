@@ -15,8 +15,10 @@ MAX_BITS = 1000  # of an integer that is written out
 
 
 def brief(value: Any) -> str:
-    """repr(value), cut to LONGEST characters, whatever the size, depth and type of `value`."""
+    """repr(value) on one line, cut to LONGEST characters, whatever the size, depth and type of `value`."""
     text = _SHORT.repr(value.item() if isinstance(value, np.generic) else value)
+    if "\n" in text:  # of an array or frame
+        text = " ".join(text.split())
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 

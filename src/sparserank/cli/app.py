@@ -95,7 +95,7 @@ def _run() -> None:
         try:
             app()
         finally:
-            sys.stdout.flush()  # here, and not at the interpreter's end, where nobody could say what went wrong
+            _flush()  # here, and not at the interpreter's end, where nobody could say what went wrong
     except TableError as error:
         _fail(*remedied(error, sys.argv[1:]))
     except SparserankError as error:
@@ -107,6 +107,16 @@ def _run() -> None:
         _fail(f"{error.filename or 'input/output'}: {error.strerror or error}.")
     except MemoryError:
         _fail("out of memory; use fewer threads (--threads 1) or a machine with more memory.")
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is lost is reported once
+        raise OSError(error.errno, f"{error.strerror}; the output is lost", "standard output") from error
 
 
 def _fail(sentence: str, command: str = "") -> NoReturn:

@@ -66,11 +66,13 @@ def execute(
     from sparserank.errors import DataError
     from sparserank.papers.protocol.experiment import Experiment
     from sparserank.reporting.render import refuse_foreign_pictures
+    from sparserank.runs.directory import refuse_unusable
     from sparserank.solvers._coordinate_descent_kernels import descend
     from sparserank.warmup import finish_compiling, start_compiling
 
     if markdown is not None:
         refuse_foreign_pictures(_pictures_of(markdown))
+    refuse_unusable(out, "experiment")
     began = time.monotonic()
     with resumable(out):
         announce_compiling(parse_lines, descend)

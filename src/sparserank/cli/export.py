@@ -148,10 +148,13 @@ def export(
     from sparserank.export.definitions import read_definitions
     from sparserank.export.fusion import FUSION_ENGINES, export_fusion
     from sparserank.model.fusion import formula_of, is_fusion
+    from sparserank.runs.directory import refuse_uncreatable
 
     known_formats = list(dict.fromkeys([*ENGINES, *FUSION_ENGINES]))
     require(to in known_formats, "--to", f"must be one of {', '.join(known_formats)}; got {to!r}.")
     require(missing in (None, "model"), "--missing", f"must be model; got {missing!r}.")
+    if out is not None and (out.is_dir() or not os.path.lexists(out)):
+        refuse_uncreatable(out)
     known = None if features is None else read_definitions(features)
     exported = model_of(model, missing, k)
     shift = _offset(offset)

@@ -28,11 +28,14 @@ MAX_UNBROKEN = 24  # characters of a cell beside the first that stays in one lin
 
 
 def prepare_streams() -> None:
-    """Escape output that cannot be encoded, and ignore writes to a closed stream."""
+    """Escape output that cannot be encoded. A closed standard output refuses what is printed, as a full disk does; a
+    closed standard error ignores it, because there is nowhere to report it."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (open as long as the process)
+            # The null device also keeps the number of the stream, which a file of results would get otherwise.
+            access = os.O_RDONLY if name == "stdout" else os.O_WRONLY
+            setattr(sys, name, os.fdopen(os.open(os.devnull, access), "w", encoding="utf-8", errors="backslashreplace"))
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 

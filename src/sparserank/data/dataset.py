@@ -17,9 +17,10 @@ from sparserank.data.missing import holds_missing, is_missing
 from sparserank.data.store.features import StoredFeatures
 from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.data.varying import extremes, varying_dense, varying_sparse
-from sparserank.errors import DataError
-from sparserank.given_weights import usable_weights
+from sparserank.errors import DataError, ParameterError
+from sparserank.given_weights import as_floats, usable_weights
 from sparserank.options import option
+from sparserank.options.arguments import Positions, check_arguments
 from sparserank.quoting import brief
 
 MISSING_REMEDY = (
@@ -108,6 +109,7 @@ class RankingDataset:
     row_index: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
+        check_arguments(RankingDataset, {"keep_missing": self.keep_missing, "index_base": self.index_base})
         fill_values = None if self.fill_values is None else _as_fill_values(self.fill_values)
         held, ids = without_qid(self.X, self.qid)
         X = _as_features(held, fill_values, keep_missing=self.keep_missing)
@@ -115,6 +117,8 @@ class RankingDataset:
         filled = self.filled
         if filled is None and fill_values is not None and not self.keep_missing:
             filled = missing_cells(held)
+        elif filled is not None:
+            filled = _as_mask(filled, X.shape)
         relevance = _as_relevance(self.relevance, n_docs)
         qid = np.zeros(n_docs, dtype=np.int64) if ids is None else as_query_ids(ids, n_docs)
         given = names_of(held) if self.feature_names is None else self.feature_names
@@ -221,22 +225,32 @@ class RankingDataset:
     def to_input_order(self, values: np.ndarray) -> np.ndarray:
         """Reorder per-document `values` (n_docs,) from the order of this data set
         to the order of the constructor's rows."""
+        values = self._per_document(values)
         out = np.empty_like(values)
         out[self.row_index] = values
         return out
 
     def from_input_order(self, values: np.ndarray) -> np.ndarray:
         """Reorder per-document `values` (n_docs,) from the order of the constructor's rows to that of this data set."""
-        return np.asarray(values[self.row_index])
+        return np.asarray(self._per_document(values)[self.row_index])
+
+    def _per_document(self, values: np.ndarray) -> np.ndarray:
+        given = np.asarray(values)
+        if given.shape[:1] != (self.n_docs,):
+            raise ParameterError("values", f"must have one entry per document ({self.n_docs}); got {brief(values)}.")
+        return given
 
     def replace_features(self, X: Features) -> RankingDataset:
         """The same documents with new feature values; names are kept if the number of features is the same."""
+        if len(getattr(X, "shape", ())) != 2:
+            raise ParameterError("X", f"must be a matrix of {self.n_docs} rows; got {brief(X)}.")
         if X.shape[0] != self.n_docs:
             raise DataError(f"new features must have {self.n_docs} rows; got shape {X.shape}.")
         return self._with(X, self.feature_names if X.shape[1] == self.n_features else None, None)
 
     def take_features(self, columns: Sequence[int]) -> RankingDataset:
         """The data set with only these features, in this order; values are copied."""
+        check_arguments(RankingDataset.take_features, locals(), columns=Positions(self.n_features, "feature"))
         at = np.asarray(columns, dtype=np.int64)
         names = [(self.feature_names or ())[j] for j in at.tolist()]
         fill_values = None if self.fill_values is None else self.fill_values[at]
@@ -273,6 +287,8 @@ class RankingDataset:
 
     def take_queries(self, queries: np.ndarray) -> RankingDataset:
         """The data set with only the queries at these positions, in this order; rows are copied."""
+        kind = Positions(self.n_queries, "query", masks=True)
+        check_arguments(RankingDataset.take_queries, {"queries": queries}, queries=kind)
         queries = np.asarray(queries)
         if queries.dtype == bool:
             queries = np.flatnonzero(queries)
@@ -345,11 +361,19 @@ def _as_weights(given: Any, n_docs: int) -> np.ndarray:
     return weights
 
 
+def _as_mask(given: Any, shape: tuple[int, int]) -> np.ndarray:
+    """`filled` as a bool array of the shape of X."""
+    mask = given if isinstance(given, np.ndarray) else np.asarray(None)
+    if mask.dtype != bool or mask.shape != shape:
+        raise ParameterError("filled", f"must be a bool array of shape {shape}, as X; got {brief(given)}.")
+    return mask
+
+
 def _as_fill_values(given: Any) -> np.ndarray:
     """(n_features,) float64, NaN where nothing is known."""
     try:
-        values = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        values = as_floats(given).copy()
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"fill_values must contain one number per feature; got {brief(given)}.") from error
     if values.ndim != 1 or (is_missing(values) & ~np.isnan(values)).any():
         raise DataError(f"fill_values must contain one finite number per feature, or NaN; got {brief(given)}.")
@@ -384,8 +408,8 @@ def _as_features(X: Features, fill_values: np.ndarray | None = None, *, keep_mis
     try:
         dense = np.asarray(X)
         if dense.dtype not in (np.float32, np.float64):
-            dense = dense.astype(np.float64)
-    except (TypeError, ValueError) as error:
+            dense = as_floats(dense)
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(_why_not_numeric(X, error)) from error
     if dense.ndim != 2:
         raise DataError(f"X must be two-dimensional (n_docs, n_features); got shape {dense.shape}.")
@@ -411,7 +435,7 @@ def _as_relevance(given: Any, n_docs: int) -> np.ndarray:
     given = _unmasked("relevance", given)
     try:
         relevance = np.asarray(given)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"relevance must contain one number per row of X ({n_docs}); got {brief(given)}.") from error
     if relevance.shape != (n_docs,):
         raise DataError(f"relevance must have one value per row of X ({n_docs}); got shape {relevance.shape}.")
@@ -461,7 +485,7 @@ def numbered_from_1(features: str, others: str) -> str:
 def checked_names(names: Sequence[str] | None, n_features: int, index_base: int | None = None) -> tuple[str, ...]:
     if names is None:
         return numbers(n_features, index_base)
-    if isinstance(names, str) or not isinstance(names, Iterable):
+    if isinstance(names, str) or not isinstance(names, Iterable) or np.ndim(names) == 0:
         raise DataError(f"feature_names must be a list of {n_features} names; got {brief(names)}.")
     names = tuple(str(n) for n in names)
     if len(names) != n_features:

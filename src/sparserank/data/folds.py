@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sparserank.errors import DataError
+from sparserank.options import Count
+from sparserank.options.arguments import check_arguments
 
 
 def query_folds(n_queries: int, n_folds: int = 5, random_state: int = 0) -> np.ndarray:
@@ -36,8 +38,7 @@ def query_folds(n_queries: int, n_folds: int = 5, random_state: int = 0) -> np.n
     >>> np.bincount(sr.query_folds(10, 3)).tolist()
     [4, 3, 3]
     """
-    if n_folds < 2:
-        raise DataError(f"n_folds must be at least 2; got {n_folds}.")
+    check_arguments(query_folds, locals(), n_queries=Count(0), n_folds=Count(2), random_state=Count(0, 2**128 - 1))
     if n_queries < n_folds:
         raise DataError(f"{n_folds} folds need at least {n_folds} queries; the data have {n_queries}.")
     shuffled = np.random.default_rng(random_state).permutation(n_queries)

@@ -12,6 +12,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.store.features import joined
 from sparserank.errors import DataError
 from sparserank.options import option
+from sparserank.options.arguments import check_arguments
 from sparserank.quoting import brief
 
 
@@ -46,6 +47,9 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
     >>> sr.concatenate([monday, tuesday], join_queries=False).n_queries
     2
     """
+    check_arguments(concatenate, locals())
+    if len(datasets) == 0:
+        raise DataError("datasets must contain at least one data set; got none.")
     refuse_other_filling(datasets)
     counts = {d.n_features for d in datasets}
     if len(counts) != 1:

@@ -13,6 +13,7 @@ from sparserank.data.tables.roles import ColumnNames
 from sparserank.data.text_lines import read_names
 from sparserank.errors import DataError, ParameterError
 from sparserank.options import check_given
+from sparserank.options.arguments import check_arguments
 from sparserank.quoting import brief
 
 UNJUDGED = -1.0  # the label of a row that nobody judged
@@ -87,11 +88,15 @@ class Reading:
 
     def __post_init__(self) -> None:
         check_given((*READING, N_THREADS), vars(self))
-        for name in ("feature_columns", "ignore_columns"):
+        lists = ("feature_columns", "ignore_columns")  # which may also be sets
+        check_arguments(Reading, {name: value for name, value in vars(self).items() if name not in lists})
+        for name in lists:
             given = getattr(self, name)
-            if isinstance(given, str) or not (given is None or isinstance(given, Iterable)):
+            named = given is None or (isinstance(given, Iterable) and getattr(given, "ndim", 1) == 1)
+            if isinstance(given, str) or not named:
                 raise ParameterError(name, f"must be a list of names; got {brief(getattr(self, name))}.")
-        object.__setattr__(self, "ignore_columns", tuple(self.ignore_columns or ()))  # conversions go by the repr
+        ignored = () if self.ignore_columns is None else tuple(self.ignore_columns)
+        object.__setattr__(self, "ignore_columns", ignored)  # conversions go by the repr
 
     @property
     def names(self) -> tuple[str, ...] | None:

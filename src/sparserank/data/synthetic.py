@@ -8,6 +8,14 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
+from sparserank.options import Count, Number
+from sparserank.options.arguments import check_arguments
+from sparserank.options.kinds import Kind
+from sparserank.quoting import brief
+
+SIZE = Number(least=0)
+COUNTS: dict[str, Kind] = {"n_queries": Count(), "n_features": Count(), "random_state": Count(0, 2**128 - 1)}
+COUNTS |= {"noise": SIZE, "query_spread": SIZE}
 
 
 @dataclass(frozen=True)
@@ -94,12 +102,18 @@ def make_ranking(
     >>> problem.data.n_docs, [problem.data.feature_names[j].split("_")[0] for j in problem.support]
     (100, ['signal', 'signal'])
     """
+    check_arguments(make_ranking, locals(), **COUNTS, n_informative=Count(), n_redundant=Count(0), n_grades=Count(2))
     if n_informative < 1 or n_informative + n_redundant > n_features or n_queries < 1 or n_grades < 2:
         raise DataError(
             "make_ranking needs n_informative >= 1, n_informative + n_redundant <= n_features, n_queries >= 1, "
             "n_grades >= 2."
         )
-    shortest, longest = (docs_per_query, docs_per_query) if isinstance(docs_per_query, int) else docs_per_query
+    sizes_given = [docs_per_query] if isinstance(docs_per_query, int | np.integer) else list(docs_per_query)
+    if len(sizes_given) not in (1, 2):
+        raise DataError(
+            f"docs_per_query must be a number, or the smallest and the largest; got {brief(docs_per_query)}."
+        )
+    shortest, longest = sizes_given[0], sizes_given[-1]
     shares = np.array(
         grade_shares if grade_shares is not None else [0.5**k for k in range(1, n_grades + 1)], dtype=float
     )
@@ -183,6 +197,7 @@ def make_curved_ranking(
     >>> sr.datasets.make_curved_ranking(20, 5, n_features=12, n_curved=4).data.X.shape
     (100, 12)
     """
+    check_arguments(make_curved_ranking, locals(), **COUNTS, docs_per_query=Count(2), n_curved=Count())
     if not 1 <= n_curved <= n_features or n_queries < 1 or docs_per_query < 2:
         raise DataError(
             "make_curved_ranking needs 1 <= n_curved <= n_features, n_queries >= 1 and docs_per_query >= 2."

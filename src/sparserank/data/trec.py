@@ -13,6 +13,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.text_lines import text_lines
 from sparserank.errors import DataError, DataFormatError
 from sparserank.files import atomic_write
+from sparserank.options.arguments import Numbers, check_arguments
 from sparserank.quoting import brief
 
 _FIELD = re.compile(r"[^ \t]+")
@@ -136,13 +137,12 @@ def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike,
     q1 Q0 d2 1 0.4 bm25
     q1 Q0 d1 2 0.1 bm25
     """
+    check_arguments(write_run, locals())
+    check_arguments(write_run, {"scores": scores}, scores=Numbers(data.n_docs, "document"))
     ids = _checked_ids(data)
     if not _is_word(tag):
         raise DataError(f"tag must be one word; got {brief(tag)}.")
-    given = np.asarray(scores, dtype=np.float64)
-    if given.shape != (data.n_docs,) or not np.isfinite(given).all():
-        raise DataError(f"scores must contain one finite number per document ({data.n_docs}); got {brief(scores)}.")
-    scores = data.from_input_order(given)
+    scores = data.from_input_order(np.asarray(scores, dtype=np.float64))
     with atomic_write(path) as out:
         for q in range(data.n_queries):
             lo, hi = data.query_ptr[q], data.query_ptr[q + 1]
@@ -195,6 +195,7 @@ def write_qrels(data: RankingDataset, path: str | os.PathLike) -> None:
     >>> file.read_text()
     'q1 0 d1 0\nq1 0 d2 1\n'
     """
+    check_arguments(write_qrels, locals())
     ids = _checked_ids(data)
     with atomic_write(path) as out:
         for i in range(data.n_docs):
@@ -231,6 +232,7 @@ def read_qrels(path: str | os.PathLike) -> Qrels:
     >>> type(sr.read_qrels(file)).__name__
     'Qrels'
     """
+    check_arguments(read_qrels, locals())
     found = Qrels()
     lines: dict[tuple[str, str], int] = {}
     for line, (qid, docno, grade) in judgment_entries(path):

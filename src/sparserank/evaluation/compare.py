@@ -19,8 +19,11 @@ from sparserank.data.tables.frames import is_lazy
 from sparserank.data.trec import Qrels, Run, document_ids
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, holm, mean_interval, paired_comparison
+from sparserank.given_weights import as_floats
 from sparserank.metrics import Convention, Metric, parse_metrics
 from sparserank.metrics.ranking import RankedLists, rank_lists
+from sparserank.options import Number
+from sparserank.options.arguments import check_arguments
 from sparserank.quoting import brief
 
 DEFAULT_METRICS = ("ndcg@10", "map")
@@ -55,6 +58,7 @@ class Comparison:
     def rows(self, confidence: float = DEFAULT_CONFIDENCE) -> list[dict[str, Any]]:
         """Return one row per metric and system: mean, interval, difference from the baseline with interval, p,
         Holm-corrected p."""
+        check_arguments(Comparison.rows, locals(), confidence=Number(above=0, below=1))
         table = []
         for metric in next(iter(self.values.values())):
             base = self.values[self.baseline][metric]
@@ -91,6 +95,7 @@ class Evaluation(dict[str, float]):
     """
 
     def __init__(self, per_query: Mapping[str, np.ndarray]) -> None:
+        check_arguments(Evaluation.__init__, locals())
         super().__init__({name: mean_of(values) for name, values in per_query.items()})
         self.per_query = dict(per_query)
 
@@ -147,6 +152,7 @@ def evaluate(
     >>> sr.evaluate([0.9, 0.2, 0.4], [0, 1, 0], "map", qid=["q", "q", "q"])
     {'map': 0.3333333333333333}
     """
+    check_arguments(evaluate, locals())
     if isinstance(scores, Mapping) and not isinstance(scores, Run | Qrels):
         raise DataError("evaluate takes one system; use compare_systems for several.")
     systems, judged, parsed = _on_judged({"": scores}, data, metrics, label, qid, docid, convention)
@@ -201,6 +207,7 @@ def compare_systems(
     >>> found.baseline, found.values["new"]["map"].tolist()
     ('now', [1.0, 1.0, 1.0])
     """
+    check_arguments(compare_systems, locals())
     if not isinstance(systems, Mapping) or isinstance(systems, Run) or not systems:
         raise DataError(f"compare_systems needs at least one system, as {{name: scores}}; got {brief(systems)}.")
     systems, judged, parsed = _on_judged(systems, data, metrics, label, qid, docid, convention)
@@ -319,6 +326,8 @@ def _judged(data: Any, label: Any, qid: Any, docid: Any, features: bool) -> Rank
         not (isinstance(data, tuple) or is_lazy(data) or hasattr(data, "columns")) and np.ndim(data) == 1
     ):
         relevance = np.asarray(data)
+        if relevance.ndim == 0:
+            raise DataError(f"the second argument must be judged documents or judgments; got {brief(data)}.")
         if qid is None and len(relevance) > MANY_ROWS:
             warnings.warn(
                 f"evaluate: qid is missing, so all {len(relevance)} rows are one query; pass qid=.",
@@ -357,8 +366,8 @@ def _scores_of(system: Any, data: RankingDataset) -> np.ndarray:
             return np.asarray(system.predict(data.X), dtype=np.float64)
         if hasattr(system, "score_dataset"):  # a model, which may scale within queries
             system = system.score_dataset(data)
-        scores = np.asarray(system, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        scores = as_floats(system)
+    except (TypeError, ValueError, OverflowError) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(

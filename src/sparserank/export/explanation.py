@@ -11,6 +11,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.trec import document_ids
 from sparserank.errors import DataError
 from sparserank.model.ranking_model import RankingModel
+from sparserank.options.arguments import check_arguments
 from sparserank.quoting import brief
 
 
@@ -98,6 +99,7 @@ def explain_query(model: RankingModel, data: RankingDataset, query: Any) -> Quer
     >>> type(sr.explain_query(model, data, data.query_ids[0])).__name__
     'QueryExplanation'
     """
+    check_arguments(explain_query, locals())
     ids = [str(q) for q in data.query_ids.tolist()]
     if str(query) not in ids:
         raise DataError(

@@ -33,7 +33,9 @@ from sparserank.jobs.typed import FuseOptions
 from sparserank.metrics import Metric, parse_metric
 from sparserank.model.fusion import facts_of
 from sparserank.options import asked, option
+from sparserank.options.arguments import check_arguments
 from sparserank.paths.named_formulas import NamedFormulas
+from sparserank.runs.directory import refuse_unusable
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import work_store_in
 from sparserank.selection.fusion import FusionFacts, FusionResult, alone, title_of
@@ -117,6 +119,7 @@ def fuse(
     >>> result.retrievers
     ('good',)
     """
+    check_arguments(fuse, {"out": out, "progress": progress})
     given: dict[str, Any] = {"metric": metric, "margin": margin, "k": k, "budget": budget, "engine": engine, "out": out}
     given |= {"n_threads": n_threads, "progress": progress, **options}
     return _fuse(runs, qrels, asked("fuse", FUSE, given))
@@ -134,6 +137,7 @@ class _Work:
 
 
 def _fuse(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> FusionResult:
+    refuse_unusable(chosen["out"], "fuse")
     work = _prepared(runs, qrels, chosen)
     return_freed_memory()
     plan, table = work.job.plan, work.table

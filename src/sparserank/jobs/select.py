@@ -23,9 +23,11 @@ from sparserank.jobs.typed import SelectOptions
 from sparserank.losses import parse_loss
 from sparserank.metrics import Metric
 from sparserank.options import asked
+from sparserank.options.arguments import check_arguments
 from sparserank.paths import SizedMaker
 from sparserank.paths.options import LOSS, SETTINGS
 from sparserank.penalties import Penalty
+from sparserank.runs.directory import refuse_unusable
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import work_store_in
 from sparserank.selection import options as of_selection
@@ -115,6 +117,7 @@ def select(
     >>> len(result.model.support) <= 10
     True
     """
+    check_arguments(select, {"out": out, "progress": progress})
     given = {"label": label, "qid": qid, "penalties": penalties, "metric": metric, "margin": margin, "k": k}
     given |= {"budget": budget, "out": out, "n_threads": n_threads, "progress": progress, **options}
     return _select({"train": train, "validation": valid, "test": test}, asked("select", SELECT, given))
@@ -133,6 +136,7 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
     clustered = client is not None and settings.scaling in LINEAR_SCALINGS
     engine = None if plan.engine is None else ENGINES[plan.engine]
     takes_zero = engine is not None and engine.takes_zero
+    refuse_unusable(chosen["out"], "select")
     with warming_up(curves=True):
         parts, beside = read_weighted_sources(
             sources, {**chosen, "takes_zero": takes_zero}, to_store=("train", "validation") if clustered else ()

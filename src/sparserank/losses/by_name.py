@@ -13,6 +13,7 @@ from sparserank.errors import ParameterError
 from sparserank.losses.modified_huber import ModifiedHuber
 from sparserank.losses.pairwise import PairwiseLoss, loss_name, parameters_of
 from sparserank.losses.squared_hinge import SquaredHinge
+from sparserank.options.arguments import check_arguments
 from sparserank.quoting import brief
 
 LOSSES: dict[str, type[PairwiseLoss]] = {str(cls.name): cls for cls in (SquaredHinge, ModifiedHuber)}
@@ -75,6 +76,7 @@ def loss_identity(loss: PairwiseLoss) -> str:
     >>> loss_identity(SquaredHinge()) == loss_identity(SquaredHinge())
     True
     """
+    check_arguments(loss_identity, locals())
     name, cls = loss_name(loss), type(loss)
     if name in LOSSES:
         return name

@@ -10,6 +10,7 @@ import numpy as np
 
 from sparserank.losses.dual import Dual, QuadraticDual, SweptDual
 from sparserank.losses.levels import RelevanceLevels, Table, checked_table, pair_totals, relevance_levels
+from sparserank.options.arguments import check_arguments
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,7 @@ def loss_name(loss: PairwiseLoss) -> str:
     >>> loss_name(SquaredHinge())
     'squared_hinge'
     """
+    check_arguments(loss_name, locals())
     shown = [f"{name}={_plain(value)!r}" for name, value in parameters_of(loss).items() if value is not None]
     own = vars(type(loss)).get("name")  # not that of a class that it is derived from
     if not shown and own is not None:

@@ -18,6 +18,7 @@ from sparserank.errors import DataError
 from sparserank.metrics.ranking import settled
 from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel
+from sparserank.options.arguments import check_arguments
 from sparserank.quoting import brief
 
 KEY = "fusion"  # of the parameters of a model that `fuse` made
@@ -102,6 +103,7 @@ class FusionFormula:
         FusionFormula
             The formula.
         """
+        check_arguments(cls.load, locals())
         return formula_of(load_model(path, k=k))
 
     def apply(self, runs: Any) -> Run:

@@ -8,6 +8,7 @@ from pathlib import Path
 from sparserank.model.model_file import read_model
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.size_models import load_size_model
+from sparserank.options.arguments import check_arguments
 
 
 def load_model(path: str | os.PathLike, *, k: int | None = None) -> RankingModel:
@@ -42,6 +43,7 @@ def load_model(path: str | os.PathLike, *, k: int | None = None) -> RankingModel
     >>> len(sr.load_model(file).support)
     2
     """
+    check_arguments(load_model, locals())
     if k is not None:
         return load_size_model(path, k)
     return read_model(Path(path) / "model.json" if Path(path).is_dir() else path)

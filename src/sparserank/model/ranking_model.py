@@ -24,6 +24,7 @@ from sparserank.files import atomic_write
 from sparserank.model.content import content_of
 from sparserank.model.list_lengths import ListLengths
 from sparserank.options import option
+from sparserank.options.arguments import Position, check_arguments
 from sparserank.quoting import brief
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import NONE, Transform
@@ -97,10 +98,11 @@ class RankingModel:
     index_base: int = 1
 
     def __post_init__(self) -> None:
+        check_arguments(RankingModel, vars(self))
         numbers = [self.coef, self.scaling.center, self.scaling.scale]
         numbers += [values for values in (self.fill_values, self.medians) if values is not None]
-        if any(a.shape != (len(self.feature_names),) for a in numbers):
-            shapes = ", ".join(str(a.shape) for a in numbers)
+        if any(getattr(a, "shape", None) != (len(self.feature_names),) for a in numbers):
+            shapes = ", ".join(str(np.shape(a)) for a in numbers)
             raise DataError(
                 f"a model needs one weight, center and scale for each of its {len(self.feature_names)} feature names; "
                 f"got arrays of shapes {shapes}."
@@ -172,6 +174,7 @@ class RankingModel:
         DataError
             The value is not one of these, or the model has no median of a feature that it uses.
         """
+        check_arguments(RankingModel.with_missing, locals())
         if missing in (None, ERROR):
             return self
         if missing != OF_MODEL:
@@ -251,6 +254,7 @@ class RankingModel:
     def selected_values(self, data: RankingDataset) -> np.ndarray:
         """Unscaled values of the selected features of `data`, (n_docs, len(support)) float64, in the row order of the
         data set; features are found by name if it has names."""
+        check_arguments(RankingModel.selected_values, locals())
         return self._of_dataset(data).values
 
     def contributions(self, data: RankingDataset) -> np.ndarray:
@@ -271,6 +275,7 @@ class RankingModel:
         DataError
             As `score_dataset`.
         """
+        check_arguments(RankingModel.contributions, locals())
         columns = self._of_dataset(data)
         self._score(columns, data.query_ptr, data.row_index)  # refuses what has no score
         return np.asarray(self._scaled(columns, data.query_ptr) * self.coef[self.support])
@@ -278,6 +283,7 @@ class RankingModel:
     def score_dataset(self, data: RankingDataset, *, missing: str | None = None) -> np.ndarray:
         """Scores (n_docs,) of `data`; features are found by name if the data have names. Scores and messages follow
         the row order that was passed to the constructor of `data`. `missing` is as in `predict`."""
+        check_arguments(RankingModel.score_dataset, locals())
         if missing is not None:
             return self.with_missing(missing).score_dataset(data)
         self._warn_of_lengths(data.query_ptr)
@@ -390,6 +396,7 @@ class RankingModel:
     def transform_of(self, j: int) -> str:
         """The transform of feature j: 'none', 'log', 'asinh', 'query-log', 'curve', 'clipped' (straight between two
         knots, flat outside), or a curve of its transform: 'curve(log)', 'clipped(log)', ..."""
+        check_arguments(RankingModel.transform_of, locals(), j=Position(self.n_features, "feature"))
         kind = NONE if self.transform is None else self.transform.kinds[j]
         if j not in self.curves:
             return kind
@@ -452,6 +459,7 @@ class RankingModel:
         RunDirectoryError
             The file cannot be written.
         """
+        check_arguments(RankingModel.save, locals())
         text = json.dumps(self.to_json(), indent=1, allow_nan=False)
         with atomic_write(path) as out:
             out.write(text + "\n")

@@ -12,6 +12,7 @@ from sparserank.data.matrices import as_dense
 from sparserank.errors import DataError
 from sparserank.evaluation import mean_of, per_query_values
 from sparserank.metrics import Convention, parse_metrics
+from sparserank.options.arguments import check_arguments
 
 CORRELATIONS = ("pearson", "spearman", "kendall")
 SIMILARITIES = (*CORRELATIONS, "concordance", "identity")
@@ -51,6 +52,7 @@ def feature_importance(
     >>> sr.papers.feature_importance(data).round(9).tolist()
     [1.0, 0.0]
     """
+    check_arguments(feature_importance, locals())
     X = _dense(data)
     if measure in CORRELATIONS:
         if measure == "kendall":
@@ -115,6 +117,7 @@ def feature_similarity(
     >>> sr.papers.feature_similarity(data).round(9).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
     """
+    check_arguments(feature_similarity, locals())
     d = data.n_features
     if d > MAX_FEATURES:
         raise DataError(f"similarities of {d} features form a {d} x {d} matrix; use at most {MAX_FEATURES} features.")
@@ -130,7 +133,9 @@ def feature_similarity(
         A = np.array([[_kendall(a, b) if j <= i else 0.0 for j, b in enumerate(X.T)] for i, a in enumerate(X.T)])
         A = A + np.tril(A, -1).T
     else:
-        raise DataError(f"similarity must be one of {', '.join(SIMILARITIES)} or an array; got {measure!r}.")
+        raise DataError(
+            f"the measure of similarity must be one of {', '.join(SIMILARITIES)} or an array; got {measure!r}."
+        )
     return nearest_positive_semidefinite(A) if positive_semidefinite else A
 
 

@@ -11,8 +11,10 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.sources import as_datasets
 from sparserank.errors import DataError, ParameterError
+from sparserank.given_weights import usable_weights
 from sparserank.objective import PairwiseObjective
 from sparserank.options import asked
+from sparserank.options.arguments import check_arguments
 from sparserank.paths.by_name import parse_maker
 from sparserank.paths.follow import DEFAULT_TOL, following, warn_of_missed
 from sparserank.paths.makers import PathPlan, SizedMaker
@@ -74,6 +76,7 @@ def alpha_max(
     >>> sr.SparseRanker(alpha=strength).fit(X, y, qid=qid).coef_.tolist()
     [0.0]
     """
+    check_arguments(alpha_max, locals())
     data = RankingDataset(X, y, qid, doc_weight=doc_weight)
     scale = feature_scale(data, scaling, query_weight)
     objective = PairwiseObjective(data, query_weight=query_weight, pair_weights=pair_weights, scale=scale)
@@ -152,9 +155,12 @@ def fit_path(
     >>> len(path.alphas), bool(path.kkt_violations.max() < 1e-5)
     (10, True)
     """
+    check_arguments(fit_path, locals())
     chosen = asked("fit_path", FIT_PATH, options)
     loss, pair_weights, scaling = (chosen.pop(name) for name in ("loss", "pair_weights", "scaling"))
     made = parse_maker(penalty)
+    if data is None:
+        raise ParameterError("data", "must be training data; got None.")
     if not isinstance(data, RankingDataset):
         data = as_datasets({"data": data}, label=label, qid=qid, docid=docid)["data"]
     data = data if client is None else placed(client, data)
@@ -221,6 +227,8 @@ def feature_scale(
     """
     if scaling not in LINEAR_SCALINGS:
         raise DataError(f"scaling must be one of {', '.join(LINEAR_SCALINGS)}; got {brief(scaling)}.")
+    if query_weight is not None and usable_weights(query_weight, data.n_queries) is None:
+        raise DataError(f"query_weight must contain {data.n_queries} finite weights >= 0, one per query.")
     if scaling == "none":
         return None
     used = np.ones(data.n_queries, dtype=bool) if query_weight is None else np.asarray(query_weight) > 0

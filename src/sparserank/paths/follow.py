@@ -10,8 +10,10 @@ from functools import partial
 import numpy as np
 
 from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.given_weights import finite_numbers
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.objective import PairwiseObjective
+from sparserank.options.arguments import Positions, check_arguments
 from sparserank.paths.nesting import on_coefficients
 from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.starts import SolvedStarts, Starts
@@ -100,8 +102,9 @@ def following(
     if alphas is None:
         alphas = _falling(alpha_max, n_alphas, alpha_min_ratio)
     else:
-        alphas = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1]
-        if len(alphas) == 0 or not np.isfinite(alphas).all() or alphas[-1] <= 0:
+        chosen = finite_numbers(alphas, np.size(alphas))
+        alphas = np.zeros(1) if chosen is None else np.sort(chosen)[::-1]
+        if len(alphas) == 0 or alphas[-1] <= 0:
             raise DataError("alphas must be finite and > 0.")
     scale = penalty.largest(objective.gradient_at_zero)
     stop = Stop(tol=tol, max_iter=max_iter, scale=scale)
@@ -205,7 +208,9 @@ def refit_on_support(
     >>> np.flatnonzero(refit.w).tolist()
     [0, 4]
     """
-    penalty, stop = refit_problem(objective, support, alpha, tol, None)
+    check_arguments(refit_on_support, locals())
+    check_arguments(refit_on_support, {"support": support}, support=Positions(objective.n_features, "feature"))
+    penalty, stop = refit_problem(objective, np.asarray(support), alpha, tol, None)
     return solve(ProxNewton(), objective, penalty, stop=stop)
 
 

@@ -12,6 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.errors import DataError
+from sparserank.options import Count
+from sparserank.options.arguments import Position, check_arguments
 from sparserank.penalties import FeatureRules
 from sparserank.solvers import Solution
 
@@ -203,6 +205,7 @@ class PathResult:
 
     def scaled_coef(self, index: int) -> np.ndarray:
         """(n_features,) coefficients of one point, of the scaled features."""
+        check_arguments(PathResult.scaled_coef, locals(), index=Position(len(self.alphas), "point"))
         return np.asarray(self.sparse_coefs[[index]].toarray()[0])
 
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
@@ -229,7 +232,8 @@ class PathResult:
 
     def support(self, index: int) -> np.ndarray:
         """Selected features of one point, 0-based."""
-        lo, hi = self.sparse_coefs.indptr[index : index + 2]
+        check_arguments(PathResult.support, locals(), index=Position(len(self.alphas), "point"))
+        lo, hi = self.sparse_coefs.indptr[int(index) % len(self.alphas) :][:2]
         return np.unique(self.sparse_coefs.indices[lo:hi] // self.width)
 
     def certificate(self) -> PathCertificate:
@@ -261,8 +265,7 @@ class PathResult:
 
     def truncate(self, k: int) -> PathResult:
         """Cut every point to its k largest |scaled coefficients|, without refit; certificates no longer apply (NaN)."""
-        if k < 1:
-            raise DataError(f"truncate needs k >= 1; got {k}.")
+        check_arguments(PathResult.truncate, locals(), k=Count())
         if self.width > 1:
             raise DataError("a path of curves cannot be truncated: its features have several coefficients.")
         coefs = self.sparse_coefs.copy()

@@ -9,6 +9,7 @@ from typing import Any
 
 from sparserank.calls import parse_call
 from sparserank.errors import DataError
+from sparserank.options.arguments import check_arguments
 from sparserank.penalties.base import Penalty
 from sparserank.penalties.elastic_net import ElasticNet, Ridge
 from sparserank.penalties.l1 import L1
@@ -84,6 +85,7 @@ def parse_among(known: Mapping[str, type[FeatureRules]], spec: Any, **parameters
     >>> parse_among({"l1": L1}, "l1(alpha=0.5)").alpha
     0.5
     """
+    check_arguments(parse_among, locals())
     if not isinstance(spec, str):
         raise DataError(
             f"penalty must be a name such as 'l1', a call such as 'mcp(gamma=2.0)' or a Penalty; got {brief(spec)}."

@@ -46,6 +46,6 @@ def feature_numbers(owner: str, name: str, values: Any) -> tuple[int, ...]:
 
 
 def _sequence(owner: str, name: str, values: Any) -> tuple[Any, ...]:
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable) or np.ndim(values) == 0:  # type: ignore[arg-type]
         raise DataError(f"{owner}: {name} must be a tuple of numbers or feature names; got {brief(values)}.")
     return tuple(values)

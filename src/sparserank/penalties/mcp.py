@@ -8,6 +8,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from sparserank.errors import DataError
+from sparserank.options import Choice
+from sparserank.options.arguments import check_arguments
 from sparserank.penalties import _dispatch
 from sparserank.penalties.base import Penalty
 from sparserank.penalties.scales import GAMMA_SCALES, scale_factor
@@ -60,8 +62,7 @@ class MCP(Penalty):
     def _check(self) -> None:
         if not self.gamma > 0:
             raise DataError(f"MCP: gamma must be positive; got {self.gamma}.")
-        if self.gamma_scale not in GAMMA_SCALES:
-            raise DataError(f"MCP: gamma_scale must be one of {GAMMA_SCALES}; got {self.gamma_scale!r}.")
+        check_arguments(MCP, {"gamma_scale": self.gamma_scale}, gamma_scale=Choice(GAMMA_SCALES))
 
     def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
         scale = scale_factor(self.gamma_scale, self.usable_values(curvature), total_weight)

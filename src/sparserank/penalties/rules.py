@@ -64,6 +64,8 @@ class FeatureRules:
             if is_named(getattr(self, given)):  # of no feature: no rule
                 put(self, given, checked_pairs(name, given, getattr(self, given)) or None)
         for given in ("keep", "drop"):
+            if getattr(self, given) is None:
+                put(self, given, ())
             if isinstance(getattr(self, given), set | frozenset | np.ndarray):
                 put(self, given, tuple(np.array(list(getattr(self, given))).tolist()))
             if is_named(getattr(self, given)):

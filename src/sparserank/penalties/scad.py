@@ -8,6 +8,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from sparserank.errors import DataError
+from sparserank.options import Choice
+from sparserank.options.arguments import check_arguments
 from sparserank.penalties import _dispatch
 from sparserank.penalties.base import Penalty
 from sparserank.penalties.scales import GAMMA_SCALES, scale_factor
@@ -61,8 +63,7 @@ class SCAD(Penalty):
     def _check(self) -> None:
         if not self.a > 2:
             raise DataError(f"SCAD: a must exceed 2; got {self.a}.")
-        if self.gamma_scale not in GAMMA_SCALES:
-            raise DataError(f"SCAD: gamma_scale must be one of {GAMMA_SCALES}; got {self.gamma_scale!r}.")
+        check_arguments(SCAD, {"gamma_scale": self.gamma_scale}, gamma_scale=Choice(GAMMA_SCALES))
         if not self.threshold_scale > 0:
             raise DataError(f"SCAD: threshold_scale must be positive; got {self.threshold_scale}.")
 

@@ -25,6 +25,7 @@ from sparserank.losses import PairwiseLoss, loss_name
 from sparserank.model.ranking_model import RankingModel
 from sparserank.objective import PairwiseObjective
 from sparserank.options import Option, check_given
+from sparserank.options.arguments import check_arguments
 from sparserank.quoting import brief
 from sparserank.rankers.checks import (
     checked_metric,
@@ -145,6 +146,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         DataError
             As `fit`.
         """
+        check_arguments(LinearRanker.fit_dataset, locals())
         self.check_parameters()
         if data.doc_weight is not None and not self._takes_doc_weight:
             raise DataError(f"{type(self).__name__} takes no doc_weight; SparseRanker does.")
@@ -455,6 +457,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     def save(self, path: str | os.PathLike) -> Self:
         """Write the model file (JSON); `sparserank.load_model` reads it."""
+        check_arguments(type(self).save, locals())
         self.to_model().save(path)
         return self
 

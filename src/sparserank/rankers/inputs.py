@@ -98,10 +98,17 @@ def feature_names(ranker: Any, n_features: int) -> list[str]:
 @contextmanager
 def _naming_missing(ranker: Any, remedy: str | None = None) -> Iterator[None]:
     """Turn scikit-learn's error about missing values into DataError with our remedy."""
+    owner = type(ranker).__name__
     try:
         yield
+    except TypeError as error:  # scikit-learn's check of estimators asks for a TypeError
+        raise TypeError(f"{owner}: X and y must contain numbers ({error}).") from error
+    except OverflowError as error:
+        raise DataError(f"{owner}: X and y must contain numbers that floats can represent ({error}).") from error
     except ValueError as error:
         said = str(error).splitlines()[0]
+        if "could not convert" in said:
+            raise DataError(f"{owner}: X and y must contain numbers ({said}).") from error
         if "contains NaN" not in said and "contains infinity" not in said:
             raise
         if remedy is None:
@@ -109,7 +116,7 @@ def _naming_missing(ranker: Any, remedy: str | None = None) -> Iterator[None]:
             remedy = learns if hasattr(ranker, "missing") else "fill them in beforehand"
         if said.startswith("Input y"):
             remedy = "drop the rows without a label"
-        raise DataError(f"{type(ranker).__name__}: {said.rstrip('.')}; {remedy}.") from error
+        raise DataError(f"{owner}: {said.rstrip('.')}; {remedy}.") from error
 
 
 def _is_long(labels: np.ndarray) -> bool:

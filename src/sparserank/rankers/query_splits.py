@@ -71,7 +71,7 @@ def split_queries(owner: str, cv: Any, data: RankingDataset, counted: np.ndarray
 
 
 def _pairs(owner: str, cv: Any) -> list[tuple[Any, Any]]:
-    pairs = list(cv)
+    pairs = [] if getattr(cv, "ndim", 1) == 0 else list(cv)
     if not pairs or any(not isinstance(p, tuple | list) or len(p) != 2 for p in pairs):
         raise DataError(f"{owner}: cv must be {EXPECTED}; got {brief(cv)}.")
     return [(a, b) for a, b in pairs]

@@ -9,11 +9,39 @@ from pathlib import Path
 from typing import Any, Self
 
 from sparserank.errors import RunDirectoryError
-from sparserank.files import atomic_write, discard_parts
+from sparserank.files import atomic_write, discard_parts, try_to_create_in
 from sparserank.options import option
 from sparserank.runs.locks import is_locked_elsewhere
 
 MARK = ".sparserank-run"
+
+
+def refuse_unusable(path: str | os.PathLike | None, kind: str) -> None:
+    """Refuse what `RunDirectory` would refuse or could not create, before anything is read; nothing is left behind.
+
+    Raises
+        RunDirectoryError   as in `RunDirectory`
+    """
+    if path is None:
+        return
+    place = Path(path)
+    try:
+        if (place / MARK).exists():
+            with open(place / MARK, "rb") as mark:
+                _refuse_kind(place, mark.read(100), kind)
+        elif place.is_dir():
+            _refuse_foreign(place)
+    except OSError as error:
+        raise _no_directory(place, error) from error
+    refuse_uncreatable(place)
+
+
+def refuse_uncreatable(place: Path) -> None:
+    """Refuse a directory, existing or new, in which no file can be created."""
+    try:
+        try_to_create_in(next(p for p in (place, *place.absolute().parents) if os.path.lexists(p)))
+    except OSError as error:
+        raise _no_directory(place, error) from error
 
 
 class RunDirectory:
@@ -34,14 +62,12 @@ class RunDirectory:
             self.path.mkdir(parents=True, exist_ok=True)
             mark = self.path / MARK
             if not mark.exists():
-                self._refuse_foreign()
+                _refuse_foreign(self.path)
             handle = os.open(
                 mark, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0), 0o666
             )
         except OSError as error:
-            raise RunDirectoryError(
-                f"{self.path}: cannot be created ({error.strerror or error}); choose another {option('out')}."
-            ) from error
+            raise _no_directory(self.path, error) from error
         self.close = weakref.finalize(self, os.close, handle)
         try:
             self._lock(handle)
@@ -81,14 +107,6 @@ class RunDirectory:
         except OSError as error:
             raise RunDirectoryError(f"{self.path}: cannot be written ({error.strerror or error}).") from error
 
-    def _refuse_foreign(self) -> None:
-        first = min((name for name in os.listdir(self.path) if name != MARK), default=None)
-        if first is not None:
-            raise RunDirectoryError(
-                f"{self.path}: contains files that no sparserank run has written (such as {first}); "
-                f"choose a new or empty directory for {option('out')}."
-            )
-
     def _lock(self, handle: int) -> None:
         if is_locked_elsewhere(handle):
             raise RunDirectoryError(
@@ -99,11 +117,27 @@ class RunDirectory:
         known = os.read(handle, 100)
         os.lseek(handle, 0, os.SEEK_SET)
         if not known.endswith(b"\n"):  # made just now, or by a run that was killed, or had no space left, at this point
-            self._refuse_foreign()
+            _refuse_foreign(self.path)
             with open(handle, "wb", closefd=False) as mark:
                 mark.write(f"{kind}\n".encode())
-        elif known != f"{kind}\n".encode():
-            held = known.decode(errors="replace").strip()
-            raise RunDirectoryError(
-                f"{self.path}: contains a '{held}' run, not a '{kind}' run; choose another {option('out')}."
-            )
+        _refuse_kind(self.path, known, kind)
+
+
+def _no_directory(path: Path, error: OSError) -> RunDirectoryError:
+    return RunDirectoryError(f"{path}: cannot be created ({error.strerror or error}); choose another {option('out')}.")
+
+
+def _refuse_foreign(path: Path) -> None:
+    first = min((name for name in os.listdir(path) if name != MARK), default=None)
+    if first is not None:
+        raise RunDirectoryError(
+            f"{path}: contains files that no sparserank run has written (such as {first}); "
+            f"choose a new or empty directory for {option('out')}."
+        )
+
+
+def _refuse_kind(path: Path, known: bytes, kind: str) -> None:
+    """Refuse a directory whose mark names a run of another kind; a mark that is cut names none."""
+    if known.endswith(b"\n") and known != f"{kind}\n".encode():
+        held = known.decode(errors="replace").strip()
+        raise RunDirectoryError(f"{path}: contains a '{held}' run, not a '{kind}' run; choose another {option('out')}.")

@@ -17,6 +17,7 @@ from sparserank.files import atomic_write
 from sparserank.lazy import cached_property
 from sparserank.model.fusion import FusionFormula, formula_of
 from sparserank.options import option
+from sparserank.options.arguments import check_arguments
 from sparserank.reporting.frames import frame_of
 from sparserank.reporting.percents import relative
 from sparserank.runs.directory import RunDirectory
@@ -239,6 +240,8 @@ class FusionResult:
         """{file name: text} of the formula for one of the engines of `fuse`, such as 'elasticsearch' or 'python'."""
         from sparserank.export.fusion import export_fusion
 
+        check_arguments(FusionResult.export, locals())
+
         return export_fusion(self.formula, to, name)
 
     def explain(self, runs: Any, query: str) -> QueryExplanation:
@@ -264,11 +267,15 @@ class FusionResult:
         """
         from sparserank.export.fusion.explanation import explain_fused
 
+        check_arguments(FusionResult.explain, locals())
+
         return explain_fused(self.formula, runs, query)
 
     def report(self, path: str | os.PathLike) -> Path:
         """Write the report, one self-contained HTML page; needs the extra `sparserank[report]`."""
         from sparserank.pages.fusion_page import render_fusion
+
+        check_arguments(FusionResult.report, locals())
 
         with atomic_write(path) as out:
             out.write(render_fusion(self))
@@ -284,5 +291,6 @@ class FusionResult:
         """
         from sparserank.jobs.result_files import write_results
 
+        check_arguments(FusionResult.save, locals())
         with RunDirectory(folder, "result") as run:
             return write_results(self.selection, run.path, self)

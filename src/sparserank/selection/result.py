@@ -20,6 +20,7 @@ from sparserank.evaluation.statistics import as_percent
 from sparserank.files import atomic_write
 from sparserank.losses import loss_name
 from sparserank.model.ranking_model import RankingModel
+from sparserank.options.arguments import check_arguments
 from sparserank.paths import Certificate, PathResult
 from sparserank.quoting import brief
 from sparserank.reporting.frames import frame_of
@@ -475,6 +476,8 @@ class SelectionResult:
         """Write the report, one self-contained HTML page; needs the extra `sparserank[report]`."""
         from sparserank.pages.selection_page import render_page
 
+        check_arguments(SelectionResult.report, locals())
+
         with atomic_write(path) as out:
             out.write(render_page(self))
         return Path(path)
@@ -499,6 +502,7 @@ class SelectionResult:
         """
         from sparserank.jobs.result_files import write_results
 
+        check_arguments(SelectionResult.save, locals())
         with RunDirectory(folder, "result") as run:
             return write_results(self, run.path)
 

@@ -9,8 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.errors import DataError
-from sparserank.options import option
+from sparserank.errors import DataError, ParameterError
+from sparserank.options import Choice, option
+from sparserank.options.arguments import check_arguments
+from sparserank.quoting import brief
 from sparserank.shards import as_rows
 from sparserank.shards.moments import MomentSums, feature_moments, local_sums
 
@@ -57,6 +59,8 @@ class FeatureScaling:
 
     def transform(self, X: Any, query_ptr: np.ndarray | None = None) -> Any:
         """Scaled copy of X (n_docs, n_features); only per-query scaling needs `query_ptr`."""
+        if not (sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2)):
+            raise ParameterError("X", f"must be a matrix (n_docs, n_features); got {brief(X)}.")
         if self.method == "none":
             return X
         if self.per_query:
@@ -74,6 +78,7 @@ class FeatureScaling:
         return not self.per_query and not self.logarithmic
 
     def apply(self, data: RankingDataset) -> RankingDataset:
+        check_arguments(FeatureScaling.apply, locals())
         return data if self.method == "none" else data.replace_features(self.transform(data.X, data.query_ptr))
 
 
@@ -106,6 +111,7 @@ def fit_scaling(data: RankingDataset, method: str = "within-query-std") -> Featu
     >>> sr.fit_scaling(data, "min-max").scale.tolist()
     [4.0, 1.0]
     """
+    check_arguments(fit_scaling, locals(), method=Choice(SCALINGS))
     center, scale = fit_scalings(prepared(data, method), method, np.ones((1, data.n_queries), dtype=bool))
     return FeatureScaling(method, center[0], scale[0])
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
+from sparserank.options import Choice, Count
+from sparserank.options.arguments import check_arguments
 from sparserank.solvers.lockstep import Evaluate, Steps
 from sparserank.solvers.problem import Penalised
 from sparserank.solvers.solution import Iterate, Status, Stop
@@ -73,8 +74,7 @@ class Fista:
     gives_up = Status.STALLED
 
     def __init__(self, step: str = "tight", check_every: int = 10) -> None:
-        if step not in STEPS:
-            raise DataError(f"Fista: step must be one of {', '.join(STEPS)}; got {step!r}.")
+        check_arguments(Fista.__init__, locals(), step=Choice(STEPS), check_every=Count())
         self.step_rule, self.check_every = step, check_every
         self.n_iter = 0
         self.lipschitz = 0.0

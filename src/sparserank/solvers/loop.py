@@ -9,6 +9,7 @@ import numpy as np
 
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.objective import PairwiseObjective
+from sparserank.options.arguments import Numbers, check_arguments
 from sparserank.penalties.base import Penalty
 from sparserank.solvers.lockstep import Seconds, Steps, run
 from sparserank.solvers.problem import Penalised, Problem
@@ -81,6 +82,9 @@ def solve(
     >>> solution.status.value, solution.gap < 1e-5
     ('optimal', True)
     """
+    check_arguments(solve, locals())
+    if w0 is not None:
+        check_arguments(solve, {"w0": w0}, w0=Numbers(objective.n_features, "coefficient"))
     stop = stop or _default_stop(objective, penalty)
     solution = run(solving(solver, objective, penalty, w0, stop, start=start))
     if warn and not solution.status.converged:

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from sparserank.errors import DataError
+from sparserank.options.arguments import check_arguments
 from sparserank.solvers.ahead import Ahead
 from sparserank.solvers.curvature import Curvature
 from sparserank.solvers.lockstep import Evaluate, Steps
@@ -53,6 +54,7 @@ class ProxNewton:
     def __init__(self, curvature: Curvature | None = None, ahead: Ahead | None = None) -> None:
         """curvature: existing estimate of the objective's Hessian, default none; ahead:
         the next problem on a path."""
+        check_arguments(ProxNewton.__init__, locals())
         self.n_iter = 0
         self.curvature, self._ahead = curvature, ahead
         self._damping = 0.0

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
+from sparserank.options.arguments import check_arguments
 from sparserank.penalties.l1 import L1
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.loop import Solver, solving
@@ -48,7 +49,11 @@ class Reweighted:
     gives_up = Status.STALLED
 
     def __init__(self, inner: Callable[[], Solver] = ProxNewton, inner_options: dict[str, Any] | None = None) -> None:
-        self._inner = inner(**(inner_options or {}))
+        check_arguments(Reweighted.__init__, locals())
+        try:
+            self._inner = inner(**(inner_options or {}))
+        except TypeError as error:
+            raise ParameterError("inner_options", f"must be arguments of inner: {error}.") from error
         self.n_iter = 0
 
     def begin(self, problem: Penalised, stop: Stop) -> None:

@@ -7,6 +7,8 @@ from enum import Enum
 
 import numpy as np
 
+from sparserank.options import Count
+from sparserank.options.arguments import check_arguments
 from sparserank.weighting import Evaluation
 
 
@@ -77,6 +79,9 @@ class Stop:
     tol: float = 1e-6
     max_iter: int = 500
     scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_arguments(Stop, vars(self), max_iter=Count(0))
 
     @property
     def threshold(self) -> float:

@@ -13,6 +13,8 @@ import scipy.sparse as sp
 from sparserank.data.dataset import RankingDataset, first_index
 from sparserank.errors import DataError
 from sparserank.files import atomic_write
+from sparserank.options import Count, Or
+from sparserank.options.arguments import check_arguments
 from sparserank.quoting import brief
 
 _BLANKS = "".join(map(chr, range(33)))  # all that separates words
@@ -55,6 +57,7 @@ def write_letor(data: RankingDataset, path: str | os.PathLike, *, index_base: in
     >>> file.read_text()
     '1 qid:a 1:0.5 2:2.0\n0 qid:a 1:1.0 2:0.0\n'
     """
+    check_arguments(write_letor, locals(), index_base=Or(None, Count(0, 1)))
     base = first_index(data) if index_base is None else index_base
     with atomic_write(path) as out:
         out.writelines(letor_lines(data.X, data.relevance, data.qid, data.docid, data.comment, base))

@@ -21,9 +21,11 @@ from sparserank.data.store.writing import Conversion, Progress, sum_of
 from sparserank.data.streams import Stream
 from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from sparserank.execution.blocks import SHARD_BYTES
-from sparserank.options import option
+from sparserank.options import Count, option
+from sparserank.options.arguments import check_arguments
 from sparserank.runs.directory import RunDirectory
 
+MAX_SHARD_BYTES = 2**40
 FILE_NAME = re.compile(r"\d{5,}-(X|data|indices|indptr|label|qid|query_ptr|docid|weight)\.npy")
 
 
@@ -78,8 +80,9 @@ def convert(
     >>> sr.convert([folder + "/train.txt"], folder + "/store")["n_queries"]
     20
     """
+    check_arguments(convert, locals(), shard_bytes=Count(most=MAX_SHARD_BYTES))
     reading = reading or Reading()
-    if not paths:
+    if len(paths) == 0:
         raise DataError("convert needs at least one file to read.")
     _refuse_itself(paths, out)
     plan = _plan(paths, reading, shard_bytes)

@@ -33,6 +33,7 @@ from sparserank.data.store.manifest import (
 )
 from sparserank.errors import DataError, DataFormatError
 from sparserank.files import atomic_write
+from sparserank.options.arguments import check_arguments
 from sparserank.strict_json import read_json
 
 STAMPS = "stamps.json"
@@ -85,6 +86,7 @@ def open_store(
     >>> sr.open_store(folder + "/store").n_docs
     100
     """
+    check_arguments(open_store, locals())
     folder = Path(path)
     manifest = read_manifest(folder)
     before = _stamps_of(folder, manifest)

@@ -306,7 +306,7 @@ def document_texts(values: Any) -> np.ndarray:
     """
     try:
         return _texts(pa.array(values, from_pandas=True))
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise DataError(
             f"docid must contain a document id, a number or text, for every row; got {brief(values)}."
         ) from error

@@ -14,8 +14,10 @@ from sparserank.jobs.trees.options import COMPARE
 from sparserank.jobs.typed import CompareOptions
 from sparserank.metrics import Metric
 from sparserank.options import asked
+from sparserank.options.arguments import check_arguments
 from sparserank.paths import SizedMaker
 from sparserank.penalties import Penalty
+from sparserank.runs.directory import refuse_unusable
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import work_store_in
 from sparserank.selection import options as of_selection
@@ -82,6 +84,7 @@ def compare_with_trees(
     >>> result.n_queries
     30
     """
+    check_arguments(compare_with_trees, {"out": out, "progress": progress})
     given = {"label": label, "qid": qid, "penalties": penalties, "metric": metric, "out": out, "n_threads": n_threads}
     chosen = asked("compare_with_trees", COMPARE, {**given, "progress": progress, **options})
     plan = ComparisonPlan(
@@ -91,6 +94,7 @@ def compare_with_trees(
         chosen["repeats"],
         chosen["n_seeds"],
     )
+    refuse_unusable(out, "compare")
     held = read_sources({"data": data}, chosen)["data"]
     assert held is not None
     check_trees(held)

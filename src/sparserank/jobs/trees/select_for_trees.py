@@ -22,9 +22,11 @@ from sparserank.jobs.trees.options import SELECT_FOR_TREES, SIZES
 from sparserank.jobs.typed import TreesOptions
 from sparserank.metrics import Metric
 from sparserank.options import asked, option
+from sparserank.options.arguments import check_arguments
 from sparserank.paths import SizedMaker
 from sparserank.penalties import Penalty
 from sparserank.quoting import brief
+from sparserank.runs.directory import refuse_unusable
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import work_store_in
 from sparserank.selection import options as of_selection
@@ -113,6 +115,7 @@ def select_for_trees(
     >>> len(found.features)
     2
     """
+    check_arguments(select_for_trees, {"out": out, "progress": progress})
     given = {"label": label, "qid": qid, "penalty": penalty, "metric": metric, "margin": margin, "sizes": sizes, "k": k}
     given |= {"budget": budget, "out": out, "n_threads": n_threads, "progress": progress, **options}
     sources = {"train": train, "validation": valid, "test": test}
@@ -133,6 +136,7 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> TreesSelection:
     own = next((o.name for o in TREES if of_file and chosen[o.name] != o.default), None)
     if own is not None:
         raise ParameterError(own, f"is set by the file of {option('for_model')}; leave it out.")
+    refuse_unusable(chosen["out"], "select_for_trees")
     with warming_up():
         parts = read_sources(sources, chosen)
     if not chosen["allow_overlap"]:

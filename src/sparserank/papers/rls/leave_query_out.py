@@ -13,6 +13,7 @@ from scipy.linalg import cho_solve
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import as_dense
 from sparserank.errors import DataError
+from sparserank.options.arguments import check_arguments
 from sparserank.papers.rls.centring import (
     DETERMINED,
     centre_rows,
@@ -90,6 +91,7 @@ def leave_query_out(
     >>> type(sr.papers.leave_query_out(data, [1.0])).__name__
     'LeaveQueryOut'
     """
+    check_arguments(leave_query_out, locals())
     lams = strengths("leave_query_out", lams)
     scale = row_scale(data, query_weight)
     y = centre_rows(data.relevance.astype(np.float64), data.query_ptr) * scale
