@@ -1,5 +1,5 @@
-"""The pages of `select`, `compare` and `--for-model` in headless Chromium: nothing asked for, nothing in the console,
-nothing cut or overlapping, on a phone and on a desk, light and dark and on paper."""
+"""The pages of `select`, `fuse`, `compare` and `--for-model` in headless Chromium: nothing asked for, nothing in the
+console, nothing cut or overlapping, on a phone and on a desk, light and dark and on paper."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ import sparserank as sr
 PHONE, DESK = 390, 1280
 LONG = "a_feature_whose_name_somebody_made_longer_than_any_column_" * 3
 HOSTILE = ("<script>throw 1</script>", "<img src=http://127.0.0.1:9/x>", "$x_1$ & \x1b[31m")
-PAGES = ("select", "curves", "compare", "for_model")
+PAGES = ("select", "curves", "fuse", "compare", "for_model")
+RETRIEVERS = ("bm25", LONG[:90], "dense")
 
 
 @pytest.fixture(scope="module")
@@ -50,10 +51,19 @@ def pages(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     last = frame["qid"] > sorted(set(frame["qid"]))[59]
     frame[~last].to_parquet(folder / "train.parquet")
     frame[last].to_parquet(folder / "test.parquet")
+    for name, column in zip(RETRIEVERS, made.X.T, strict=False):
+        lists = pd.DataFrame({"qid": made.qid, "docno": [f"d{i}" for i in range(made.n_docs)], "score": column})
+        lists = lists.sort_values(["qid", "score"], ascending=[True, False]).groupby("qid").head(6)
+        rank = lists.groupby("qid").cumcount() + 1
+        rows = zip(lists["qid"], lists["docno"], rank, lists["score"], strict=True)
+        (folder / f"{name}.run").write_text("".join(f"{q} Q0 {d} {r} {s} t\n" for q, d, r, s in rows))
+    judged = zip(made.qid, range(made.n_docs), made.relevance.astype(int), strict=True)
+    (folder / "judged.qrels").write_text("".join(f"{q} 0 d{i} {grade}\n" for q, i, grade in judged))
     quick = ("--folds", "2", "--seed", "1")
     commands = {
         "select": ("select", "train.parquet", "--test", "test.parquet", "--n-alphas", "15", *quick),
         "curves": ("select", "train.parquet", "--transform", "curves", "--penalty", "mcp", "--n-alphas", "10", *quick),
+        "fuse": ("fuse", *(f"{name}.run" for name in RETRIEVERS), "--qrels", "judged.qrels", *quick),
         "compare": (
             "compare",
             "train.parquet",
@@ -118,6 +128,42 @@ def test_a_page_is_whole_and_alone(
     assert (sum(map(int, ink.strip("rgb()").split(","))) > 3 * 128) is dark  # figures follow
     browser.screenshot(tmp_path / "page.png")
     assert (tmp_path / "page.png").read_bytes().startswith(b"\x89PNG")
+
+
+PROSE = """[...document.querySelectorAll('header p, header li')].filter(e => e.checkVisibility() &&
+  !e.closest('figure, .chips, nav') && !e.querySelector('code') && e.getBoundingClientRect().top < innerHeight)
+  .map(e => Math.round(e.getBoundingClientRect().height / parseFloat(getComputedStyle(e).lineHeight)))"""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_first_screen_is_a_heading_of_one_line_few_sentences_and_a_picture(
+    browser: Browser, pages: dict[str, Path], name: str
+) -> None:
+    browser.visit(pages[name], DESK, opened=False)
+    heading = "document.querySelector('h1')"
+    assert len(browser.value(f"{heading}.textContent")) <= 60
+    lines = f"{heading}.getBoundingClientRect().height / parseFloat(getComputedStyle({heading}).lineHeight)"
+    assert round(browser.value(lines)) == 1
+    prose = browser.value(PROSE)
+    assert 1 <= sum(prose) <= 5
+    if name in ("select", "curves", "fuse"):
+        top = browser.value("document.querySelector('figure svg').getBoundingClientRect().top")
+        assert top < 350
+        # What is said of uncertainty is a table, closed at first.
+        sure = "[...document.querySelectorAll('details')].find(d => d.textContent.startsWith('How sure'))"
+        assert browser.value(f"{sure}.open") is False
+        head = browser.value(f"[...{sure}.querySelectorAll('thead th')].map(c => c.textContent)")
+        assert head == ["claim", "figure", "what it means"]
+
+
+def test_on_the_page_of_a_fusion_a_retriever_is_called_so(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.visit(pages["fuse"], DESK)
+    text = browser.value("document.body.textContent").replace(LONG, "").replace(LONG[:90], "")
+    text = text.replace(browser.value("document.querySelector('.explorer script').textContent"), "")
+    assert "feature" not in text.replace(browser.value("document.querySelector('.explorer + script').textContent"), "")
+    for norm in ("rrf", "minmax", "zscore"):
+        assert f":{norm}" not in text
+    assert "retriever" in text
 
 
 def test_names_of_other_people_are_shown_whole(browser: Browser, pages: dict[str, Path]) -> None:
@@ -213,6 +259,7 @@ def test_the_slider_shows_every_size(browser: Browser, pages: dict[str, Path]) -
             browser.value(f"{move}({i})")
             assert browser.value("document.querySelector('.at').textContent") == size["title"] + size["worth"]
             assert browser.value("document.querySelector('.explorer code').textContent") == size["command"]
+            assert not size["command"] or " select" in size["command"] or " export select" in size["command"]
             chips = browser.value("[...document.querySelectorAll('.chips li')].map(c => [c.className, c.textContent])")
             own = set(size["features"])
             names, lost = facts["names"], dict(zip(size["features"], size["lost"], strict=False))
@@ -222,7 +269,7 @@ def test_the_slider_shows_every_size(browser: Browser, pages: dict[str, Path]) -
             assert len(chips) == len(own | chosen)
             for k, found in enumerate(size["beside"]):
                 figure = f"document.querySelectorAll('.beside figure')[{k}]"
-                assert browser.value(f"{figure}.querySelector('span').textContent") == found["said"]
+                assert browser.value(f"{figure}.querySelector('.said').textContent") == found["said"]
                 assert browser.value(f"{figure}.querySelector('.won').getAttribute('d')") == found["won"]
                 assert browser.value(f"{figure}.querySelector('.lost').getAttribute('d')") == found["lost"]
             marked = browser.value(

@@ -48,6 +48,8 @@ CYCLES: set[str] = set()
 # Permanent upward imports, from function to module: thin functions that import when they are called. They are not
 # counted in the lists above.
 THIN = {
+    ("jobs.result_files._page", "pages.fusion_page"): "a job renders its page at the end",
+    ("jobs.result_files._page", "pages.selection_page"): "a job renders its page at the end",
     ("jobs.trees.files.write_comparison", "pages.trees_page"): "a job renders its page at the end",
     ("jobs.trees.files.write_lists", "pages.trees_page"): "a job renders its page at the end",
     ("model.ranking_model.RankingModel.export", "export"): "shortcut for export.export(model)",

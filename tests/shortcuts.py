@@ -16,7 +16,7 @@ import typer.testing
 from sparserank.crossval import fitting, tree_rivals
 from sparserank.evaluation import loss_bounds, rival_intervals
 from sparserank.jobs import fusion_plan, select, trials
-from sparserank.pages import selection_page
+from sparserank.pages import selection_page, size_picture
 from sparserank.runs import work
 from sparserank.runs.pool import run_pieces
 from sparserank.selection import plan
@@ -24,13 +24,13 @@ from sparserank.selection.plan import SelectionPlan
 
 TRIES_CURVES = trials.tries_curves
 FIGURES = {
-    figure.__name__: figure
-    for figure in (
-        selection_page.quality_against_size,
-        selection_page.coefficient_path,
-        selection_page.kept_by_halves,
-        selection_page.worth_of_features,
-        selection_page.curve_picture,
+    (module, figure.__name__): figure
+    for module, figure in (
+        (size_picture, size_picture.quality_against_size),
+        (selection_page, selection_page.coefficient_path),
+        (selection_page, selection_page.kept_by_halves),
+        (selection_page, selection_page.worth_of_features),
+        (selection_page, selection_page.curve_picture),
     )
 }
 
@@ -131,14 +131,14 @@ def pictures() -> Iterator[None]:
 
 
 @contextmanager
-def _drawn_by(draw: Any, figures: dict[str, Any]) -> Iterator[None]:
+def _drawn_by(draw: Any, figures: dict[tuple[Any, str], Any]) -> Iterator[None]:
     from matplotlib.figure import Figure
 
     _draw()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Figure, "savefig", draw)
-        for name, figure in figures.items():
-            patch.setattr(selection_page, name, figure)
+        for (module, name), figure in figures.items():
+            patch.setattr(module, name, figure)
         yield
 
 

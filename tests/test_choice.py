@@ -109,6 +109,17 @@ def test_what_the_queries_cannot_tell_is_said_first() -> None:
     assert "shown to lose at most 50%" in shown[0]
 
 
+def test_models_that_rarely_differ_from_the_best_are_said() -> None:
+    rare = BASE - 0.3 * (np.arange(400) < 3)
+    often = [BASE - 0.1 - 0.1 * np.random.default_rng(k).random(400) for k in range(4)]
+    values = [BASE, rare, *often, BASE - 1e-3]
+    few = [Candidate("l1", k + 1, 0.0, k, k + 1, float(k), row) for k, row in enumerate(values)]
+    said = "1 of the 7 models differs from the best on fewer than 10 queries: others of this kind may be missing by "
+    text = " ".join(choice_sentences(choose(few), "ndcg@10", 9))
+    assert said + "chance, and a loss may exceed its bound." in text
+    assert "fewer than 10 queries" not in " ".join(choice_sentences(choose([few[0], *few[2:]]), "ndcg@10", 9))
+
+
 def test_the_empty_model_and_models_without_a_value_are_never_chosen() -> None:
     empty, one = candidate(0, -0.5, 0.0), candidate(1, 0.3, 0.0)
     assert choose([empty, one], rule=Rule(0.5)).chosen is one

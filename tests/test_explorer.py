@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from html import unescape
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.pages.differences import HEIGHT, MAX_BARS, drawn
-from sparserank.pages.explorer import MAX_FEATURES, MAX_SIZES, SCRIPT, explorer
+from sparserank.pages.differences import BINS, HEIGHT, MAX_BARS, WIDTH, drawn, picture
+from sparserank.pages.explorer import MAX_CHIPS, MAX_FEATURES, MAX_SIZES, SCRIPT, explorer
+from sparserank.pages.selection_page import _commands
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 MADE = sr.datasets.make_ranking(40, (6, 12), 12, n_informative=5, n_redundant=3, noise=0.5, random_state=1).data
@@ -35,25 +36,53 @@ def result() -> sr.SelectionResult:
 
 @pytest.fixture(scope="module")
 def block(result: sr.SelectionResult) -> str:
-    return explorer(result, "<figure></figure>")
+    return explorer(result, "<figure></figure>", _commands(result, "'my run'"))
 
 
 def test_each_size_has_its_features_its_worth_and_its_command(result: sr.SelectionResult, block: str) -> None:
     facts = facts_of(block)
     assert len(facts["sizes"]) == len(result.by_size)
-    for size, c, used, against in zip(
-        facts["sizes"], result.by_size, result.used, result.all_features.sizes, strict=True
-    ):
+    full = result.dense.mean
+    for size, c, used in zip(facts["sizes"], result.by_size, result.used, strict=True):
         assert {facts["names"][f] for f in size["features"]} == set(used)
         assert size["title"].startswith(f"{c.n_features} feature")
         of_size = "" if c is result.chosen else f" --k {c.n_features}"
-        assert size["command"] == f"sparserank export RUN{of_size} --to sql"
+        assert size["command"] == f"sparserank export 'my run'{of_size} --to sql"
         assert result.model_of(c.n_features).n_features == 12
         assert len(result.model_of(c.n_features).support) == c.n_features
-        assert f" {result.all_features.mean + against.difference:.4f}," in size["worth"]
+        # Every figure is the mean of the size, or computed from it and that of all features.
+        change = f"{100 * (c.mean - full) / full:+.1f}%".replace("-0.0%", "0.0%").replace("+0.0%", "0.0%")
+        assert size["worth"].startswith(f": ndcg@10 {c.mean:.4f}, {change}")
+        assert "against all 12 features" in size["worth"]
     assert result.by_size[facts["chosen"]] is result.chosen
     assert facts["sizes"][facts["chosen"]]["worth"].endswith("(chosen)")
     assert [s["worth"].endswith("(chosen)") for s in facts["sizes"]].count(True) == 1
+
+
+def test_without_a_folder_the_commands_are_those_of_python(result: sr.SelectionResult) -> None:
+    facts = facts_of(explorer(result, "", _commands(result, None)))
+    for size, c in zip(facts["sizes"], result.by_size, strict=True):
+        found = eval(size["command"], {"result": result})
+        assert len(found.support) == c.n_features
+
+
+def test_chips_and_matrix_are_in_order_of_worth(result: sr.SelectionResult, block: str) -> None:
+    facts = facts_of(block)
+    chosen = facts["sizes"][facts["chosen"]]
+    cost = {d["feature"]: d["cost"]["ndcg@10"]["cost"] for d in result.worth.features}
+    by_worth = sorted(cost, key=lambda name: -cost[name])
+    assert len(by_worth) > 2
+    assert [facts["names"][f] for f in chosen["features"]] == by_worth
+    assert facts["names"][: len(by_worth)] == by_worth  # the rows of the matrix
+    for size, costs, c in zip(facts["sizes"], result.size_costs, result.by_size, strict=True):
+        if c.n_features == 1:
+            assert size["lost"] == []  # without its only feature there is no model
+        elif costs is not None:
+            lost = [costs[facts["names"][f]]["ndcg@10"]["cost"] for f in size["features"]]
+            assert lost == sorted(lost, reverse=True)
+            assert [float(text.rstrip("%")) for text in size["lost"]] == pytest.approx(
+                [-100 * own / c.mean for own in lost], abs=0.05001
+            )
 
 
 def test_without_a_script_the_chosen_size_is_shown(result: sr.SelectionResult, block: str) -> None:
@@ -79,7 +108,7 @@ def test_the_matrix_has_a_mark_where_a_size_uses_a_feature(result: sr.SelectionR
 
 def test_each_size_is_compared_with_each_reference_query_by_query(result: sr.SelectionResult, block: str) -> None:
     facts = facts_of(block)
-    assert facts["beside"] == ["all features"]
+    assert [own["name"] for own in facts["beside"]] == ["all features"]
     for size, c in zip(facts["sizes"], result.by_size, strict=True):
         won = sum(a > b for a, b in zip(c.values, result.dense.values, strict=True))
         lost = sum(a < b for a, b in zip(c.values, result.dense.values, strict=True))
@@ -92,7 +121,7 @@ def test_each_size_is_compared_with_each_reference_query_by_query(result: sr.Sel
         assert all(0 <= y <= HEIGHT for y in heights)
     at = facts["sizes"][facts["chosen"]]["beside"][0]
     assert f'd="{at["lost"]}"' in block
-    assert f"<span>{at['said']}</span>" in block
+    assert f'<span class="said">{at["said"]}</span>' in block
 
 
 def test_a_picture_of_differences_is_as_high_as_they_are_large() -> None:
@@ -104,8 +133,37 @@ def test_a_picture_of_differences_is_as_high_as_they_are_large() -> None:
     assert drawn(reference, values, 0.5) != found  # the other way round is another picture
     same = drawn(values, values, 0.5)
     assert same["said"] == "better on 0, worse on 0, equal on 4 queries; largest loss 0, largest gain 0"
-    many = drawn(np.linspace(-1, 1, 1001), np.zeros(1001), 1.0)
-    assert many["won"].count("M") + many["lost"].count("M") <= MAX_BARS
+    assert same["won"] == same["lost"] == ""
+
+
+@pytest.mark.parametrize("n", [40, MAX_BARS])
+def test_a_few_queries_have_a_bar_each(n: int) -> None:
+    values = np.linspace(-0.4, 0.8, n) + 1e-6
+    found = drawn(values, np.zeros(n), 0.81)
+    assert found["won"].count("M") + found["lost"].count("M") == n
+    (width,) = re.findall(r'stroke-width="([\d.]+)"', picture("ndcg@10", "all", found, n, 0.8))
+    assert 0.5 * WIDTH / n < float(width) < WIDTH / n  # bars are seen, and apart
+
+
+def test_many_queries_are_counted_in_a_histogram() -> None:
+    rng = np.random.default_rng(0)
+    values = np.where(rng.random(1500) < 0.6, 0.0, rng.normal(0.02, 0.1, 1500).clip(-0.5, 0.5))
+    found = drawn(values, np.zeros(1500), 0.5)
+    edges = np.linspace(-0.5, 0.5, 2 * BINS + 1)
+    counts = [((values >= lo) & (values < hi) & (values != 0)).sum() for lo, hi in pairwise(edges)]
+    counts[-1] += (values == 0.5).sum()
+    assert f"equal on {(values == 0).sum():,} queries" in found["said"]
+    assert found["said"].endswith(f"tallest bar: {max(counts)} queries")
+    drawn_at = {
+        float(x): float(top) for x, top in re.findall(rf"M([\d.]+) {HEIGHT}V([\d.]+)", found["lost"] + found["won"])
+    }
+    step = WIDTH / (2 * BINS)
+    expected = {(k + 0.5) * step: HEIGHT * (1 - n / max(counts)) for k, n in enumerate(counts) if n}
+    assert sorted(drawn_at) == pytest.approx(sorted(expected))
+    assert [drawn_at[x] for x in sorted(drawn_at)] == pytest.approx([expected[x] for x in sorted(expected)], abs=0.051)
+    assert all(x < WIDTH / 2 for x in map(float, re.findall(r"M([\d.]+)", found["lost"])))
+    shown = picture("ndcg@10", "all", found, 1500, 0.5)
+    assert "<span>-0.50</span><span>difference of ndcg@10</span><span>+0.50</span>" in shown
 
 
 def test_names_are_neither_markup_nor_code(result: sr.SelectionResult, block: str) -> None:
@@ -120,35 +178,19 @@ def test_names_are_neither_markup_nor_code(result: sr.SelectionResult, block: st
 def test_wide_selections_are_thinned_and_say_so() -> None:
     made = sr.datasets.make_ranking(60, (8, 14), 90, n_informative=40, n_redundant=20, noise=0.3, random_state=2).data
     found = sr.select(made, **{**QUICK, "penalties": "l1", "n_alphas": 80, "alpha_min_ratio": 0.005})
-    block = explorer(found, "")
+    block = explorer(found, "", _commands(found, None))
     facts = facts_of(block)
     assert len(found.by_size) > MAX_SIZES >= len(facts["sizes"]) > 30
     assert found.by_size[-1].n_features == int(facts["sizes"][-1]["size"])
     assert facts["sizes"][facts["chosen"]]["worth"].endswith("(chosen)")
     assert len(re.findall('<th scope="row">', block)) == MAX_FEATURES < len(facts["names"])
-    assert f"{len(facts['names']) - MAX_FEATURES} more features are used only in larger models." in block
-
-
-def test_a_chosen_model_that_is_not_the_best_of_its_size_has_its_place(result: sr.SelectionResult) -> None:
-    """With costs the cheapest of the smallest is taken, and the best of that size may be another; so may one of two
-    that are equal but for rounding."""
-    at = result.by_size.index(result.chosen)
-    size = result.chosen.n_features
-    other = next(c for c in result.choice.sparse if c.n_features == size and c is not result.chosen)
-    by_size = [other if i == at else c for i, c in enumerate(result.by_size)]
-    facts = facts_of(explorer(replace(result, by_size=by_size), ""))
-    shown = facts["sizes"][facts["chosen"]]
-    assert facts["chosen"] == at
-    assert {facts["names"][f] for f in shown["features"]} == {
-        result.model.feature_names[j] for j in result.model.support
-    }
-    assert shown["command"] == "sparserank export RUN --to sql"
-    assert shown["worth"].endswith("(chosen)")
+    assert block[block.index('class="chips"') :].split("</ul>")[0].count("<li>") <= MAX_CHIPS + 1
+    assert f"{len(facts['names']) - MAX_FEATURES} more features are used at other sizes." in block
 
 
 def test_costs_of_features_leave_no_size_without_a_quality() -> None:
     costs = np.random.default_rng(0).uniform(0.2, 5.0, 12).tolist()
     found = sr.select(MADE, **QUICK, costs=costs, margin=0.1)
-    facts = facts_of(explorer(found, ""))
+    facts = facts_of(explorer(found, "", _commands(found, None)))
     assert facts["sizes"][facts["chosen"]]["title"].startswith(f"{found.chosen.n_features} feature")
     assert all(np.isfinite(m.metadata["quality"]) for m in found.models)

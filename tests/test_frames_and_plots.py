@@ -48,10 +48,13 @@ def test_sizes_are_drawn_on_axes_that_are_given_and_on_new_ones(result: sr.Selec
     new = result.plot()
     assert new is not mine
     for axes in (mine, new):
-        (line,) = [own for own in axes.lines if own.get_label() == "best model of each size"]
-        sizes, losses = line.get_data()
-        assert list(sizes) == [c.n_features for c in result.by_size]
-        np.testing.assert_allclose(losses, [-100 * result.choice.loss(c) / result.choice.unit for c in result.by_size])
+        (line,) = [own for own in axes.lines if own.get_label() == "best model of at most this size"]
+        sizes, heights = line.get_data()
+        assert list(sizes[:-1]) == [c.n_features for c in result.by_size]
+        best = np.maximum.accumulate([c.mean for c in result.by_size])
+        np.testing.assert_allclose(heights[:-1], 100 * (best / result.dense.mean - 1), atol=1e-9)
+        assert heights[-1] == heights[-2]  # more features are no better
+        assert axes.get_ylabel() == f"{result.metric} against all {result.dense.n_features} features, %"
         assert axes.get_xlabel() == "number of features"
         assert axes.get_legend() is not None
     plt.close("all")

@@ -11,6 +11,7 @@ import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -21,7 +22,6 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank.cli.app import main
 from sparserank.crossval import redundant_features as alike_module
-from sparserank.crossval.choice import Candidate, choose
 from sparserank.crossval.current_model import InUse
 from sparserank.crossval.redundant_features import MIN_CORRELATION, redundant_features, within_query_correlations
 from sparserank.crossval.settings import PathSettings
@@ -34,6 +34,8 @@ from sparserank.jobs.selection_job import SelectionJob
 from sparserank.metrics import parse_metric
 from sparserank.model.ranking_model import RankingModel
 from sparserank.pages import selection_figures as figures
+from sparserank.pages import size_picture
+from sparserank.pages.claims import heading, how_sure, lead
 from sparserank.reporting.colours import PALETTE
 from sparserank.reporting.document import Picture, Section, Table
 from sparserank.reporting.pictures import inline
@@ -421,14 +423,10 @@ def test_axes_end_where_the_metric_does(metric: str, monkeypatch: pytest.MonkeyP
     )
     assert result.chosen.mean == pytest.approx(1.0)
     drawn = []
-    monkeypatch.setattr(figures, "to_svg", lambda figure, title: drawn.append(figure) or "")
-    figures.quality_against_size(result)
+    monkeypatch.setattr(size_picture, "to_svg", lambda figure, title: drawn.append(figure) or "")
+    size_picture.quality_against_size(result)
     low, high = drawn[0].axes[0].get_ylim()
     assert -100.0 <= low < high == 0.0
-    poor = Candidate("l1", 1, 0.0, 0, 1, 1.0, 0.05 * result.chosen.values)
-    choice = choose([poor, *result.choice.candidates])
-    assert figures.lowest_shown(choice, 0.0) == pytest.approx(-100.0)  # 1.35 times its loss would be 128%
-    assert figures.lowest_shown(choice, -math.inf) == -figures.MAX_LOST
 
 
 def test_metrics_of_ours_lie_between_their_limits_and_others_may_lie_anywhere() -> None:
@@ -500,8 +498,9 @@ def test_texts_and_lines_stand_out_in_both_palettes(dark: bool) -> None:
 
 def test_the_sentence_comes_first_then_the_features_then_the_rest(result: SelectionResult, page: str) -> None:
     found = Outline(page)
-    assert found.of("h1") == [result.headline]
-    assert found.of("title")[0] == result.headline
+    title = heading(result.choice, result.n_all)
+    assert found.of("h1") == [title]
+    assert found.of("title")[0] == title
     assert found.of("h2") == [
         "Selected features",
         "Sizes",
@@ -512,11 +511,14 @@ def test_the_sentence_comes_first_then_the_features_then_the_rest(result: Select
         "Penalties and certificates",
         "Origin",
     ]
-    chips = page[page.index('class="chips"') : page.index('class="lead"')]
+    chips = page[page.index('class="chips"') : page.index("How sure")]
     for d in result.worth.features:
         assert chips.count("<li>") == len(result.worth.features)
         assert d["feature"] == EVIL or d["feature"] in chips
-    assert page.index("<h1>") < page.index('class="chips"') < page.index('class="lead"') < page.index("<h2")
+    assert page.index("<h1>") < page.index('class="lead"') < page.index('class="chips"') < page.index("<h2")
+    assert escape(" ".join(lead(result))) in page
+    for claim, figure, meaning in how_sure(result).rows:
+        assert {visible(text) for text in (claim, figure, meaning) if text} <= {text for _, text in found.texts}
 
 
 def test_the_page_asks_for_nothing_and_runs_its_own_script_alone(page: str) -> None:

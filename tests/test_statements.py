@@ -75,7 +75,7 @@ def test_every_interval_names_the_confidence_that_was_asked_for(
         "90% interval (ndcg@10)",
         "with 90% intervals, paired",
         ">90% interval</th>",
-        "(90%, all sizes at once)",
+        "90% interval of the difference, all sizes at once",
     ):
         assert place in shown
 

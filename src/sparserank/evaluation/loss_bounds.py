@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, stdtrit
+from scipy.special import gammaincinv, ndtr, stdtrit
 
 from sparserank.evaluation.leads import ROUND, Leads
 from sparserank.evaluation.statistics import check_confidence
@@ -18,6 +18,8 @@ DRAW_ERROR_BEYOND = 0.007  # the same for a confidence above 0.95
 MIN_ROUNDS = 8  # independent randomisations of the draws, whose differences tell the error
 MAX_ROUNDS = 128
 MIN_QUERIES = 10  # below, differences that happen to be absent would pass for differences that cannot be
+MIN_DIFFERENT = 10  # the same for queries on which a candidate differs from the best
+ABSENT = 0.01  # probability of as few different queries as were seen, at the largest share of them that is considered
 MIN_ERROR = 0.2  # of the median standard error: below, differences of two candidates are taken to be no better known
 
 
@@ -33,6 +35,7 @@ class LossBounds:
                 quantile[j] error[:, j]
     n_queries   queries that have a value; n_zero of them are 0 for every candidate
     draw_error  (m,) standard error of each upper bound due to the draws alone, as it would appear between seeds
+    n_rare      candidates whose bound may be too small, because they differ from the best on few queries
     """
 
     means: np.ndarray
@@ -43,6 +46,7 @@ class LossBounds:
     n_zero: int
     confidence: float
     draw_error: np.ndarray
+    n_rare: int = 0
 
     @property
     def resolution(self) -> float:
@@ -89,7 +93,8 @@ def loss_bounds(
         n_draws      smallest number of draws
     Returns
         LossBounds: with probability about `confidence`, every candidate's true mean loss is at most its bound; bounds
-        are infinite for fewer than MIN_QUERIES queries. Bits do not depend on the number of threads
+        are infinite for fewer than MIN_QUERIES queries. They may be too small where candidates differ on few queries:
+        `n_rare`. Bits do not depend on the number of threads
     Raises
         ParameterError   confidence is out of its range
     Cost
@@ -117,11 +122,29 @@ def loss_bounds(
         error = _errors(covariance)
         quantile, noise = _quantiles(covariance, error, means, n, confidence, seed, draw_error, -(-n_draws // ROUND))
     upper = _upper(means, quantile[:, None] * error)
-    return LossBounds(means, upper, error, quantile, n, n_zero, confidence, noise)
+    return LossBounds(means, upper, error, quantile, n, n_zero, confidence, noise, _n_rare(V, means, upper))
 
 
 def _upper(means: np.ndarray, reach: np.ndarray) -> np.ndarray:
     return np.asarray(np.maximum((means[:, None] + reach).max(axis=0) - means, 0.0))
+
+
+def _n_rare(V: np.ndarray, means: np.ndarray, upper: np.ndarray) -> int:
+    """How many candidates differ from the best on fewer than MIN_DIFFERENT queries, and may lose more than their bound.
+
+    Normal errors cannot tell how many different queries are missing by chance. The count itself can: the largest
+    Poisson mean that gives so few with probability ABSENT. Each of these queries is taken to cost the root mean square
+    of the differences of such candidates (if these have none, of all).
+    """
+    best = int(np.argmax(means))
+    differences = V - V[best]
+    count, square = np.count_nonzero(differences, axis=1), (differences**2).sum(axis=1)
+    few = count < MIN_DIFFERENT
+    few[best] = False
+    of = few if count[few].any() else np.ones(len(V), dtype=bool)
+    size = np.sqrt(square[of].sum() / max(int(count[of].sum()), 1))
+    missing = (gammaincinv(count + 1.0, 1.0 - ABSENT) - count) * size / V.shape[1]
+    return int((few & (upper < means[best] - means + missing)).sum())
 
 
 def _errors(covariance: np.ndarray) -> np.ndarray:

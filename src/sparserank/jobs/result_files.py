@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,12 +43,23 @@ def write_results(result: SelectionResult, folder: Path, whole: FusionResult | N
     else:
         _left_out(result, folder, ("path.parquet", "per_query.parquet"), NO_TABLES)
     if importlib.util.find_spec("matplotlib"):
-        written.append(shown.report(folder / "report.html"))
+        written.append(folder / "report.html")
+        with atomic_write(written[-1]) as out:
+            out.write(_page(result, folder, whole))
     else:
         _left_out(result, folder, ("report.html",), NO_REPORT)
     with atomic_write(folder / "result.json") as out:
         out.write(json.dumps(shown.to_json(), indent=1, allow_nan=False) + "\n")
     return [*written, folder / "result.json"]
+
+
+def _page(result: SelectionResult, folder: Path, whole: FusionResult | None) -> str:
+    """The report, whose commands name the folder."""
+    from sparserank.pages.fusion_page import render_fusion
+    from sparserank.pages.selection_page import render_page
+
+    place = shlex.quote(str(folder))
+    return render_page(result, place=place) if whole is None else render_fusion(whole, place)
 
 
 def _left_out(result: SelectionResult, folder: Path, names: Sequence[str], note: str) -> None:

@@ -11,9 +11,9 @@ from sparserank.selection.result import SelectionResult
 
 
 def plot_sizes(result: SelectionResult, axes: Any = None) -> Any:
-    """The loss of the best model of each size, down to its bound; the chosen one."""
+    """The best model of at most each size and the chosen one, compared with all features or with the ranker in use."""
     axes = _axes(axes)
-    from sparserank.pages.selection_figures import draw_sizes, size_labels
+    from sparserank.pages.size_picture import draw_sizes, size_labels
 
     draw_sizes(result, axes)
     return _labelled(axes, *size_labels(result))

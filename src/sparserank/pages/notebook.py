@@ -15,7 +15,7 @@ def selection_fragment(result: SelectionResult, selected: Table | None = None) -
     picture where matplotlib is installed."""
     pictures = []
     if importlib.util.find_spec("matplotlib"):
-        from sparserank.pages.selection_page import size_picture
+        from sparserank.pages.size_picture import size_picture
 
         pictures = [size_picture(result)]
     section = Section("", "", [selected or feature_table(result), size_table(result)], pictures)

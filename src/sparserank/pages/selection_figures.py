@@ -9,20 +9,18 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from sparserank.crossval.choice import Candidate, Choice
 from sparserank.errors import DataError
 from sparserank.evaluation.statistics import as_percent
 from sparserank.metrics import parse_metric
 from sparserank.paths import PathResult
-from sparserank.reporting.colours import ACCENT, BAND, FAINT, GRID, INK, SERIES, SOFT
+from sparserank.reporting.colours import ACCENT, FAINT, GRID, INK, SERIES, SOFT
 from sparserank.reporting.plots import dress, legend_below, new_axes, picture_text, to_svg
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import MIN_FREQUENCY, counted
+from sparserank.selection.statements import MIN_FREQUENCY
 from sparserank.text import visible
 
 LONGEST_NAME = 36  # characters of a feature's name under its curve
 PAGE_SIZE = (5.4, 3.1)  # inches, without its legend: legible on a phone, where a picture is as wide as the page
-MAX_LOST = 1000.0  # percent of the best mean: what a picture shows of a loss
 BARS = 20  # features in the picture of half-samples
 LABELLED = 11  # coefficient curves named at the side; more would overprint each other
 
@@ -36,82 +34,7 @@ def limits_of(metric: str) -> tuple[float, float]:
         return -math.inf, math.inf
 
 
-def quality_against_size(result: SelectionResult) -> str:
-    """As `draw_sizes`."""
-    figure, axes = new_axes(*size_labels(result), PAGE_SIZE)
-    draw_sizes(result, axes)
-    legend_below(figure, 1)
-    return to_svg(figure, f"Loss against {'cost' if result.choice.by_cost else 'number of features'}")
-
-
-def size_labels(result: SelectionResult) -> tuple[str, str]:
-    """Of the axes of `draw_sizes`."""
-    across = "total cost" if result.choice.by_cost else "number of features"
-    return across, f"{result.metric} against the best, %"
-
-
-def draw_sizes(result: SelectionResult, axes: Any) -> None:
-    """What the best model of each number of features loses against the best of all, down to the bound on that loss, and
-    the chosen point."""
-    choice = result.choice
-
-    def size(c: Candidate) -> float:
-        return c.cost if choice.by_cost else c.n_features
-
-    floor_of_axis = lowest_shown(choice, result.plan.metric.limits[0])
-
-    def lost(loss: float) -> float:
-        """In percent of the best mean, downwards."""
-        return max(-100.0 * loss / choice.unit, floor_of_axis)
-
-    def at(c: Candidate) -> float:
-        return lost(choice.loss(c))
-
-    sizes, losses = [size(c) for c in result.by_size], [at(c) for c in result.by_size]
-    axes.fill_between(
-        sizes,
-        [lost(choice.bound(c)) for c in result.by_size],
-        losses,
-        color=BAND,
-        linewidth=0,
-        label=f"down to the bound on the loss ({as_percent(result.plan.confidence)}, all sizes at once)",
-    )
-    axes.plot(
-        sizes,
-        losses,
-        color=SERIES[0],
-        marker="o",
-        markersize=4,
-        linewidth=1.6,
-        clip_on=False,
-        label=f"best model of each {'cost' if choice.by_cost else 'size'}",
-    )
-    floor, rule = lost(choice.margin), choice.rule
-    what = "margin" if rule.guarantee is None else "guarantee"
-    axes.axhline(floor, color=SOFT, linestyle="--", linewidth=1.2, label=f"{what}: {100 * rule.largest_loss:.3g}%")
-    axes.plot(
-        [size(result.dense)],
-        [at(result.dense)],
-        marker="s",
-        color=INK,
-        linestyle="none",
-        clip_on=False,
-        label="dense RankSVM",
-    )
-    ring(axes, size(result.chosen), at(result.chosen), result.chosen, clip_on=False)
-    lowest = min(floor, at(result.dense), *losses)
-    axes.set_ylim(max(min(1.35 * lowest, -0.1), floor_of_axis), 0.0)
-    axes.set_xlim(left=0.0)
-    axes.xaxis.get_major_locator().set_params(integer=not choice.by_cost)
-
-
-def lowest_shown(choice: Choice, least: float) -> float:
-    """Where an axis of losses ends, in percent of the best mean: at the least value that the metric has."""
-    whole = (choice.best.mean - least) / choice.unit if math.isfinite(least) else math.inf
-    return -min(100.0 * whole, MAX_LOST)
-
-
-def ring(axes: Any, size: float, height: float, chosen: Candidate, **style: Any) -> None:
+def ring(axes: Any, size: float, height: float, label: str) -> None:
     """Around the chosen candidate."""
     axes.plot(
         [size],
@@ -122,26 +45,26 @@ def ring(axes: Any, size: float, height: float, chosen: Candidate, **style: Any)
         markeredgewidth=2.2,
         color=ACCENT,
         linestyle="none",
-        label=f"chosen: {counted(chosen.n_features)}",
-        **style,
+        label=label,
+        clip_on=False,
     )
 
 
 def coefficient_path(result: SelectionResult) -> str:
     """Coefficients of the chosen penalty's path against alpha; the chosen point as a line, its features coloured."""
     chosen = result.chosen
-    path, names = result.paths[chosen.penalty], result.model.feature_names
+    path = result.paths[chosen.penalty]
     # The point that the chosen model is, or is a refit of.
     at = int(np.argmin(np.abs(path.alphas / path.alpha_max - result.model.parameters["alpha_fraction"])))
     figure, axes = new_axes(*path_labels(path), PAGE_SIZE)
-    draw_path(path, axes, names, at)
+    draw_path(path, axes, path.feature_names, at)
     legend_below(figure, 3)
     return to_svg(figure, "Coefficient path")
 
 
 def path_labels(path: PathResult) -> tuple[str, str]:
     """Of the axes of `draw_path`."""
-    of_features = "weight (scaled features)" if path.width == 1 else "size of the feature's curve"
+    of_features = "weight (scaled)" if path.width == 1 else "size of the feature's curve"
     return "strength of the penalty, relative to the start of the path", of_features
 
 
@@ -192,7 +115,7 @@ def kept_by_halves(result: SelectionResult) -> str:
     axes.set_xlabel(f"share of {result.stability.n_samples} half-samples", color=INK)
     dress(axes)
     legend_below(figure, 3)
-    return to_svg(figure, "Selection frequency of each feature in half-samples")
+    return to_svg(figure, f"Selection frequency of each {result.noun} in half-samples")
 
 
 def worth_of_features(result: SelectionResult, costs: Mapping[str, Mapping[str, float]]) -> str:
@@ -212,13 +135,13 @@ def worth_of_features(result: SelectionResult, costs: Mapping[str, Mapping[str, 
         ecolor=INK,
         elinewidth=1.2,
         capsize=2.5,
-        label=f"{as_percent(result.plan.confidence)} interval of this feature alone",
+        label=f"{as_percent(result.plan.confidence)} interval of this {result.noun} alone",
     )
     axes.axvline(0.0, color=SOFT, linewidth=0.8)
     axes.set_xlabel(f"loss of {result.metric} without it, %", color=INK)
     dress(axes)
     legend_below(figure, 1)
-    return to_svg(figure, "Loss without each feature")
+    return to_svg(figure, f"Loss without each {result.noun}")
 
 
 def _named_bars(names: Sequence[str]) -> tuple[Figure, Any, np.ndarray]:
@@ -231,10 +154,10 @@ def _named_bars(names: Sequence[str]) -> tuple[Figure, Any, np.ndarray]:
     return figure, axes, place
 
 
-def cut(name: str) -> str:
+def cut(name: str, most: int = LONGEST_NAME) -> str:
     """A name as a label: whole, or its beginning."""
     shown = visible(name)
-    return picture_text(shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "\u2026")
+    return picture_text(shown if len(shown) <= most else shown[: most - 1] + "\u2026")
 
 
 def curve_picture(row: dict[str, Any], name: str) -> str:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
 
 from sparserank import __version__
 from sparserank.crossval.choice import Candidate
+from sparserank.export import export_command
+from sparserank.model.ranking_model import RankingModel
+from sparserank.pages.claims import heading, how_sure, lead
 from sparserank.pages.explorer import STYLE, explorer
 from sparserank.pages.selection_figures import (
     coefficient_path,
     curve_picture,
     kept_by_halves,
-    quality_against_size,
     worth_of_features,
 )
 from sparserank.pages.selection_tables import (
@@ -29,11 +33,13 @@ from sparserank.pages.selection_tables import (
     test_table,
     zeroed_table,
 )
+from sparserank.pages.size_picture import size_picture
 from sparserank.reporting.document import Picture, Section, figure, listed
 from sparserank.reporting.pictures import inline
 from sparserank.reporting.render import to_html
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import estimated, stability_sentence
+from sparserank.selection.statements import stability_sentence
+from sparserank.text import visible
 
 CURVES_ARE = (
     "Each curve shows the contribution of a feature to the score. It is linear between its knots and flat outside "
@@ -44,18 +50,18 @@ CURVES_ARE = (
 
 
 def render_page(
-    result: SelectionResult,
-    headline: str | None = None,
-    first: Sequence[Section] = (),
+    result: SelectionResult, selected: Section | None = None, commands: Sequence[str] = (), place: str | None = None
 ) -> str:
     """One HTML document: no network, pictures inline; its script moves the size at the top.
 
     Parameters
-        headline   in place of that of the result; first: sections before the others
+        selected   the section of what is selected, in place of a table of features
+        commands   what gives or exports the model of each size; by default those of a selection
+        place      the directory of the run, for these; None: there is none
     """
+    chosen = selected or Section("Selected features", COSTS_ARE, [feature_table(result)])
     sections = [
-        *first,
-        Section("Selected features", COSTS_ARE, [feature_table(result), zeroed_table(result)], _worth(result)),
+        replace(chosen, tables=[*chosen.tables, zeroed_table(result)], pictures=_worth(result)),
         *_substitutes(result),
         *_curves(result),
         *([Section("Groups in use", "", [group_table(result)])] if result.worth.feature_groups else []),
@@ -76,16 +82,33 @@ def render_page(
             f"{', '.join(result.constant_features)}.",
         )
     picture = size_picture(result)
-    top = explorer(result, f"<figure>{inline(picture, 'top-')}<figcaption>{picture.caption}</figcaption></figure>")
+    drawn = f"<figure>{inline(picture, 'top-')}<figcaption>{escape(visible(picture.caption))}</figcaption></figure>"
+    better = result.rivals.better
     return to_html(
-        headline or result.headline,
-        result.sentences,
+        heading(result.choice, result.n_all, result.noun, "" if better is None else better.name),
+        lead(result),
         sections,
         notes=result.notes,
         closing=closing,
-        top=top,
+        top=explorer(result, drawn, commands or _commands(result, place)),
         style=STYLE,
+        sure=how_sure(result),
     )
+
+
+def _commands(result: SelectionResult, place: str | None) -> list[str]:
+    """What exports the model of each size, or without a directory what gives it; '' where nothing does."""
+    engine = result.plan.engine or "sql"
+
+    def command(c: Candidate, model: RankingModel) -> str:
+        chosen = c is result.chosen
+        if not chosen and result.model_of(c.n_features) is not model:
+            return ""
+        if place is None:
+            return "result.model" if chosen else f"result.model_of({c.n_features})"
+        return export_command(model, place if chosen else f"{place} --k {c.n_features}", engine)
+
+    return [command(c, model) for c, model in zip(result.by_size, result.models, strict=True)]
 
 
 COSTS_ARE = (
@@ -107,27 +130,8 @@ def _worth(result: SelectionResult) -> list[Picture]:
     if len(costs) < 2:
         return []
     said = [f"{feature} {figure(cost['cost'], signed=True)}" for feature, cost in costs.items()]
-    caption = f"Loss of {result.metric} without each feature, with the others refitted"
+    caption = f"Loss of {result.metric} without each {result.noun}, with the others refitted"
     return [Picture("worth", caption, worth_of_features(result, costs), f"{listed(said)}.")]
-
-
-def size_picture(result: SelectionResult) -> Picture:
-    """Quality against size, in words too."""
-    chosen, dense = result.chosen, result.dense
-    first, last = result.by_size[0], result.by_size[-1]
-
-    def lost(c: Candidate) -> str:
-        return estimated(c, result.choice)
-
-    what = "cost" if result.choice.by_cost else "number of features"
-    return Picture(
-        "quality",
-        f"Loss of {result.metric} by {what}",
-        quality_against_size(result),
-        f"Loss of the best model for each {what} against the best of all: {lost(first)} with {first.n_features} "
-        f"features, {lost(last)} with {last.n_features}. Chosen: {lost(chosen)} with {chosen.n_features}. Dense "
-        f"RankSVM: {lost(dense)} with {dense.n_features}. The table below contains the values.",
-    )
 
 
 def _quality(result: SelectionResult) -> str:
@@ -140,8 +144,8 @@ def _quality(result: SelectionResult) -> str:
     )
     return (
         f"Quality is the mean {result.metric} {scored} ({result.n_queries} queries). Queries without relevant "
-        f"documents count as in the “{rules.name}” convention ({rules.empty}); ties: {rules.ties}. Features are "
-        f"scaled by {plan.settings.scaling}"
+        f"documents count as in the “{rules.name}” convention ({rules.empty}); ties: {rules.ties}. "
+        f"{result.noun.capitalize()}s are scaled by {plan.settings.scaling}"
         + (", except for curves." if any(d["curve"] is not None for d in result.worth.features) else ".")
         + " The columns “enter” and “leave” compare each model with the next smaller size."
     )
@@ -175,9 +179,9 @@ def _substitutes(result: SelectionResult) -> list[Section]:
     if not result.worth.substitutes:
         return []
     text = (
-        f"{result.worth.near.n_models} different sets of at most {result.worth.near.most} features give models within "
-        "the margin, or as good as the chosen one. The table lists the features that such models use in place of a "
-        "selected feature."
+        f"{result.worth.near.n_models} different sets of at most {result.worth.near.most} {result.noun}s give models "
+        f"within the margin, or as good as the chosen one. The table lists what such models use in place of a selected "
+        f"{result.noun}."
     )
     return [Section("Exchanges", text, [substitute_table(result)])]
 
@@ -187,11 +191,11 @@ def _left_out(result: SelectionResult) -> list[Section]:
     if not found.left:
         return []
     text = (
-        f"These features are left out and correlate with a selected feature (|r| >= {found.least:g}). The Pearson "
+        f"These {result.noun}s are left out and correlate with a selected one (|r| >= {found.least:g}). The Pearson "
         f"correlation is computed from deviations from the means of {found.n_queries} queries, under the transform of "
-        "the selected feature."
+        "the selected one."
     )
-    return [Section("Redundant features", text, [family_table(result)])]
+    return [Section(f"Redundant {result.noun}s", text, [family_table(result)])]
 
 
 def _stability(result: SelectionResult) -> list[Section]:
@@ -201,14 +205,14 @@ def _stability(result: SelectionResult) -> list[Section]:
     shares = [f"{names[j]} {result.stability.frequency[j]:.0%}" for j in result.stability.often()]
     picture = Picture(
         "halves",
-        "Selection frequency of each feature in half-samples of the queries",
+        f"Selection frequency of each {result.noun} in half-samples of the queries",
         kept_by_halves(result),
         f"{listed(shares)}.",
     )
     return [
         Section(
             "Stability",
-            stability_sentence(result.stability),
+            stability_sentence(result.stability, result.noun),
             [stability_table(result)],
             [picture],
         )

@@ -35,6 +35,7 @@ from sparserank.selection.statements import (
     estimated,
     expected_sentence,
     few_sentence,
+    rare_sentences,
     share,
 )
 from sparserank.text import visible
@@ -249,8 +250,8 @@ class Screen:
     def star(self) -> list[str]:
         """What the stars mean."""
         confidence = as_percent(self.result.plan.confidence)
-        said = f"* {confidence}, for all sizes at once ('at most': one-sided)."
-        return self.wrapped(said) if self.has_intervals else []
+        said = [f"* {confidence}, for all sizes at once ('at most': one-sided).", *rare_sentences(self.result.choice)]
+        return self.wrapped(" ".join(said)) if self.has_intervals else []
 
     @property
     def has_intervals(self) -> bool:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from sparserank.crossval.choice import Candidate, Choice
+from sparserank.crossval.choice import FEATURE, Candidate, Choice
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
 from sparserank.reporting.document import Table, figure, listed, p_text
@@ -46,7 +46,7 @@ def penalty_table(result: SelectionResult) -> Table:
         f"{'Cheapest' if rule.by_cost else 'Smallest'} model of each penalty {enough} at most "
         f"{100 * rule.largest_loss:.3g}%, and the best dense one ({result.plan.metric.title} {where(result)}, "
         f"{result.n_queries} queries)",
-        ["penalty", "features", "below the best", "loses at most", "path", "worst kkt", "gap", "s"],
+        ["penalty", f"{result.noun}s", "below the best", "loses at most", "path", "worst kkt", "gap", "s"],
         rows,
         note=" ".join(_certified(result)),
     )
@@ -57,7 +57,7 @@ def _certified(result: SelectionResult) -> list[str]:
     said = ["Path, worst kkt and gap describe the whole path of the penalty."]
     if any(c is not None and c.relax > 0 for c in result.by_penalty.values()):
         said.append(
-            "A relaxed (1) model is the optimum of another problem, a ridge problem on its features. A relaxed (0.5) "
+            "A relaxed (1) model is the optimum of another problem, a ridge problem on what it uses. A relaxed (0.5) "
             "model is not the optimum of any problem."
         )
     if any(c is not None and c.for_metric for c in result.by_penalty.values()):
@@ -97,7 +97,7 @@ def size_rows(
     """(the head, a row for each) of candidates by size: how many features they have, what they cost where that counts,
     `what` their label says, what they are worth, what they lose."""
     costed = plan.costs is not None or choice.by_cost
-    head = ["features", *(["cost"] if costed else []), what, repr(plan.metric), "below the best", "loses at most"]
+    head = [f"{plan.noun}s", *(["cost"] if costed else []), what, repr(plan.metric), "below the best", "loses at most"]
     rows = [
         [
             str(c.n_features),
@@ -141,8 +141,8 @@ def family_table(result: SelectionResult) -> Table:
     for r in result.redundant.left:
         families.setdefault(r.selected, []).append(f"{r.feature} ({figure(r.correlation, 2, signed=True)})")
     return Table(
-        "Selected features and the features redundant with each (correlation)",
-        ["selected", "redundant", "features"],
+        f"Selected {result.noun}s and the {result.noun}s redundant with each (correlation)",
+        ["selected", "redundant", f"{result.noun}s"],
         [[selected, str(len(own)), listed(own, MAX_LEFT)] for selected, own in families.items()],
         words=(2,),
     )
@@ -162,7 +162,8 @@ def substitute_table(result: SelectionResult) -> Table:
         for s in result.worth.substitutes
     ]
     return Table(
-        f"Exchanges of one feature within the margin {where(result)}, both refitted (intervals of each pair alone)",
+        f"Exchanges of one {result.noun} within the margin {where(result)}, both refitted (intervals of each pair "
+        "alone)",
         ["selected", "in its place", metric, f"{confidence} interval", "correlation"],
         rows,
         words=(1,),
@@ -181,7 +182,7 @@ def query_tables(result: SelectionResult) -> list[Table]:
         if rows:
             out.append(Table(f"{title}, by {result.metric}", head, rows))
         for q in own:
-            out += [] if q.pair is None else [_pair_table(q.query, q.pair, found.rival, lost)]
+            out += [] if q.pair is None else [_pair_table(q.query, q.pair, found.rival, lost, result.noun)]
             out += [_list_table(q)] if q.lists else []
     return out
 
@@ -199,7 +200,7 @@ def _list_table(q: QueryDifference) -> Table:
     )
 
 
-def _pair_table(query: str, pair: Pair, rival: str, lost: bool) -> Table:
+def _pair_table(query: str, pair: Pair, rival: str, lost: bool, noun: str) -> Table:
     """Why a query is lost, or won: what each feature adds to the document that should be above,
     less what it adds to the other."""
 
@@ -222,9 +223,9 @@ def _pair_table(query: str, pair: Pair, rival: str, lost: bool) -> Table:
     return Table(
         f"Query {query}: why {pair.better.document} is {'not ' if lost else ''}ranked above {pair.worse.document}"
         + (f" ({why})" if why != "-" else ""),
-        ["feature", "chosen model", rival, f"value in {better}", f"value in {worse}"],
+        [noun, "chosen model", rival, f"value in {better}", f"value in {worse}"],
         rows,
-        note=pair_sentence(pair, rival, lost),
+        note=pair_sentence(pair, rival, lost, noun),
         strong=(len(rows) - 1,),
         folded=True,
     )
@@ -240,7 +241,7 @@ def deciding(pair: Pair, lost: bool) -> list[Added]:
     return sorted((r for r in pair.features if r.chosen and way * r.chosen > 0), key=lambda r: -abs(r.chosen or 0.0))
 
 
-def pair_sentence(pair: Pair, rival: str, lost: bool) -> str:
+def pair_sentence(pair: Pair, rival: str, lost: bool, noun: str = FEATURE) -> str:
     """The documents, who has them right, and by which features."""
     a, b = pair.better, pair.worse
     text = (
@@ -256,7 +257,7 @@ def pair_sentence(pair: Pair, rival: str, lost: bool) -> str:
         if strongest and pair.rival:
             text += ", by " + ", ".join(f"{r.feature} {figure(r.rival, signed=True)}" for r in strongest)
     return (
-        f"{text}. Each value is the contribution of the feature to the score of the first document minus its "
+        f"{text}. Each value is the contribution of the {noun} to the score of the first document minus its "
         "contribution to the score of the second. The values add up to the difference of the scores."
     )
 
@@ -269,7 +270,7 @@ def stability_table(result: SelectionResult) -> Table:
     rows = [[names[j], f"{found.frequency[j]:.0%}", "yes" if j in selected else ""] for j in found.often()]
     return Table(
         f"Selection frequency in {found.n_samples} half-samples of the queries",
-        ["feature", "selection frequency", "in the model"],
+        [result.noun, "selection frequency", "in the model"],
         rows,
         folded=True,
     )
@@ -341,9 +342,9 @@ def zeroed_table(result: SelectionResult) -> Table:
     """The selected features, and what setting the weight of each to 0 costs."""
     metrics = [repr(m) for m in result.plan.metrics]
     return Table(
-        f"Cost of setting the weight of each feature to 0 {where(result)}, with the other weights unchanged",
+        f"Cost of setting the weight of each {result.noun} to 0 {where(result)}, with the other weights unchanged",
         [
-            "feature",
+            result.noun,
             *[f"{m} cost" for m in metrics],
             f"{as_percent(result.plan.confidence)} interval ({result.metric})",
         ],

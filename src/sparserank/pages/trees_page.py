@@ -11,6 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from sparserank import __version__
 from sparserank.crossval.choice import Candidate
+from sparserank.pages.claims import heading
 from sparserank.pages.comparison_tables import comparison_table, cost_table, difference_table
 from sparserank.pages.selection_figures import PAGE_SIZE, limits_of, ring
 from sparserank.pages.selection_tables import comparison_rows
@@ -21,6 +22,7 @@ from sparserank.reporting.plots import keep_within, legend_below, new_axes, to_s
 from sparserank.reporting.render import to_html
 from sparserank.selection.comparison import ALL, CHOICE, ComparedSystem, ComparisonResult
 from sparserank.selection.for_trees import TreesSelection
+from sparserank.selection.statements import counted
 
 LEGEND = len(SERIES)  # makers of ours in a picture; more would hide each other
 
@@ -87,7 +89,9 @@ def _compared(result: ComparisonResult) -> str:
 def comparison_page(result: ComparisonResult) -> str:
     """One self-contained HTML document."""
     section = replace(comparison_section(result, "Quality by number of features", "comparison"), text="")
-    return to_html(result.headline, result.sentences(), [section], closing=[f"sparserank {__version__}"])
+    first, *sure = result.sentences()
+    title = f"{counted(result.span)} or trees on all {result.n_features}"
+    return to_html(title, first, [section], closing=[f"sparserank {__version__}"], sure=sure)
 
 
 def lists_page(result: TreesSelection) -> str:
@@ -105,11 +109,12 @@ def lists_page(result: TreesSelection) -> str:
     if result.test is not None:
         sections.append(Section("Test", "", [comparison_rows(result.test, result.plan.confidence)]))
     return to_html(
-        result.headline,
-        result.sentences,
+        heading(result.choice, len(result.feature_names)),
+        f"{result.headline}.",
         sections,
         closing=[f"sparserank {__version__}"],
         names=first_names(result.features),
+        sure=result.sentences,
     )
 
 
@@ -120,5 +125,5 @@ def _lists_picture(result: TreesSelection) -> str:
         own = {c.k: c for c in lists if c.penalty == name}
         _line(axes, name, own, color=colour, marker="o", markersize=3, linewidth=1.5)
     axes.axhline(result.all_features.mean, color=INK, linewidth=1.0, label=result.all_features.penalty)
-    ring(axes, result.chosen.k, result.chosen.mean, result.chosen)
+    ring(axes, result.chosen.k, result.chosen.mean, f"chosen: {counted(result.chosen.n_features)}")
     return _finished(drawn, axes, result.plan.metric.limits, "LightGBM on lists of features")

@@ -34,8 +34,7 @@ h3 {{ font-size: 1rem; line-height: 1.4; margin: 1.6rem 0 .4rem; }}
 p {{ margin: 0 0 .8rem; max-width: 44rem; }}
 a {{ color: var(--link); }}
 section {{ border-top: 1px solid var(--line); margin-top: 2.5rem; padding-top: 2rem; }}
-.lead {{ margin: 0 0 1.2rem; padding: 0; max-width: 46rem; list-style: none; }}
-.lead li {{ margin: 0 0 .55rem; }}
+.lead {{ margin: 0 0 1rem; max-width: none; }}
 .chips {{ display: flex; flex-wrap: wrap; gap: .4rem; margin: 0 0 1.4rem; padding: 0; list-style: none; }}
 .chips li {{ padding: .12rem .7rem; border: 1px solid var(--line); border-radius: 1rem; background: var(--panel); \
 font-weight: 600; max-width: 100%; }}
@@ -89,19 +88,26 @@ def to_html(
     names: Sequence[str] = (),
     top: str = "",
     style: str = "",
+    sure: Table | Sequence[str] = (),
 ) -> str:
     """Render one document without network access, with inline pictures. Names are escaped, so that their content is
-    only shown. intro: a text, or sentences one by one; names: the kept features, shown below the title; top: HTML below
-    these, with its style."""
-    listed = f"<p>{_text(intro)}</p>" if isinstance(intro, str) else _list("lead", intro)
+    only shown.
+
+    Parameters
+        intro   a text below the title, or sentences, which form one
+        names   of the kept features, below it; top: HTML below these, with its style
+        sure    a table or sentences about the uncertainty, closed at first
+    """
+    said = _text(intro if isinstance(intro, str) else " ".join(intro))
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">',
         f"<title>{_text(title)}</title><style>{STYLE}{style}</style></head><body><main><header><h1>{_text(title)}</h1>",
+        f'<p class="lead">{said}</p>' if said else "",
         _list("chips", names),
         top,
-        listed,
+        _html_table(sure) if isinstance(sure, Table) else _folded("How sure", sure),
         *(f'<p class="note">{_text(n)}</p>' for n in notes),
         '<nav aria-label="Contents">',
         *(f'<a href="#s{i}">{_text(s.title)}</a>' for i, s in enumerate(sections)),
@@ -120,13 +126,12 @@ def to_fragment(headline: str, sentences: Sequence[str], section: Section, key: 
     """Render a line, pictures, and behind them sentences and tables, collapsed, for a cell of a notebook;
     `key` makes its identifiers differ from those of other cells."""
     top = Section("", "", [], section.pictures)
-    said = "".join(f"<p>{_text(s)}</p>" for s in sentences)
     folded = Section("", "", [replace(t, folded=True) for t in section.tables])
     parts = [
         "<div>",
         f"<p><strong>{_text(headline)}</strong></p>",
         *_content(top, f"{key}-"),
-        f"<details><summary>In words</summary>{said}</details>",
+        _folded("In words", sentences),
         *_content(folded, f"{key}-"),
     ]
     return "\n".join([*parts, "</div>"])
@@ -150,6 +155,11 @@ def _text(text: str) -> str:
 
 def _list(kind: str, items: Sequence[str]) -> str:
     return f'<ul class="{kind}">{"".join(f"<li>{_text(item)}</li>" for item in items)}</ul>' if items else ""
+
+
+def _folded(title: str, sentences: Sequence[str]) -> str:
+    said = "".join(f"<p>{_text(s)}</p>" for s in sentences)
+    return f"<details><summary>{title}</summary>{said}</details>" if said else ""
 
 
 def _html_table(t: Table, titled: bool = True) -> str:

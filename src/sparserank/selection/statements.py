@@ -6,7 +6,7 @@ import math
 
 from sparserank.crossval.choice import FEATURE, LEAD, Candidate, Choice, reference_name
 from sparserank.crossval.stability import Stability
-from sparserank.evaluation.loss_bounds import MIN_QUERIES
+from sparserank.evaluation.loss_bounds import MIN_DIFFERENT, MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
 from sparserank.options import option
 from sparserank.reporting.percents import percent
@@ -80,7 +80,7 @@ def choice_sentences(choice: Choice, metric: str, n_features: int, noun: str = F
         f"{share(choice.bound(c), choice)}."
     )
     first = [coarse_sentence(choice, noun), kept, loss] if coarse(choice) else [kept, loss, _resolution(choice)]
-    return [*first, *_resampled(choice, noun)]
+    return [*first, *rare_sentences(choice), *_resampled(choice, noun)]
 
 
 def few_sentence(choice: Choice) -> str:
@@ -88,6 +88,17 @@ def few_sentence(choice: Choice) -> str:
     n = choice.bounds.n_queries
     few = f"{n} {'query is' if n == 1 else 'queries are'}"
     return f"{few} too few to bound the loss of a model; at least {MIN_QUERIES} are needed."
+
+
+def rare_sentences(choice: Choice) -> list[str]:
+    """That some models differ from the best on so few queries that the bounds may be too small, if any do."""
+    n = choice.bounds.n_rare
+    if n == 0:
+        return []
+    return [
+        f"{n} of the {len(choice.candidates)} models {'differs' if n == 1 else 'differ'} from the best on fewer than "
+        f"{MIN_DIFFERENT} queries: others of this kind may be missing by chance, and a loss may exceed its bound."
+    ]
 
 
 def _kept(choice: Choice, n_features: int, noun: str) -> str:

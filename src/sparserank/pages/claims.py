@@ -1,0 +1,202 @@
+"""The heading of a page, the sentence under it, and what the data show about the choice, as a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from sparserank.crossval.choice import FEATURE, Choice
+from sparserank.evaluation.loss_bounds import MIN_QUERIES
+from sparserank.evaluation.statistics import as_percent
+from sparserank.pages.size_picture import all_of, reference
+from sparserank.reporting.document import Table, figure
+from sparserank.reporting.percents import percent, relative
+from sparserank.selection.result import SelectionResult
+from sparserank.selection.statements import (
+    MIN_FREQUENCY,
+    NEEDED,
+    all_equal,
+    answers,
+    coarse,
+    counted,
+    estimated,
+    needed,
+    share,
+)
+from sparserank.text import visible
+
+MAX_HEADING = 60  # characters
+
+
+def heading(choice: Choice, n_all: int, noun: str = FEATURE, better: str = "") -> str:
+    """What is kept, in one line: '2 of 6 retrievers are enough'.
+
+    Parameters
+        better   the ranker that is shown to be better, or ''
+    """
+    n = choice.chosen.n_features
+    kept = f"All {counted(n, noun)}" if n == n_all else f"{n} of {counted(n_all, noun)}"
+    if better:
+        said = f"{kept}; {visible(better)} is better"
+        return said if len(said) <= MAX_HEADING else f"{kept}; a rival is better"
+    if coarse(choice) and choice.other is not None:
+        return f"{answers(choice)} of {counted(n_all, noun)}: the queries cannot tell"
+    if coarse(choice) or all_equal(choice) or not math.isfinite(choice.bound(choice.chosen)):
+        return f"{kept}: a best guess"
+    if choice.chosen is choice.named:
+        return f"{kept}, fused by {choice.chosen.formula}"
+    if choice.rule.limit is not None:
+        return f"{kept}, the best within the limit"
+    if not choice.within_margin(choice.chosen):
+        return f"{kept}: fewer lose more"
+    if n == n_all:
+        return f"{kept} are needed" if n > 1 else f"{kept} is needed"
+    return f"{kept} {'is' if n == 1 else 'are'} enough"
+
+
+def lead(result: SelectionResult) -> list[str]:
+    """Under the heading: what the chosen model is worth, what to expect, and what a reader must know first."""
+    name, mean = reference(result)
+    chosen, noun = result.chosen, result.noun
+    said = (
+        f"On {result.n_queries:,} {'query' if result.n_queries == 1 else 'queries'}, {result.metric} is "
+        f"{figure(chosen.mean)} with {counted(chosen.n_features, noun)} and {figure(mean)} with {name} "
+        f"({percent((chosen.mean - mean) / (abs(mean) or 1.0))})"
+    )
+    if result.choice.is_corrected:
+        said += f"; expect about {result.choice.corrected_chosen:.3f} on new queries"
+    return [f"{said}.", *_warnings(result)]
+
+
+def _warnings(result: SelectionResult) -> list[str]:
+    """What the queries cannot tell, and a rival above."""
+    choice, out = result.choice, [] if result.suspicion is None else [result.suspicion]
+    if not math.isfinite(choice.bound(choice.chosen)):
+        out.append(f"With fewer than {MIN_QUERIES} queries, no difference can be bounded.")
+    elif coarse(choice):
+        out.append(
+            f"These queries cannot rule out losses below {share(choice.bounds.resolution, choice)} (for {NEEDED:.0%}, "
+            f"you need about {needed(choice, NEEDED)}){_other(result)}."
+        )
+    above = result.rivals.above
+    if above is not None:
+        difference = relative(above.mean - result.chosen.mean, -above.high, -above.low, result.chosen.mean)
+        shown = "" if above.shown else ", no difference shown"
+        out.append(f"{visible(above.name)} has {figure(above.mean)}: {difference}{shown}.")
+    return out
+
+
+def _other(result: SelectionResult) -> str:
+    """The other answer where queries cannot tell; '' where there is none."""
+    other, (name, mean) = result.choice.other, reference(result)
+    if other is None:
+        return ""
+    change = percent((other.mean - mean) / (abs(mean) or 1.0))
+    shown = "" if result.choice.shows_difference(result.chosen, other) else ", no difference shown"
+    return f"; another answer is {counted(other.n_features, result.noun)} ({change} against {name}{shown})"
+
+
+def how_sure(result: SelectionResult) -> Table:
+    """Claims about the choice, the figure of each, and what it means."""
+    choice, noun, plan = result.choice, result.noun, result.plan
+    confidence, metric = as_percent(plan.confidence), result.metric
+    c, best, bound = choice.chosen, choice.best, choice.bound(choice.chosen)
+    out_of_fold = plan.protocol == "cv"
+    rows: list[tuple[str, str, str]] = [
+        (
+            f"{metric} of the chosen model",
+            figure(c.mean),
+            f"mean over {result.n_queries:,} queries, each scored by models "
+            + ("not trained on it" if out_of_fold else "trained on other queries"),
+        )
+    ]
+    if choice.is_corrected:
+        rows.append(
+            (
+                "expected on new queries",
+                figure(choice.corrected_chosen),
+                "the same mean, corrected because these queries also chose the model",
+            )
+        )
+    name, mean = reference(result)
+    at = result.all_features.chosen if result.change is None else result.change
+    rows.append(
+        (
+            f"compared with {name}",
+            relative(c.mean - mean, at.low, at.high, mean),
+            f"{confidence} interval, valid for all sizes at once",
+        )
+    )
+    if result.change is not None:
+        full, dense = result.all_features.chosen, result.dense.mean
+        rows.append((f"compared with {all_of(result)}", relative(c.mean - dense, full.low, full.high, dense), ""))
+    at_most = f", at most {share(bound, choice)}" if math.isfinite(bound) else ""
+    of_best = f"the best has {counted(best.n_features, noun)}" if best is not c else "this is the best"
+    rows.append(
+        (
+            f"loss against the best of {len(choice.candidates):,} models",
+            f"{estimated(c, choice)}{at_most}",
+            f"{of_best}; the bound holds for all of them at once ({confidence}, one-sided)",
+        )
+    )
+    rows.append(("rule", _rule(choice), "decides the size"))
+    for r in result.rivals.compared:
+        difference = relative(c.mean - r.mean, r.low, r.high, r.mean, shown=False)
+        shown = f"the rival is shown {r.shown}" if r.shown else "no difference is shown"
+        rows.append((f"compared with {r.title} ({figure(r.mean)})", difference, shown))
+    if math.isfinite(bound):
+        resolution = f"to rule out {NEEDED:.0%}, you need about {needed(choice, NEEDED)} queries"
+        rows.append(
+            (
+                "smallest loss that these queries can rule out",
+                share(choice.bounds.resolution, choice),
+                resolution if choice.resolution > NEEDED else "for any model",
+            )
+        )
+    return Table(
+        "How sure",
+        ["claim", "figure", "what it means"],
+        [list(row) for row in [*rows, *_repeated(result)]],
+        words=(2,),
+        folded=True,
+    )
+
+
+def _rule(choice: Choice) -> str:
+    rule = choice.rule
+    if rule.limit is not None:
+        return f"best with {rule.limit}"
+    smallest, most = ("cheapest" if choice.by_cost else "smallest"), f"{100 * rule.largest_loss:.3g}%"
+    return f"{smallest} with {'an estimated' if rule.guarantee is None else 'a proven'} loss of at most {most}"
+
+
+def _repeated(result: SelectionResult) -> Sequence[tuple[str, str, str]]:
+    """What the same rule and the same penalty choose on other queries, and how many other sets are as good."""
+    choice, noun, rows = result.choice, result.noun, []
+    if len(choice.resampled_sizes):
+        low, high = choice.size_range()
+        sizes = counted(low if low == high else f"{low} to {high}", noun)
+        n = len(choice.resampled_sizes)
+        rows.append(("size on resampled queries", sizes, f"by the same rule, in 90% of {n:,} resamples"))
+    stability = result.stability
+    if stability is not None:
+        often = [float(stability.frequency[j]) for j in stability.chosen]
+        name, index = stability.index
+        rows.append(
+            (
+                f"selected on at least {MIN_FREQUENCY:.0%} of {stability.n_samples} half-samples",
+                f"{sum(f >= MIN_FREQUENCY for f in often)} of {counted(len(often), noun)}",
+                f"{name} index {index:.2f}; 1: always the same {noun}s, 0: chance" if math.isfinite(index) else "",
+            )
+        )
+    near = result.worth.near
+    if near.n_models > 1:
+        always = sum(row["share"] == 1.0 for row in result.worth.features)
+        rows.append(
+            (
+                f"{noun}s in every nearly equal set",
+                f"{always} of {counted(len(result.worth.features), noun)}",
+                f"{near.n_models} sets of at most {near.most} {noun}s are as good or within the margin",
+            )
+        )
+    return rows

@@ -1,0 +1,238 @@
+"""Quality against size: the best model of at most each size, and the rankers that it is compared with as lines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sparserank.crossval.choice import Candidate, reference_name
+from sparserank.evaluation.statistics import as_percent
+from sparserank.pages.selection_figures import PAGE_SIZE, cut, ring
+from sparserank.reporting.colours import ACCENT, BAND, GRID, INK, SERIES, SOFT
+from sparserank.reporting.document import Picture, listed
+from sparserank.reporting.percents import percent, relative
+from sparserank.reporting.plots import dress, legend_below, new_axes, to_svg
+from sparserank.selection.result import SelectionResult
+from sparserank.selection.rivals import ComparedRival
+from sparserank.selection.statements import counted
+
+MAIN = 10.0  # percent below the best of what is shown: what the picture shows in full
+ROOM = 0.06  # of the range of an axis, above and below what it shows
+MAX_LINEAR = 40  # features; of more, the axis is logarithmic
+MAX_LINES = 5  # rankers with a line
+BELOW = 1.1  # inches of the second panel
+LABEL_GAP = 0.09  # of the height of an axis, between two labels at its side
+LABEL = 22  # characters of a ranker's name at the side
+
+
+@dataclass(frozen=True)
+class Level:
+    """A ranker that is compared at every size: a line across, its height in percent of the reference."""
+
+    name: str
+    height: float
+
+
+def size_picture(result: SelectionResult) -> Picture:
+    """Quality against size, in words too."""
+    own, name = _Heights(result), reference(result)[0]
+    first, last = result.by_size[0], result.by_size[-1]
+    what = "cost" if result.choice.by_cost else f"number of {result.noun}s"
+
+    def said(c: Candidate) -> str:
+        return f"{percent(own.of(c) / 100.0)} with {counted(c.n_features, result.noun)}"
+
+    levels = listed([f"{level.name} {percent(level.height / 100.0)}" for level in own.levels])
+    return Picture(
+        "quality",
+        f"{result.metric} by {what}, compared with {name}",
+        quality_against_size(result),
+        f"The best model of at most each size, compared with {name}: {said(first)}, {said(last)}. Chosen: "
+        f"{said(result.chosen)}. Lines: {levels}. The table of sizes contains the values.",
+    )
+
+
+def quality_against_size(result: SelectionResult) -> str:
+    """As `draw_sizes`, with a second panel for sizes that lie far below."""
+    own = _Heights(result)
+    figure, axes = new_axes(*size_labels(result), PAGE_SIZE)
+    if own.is_broken:
+        axes.remove()
+        figure.set_figheight(PAGE_SIZE[1] + BELOW)
+        axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(PAGE_SIZE[1], BELOW))
+        for each in (axes, below):
+            dress(each)
+            each.grid(axis="y", color=GRID, linewidth=0.8)
+        axes.set_ylabel(size_labels(result)[1], color=INK)
+        below.set_xlabel(size_labels(result)[0], color=INK)
+        axes.spines["bottom"].set_visible(False)
+        axes.tick_params(bottom=False, labelbottom=False)
+        own.draw(below, main=False)
+    own.draw(axes)
+    legend_below(figure, 1)
+    return to_svg(figure, f"{result.metric} against {'cost' if result.choice.by_cost else f'number of {result.noun}s'}")
+
+
+def size_labels(result: SelectionResult) -> tuple[str, str]:
+    """Of the axes of `draw_sizes`."""
+    across = result.choice.rule.cost if result.choice.by_cost else f"number of {result.noun}s"
+    return across, f"{result.metric} against {reference(result)[0]}, %"
+
+
+def draw_sizes(result: SelectionResult, axes: Any) -> None:
+    """The best model of at most each size, with its interval, and the chosen one, in percent of the reference; what
+    lies within MAIN percent of the best."""
+    _Heights(result).draw(axes)
+
+
+def reference(result: SelectionResult) -> tuple[str, float]:
+    """(name, mean) of the ranker that every size is compared with: the ranker in use, or all features."""
+    if result.change is not None:
+        return "today's ranker", result.change.mean
+    return all_of(result), result.dense.mean
+
+
+def all_of(result: SelectionResult) -> str:
+    """'all 46 features', 'RRF of all'"""
+    full = result.dense
+    return reference_name(full) if full.formula else f"all {counted(result.n_dense, result.noun)}"
+
+
+def lines_of(result: SelectionResult) -> list[ComparedRival]:
+    """The rivals with a line: of those of a single feature the best alone, of the others the highest."""
+    by_mean = sorted(result.rivals.compared, key=lambda r: -r.mean)
+    single, others = ([r for r in by_mean if (r.n_features == 1) is one] for one in (True, False))
+    return [*single[:1], *others][:MAX_LINES]
+
+
+class _Heights:
+    """What the picture shows, in percent of the reference."""
+
+    def __init__(self, result: SelectionResult) -> None:
+        self.result, self.by_cost = result, result.choice.by_cost
+        self.name, self.mean = reference(result)
+        by_size = result.by_size
+        # The chosen model alone may be below one of a smaller size.
+        means = [c.mean for c in by_size]
+        self.best_until = [int(np.argmax(means[: i + 1])) for i in range(len(means))]
+        self.sizes = [self.size(c) for c in by_size]
+        self.heights = [self.of(by_size[i]) for i in self.best_until]
+        self.chosen = self.of(result.chosen)
+        self.levels = [Level(r.name, self.percent(r.mean)) for r in lines_of(result)]
+        if result.change is not None:
+            self.levels.append(Level(all_of(result), self.percent(result.dense.mean)))
+        self.levels.append(Level(self.name, 0.0))
+        shown = [*self.heights, self.chosen, *(level.height for level in self.levels)]
+        self.floor = max(shown) - MAIN
+        self.far = [h for h in shown if h < self.floor]
+        # The interval of the chosen size too, as far as there is room for it.
+        ends = [min(max(end, self.floor), max(shown) + 0.3 * MAIN) for end in self.interval if math.isfinite(end)]
+        self.within = [*(h for h in shown if h >= self.floor), *ends]
+
+    def percent(self, mean: float) -> float:
+        return 100.0 * (mean - self.mean) / (abs(self.mean) or 1.0)
+
+    def of(self, c: Candidate) -> float:
+        return self.percent(c.mean)
+
+    def size(self, c: Candidate) -> float:
+        return c.cost if self.by_cost else c.n_features
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether something lies too far below to be shown with the rest."""
+        return bool(self.far)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Of the chosen model compared with the reference, in percent; infinite: unknown."""
+        at = self.result.all_features.chosen if self.result.change is None else self.result.change
+        unit = abs(self.mean) or 1.0
+        return 100.0 * at.low / unit, 100.0 * at.high / unit
+
+    def band(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Ends of the interval of each size; none of a ranker in use, with which the chosen size alone is compared."""
+        sizes = self.result.all_features.sizes
+        ends = np.array([[sizes[i].low, sizes[i].high] for i in self.best_until]) * 100.0 / (abs(self.mean) or 1.0)
+        return None if self.result.change is not None or not np.isfinite(ends).all() else (ends[:, 0], ends[:, 1])
+
+    def draw(self, axes: Any, *, main: bool = True) -> None:
+        """On an axis of what is close to the best, or of what is not."""
+        self._limit(axes, self.within if main else [*self.far, self.floor], top=main)
+        # The last step goes on to the end of the axis: more features are no better.
+        right = axes.get_xlim()[1]
+        sizes, heights = [*self.sizes, right], [*self.heights, self.heights[-1]]
+        confidence = as_percent(self.result.plan.confidence)
+        band = self.band()
+        if band is not None:
+            low, high = ([*end, end[-1]] for end in band)
+            label = f"{confidence} interval of the difference, all sizes at once" if main else None
+            axes.fill_between(sizes, low, high, step="post", color=BAND, linewidth=0, label=label)
+        what = "cost" if self.by_cost else "size"
+        axes.plot(
+            sizes,
+            heights,
+            color=SERIES[0],
+            drawstyle="steps-post",
+            linewidth=1.6,
+            label=f"best model of at most this {what}" if main else None,
+        )
+        axes.plot(self.sizes, self.heights, color=SERIES[0], marker="o", markersize=4, linestyle="none")
+        chosen, (low_end, high_end) = self.result.chosen, self.interval
+        if (self.chosen >= self.floor) is main:
+            said = f"chosen: {counted(chosen.n_features, self.result.noun)}"
+            if math.isfinite(high_end - low_end):
+                unit = (abs(self.mean) or 1.0) / 100.0
+                change, least, most = self.chosen * unit, low_end * unit, high_end * unit
+                said += f", {relative(change, least, most, self.mean, shown=False)}"
+            ring(axes, self.size(chosen), self.chosen, said)
+        if math.isfinite(high_end - low_end):
+            axes.plot([self.size(chosen)] * 2, [low_end, high_end], color=ACCENT, linewidth=1.6, zorder=1.5)
+        self._lines(axes, [level for level in self.levels if (level.height >= self.floor) is main])
+
+    def _limit(self, axes: Any, shown: Sequence[float], *, top: bool) -> None:
+        low, high = min(shown), max(shown)
+        room = max(ROOM * (high - low), 0.3)
+        least, most = (self.percent(value) for value in self.result.plan.metric.limits)
+        axes.set_ylim(max(low - room, least), min(high + room, most) if top else high)
+        largest = max(*self.sizes, self.size(self.result.chosen))
+        if self.by_cost or largest <= MAX_LINEAR:
+            axes.set_xlim(0.0 if self.by_cost else 0.5, 1.05 * largest)
+            axes.xaxis.get_major_locator().set_params(integer=not self.by_cost)
+        else:
+            axes.set_xscale("log")
+            axes.set_xlim(0.9 * min(self.sizes), 1.1 * largest)
+            ticks = [t * 10**e for e in range(6) for t in (1, 2, 5) if min(self.sizes) <= t * 10**e <= largest]
+            axes.set_xticks(ticks, [str(t) for t in ticks])
+            axes.minorticks_off()
+
+    def _lines(self, axes: Any, levels: Sequence[Level]) -> None:
+        """Lines across, with names at the right that do not overlap."""
+        low, high = axes.get_ylim()
+        rising = sorted(levels, key=lambda level: level.height)
+        places = spread([(level.height - low) / (high - low) for level in rising], LABEL_GAP)
+        for level, place in zip(rising, places, strict=True):
+            zero = level.name == self.name
+            colour = INK if zero else SOFT
+            axes.axhline(level.height, color=colour, linewidth=1.1, linestyle="-" if zero else (0, (4, 2)), zorder=1)
+            text = cut(level.name, LABEL) if zero else f"{cut(level.name, LABEL)} {percent(level.height / 100.0)}"
+            own = (level.height - low) / (high - low)
+            axes.plot([1.0, 1.025], [own, place], color=colour, linewidth=0.7, transform=axes.transAxes, clip_on=False)
+            axes.text(1.035, place, text, transform=axes.transAxes, va="center", fontsize=9.5, color=colour)
+
+
+def spread(places: Sequence[float], gap: float) -> list[float]:
+    """Rising places, moved as little as needed to be at least this far apart."""
+    out: list[float] = []
+    for place in places:
+        out.append(max(place, out[-1] + gap) if out else place)
+    # What was pushed up comes down by half of it, where nothing is in the way.
+    for i in reversed(range(len(out))):
+        lower = 0.5 * (places[i] + out[i])
+        above = out[i + 1] - gap if i + 1 < len(out) else math.inf
+        out[i] = min(max(lower, out[i - 1] + gap if i else -math.inf), above)
+    return out
