@@ -63,9 +63,10 @@ def lead(result: SelectionResult) -> list[str]:
         f"{figure(chosen.mean)} with {counted(chosen.n_features, noun)} and {figure(mean)} with {name} "
         f"({percent((chosen.mean - mean) / (abs(mean) or 1.0))})"
     )
-    if result.choice.is_corrected:
+    warnings = _warnings(result)
+    if result.choice.is_corrected and len(warnings) < 2:  # of more, the table contains it
         said += f"; expect about {result.choice.corrected_chosen:.3f} on new queries"
-    return [f"{said}.", *_warnings(result)]
+    return [f"{said}.", *warnings]
 
 
 def _warnings(result: SelectionResult) -> list[str]:
@@ -80,20 +81,20 @@ def _warnings(result: SelectionResult) -> list[str]:
         )
     above = result.rivals.above
     if above is not None:
-        difference = relative(above.mean - result.chosen.mean, -above.high, -above.low, result.chosen.mean)
-        shown = "" if above.shown else ", no difference shown"
-        out.append(f"{visible(above.name)} has {figure(above.mean)}: {difference}{shown}.")
+        difference = percent((above.mean - result.chosen.mean) / (abs(result.chosen.mean) or 1.0))
+        shown = "better" if above.shown == "better" else "no difference shown"
+        out.append(f"{visible(above.name)} has {figure(above.mean)} ({difference}, {shown}).")
     return out
 
 
 def _other(result: SelectionResult) -> str:
     """The other answer where queries cannot tell; '' where there is none."""
-    other, (name, mean) = result.choice.other, reference(result)
+    other, (_, mean) = result.choice.other, reference(result)
     if other is None:
         return ""
     change = percent((other.mean - mean) / (abs(mean) or 1.0))
     shown = "" if result.choice.shows_difference(result.chosen, other) else ", no difference shown"
-    return f"; another answer is {counted(other.n_features, result.noun)} ({change} against {name}{shown})"
+    return f"; another answer is {counted(other.n_features, result.noun)} ({change}{shown})"
 
 
 def how_sure(result: SelectionResult) -> Table:
