@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Unpack
@@ -13,7 +14,7 @@ from sparserank.crossval.tree_rivals import tree_rivals
 from sparserank.data.sources import read_weighted_sources
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import names_in, warn_of_suspects
-from sparserank.errors import ParameterError
+from sparserank.errors import DataWarning, ParameterError
 from sparserank.export import ENGINES
 from sparserank.jobs.options import SELECT
 from sparserank.jobs.result_files import RESULT_FILES, write_results
@@ -33,6 +34,7 @@ from sparserank.runs.work_store import work_store_in
 from sparserank.selection import options as of_selection
 from sparserank.selection.for_engine import warn_of_fills
 from sparserank.selection.inputs import check_overlap
+from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.options import OF_FEATURES
 from sparserank.selection.origin import origin_of
 from sparserank.selection.plan import make_plan, planned
@@ -185,7 +187,14 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
     with work_store_in(chosen["out"], identity, **place, check=check) as store:
         if store is not None:
             store.log({"event": "start"})
-        result = replace(job.execute(store, chosen["progress"]), origin=origin_of(sources, used), suspects=suspects)
+        result = replace(job.execute(store, chosen["progress"]), origin=origin_of(sources, used))
+        alone = nearly_best_alone(
+            job.judged, result.best.values, plan.metric, result.model.support.tolist(), [*excused, *suspects]
+        )
+        for sentence in alone.values():
+            warnings.warn(sentence, DataWarning, stacklevel=3)
+        suspects |= alone
+        result = replace(result, suspects=suspects)
         result.notes.extend(
             [*suspects.values(), *of_weights, *([] if score is None else [left_out_note(score)]), *trees.notes]
         )
