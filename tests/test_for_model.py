@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
+from sparserank.crossval import trees
 from sparserank.crossval.trees import TreeSettings, fit_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
@@ -19,6 +20,7 @@ from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError, ParameterError, RunDirectoryError
 from sparserank.evaluation import per_query_values
 from sparserank.jobs.trees import list_job
+from sparserank.jobs.trees.options import SIZES
 from sparserank.jobs.trees.select_for_trees import select_for_trees
 from tests.command_line import Cli
 
@@ -65,7 +67,7 @@ def test_it_keeps_the_signals_and_says_what_that_is_worth(data, result):
     assert {(c.n_features, c.mean) for c in result.by_size} <= rows
     assert result.to_json()["corrected"]["chosen"] == result.choice.corrected_chosen
     lists = {(c.penalty, c.k) for c in result.choice.candidates}
-    assert {(f"trees on {n}", k) for n in ("own gain", "SHAP", "ours") for k in (1, 2, 3)} <= lists
+    assert {(f"trees on {n}", k) for n in ("own gain", "ours") for k in (1, 2, 3)} <= lists
     assert ("trees on all features", 12) in lists
     assert result.test.baseline == f"trees on the {result.chosen.n_features} chosen"
 
@@ -177,6 +179,26 @@ def test_lists_hold_what_trees_alone_can_use(data):
     assert found.features == ("f11",)
     assert found.ours is None
     assert found.all_features.n_features == 11
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_it_says_how_many_trainings_it_will_do(data, monkeypatch: pytest.MonkeyPatch):
+    """Before the first one, and as many follow: by default one seed, five folds, and lists by gain and by our path."""
+    train, _ = data
+    fits: list[int] = []
+    for module in (list_job, trees):
+        known = module.fit_trees
+        monkeypatch.setattr(module, "fit_trees", lambda *a, known=known, **more: fits.append(1) or known(*a, **more))
+    said: list[tuple] = []
+    select_for_trees(
+        train, n_trees=3, penalty="l1", feature_transform="none", n_threads=1, progress=lambda *now: said.append(now)
+    )
+    n = 5 * (1 + 2 * 2) + 2  # of lengths 4 and 8, of 12 features
+    assert said[0] == (0, 6, f"{n} trainings of LightGBM: 5 in each of 5 folds", None)
+    assert len(fits) == n
+    assert [done for done, *_ in said] == sorted(done for done, *_ in said)
+    assert {done for done, *_ in said} == set(range(7))
+    assert 5 * (1 + 2 * len(SIZES.default)) + 2 == 47
 
 
 @pytest.mark.usefixtures("no_processes")

@@ -252,3 +252,15 @@ def test_what_has_moved_is_found() -> None:
         sr.MCP  # noqa: B018
     with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
         sr.nothing  # noqa: B018
+
+
+def test_the_page_names_flags_that_the_command_of_a_section_takes() -> None:
+    """`select --for-model` has no --size and no --seeds; `compare` has."""
+    page = (Path(__file__).parents[1] / "docs/options.md").read_text(encoding="utf-8")
+    for title, command in (("select_for_trees", "select"), ("compare_with_trees", "compare")):
+        section = page.partition(f"## Options of `{title}` only\n")[2].partition("\n## ")[0]
+        rows = [line.split(" | ")[:2] for line in section.splitlines() if line.startswith("| `")]
+        written = {name.strip("| `"): flag.strip("`") for name, flag in rows}
+        taken = {o.name: o.spelled for c in COMMANDS if c.name == command for o in c.options}
+        assert {"sizes", "n_seeds"} <= set(written)
+        assert {n: f for n, f in written.items() if f} == {n: taken[n] for n in written if taken.get(n)}

@@ -289,10 +289,11 @@ def test_one_list_by_oversight_is_told() -> None:
 def test_help_of_select_is_a_page_and_help_all_has_everything(cli: Cli) -> None:
     short, whole = cli("select", "--help"), cli("select", "--help-all")
     assert short.code == whole.code == 0
-    assert len(short.out.splitlines()) <= 70
+    assert len(short.out.splitlines()) <= 85
     shown, every = (set(re.findall(r"(?<!\w)--[a-z][a-z-]*", text)) for text in (short.out, whole.out))
     assert {"--out", "--k", "--margin", "--metric", "--engine", "--current", "--help-all"} <= shown
-    for flag in ("--penalty", "--n-alphas", "--monotone", "--rival", "--half-samples", "--scaling"):
+    assert {"--missing", "--drop", "--ignore-columns", "--rival", "--for-model"} <= shown
+    for flag in ("--penalty", "--n-alphas", "--monotone", "--rival-time", "--half-samples", "--scaling"):
         assert flag in every
         assert flag not in shown
     # nothing stays hidden

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,9 @@ HOMES = {  # of names that annotations have
 MODULES = {"os": "import os", "np": "import numpy as np"}
 TITLE = '"""{what}\n\nWritten by `make options` from the declarations in {where}: edit those."""\n\n'
 Typed = tuple[str, Callable[..., Any], Sequence[Option]]
-SPOKEN = {o.name for c in COMMANDS if c.name in ("select", "compare", "fit") for o in c.options}
+SPOKEN = {c.name: {o.name for o in c.options} for c in COMMANDS}
+ANY = SPOKEN["select"] | SPOKEN["compare"] | SPOKEN["fit"]
+COMMAND_OF = {"`select_for_trees`": "select", "`compare_with_trees`": "compare"}  # others have no command of their own
 FLAGS = {o.name: o.spelled.partition("/")[0] for c in COMMANDS for o in c.options if o.flag}
 
 
@@ -222,12 +224,18 @@ def page() -> str:
     out += _table("The run", [o for o in SELECT if not o.panel], takers)
     known = {_meaning(o) for o in SELECT}
     for title, options in takers:
-        out += _table(f"Options of {title} only", [o for o in options if _meaning(o) not in known], ())
+        spoken = SPOKEN[COMMAND_OF[title]] if title in COMMAND_OF else ANY
+        out += _table(f"Options of {title} only", [o for o in options if _meaning(o) not in known], (), spoken)
         known |= {_meaning(o) for o in options}
     return "\n".join(out).rstrip() + "\n"
 
 
-def _table(title: str, options: Sequence[Option], takers: Sequence[tuple[str, Sequence[Option]]]) -> Iterator[str]:
+def _table(
+    title: str,
+    options: Sequence[Option],
+    takers: Sequence[tuple[str, Sequence[Option]]],
+    spoken: Collection[str] = ANY,
+) -> Iterator[str]:
     if not options:
         return
     yield f"\n## {title}\n"
@@ -241,13 +249,15 @@ def _table(title: str, options: Sequence[Option], takers: Sequence[tuple[str, Se
             if any(_meaning(o) == _meaning(option) for o in those)
         ]
         said = rendered(option.help, None) + (f" Also accepted by {', '.join(also)}." if also else "")
-        flag = f"`{option.spelled}`" if option.name in SPOKEN else ""
+        flag = f"`{option.spelled}`" if option.name in spoken else ""
         yield f"| `{option.name}` | {flag} | {default} | {said} |".replace("'|'", "'\\|'")
 
 
 def _meaning(option: Option) -> tuple[str, str]:
     """What an option does: `fuse` has some with the names of others."""
-    return option.name, option.help if option in FUSE else next((o.help for o in SELECT if o.name == option.name), "")
+    return option.name, option.help if option in FUSE else next(
+        (o.help for o in SELECT if o.name == option.name), option.help
+    )
 
 
 def _own_default(option: Option, options: Sequence[Option]) -> str:

@@ -450,8 +450,8 @@ ForModel = Annotated[
         "--for-model",
         help="Choose features for this ranker: lightgbm, or the path of a saved LightGBM model or of a "
         "parameter file, whose settings are used. The result is the shortest list of features on "
-        "which the ranker ranks as well as on the best list tried. Lists come from our path, from "
-        "the gain of the trees and from SHAP values. This needs sparserank\\[trees].",
+        "which the ranker ranks as well as on the best list tried. Lists come from our path and "
+        "from the gain of the trees. This needs sparserank\\[trees].",
         rich_help_panel="Trees",
         show_default=False,
     ),

@@ -186,6 +186,8 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
             note(f"{title}: {done} of {total} pieces reused from an earlier run{what.removeprefix('resumed')}")
         now = time.monotonic()
         one_more, ended = done > ended, done
+        if done == 0 and left is None and what != "start" and not what.startswith("resumed"):  # what is to be done
+            note(f"{title}: {what}")
         if left is None or (now - last < QUIET_INTERVAL_S and not (answer.verbose and one_more)):
             return
         last = now

@@ -14,7 +14,10 @@ from sparserank.cli.output import answer
 from sparserank.cli.screen import announce_compiling, progress_bar, say
 from sparserank.options.spelling import flag_of
 
-SHOWN = ("out", "valid", "test", "label", "qid", "metric", "k", "margin", "current", "engine", "verbose")  # by --help
+SHOWN = (
+    *("out", "valid", "test", "label", "qid", "missing", "drop", "ignore_columns", "metric", "k", "margin"),
+    *("current", "rival", "engine", "for_model", "verbose"),
+)  # by --help
 HELP = """Find the smallest ranking model that ranks as well as the best.
 
 The command reads LETOR text or tables, evaluates every model out of fold, keeps the smallest one with an estimated \

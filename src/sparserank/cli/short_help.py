@@ -1,8 +1,9 @@
-"""Help of a command with many options: --help shows the most useful ones, --help-all shows all."""
+"""Help of a command with many options: --help shows the most useful ones in a sentence each, --help-all shows all."""
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -13,6 +14,7 @@ from typer.core import TyperCommand
 
 ALL = "help_all"
 ALWAYS = ("help", ALL)
+SENTENCE = re.compile(r".*?\.(?= [A-Z]| \\\[|$)")  # the first one of a help text
 
 
 def _show_all(ctx: typer.Context, wanted: bool) -> None:
@@ -46,20 +48,24 @@ def short_help(*shown: str) -> type[TyperCommand]:
 
     class ShortHelp(TyperCommand):
         def format_help(self, ctx: Any, formatter: Any) -> None:
-            with _hidden([] if ctx.meta.get(ALL) else self.params, {*shown, *ALWAYS}):
+            with _shortened([] if ctx.meta.get(ALL) else self.params, {*shown, *ALWAYS}):
                 super().format_help(ctx, formatter)
 
     return ShortHelp
 
 
 @contextmanager
-def _hidden(parameters: list[Any], shown: set[str]) -> Iterator[None]:
-    """Hide the options that are not shown, temporarily."""
-    others = [p for p in parameters if p.param_type_name == "option" and not p.hidden and p.name not in shown]
+def _shortened(parameters: list[Any], shown: set[str]) -> Iterator[None]:
+    """Hide the options that are not shown, and all but the first sentence about the others, temporarily."""
+    options = [p for p in parameters if p.param_type_name == "option" and not p.hidden]
+    whole = [option.help for option in options]
     try:
-        for option in others:
-            option.hidden = True
+        for option in options:
+            option.hidden = option.name not in shown
+            text, default, value = (option.help or "").partition(" \\[default: ")
+            first = SENTENCE.match(text)
+            option.help = f"{first[0] if first else text}{default}{value}"
         yield
     finally:
-        for option in others:
-            option.hidden = False
+        for option, text in zip(options, whole, strict=True):
+            option.hidden, option.help = False, text

@@ -182,7 +182,7 @@ class TreesOptions(TypedDict, total=False):
     """Learning rate (the shrinkage of each tree). Default 0.05."""
     n_seeds: int
     """Number of random seeds with which the trees on every list are trained; values are averages over the seeds.
-    Default 3."""
+    Default 1."""
     n_features: int | None
     """Number of features in text files; needed only if the files may lack the last feature. Default None."""
     missing: str | float | Mapping[Any, str | float] | None

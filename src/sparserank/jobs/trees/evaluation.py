@@ -149,7 +149,7 @@ class TreesOfFold:
         held.scores(full[0])
         scoring = (time.perf_counter() - began) / max(held.unseen.n_docs, 1)
         out["costs"] = np.array([full[0].seconds, scoring, full[0].n_bytes])
-        rankings = ranked(full[0], held.train, asked.first)
+        rankings = ranked(full[0], held.train, asked.first, asked.lists)
         shuffled, left = np.random.default_rng(held.seed).permutation(usable), rankings[GAIN]
         for k in sorted(asked.sizes, reverse=True):
             if k >= len(usable):

@@ -21,7 +21,7 @@ from sparserank.evaluation import Comparison, compare_systems, mean_of
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution.threads import one_blas_thread
 from sparserank.jobs.trees.evaluation import Arrays, Asked, Repeat, evaluate_lists, features_of
-from sparserank.jobs.trees.lists import GAIN, OURS, SHAP, lists_of_fold, on_list, our_lists, ranked, whole_groups
+from sparserank.jobs.trees.lists import GAIN, OURS, lists_of_fold, on_list, our_lists, ranked, whole_groups
 from sparserank.paths import maker_of
 from sparserank.paths.given_supports import touching
 from sparserank.runs.progress import Progress
@@ -32,7 +32,7 @@ from sparserank.selection.plan import SelectionPlan
 from sparserank.shards.scaling import LINEAR_SCALINGS
 from sparserank.transforms import AUTO, LOG, MIXED, NONE
 
-LISTS = (GAIN, SHAP, OURS)
+LISTS = (GAIN, OURS)
 
 
 def asked_of_lists(
@@ -92,6 +92,9 @@ def select_list(
     def our_path(_: int, n_workers: int) -> Arrays:
         return _our_path(data, repeat.fold, plan, asked.sizes, n_workers)
 
+    if progress is not None:
+        n_folds, each = int(repeat.fold.max()) + 1, asked.n_seeds * (1 + len(asked.lists) * len(asked.sizes))
+        progress(0, n_folds + 1, f"{n_folds * each + 2} trainings of LightGBM: {each} in each of {n_folds} folds", None)
     found = evaluate_lists(of_trees, asked, [repeat], our_path, store=store, progress=progress, n_threads=n_threads)
     full = fit_trees(of_trees, usable_by_trees(of_trees, asked.never), asked.trees, plan.random_state)
     finals = _final_lists(of_trees, plan, asked, found.systems, found.ours[0], full)
@@ -180,9 +183,9 @@ def _final_lists(
     """{candidate: its list from all queries}; the trees on all features, `full`, are a candidate too."""
     usable = full.columns
     price = plan.feature_groups or each_alone(data.feature_names or (), plan.costs)
-    orders, own = ranked(full, data, asked.first), lists_of_fold(ours, FINAL, asked.sizes)
+    orders, own = ranked(full, data, asked.first, (GAIN,))[GAIN], lists_of_fold(ours, FINAL, asked.sizes)
     lists: dict[tuple[str, int | None], np.ndarray] = {(on_list(OURS), k): features for k, features in own.items()}
-    lists |= {(on_list(name), k): orders[name][:k] for name in (GAIN, SHAP) for k in asked.sizes}
+    lists |= {(on_list(GAIN), k): orders[:k] for k in asked.sizes}
     lists[ALL, None] = usable
     out: dict[Candidate, np.ndarray] = {}
     for s in sorted(systems, key=lambda s: (s.k is None, s.name, s.k or 0)):

@@ -21,10 +21,13 @@ def on_list(name: str) -> str:
     return f"trees on {name}"
 
 
-def ranked(trees: Trees, train: RankingDataset, first: Sequence[int] = ()) -> dict[str, np.ndarray]:
-    """{list: all features of trees fitted to these data, the most important first}, with `first` at the front."""
+def ranked(
+    trees: Trees, train: RankingDataset, first: Sequence[int] = (), lists: Sequence[str] = (GAIN, SHAP)
+) -> dict[str, np.ndarray]:
+    """{list: all features of trees fitted to these data, the most important first}, with `first` at the front, for
+    those of `lists` that have such an order."""
     front = np.array([j for j in first if j in trees.columns], dtype=np.int64)
-    orders = {GAIN: trees.by_gain(), SHAP: trees.by_shap(train.X)}
+    orders = {GAIN: trees.by_gain(), **({SHAP: trees.by_shap(train.X)} if SHAP in lists else {})}
     return {name: np.concatenate([front, order[~np.isin(order, front)]]) for name, order in orders.items()}
 
 

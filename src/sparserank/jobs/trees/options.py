@@ -22,14 +22,14 @@ FOR_MODEL = Option(
     "file. The settings in the file replace {n_trees}, {n_leaves} and {learning_rate}.",
     says="Choose features for this ranker: lightgbm, or the path of a saved LightGBM model or of a parameter file, "
     "whose settings are used. The result is the shortest list of features on which the ranker ranks as well as "
-    "on the best list tried. Lists come from our path, from the gain of the trees and from SHAP values. This needs "
+    "on the best list tried. Lists come from our path and from the gain of the trees. This needs "
     "sparserank[trees].",
     panel=PANEL,
 )
 SIZES = Option(
     name="sizes",
     kind=Parsed(lengths_of, "Sequence[int]", refused=(0, "three", (0,), (2.5,), (True,), ())),
-    default=(1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 45),
+    default=(4, 8, 16, 32),
     help="Lengths of the feature lists to try.",
     panel=PANEL,
     flag="--size",
@@ -38,7 +38,7 @@ SIZES = Option(
 N_SEEDS = Option(
     name="n_seeds",
     kind=Count(),
-    default=3,
+    default=1,
     help="Number of random seeds with which the trees on every list are trained; values are averages over the seeds.",
     panel=PANEL,
     flag="--seeds",

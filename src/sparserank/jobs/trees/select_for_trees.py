@@ -68,7 +68,7 @@ def select_for_trees(
         Metric by which models are compared and chosen.
     margin : float, default 0.01
         Largest acceptable estimated loss, relative to the best, in [0, 1).
-    sizes : sequence of int, default (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 45)
+    sizes : sequence of int, default (4, 8, 16, 32)
         Lengths of lists, below the number of features that vary. If k is given, it is the longest length.
     k, budget : int, float, optional
         Choose the best list of at most k features, or of at most this total cost, instead of by margin.
@@ -99,9 +99,8 @@ def select_for_trees(
 
     Notes
     -----
-    In each fold, lists of each size are built in three ways, without the queries of the fold. They contain the features
-    with the largest total gain of trees on all features, those with the largest mean |SHAP value| of these trees, or
-    those on the path of one of our penalties.
+    In each fold, lists of each size are built in two ways, without the queries of the fold. They contain the features
+    with the largest total gain of trees on all features, or those on the path of one of our penalties.
     Trees on each list, and on all features, rank the queries of the fold. The rule of `select` then chooses the
     shortest list whose estimated loss against the best of all is within the margin, or all features if necessary. The
     result is the list that the chosen method builds from all queries, with the costs of that list. A group
