@@ -11,6 +11,9 @@ agg: the official folds of MQ2008-agg (the ranks of 25 engines). `sr.fuse` learn
 queries; beside it plain non-negative l1 on 60 / (60 + rank) with the number of engines by cross-validation, LightGBM on
 the same columns, ranx's SegFuse on 60 / (60 + rank) if ranx is installed, and RRF.
 
+halves: random halves of the topics of DL 2019, of TREC News and of MQ2008-agg. `sr.fuse` chooses on one half, and its
+formula is judged on the other beside RRF of all and every other rival.
+
 Intervals are paired over queries, 1.96 standard errors, values averaged over repeats. Needs SPARSERANK_DATA.
 """
 
@@ -21,7 +24,7 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -40,9 +43,10 @@ Values = dict[str, np.ndarray]
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fusion", description=__doc__)
-    parser.add_argument("sets", nargs="*", choices=("dl19", "agg"), default=["dl19", "agg"])
+    parser.add_argument("sets", nargs="*", choices=("dl19", "agg", "halves"), default=["dl19", "agg"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4], help="of the outer folds of dl19")
     parser.add_argument("--norm", nargs="+", default=["auto"])
+    parser.add_argument("--halves", type=int, default=20, help="number of random halves")
     parser.add_argument("--no-grid", action="store_true", help="leave out the full grid of weights")
     parser.add_argument("--work", type=Path, default=Path("evidence/fusion"), help="for `benchmarks.frontier --fusion`")
     given = parser.parse_args()
@@ -51,6 +55,9 @@ def main() -> int:
     if "dl19" in given.sets:
         found = dl19(data / "dl19-runs", given.seeds, given.norm, not given.no_grid)
         (given.work / "dl19.json").write_text(json.dumps(found, indent=1))
+    if "halves" in given.sets:
+        for name, one in (("dl19", of_runs), ("news", of_runs), ("mq2008-agg", of_columns)):
+            halves(name, one, data, given.halves)
     if "agg" in given.sets:
         (given.work / "agg.json").write_text(json.dumps(agg(data / "mq2008-agg", given.norm), indent=1))
     return 0
@@ -186,6 +193,76 @@ def agg(folder: Path, norm: Sequence[str]) -> dict[str, Any]:
     kept = f"{min(sizes)} to {max(sizes)} of 25"
     _print(title, rows, kept)
     return {"title": title, "rows": rows, "kept": kept}
+
+
+# -- random halves -----------------------------------------------------------------------------------------------------
+
+
+def halves(name: str, one: Callable[[Path, str, int], tuple[Values, int]], data: Path, n: int) -> None:
+    """Print the choice of one half minus each rival, on the other half: mean and 1.96 standard errors over halves,
+    which share topics."""
+    differences: dict[str, list[float]] = {}
+    kept = []
+    for seed in range(n):
+        values, n_kept = one(data, name, seed)
+        chosen = values.pop("fuse")
+        kept.append(n_kept)
+        for rival, own in values.items():
+            differences.setdefault(rival, []).append(float((chosen - own).mean()))
+    print(f"\n{name}, {n} random halves, {METRIC}: `fuse` minus each; it keeps {np.mean(kept):.1f} on average")
+    for rival, found in differences.items():
+        half = 1.96 * np.std(found, ddof=1) / np.sqrt(n)
+        print(f"{rival:28}{np.mean(found):+8.4f} +- {half:.4f}", flush=True)
+
+
+def _half(topics: Sequence[str], seed: int) -> np.ndarray:
+    """(n_topics,) bool: a random half."""
+    chosen = np.zeros(len(topics), dtype=bool)
+    chosen[np.random.default_rng(seed).permutation(len(topics))[: len(topics) // 2]] = True
+    return chosen
+
+
+def of_runs(data: Path, name: str, seed: int) -> tuple[Values, int]:
+    """Values of the topics of the other half by TREC runs."""
+    import sparserank as sr
+
+    folder = data / f"{name}-runs"
+    qrels = sr.read_qrels(folder / "qrels.gz")
+    topics = sorted({q for q, _ in qrels})
+    own = _half(topics, seed)
+    inside, outside = (_of(qrels, topics, part) for part in (own, ~own))
+    runs = sorted(folder.glob("*.run.gz"))
+    result = sr.fuse(runs, inside, test_qrels=outside, half_samples=0, n_threads=1)
+    test = result.selection.test
+    assert test is not None
+    found = {name: of[METRIC] for name, of in test.values.items()}
+    best = max((r for r in result.rows() if r["alone"] is not None), key=lambda r: r["alone"])
+    out = {"fuse": found[test.baseline], "RRF of all": found["RRF of all" if "RRF of all" in found else "RRF"]}
+    out |= {title: found[title] for title in ("CombSUM", "equal weights, zscore")}
+    return {**out, "best single": found[f"{best['retriever']} alone"]}, len(result.retrievers)
+
+
+def of_columns(data: Path, name: str, seed: int) -> tuple[Values, int]:
+    """Values of the queries of the other half by ranks of 25 engines."""
+    import sparserank as sr
+
+    whole = sr.read_data([data / name / f"A{i}.txt.gz" for i in range(1, 6)], missing={"*": 0})
+    own = _half([str(q) for q in whole.query_ids], seed)
+    learned, held = whole.take_queries(own), whole.take_queries(~own)
+    ranks = np.where(np.asarray(learned.X) > 0, learned.X, np.nan)
+    table = sr.RankingDataset(ranks, learned.relevance, learned.qid, learned.docid, learned.feature_names)
+    result = sr.fuse(table, rank_columns=True, half_samples=0, n_threads=1)
+    X = np.asarray(held.X)
+    logs = np.where(X > 0, np.log1p(result.formula.depth) - np.log(np.maximum(X, 1.0)), 0.0)
+    best = max(result.rows(), key=lambda r: r["alone"] or 0.0)
+    scores = {
+        "fuse": _scores(result, held),
+        "RRF of all": _rrf(X).sum(axis=1),
+        "equal weights, logrank": np.maximum(logs, 0.0).sum(axis=1),
+        "best single": _rrf(X[:, list(held.feature_names or ()).index(best["retriever"])]),
+    }
+    found = {n: sr.evaluate(held.to_input_order(s), held, [METRIC]).per_query[METRIC] for n, s in scores.items()}
+    return found, len(result.retrievers)
 
 
 def _rrf(ranks: np.ndarray) -> np.ndarray:

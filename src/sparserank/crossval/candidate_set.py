@@ -72,6 +72,10 @@ class CandidateSet:
         others = [label for label, t in self.trials.items() if not t.maker.selects and label not in self._named]
         return [c for label in others for c in self.of_points(label)]
 
+    def formula(self, name: str) -> Candidate | None:
+        """The named formula of this name, if there is one."""
+        return next((c for c in self.sparse if c.formula == name), None) if self._named else None
+
     @property
     def _named(self) -> list[str]:
         return [label for label, t in self.trials.items() if isinstance(t.maker, NamedFormulas)]

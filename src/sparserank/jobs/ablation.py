@@ -63,7 +63,7 @@ class Ablation:
         refitted = self._kept([*alone[:n], *members], swaps, store)
         zeroed = self.cv.without(self.candidate_set, self.chosen, [*alone, *members])
         own = np.array([self.candidate_set.values(self.chosen, m) for m in range(len(self.cv.metrics))])
-        costs = [self._costs(refitted[:, 0], refitted[:, 1 + i]) for i in range(n)] + [None] * (len(alone) - n)
+        costs = [self._cost_without(refitted, i, alone[i]) for i in range(n)] + [None] * (len(alone) - n)
         rows = [
             {
                 "feature": model.feature_names[j],
@@ -82,7 +82,7 @@ class Ablation:
                 "group": feature_groups.names[g],
                 "group_cost": feature_groups.costs[g],
                 "features": [model.feature_names[j] for j in np.intersect1d(features_of, model.support)],
-                "cost": self._costs(refitted[:, 0], refitted[:, 1 + n + i]),
+                "cost": self._cost_without(refitted, n + i, features_of),
                 "zeroed": self._costs(own, zeroed[:, len(alone) + i]),
             }
             for i, (g, features_of) in enumerate(zip(used, members, strict=True))
@@ -141,7 +141,19 @@ class Ablation:
     def costs_of(self, values: np.ndarray) -> dict[str, Costs]:
         """{feature: costs} from values (n_metrics, 1 + n_selected, n_queries) of refits of `rows`."""
         names = [self.model.feature_names[j] for j in self.model.support]
-        return {name: self._costs(values[:, 0], values[:, 1 + i]) for i, name in enumerate(names)}
+        sets = [np.array([j]) for j in self.model.support]
+        return {name: self._cost_without(values, i, sets[i]) for i, name in enumerate(names)}
+
+    def _cost_without(self, values: np.ndarray, i: int, features: np.ndarray) -> Costs:
+        """Costs of leaving out the set with number i, from values (n_metrics, 1 + n_sets, n_queries) of `_refitted`.
+        What leaves one retriever leaves the formula of this one alone, whose value is known."""
+        names = [self.model.feature_names[j].rpartition(":")[0] for j in np.setdiff1d(self.model.support, features)]
+        alone = self.candidate_set.formula(f"{names[0]} alone") if len(names) == 1 else None
+        if alone is None:
+            return self._costs(values[:, 0], values[:, 1 + i])
+        metrics = range(len(self.cv.metrics))
+        own, left = (np.array([self.candidate_set.values(c, m) for m in metrics]) for c in (self.chosen, alone))
+        return self._costs(own, left)
 
     def _costs(self, values: np.ndarray, without: np.ndarray) -> Costs:
         """Mean costs with intervals, from values of shape (n_metrics, n_queries)."""
