@@ -12,7 +12,7 @@ from sparserank.errors import DataError
 from sparserank.metrics._ranking_kernels import order_lists
 from sparserank.metrics.conventions import Convention
 
-DIGITS = 12  # of a fused score
+DIGITS = 13  # of a fused score
 
 
 @dataclass(frozen=True)
