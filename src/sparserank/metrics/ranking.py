@@ -12,7 +12,7 @@ from sparserank.errors import DataError
 from sparserank.metrics._ranking_kernels import order_lists
 from sparserank.metrics.conventions import Convention
 
-DIGITS = 13  # of a fused score
+DIGITS = 13  # of the score of a run
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def rank_documents(
 
 
 def settled(scores: np.ndarray) -> np.ndarray:
-    """Fused scores to DIGITS significant digits. Sums of the same values in another order differ in the last bits, and
+    """Scores of runs to DIGITS significant digits. Sums of the same values in another order differ in the last bits, and
     such documents are tied, wherever they are summed."""
     with np.errstate(divide="ignore", invalid="ignore"):
         unit = 10.0 ** (np.floor(np.log10(np.abs(scores))) - DIGITS + 1)
@@ -102,9 +102,8 @@ def rank_lists(
         )
     if retrieved is None and convention.zero_scores == "left_out":
         retrieved = scores != 0.0
-        scores = settled(scores)
     if retrieved is not None:
-        scores = np.where(retrieved, scores, 0.0)
+        scores = np.where(retrieved, settled(scores), 0.0)
     if not np.isfinite(scores).all():
         raise DataError(f"scores must be finite; document {int(np.argmin(np.isfinite(scores)))} has no finite score.")
     order = rank_documents(scores, relevance, query_ptr, convention.ties, docid)

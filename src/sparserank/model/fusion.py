@@ -15,7 +15,6 @@ from sparserank.data.fusion.run_names import named_runs
 from sparserank.data.fusion.runs import read_lists
 from sparserank.data.trec import Run, ranked
 from sparserank.errors import DataError
-from sparserank.metrics.ranking import settled
 from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options.arguments import check_arguments
@@ -128,7 +127,7 @@ class FusionFormula:
         for added in self.added(runs):
             for key, value in zip(added.keys, added.values, strict=True):
                 found[key] = found.get(key, 0.0) + value
-        fused = Run(zip(found, settled(np.array(list(found.values()))).tolist(), strict=True))
+        fused = Run(found)
         if self.longest is None:
             return fused
         return Run({(q, d): score for q, entries in ranked(fused).items() for d, score in entries[: self.longest]})
