@@ -13,7 +13,7 @@ from sparserank.data.suspects import suspect
 from sparserank.evaluation import per_query_values
 from sparserank.metrics import Metric
 
-# Found on ten real data sets, where another feature has at least 81% of the gain of the strongest one, and with
+# Set on nine real data sets, where another feature has at least 81% of the gain of the strongest one, and with
 # simulated leaks (docs/data-formats.md).
 REACHED = 0.95  # of what the best model gains over a random order, from which a feature alone is suspicious
 OTHERS = 0.7  # of what that feature gains, up to which no other one comes near
