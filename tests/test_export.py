@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -475,6 +476,40 @@ def test_transforms_keep_their_digits_near_and_far_from_zero(kind):
         (text,) = model.export(to, features=in_vespa(model) if to == "vespa" else None).values()
         text = text if to == "lucene" else text[text.index("expression {") + 12 : text.rindex("}\n    }\n}")]
         np.testing.assert_allclose(oracle.evaluated(text, rows_of(model, X)), model.predict(X), rtol=1e-11, atol=0)
+
+
+@pytest.mark.parametrize("constant", [1e-320, 1e-6, 1.0, 1e305])
+@pytest.mark.parametrize("shape", ["weights", "curves"])
+def test_asinh_of_what_the_constant_makes_too_large_is_what_predict_says(shape: str, constant: float):
+    """x / constant is infinite from 1e302 on, for a constant of 1e-6; asinh is a few hundred."""
+    numbers = (0.0, 0.5, 1e5, 1e300, 1e303, 1e307, 1.78e308)
+    X = np.array([[s * v, 1.0] for v in numbers for s in (1.0, -1.0)])
+    transform = Transform(("asinh", "none"), np.array([constant, 1.0]))
+    ends = np.sort(transform(np.array([[-1e306, 0.0], [1e303, 0.0], [1e307, 0.0]]))[:, 0])
+    curves = {0: Curve(ends, np.array([-0.5, 0.25, 1.5]))} if shape == "curves" else {}
+    model = made([1.0, 1.0], transform=transform, curves=curves)
+    expected = model.predict(X)
+    assert np.isfinite(expected).all()
+    assert len(np.unique(expected)) > 3
+    for name, found in everywhere(model, X).items():
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12, err_msg=name)
+    for to in ("lucene", "vespa"):
+        (text,) = model.export(to, features=in_vespa(model) if to == "vespa" else None).values()
+        text = text if to == "lucene" else text[text.index("expression {") + 12 : text.rindex("}\n    }\n}")]
+        np.testing.assert_allclose(oracle.evaluated(text, rows_of(model, X)), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("to", ["python", "sql"])
+def test_a_fill_value_that_the_constant_makes_too_large_is_exported(to: str):
+    model = replace(made([1.0], transform=Transform(("asinh",), np.array([1e-6]))), fill_values=np.array([1e305]))
+    (text,) = model.export(to).values()
+    expected = float(model.predict(np.array([[np.nan]]))[0])
+    if to == "sql":
+        assert repr(expected)[:12] in text
+        return
+    space: dict = {}
+    exec(text, space)
+    assert space["score"]({"f0": None}) == pytest.approx(expected, rel=1e-12)
 
 
 def test_integers_are_no_decimals():

@@ -17,6 +17,7 @@ SIMPLE = re.compile(r"[\w.$]+|[\w.$]+\([^()]*\)")  # needs no brackets
 TOGETHER = 8  # summands of one bracket: a long chain is too deep for parsers
 BRACKETS = {")": "(", "]": "[", "}": "{"}
 QUOTES = "'\"`"
+FAR = 700.0  # of asinh: its inverse is e^t / 2 there, and overflows at 710
 # What ends an expression or hides the rest of it in one of the languages, in quotes too: where these end is not agreed
 # on. `$$` and `$name$` are quotes in PostgreSQL.
 FORBIDDEN = re.compile(r"--|/\*|;|(?<![\w$])\$\w*\$|[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
@@ -47,7 +48,7 @@ class Dialect:
     engine: str
     variable: Callable[[str], str]
     log: Callable[[str, bool], str]
-    asinh: Callable[[str, str, bool], str]
+    asinh: Callable[[str, float, bool], str]
     clip: Callable[[str, str, tuple[str, str], tuple[str, str]], str]
     given: Callable[[str, str, str | None], str]
     real: Callable[[str], str] = str
@@ -107,7 +108,7 @@ def shape(term: Term, dialect: Dialect, x: str) -> str:
 def _transformed(term: Term, dialect: Dialect, x: str) -> str:
     if term.kind == LOG:
         return dialect.log(x, term.fine)
-    return dialect.asinh(x, dialect.number(term.constant), term.fine) if term.kind == ASINH else x
+    return dialect.asinh(x, term.constant, term.fine) if term.kind == ASINH else x
 
 
 def _pieces(term: Term, dialect: Dialect, x: str, t: str) -> list[str]:
@@ -127,7 +128,11 @@ def _before(term: Term, t: float) -> float:
     try:
         if term.kind == LOG:
             return math.copysign(math.expm1(abs(t)), t)
-        return term.constant * math.sinh(t) if term.kind == ASINH else t
+        if term.kind != ASINH:
+            return t
+        if abs(t) < FAR:
+            return term.constant * math.sinh(t)
+        return math.copysign(math.exp(abs(t) + math.log(term.constant) - math.log(2.0)), t)
     except OverflowError as error:
         raise DataError(f"the curve of feature {brief(term.name)} has knots that overflow float64.") from error
 

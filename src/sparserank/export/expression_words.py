@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sparserank.export.expression import number
 from sparserank.export.terms import MISSING_FROM
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 
-SMALL, LARGE, LOG2 = "0.0001", "1e8", repr(math.log(2.0))  # where log(1 + x) would lose digits, and x * x + 1 its 1
+SMALL, LARGE = 1e-4, 1e8  # where log(1 + x) would lose digits, and x * x + 1 its 1
 
 
 def between(x: str, t: str, ends: tuple[str, str], values: tuple[str, str]) -> str:
@@ -21,13 +23,14 @@ def between(x: str, t: str, ends: tuple[str, str], values: tuple[str, str]) -> s
 
 @dataclass(frozen=True)
 class Words:
-    """Syntax of a language for transforms; signed: (x, f(|x|)) as sign(x) f(|x|)."""
+    """Syntax of a language for transforms; signed: (x, f(|x|)) as sign(x) f(|x|); number: a constant."""
 
     ln: str
     size: str
     one: str
     choice: Callable[[str, str, str], str]
     signed: Callable[[str, str], str]
+    number: Callable[[float], str] = number
 
     def log(self, x: str, fine: bool) -> str:
         size = f"{self.size}({x})"
@@ -35,12 +38,14 @@ class Words:
         series = f"{x} * ({self.one} - {size} * (3 - 2 * {size}) / 6)"
         return self.choice(f"{size} < {SMALL}", series, whole) if fine else whole
 
-    def asinh(self, x: str, c: str, fine: bool) -> str:
-        z = f"({x} / {c})"
-        size = f"{self.size}{z}"
-        near = f"{self.ln}({size} + sqrt({z} * {z} + {self.one}))"
-        whole = self.signed(z, self.choice(f"{size} < {LARGE}", near, f"({self.ln}({size}) + {LOG2})"))
-        return self.choice(f"{size} < {SMALL}", f"{z} - {z} * {z} * {z} / 6", whole) if fine else whole
+    def asinh(self, x: str, c: float, fine: bool) -> str:
+        # z = x / c is computed only where |x| is small enough; far from 0, asinh(z) is log(2 z), of x and c apart.
+        z, size = f"({x} / {self.number(c)})", f"{self.size}({x})"
+        small, large = (self.number(min(c * bound, sys.float_info.max)) for bound in (SMALL, LARGE))
+        near = f"{self.ln}({self.size}{z} + sqrt({z} * {z} + {self.one}))"
+        far = f"({self.ln}({size}) + {self.number(math.log(2.0) - math.log(c))})"
+        whole = self.signed(x, self.choice(f"{size} < {large}", near, far))
+        return self.choice(f"{size} < {small}", f"{z} - {z} * {z} * {z} / 6", whole) if fine else whole
 
 
 def by_choice(choice: Callable[[str, str, str], str]) -> Callable[[str, str], str]:

@@ -103,15 +103,18 @@ def _shaped(graph: _Graph, x: str, of: Sum) -> str:
             size = _log1p(graph, graph.add("Abs", x))
             bent = graph.add("Mul", graph.add("Sign", x), size)
         else:
-            # asinh has no double kernel everywhere: of min(z, LARGE), and what log(2 z) grows beyond
-            z = graph.add("Div", x, graph.constant(np.array([[t.constant for t in of.terms]])))
+            # asinh has no double kernel everywhere: of min(z, LARGE), z = x / c, and what log(2 z) grows beyond.
+            # That is of x and c apart, because z may be too large for a number.
+            c = np.array([[t.constant for t in of.terms]])
+            z = graph.add("Div", x, graph.constant(c))
             size, large = graph.add("Abs", z), graph.constant(np.array([LARGE]))
             near = graph.add("Min", size, large)
             square = graph.add("Mul", near, near)
             root = graph.add("Sqrt", graph.add("Add", square, graph.constant(np.array([1.0]))))
             # asinh(z) = log1p(z + z^2 / (1 + sqrt(z^2 + 1)))
             rise = graph.add("Div", square, graph.add("Add", root, graph.constant(np.array([1.0]))))
-            far = graph.add("Log", graph.add("Div", graph.add("Max", size, large), large))
+            beyond = graph.add("Sub", graph.add("Log", graph.add("Abs", x)), graph.constant(np.log(c) + np.log(LARGE)))
+            far = graph.add("Where", graph.add("Greater", size, large), beyond, graph.constant(np.array([0.0])))
             bent = graph.add(
                 "Mul", graph.add("Sign", z), graph.add("Add", _log1p(graph, graph.add("Add", near, rise)), far)
             )

@@ -10,11 +10,18 @@ from sparserank.transforms import ASINH, LOG
 
 HEAD = f'''
 from bisect import bisect_right
-from math import asinh, copysign, exp, log1p
+from math import asinh, copysign, exp, inf, log, log1p
 
 
 def _log(x):
     return copysign(log1p(abs(x)), x)
+
+
+def _asinh(x, c):
+    """asinh(x / c), which is log(2 x / c) where x / c is too large for a number."""
+    if abs(x / c) < inf:
+        return asinh(x / c)
+    return copysign(log(abs(x)) - log(c) + log(2.0), x)
 
 
 def _sigmoid(x):
@@ -95,7 +102,7 @@ def python(of: Sum, options: Options) -> Files:
 def _line(term: Term, listed: str | None) -> str:
     """listed: the variable of its t, if t depends on the list."""
     x = f"_given(row, {term.name!r})" if term.fill is None else f"_known(row.get({term.name!r}), {term.fill!r})"
-    t = f"_log({x})" if term.kind == LOG else f"asinh({x} / {term.constant!r})" if term.kind == ASINH else x
+    t = f"_log({x})" if term.kind == LOG else f"_asinh({x}, {term.constant!r})" if term.kind == ASINH else x
     t = t if listed is None else listed
     if term.curve is None:
         return f"{term.slope!r} * {t}"

@@ -58,7 +58,7 @@ def _known(x: str, value: str, other: str | None) -> str:
     return f"CASE WHEN {known} THEN {value} END" if other is None else _case(known, value, other)
 
 
-_SQL = Words("LN", "ABS", "1e0", _case, lambda x, of_size: f"SIGN({x}) * {of_size}")
+_SQL = Words("LN", "ABS", "1e0", _case, lambda x, of_size: f"SIGN({x}) * {of_size}", approximate)
 
 
 def _in_list(query: str, term: Term, x: str) -> tuple[str, str | None]:

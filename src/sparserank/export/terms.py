@@ -13,7 +13,7 @@ from sparserank.errors import DataError
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
 from sparserank.quoting import brief
-from sparserank.transforms import ASINH, LOG, NONE, OF_LISTS
+from sparserank.transforms import LOG, NONE, OF_LISTS, Transform
 
 MISSING_FROM = f"{HUGE:g}".replace("+", "")  # in size: these, infinity and NaN are missing values, as in all data
 FINE_SCALE = 1e-4  # of t: below, its rounding near 0 (1e-16) is no more 1e-12 of what the term says
@@ -72,10 +72,8 @@ class Term:
         """Contribution to the score if x is missing; None: the model refuses missing values. Not for list terms."""
         if self.fill is None:
             return None
-        x = self.fill
-        t = math.copysign(math.log1p(abs(x)), x) if self.kind == LOG else x
-        t = math.asinh(x / self.constant) if self.kind == ASINH else t
-        added = self.slope * t if self.curve is None else float(self.curve(np.array([t]))[0])
+        t = Transform((self.kind,), np.array([self.constant]))(np.array([[self.fill]]))[:, 0]
+        added = self.slope * float(t[0]) if self.curve is None else float(self.curve(t)[0])
         _refuse_infinite(self.name, added)
         return added
 
