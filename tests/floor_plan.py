@@ -32,8 +32,8 @@ ROOMS = {
     "metrics": "metrics",
     "reporting": "reporting",
     "options": "options",
-    "ground": "sparserank _kernel_cache arrow bounded calls class_source errors execution files grid lazy number_range "
-    "quoting strict_json text given_weights",
+    "ground": "sparserank _kernel_cache arrow bounded calls class_source errors execution files grid lazy npy "
+    "number_range quoting strict_json text given_weights",
 }
 
 # Upward imports, from module to module.

@@ -149,7 +149,7 @@ def test_paths_go_on_behind_stored_points_to_the_same_bits(penalty: Penalty, tmp
     with WorkStore(tmp_path / "run", {"a": 1}, kind="select") as store:
         for n in range(len(points) + 1):
             save_points(store, "l1", {0: points[:n]}, n)
-            known = stored_points(store, "l1", [0])[0]
+            known = stored_points(store, "l1", [0], whole.scaled_coefs.shape[1])[0]
             again = solved(penalty, done=known, **options)
             np.testing.assert_array_equal(again.scaled_coefs, whole.scaled_coefs)
             np.testing.assert_array_equal(again.n_iters, whole.n_iters)
@@ -165,7 +165,7 @@ def test_a_place_at_zero_and_none_are_told_apart(tmp_path: Path) -> None:
     given = [point(None), point(sp.csr_array(np.zeros((1, 3)))), point(None), point(sp.csr_array([[0.0, 2.5, 0.0]]))]
     with WorkStore(tmp_path / "run", {"a": 1}, kind="select") as store:
         save_points(store, "l1", {0: given, 1: given[:1]}, 0)
-        known = stored_points(store, "l1", [0, 1])
+        known = stored_points(store, "l1", [0, 1], 3)
     assert [p.ahead is None for p in known[0]] == [True, False, True, False]
     assert known[0][1].ahead is not None
     assert known[0][1].ahead.nnz == 0

@@ -165,6 +165,13 @@ def test_missing_values_without_another_have_no_score_and_move_nothing() -> None
         in_python(str(single.export("python")["model.py"]), NAMES, X, qid)
 
 
+def test_a_message_names_the_flag_that_the_command_has(cli_here: Cli) -> None:
+    made("plain").save("m.json")
+    found = cli_here("export", "m.json", "--to", "python", "--qid", "session")
+    assert found.code == 1
+    assert "error: --qid applies only to sql; leave it out for python." in found.err
+
+
 def test_the_column_of_queries_is_a_name_like_others() -> None:
     model = made("plain")
     X, qid = documents(missing=False)

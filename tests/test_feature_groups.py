@@ -476,6 +476,7 @@ def test_the_command_reads_groups_and_says_what_they_are_worth(made, cli_here, t
         ("a,g\na,h\n", ":2: feature 'a' already has a group"),
         ("a,g,0\n", ":1: a cost must be a number > 0; got '0'"),
         ("a,g,nan\n", ":1: a cost must be a number > 0"),
+        ("a,g,1e-320\n", "a number > 0; got '1e-320' (costs may be from 1e-100 to 1e+100)"),
         ("a,g,2\nb,g,3\n", ":2: group 'g' costs 3 here and 2 on line 1"),
         ("a\n", ":1: expected feature,group"),
         ("a,,1\n", ":1: expected feature,group"),

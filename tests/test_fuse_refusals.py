@@ -95,6 +95,7 @@ def test_files_of_costs_are_checked(tmp_path: Path) -> None:
     }
     for text, expected in (
         ("strong 3\nstrong 4\n", r"ms\.txt:2: 'strong' already has a cost"),
+        ("strong 1e-320\n", r"ms\.txt:1: .*; got '1e-320' \(costs may be from 1e-100 to 1e\+100\)"),
         ("strong dear\n", r"ms\.txt:1: expected a cost > 0 of 'strong'; got 'dear'"),
         ("bm25 3\n", r"ms\.txt:1: 'bm25' is not a retriever"),
     ):

@@ -97,10 +97,6 @@ def test_evaluate_and_explain_read_as_the_model_knows(cli: Cli, folder: Path) ->
 
 
 def test_text_that_was_read_from_1_is_refused_and_the_remedy_works(cli: Cli, folder: Path) -> None:
-    found = cli("predict", folder / "run", folder / "test.txt", "--index-base", "1")
-    assert found.code == 1
-    assert "--index-base 0" in found.err
-    assert not found.out
     model = load_model(folder / "run")
     with pytest.raises(DataError, match="index_base=0"):
         model.score_dataset(read_letor(folder / "test.txt", N))
@@ -108,6 +104,22 @@ def test_text_that_was_read_from_1_is_refused_and_the_remedy_works(cli: Cli, fol
     np.testing.assert_allclose(model.score_dataset(own), scores_by_hand(model), rtol=1e-12)
     # Arrays have no numbers: they are matched by position.
     assert np.array_equal(model.score_dataset(sr.RankingDataset(own.X, own.relevance, own.qid)), model.predict(own.X))
+
+
+def test_files_that_begin_at_1_are_read_so_if_the_user_says_so(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    """Number 1 is the first feature, and a note says it; without the option the remedy of the error works."""
+    train = read_letor(folder / "train.txt", index_base=0)
+    sr.write_letor(train, tmp_path / "from-1.txt", index_base=1)
+    refused = cli("predict", folder / "run", tmp_path / "from-1.txt")
+    assert refused.code == 1
+    assert (
+        "has feature 4, but 4 features are expected; if the numbers begin at 1, use --index-base 1; else" in refused.err
+    )
+    assert "n_features" not in refused.err
+    assert "--n-features" not in refused.err
+    found = cli("predict", folder / "run", tmp_path / "from-1.txt", "--index-base", "1")
+    assert found.out == cli("predict", folder / "run", folder / "train.txt").out
+    assert "number 1 of these files is the first feature of the model, f0" in found.err
 
 
 def test_models_of_earlier_versions_begin_at_1(cli: Cli, folder: Path, tmp_path: Path) -> None:

@@ -211,11 +211,11 @@ def test_a_kill_while_a_checkpoint_is_written_leaves_the_one_before(
                     save_points(store, "l1", points(10 * (turn + 1)), turn)
             with warnings.catch_warnings():
                 warnings.simplefilter("error")  # nothing is damaged
-                known = stored_points(store, "l1", [0, 1])
+                known = stored_points(store, "l1", [0, 1], 3)
             assert [len(known[0]), len(known[1])] == [10 * turn, 0]
             save_points(store, "l1", points(10 * (turn + 1)), turn)
         drop_points(store, "l1")
-        assert stored_points(store, "l1", [0]) == {0: []}
+        assert stored_points(store, "l1", [0], 3) == {0: []}
 
 
 def test_a_folder_without_work_belongs_to_no_plan(tmp_path: Path) -> None:

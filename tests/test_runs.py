@@ -223,7 +223,7 @@ def test_a_mark_that_is_a_link_or_was_never_written_claims_nothing(tmp_path: Pat
     (tmp_path / "mine.txt").write_text("")
     (tmp_path / "linked").mkdir()
     (tmp_path / "linked" / MARK).symlink_to(tmp_path / "mine.txt")
-    with pytest.raises(RunDirectoryError, match="cannot be created"):
+    with pytest.raises(RunDirectoryError, match="is a link, which a run neither reads nor replaces"):
         RunDirectory(tmp_path / "linked", "select")
     assert (tmp_path / "mine.txt").read_text() == ""
     (tmp_path / "empty").mkdir()

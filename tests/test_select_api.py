@@ -16,7 +16,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.cli.app import main
-from sparserank.errors import DataError, DataFormatError, ParameterError, RunDirectoryError
+from sparserank.errors import DataError, DataFormatError, ParameterError, RunDirectoryError, SparserankError
 
 ALL = sr.datasets.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=2, noise=0.4, random_state=9).data
 TRAIN, VALID, TEST = (ALL.take_queries(np.arange(a, b)) for a, b in ((0, 25), (25, 40), (40, 60)))
@@ -445,3 +445,14 @@ def test_cv_without_any_weight_says_so() -> None:
         sr.SparseRankerCV().fit(SMALL.X, SMALL.relevance, qid=SMALL.qid, query_weight=np.zeros(40))
     with pytest.raises(DataError, match="SparseRankerCV: n_alphas must be"):
         sr.SparseRankerCV(n_alphas=1).fit(SMALL.X, SMALL.relevance, qid=SMALL.qid)
+
+
+@pytest.mark.parametrize("cost", [1e-320, 1e-200, 1e200, "1e-320"])
+def test_costs_are_of_a_size_that_sums_and_products_allow(cost: Any, tmp_path: Path) -> None:
+    data = sr.datasets.make_ranking(20, 5, 3, n_informative=2, n_redundant=0).data
+    given: Any = [cost, 1.0, 1.0]
+    if isinstance(cost, str):
+        given = tmp_path / "costs.txt"
+        given.write_text(f"{cost}\n1\n1\n")
+    with pytest.raises(SparserankError, match=r"> 0, (one per feature, )?from 1e-100 to 1e\+100"):
+        sr.select(data, costs=given, rival="none")

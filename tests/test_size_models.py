@@ -49,6 +49,18 @@ def test_a_run_stands_for_its_chosen_model(result: sr.SelectionResult, run: Path
     assert own == [result.model]
 
 
+def test_a_file_of_models_is_called_so(result: sr.SelectionResult, run: Path, cli_here: Cli) -> None:
+    file = run / "models.json"
+    for found in (cli_here("inspect", file), cli_here("export", file, "--to", "sql")):
+        assert found.code == 1
+        assert found.sentences == [
+            f"error: {file}: contains models of every size of a selection; give the size (--k), or the directory of "
+            "the run for the chosen model."
+        ]
+    assert cli_here("export", file, "--to", "sql", "--k", "3").code == 0
+    assert cli_here("inspect", run).code == 0
+
+
 def test_the_command_exports_any_size(result: sr.SelectionResult, run: Path, cli_here: Cli, tmp_path: Path) -> None:
     chosen, small = cli_here("export", str(run), "--to", "sql"), cli_here("export", str(run), "--k", "3", "--to", "sql")
     assert chosen.code == small.code == 0

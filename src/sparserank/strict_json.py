@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.bounded import read_bounded
+from sparserank.bounded import read_bounded, read_regular
 from sparserank.quoting import brief
 
 MAX_BYTES = 256 * 2**20
@@ -21,6 +21,15 @@ MAX_DIGITS = 300  # of an integer: such a one is still smaller than the largest 
 
 _TOO_DEEP = f"it is nested deeper than {MAX_DEPTH} levels"
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def read_own_json(path: str | os.PathLike, *, links: bool = False) -> Any:
+    """The content of a JSON file that this package writes: a regular file, and a link to one only if `links` is true.
+
+    Raises
+        OSError, ValueError   as `read_regular` and `parse_json`
+    """
+    return parse_json(read_regular(path, MAX_BYTES, links=links))
 
 
 def read_json(path: str | os.PathLike) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.given import parsed, require
 from sparserank.cli.output import TEXT, answer, give
-from sparserank.cli.reading import for_models, model_of, of_reading, reading_of, require_no_reading
+from sparserank.cli.reading import model_of, of_reading, read_for_models, reading_of, require_no_reading
 from sparserank.cli.screen import announce_compiling, note, say, table
 from sparserank.quoting import brief
 from sparserank.reporting.document import figure, p_text
@@ -53,7 +53,6 @@ def run(
     """Options are those of `Reading`."""
     from sparserank.data.fusion.runs import read_run
     from sparserank.data.letor._line_kernels import parse_lines
-    from sparserank.data.read import read_files
     from sparserank.data.trec import read_qrels
     from sparserank.evaluation import compare_systems as compare
     from sparserank.metrics import parse_convention, parse_metric
@@ -87,8 +86,7 @@ def run(
     width = n_features or (max(widths) if widths else None)
     announce_compiling(parse_lines)
     reading = replace(reading, featureless=not models)
-    reading = for_models(replace(reading, n_features=width), list(models.values()), data, index_base)
-    judged = read_files(data, reading)
+    judged = read_for_models(replace(reading, n_features=width), list(models.values()), data, index_base)
     scores: dict[str, Any] = {}
     for path in system:
         if kinds[path] == "run":

@@ -9,7 +9,7 @@ from typing import Any
 
 from sparserank.cli.given import check, require
 from sparserank.cli.output import give
-from sparserank.cli.reading import for_models, model_of, of_reading, reading_of, require_no_reading
+from sparserank.cli.reading import model_of, of_reading, read_for_models, reading_of, require_no_reading
 from sparserank.cli.screen import announce_compiling, say, table
 from sparserank.options import Count
 from sparserank.reporting.document import figure
@@ -47,7 +47,6 @@ def run(
     """Options are those of `Reading`."""
     from sparserank.data.kinds import TABLES, kind_of
     from sparserank.data.letor._line_kernels import parse_lines
-    from sparserank.data.read import read_files
     from sparserank.data.tables.batches import open_table
     from sparserank.data.tables.roles import LABEL
     from sparserank.export.explanation import explain_query
@@ -67,10 +66,8 @@ def run(
         kind = kind_of(data[0])
         labelled = kind not in TABLES or label in open_table(data[0], kind).schema.names
         announce_compiling(parse_lines)
-        reading = for_models(
-            replace(reading, n_features=loaded.n_features, labelled=labelled), [loaded], data, index_base
-        )
-        found = explain_query(loaded, read_files(data, reading), query)
+        reading = replace(reading, n_features=loaded.n_features, labelled=labelled)
+        found = explain_query(loaded, read_for_models(reading, [loaded], data, index_base), query)
     compared = None if pair is None else found.pair(*pair)
     documents: list[dict[str, Any]] = [
         {

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -101,15 +101,16 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
         answer.__dict__.update(Answer(format, quiet, verbose).__dict__)
         if verbose:
             print(_versions(), file=sys.stderr, flush=True)
-        with command_line(FLAGS):
+        with command_line(flags):
             try:
                 command(*args, **options)
             except ParameterError as error:
-                raise typer.BadParameter(typed(error.message), param_hint=flag_of(error.parameter, FLAGS)) from error
+                raise typer.BadParameter(typed(error.message), param_hint=flag_of(error.parameter, flags)) from error
         answer.print()
 
     own = inspect.signature(command).parameters.values()
     hints = get_type_hints(command, include_extras=True)
+    flags = FLAGS | {name: flag for name, kind in hints.items() if (flag := _declared(kind))}
     added = {"format": (Format, TEXT), "quiet": (Quiet, False), "verbose": (Verbose, False)}
     parameters = [p.replace(annotation=hints[p.name]) for p in own]
     parameters += [
@@ -119,6 +120,14 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
+
+
+def _declared(kind: Any) -> str:
+    """The flag that a command declares for an option, by which its messages call it; "" for arguments."""
+    names = (
+        n for m in get_args(kind)[1:] for n in (getattr(m, "default", None), *(getattr(m, "param_decls", None) or ()))
+    )
+    return next((n for n in names if isinstance(n, str) and n.startswith("--")), "").partition("/")[0]
 
 
 def _versions() -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.given import check, require
 from sparserank.cli.output import TEXT, answer, give
-from sparserank.cli.reading import for_models, model_of, of_reading, reading_of, require_no_reading
+from sparserank.cli.reading import model_of, of_reading, read_for_models, reading_of, require_no_reading
 from sparserank.cli.screen import announce_compiling, warn
 
 if TYPE_CHECKING:
@@ -53,7 +53,6 @@ def run(
     """Options are those of `Reading`."""
     from sparserank.data.fusion.run_names import file_of
     from sparserank.data.letor._line_kernels import parse_lines
-    from sparserank.data.read import read_files
     from sparserank.data.trec import QRELS, RUN, write_qrels, write_run
     from sparserank.files import atomic_write, refuse_foreign, refuse_inputs
     from sparserank.model.fusion import is_fusion
@@ -81,8 +80,7 @@ def run(
     announce_compiling(parse_lines)
     grouped = run is not None or qrels is not None or loaded.per_query or by_query
     reading = replace(reading, n_features=loaded.n_features, grouped=grouped)
-    reading = for_models(reading, [loaded], data, index_base)
-    documents = read_files(data, reading)
+    documents = read_for_models(reading, [loaded], data, index_base)
     scores = loaded.score_dataset(documents)
     if run is not None or qrels is not None:
         _tell_of_numbers(documents, " ".join(f"--{name}" for name, path in (("run", run), ("qrels", qrels)) if path))

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from sparserank.cli import screen
 from sparserank.cli.given import require
-from sparserank.errors import DataError
+from sparserank.errors import DataError, DataFormatError, TooManyFeaturesError
 from sparserank.options import option
 from sparserank.quoting import brief
 
 if TYPE_CHECKING:
+    from sparserank.data.dataset import RankingDataset
     from sparserank.data.reading import Reading
     from sparserank.model.ranking_model import RankingModel
 
@@ -36,6 +37,7 @@ def for_models(
     """Adapt a Reading to models. If the user sets no index_base, text begins at the number that the models know. If the
     user names no columns, read those that the models use from a table that has them. If the user sets no policy for
     missing values, leave them to models that can replace them."""
+    from sparserank.data.kinds import kind_of
     from sparserank.data.missing import KEEP, MissingPolicy
 
     require_features(models)
@@ -50,9 +52,30 @@ def for_models(
         bases = {m.index_base for m in models}
         require(len(bases) == 1, "--index-base", "is needed, because the features of one model begin at 0 in text.")
         reading = replace(reading, index_base=bases.pop())
+    if index_base == 1 and models and all(m.index_base == 0 for m in models) and kind_of(data[0]) == "letor":
+        names = max(models, key=lambda m: m.n_features).feature_names
+        reading = replace(reading, feature_names=names)
+        screen.note(
+            f"note: number 1 of these files is the first feature of the model, {names[0]}, as --index-base says."
+        )
     reading = _with_columns_of(reading, models, data)
     knows = any(m.fill_values is not None or m.medians is not None for m in models)
     return replace(reading, missing=KEEP) if policy is None and knows else reading
+
+
+def read_for_models(
+    reading: Reading, models: Sequence[RankingModel], data: Sequence[Path], index_base: int | None
+) -> RankingDataset:
+    """Read files as `for_models` says."""
+    from sparserank.data.read import read_files
+
+    adapted = for_models(reading, models, data, index_base)
+    try:
+        return read_files(data, adapted)
+    except TooManyFeaturesError as error:
+        remedy = f"read every file with {option('n_features', error.width)}, or remove the feature."
+        said = str(error).replace(remedy, "remove the feature, which the model does not know.")
+        raise DataFormatError(said if models else str(error)) from error
 
 
 def require_features(models: Sequence[RankingModel]) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.crossval.path_files import csr_arrays, csr_from
+from sparserank.npy import checked
 from sparserank.paths import Point
 from sparserank.runs.work_store import WorkStore
 
@@ -26,14 +27,19 @@ def drop_points(store: WorkStore, label: str) -> None:
         store.drop(_name(label, turn))
 
 
-def stored_points(store: WorkStore | None, label: str, folds: Sequence[int]) -> dict[int, list[Point]]:
+def stored_points(
+    store: WorkStore | None, label: str, folds: Sequence[int], n_coefficients: int
+) -> dict[int, list[Point]]:
     """{fold: points} of these folds from an earlier run."""
+
+    def read(arrays: dict[str, np.ndarray]) -> dict[int, list[Point]]:
+        return {fold: _points(arrays, fold, n_coefficients) for fold in folds}
+
     known: dict[int, list[Point]] = {fold: [] for fold in folds}
     for turn in (0, 1) if store is not None else ():
         assert store is not None
-        arrays = store.load(_name(label, turn)) or {}
-        for fold in folds:
-            known[fold] = max(known[fold], _points(arrays, fold), key=len)
+        found = store.load(_name(label, turn), read) or {}
+        known = {fold: max(points, found.get(fold, []), key=len) for fold, points in known.items()}
     return known
 
 
@@ -56,10 +62,14 @@ def _arrays(points: Mapping[int, Sequence[Point]]) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _points(arrays: Mapping[str, np.ndarray], fold: int) -> list[Point]:
-    if f"numbers {fold}" not in arrays:
+def _points(arrays: dict[str, np.ndarray], fold: int, n_coefficients: int) -> list[Point]:
+    if f"numbers {fold}" not in arrays or len(arrays[f"numbers {fold}"]) == 0:
         return []
-    coefs, aheads = csr_from(f"coefs {fold}", arrays), csr_from(f"aheads {fold}", arrays)
+    n, n_ahead = len(arrays[f"numbers {fold}"]), len(arrays[f"foreseen {fold}"])
+    numbers, statuses, foreseen = ("f", (n, 6)), ("U", (n,)), ("i", (None,))
+    checked(arrays, **{f"numbers {fold}": numbers, f"statuses {fold}": statuses, f"foreseen {fold}": foreseen})
+    coefs = csr_from(f"coefs {fold}", arrays, (n, n_coefficients))
+    aheads = csr_from(f"aheads {fold}", arrays, (n_ahead, n_coefficients) if n_ahead else (0, 0))
     ahead_of = {int(i): aheads[[row]] for row, i in enumerate(arrays[f"foreseen {fold}"])}
     each = zip(range(coefs.shape[0]), arrays[f"numbers {fold}"], arrays[f"statuses {fold}"], strict=True)
     points = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 import os
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ from sparserank.errors import DataFormatError, ParameterError
 from sparserank.lazy import cached_property
 from sparserank.quoting import brief, no_such
 
+MIN_COST, MAX_COST = 1e-100, 1e100  # products of two, and sums, are numbers too
+COSTS = f"from {MIN_COST:g} to {MAX_COST:g}"
 DIGITS = 12  # of a sum of costs: 0.1 + 0.2 is 0.3
 SUM, MAX = "sum", "max"
 HEADER = ["feature", "group", "cost"]
@@ -114,7 +115,7 @@ def groups_of(given: Any, costs: Any, names: Sequence[str]) -> FeatureGroups:
             raise ParameterError("costs", f"names {brief(str(group))}, which is not a group.")
         own = positive_cost(cost) if isinstance(cost, Real) and not isinstance(cost, bool) else None
         if own is None:
-            raise ParameterError("costs", f"must be numbers > 0; got {brief(cost)} for {brief(str(group))}.")
+            raise ParameterError("costs", f"must be numbers > 0, {COSTS}; got {brief(cost)} for {brief(str(group))}.")
         price[group] = own
     return _numbered(of, price, names)
 
@@ -149,7 +150,9 @@ def read_groups(path: str | os.PathLike, names: Sequence[str]) -> FeatureGroups:
         if len(fields) == 3 and fields[2]:
             cost = positive_cost(fields[2])
             if cost is None:
-                raise DataFormatError(f"{path}:{number}: a cost must be a number > 0; got {brief(fields[2])}.")
+                raise DataFormatError(
+                    f"{path}:{number}: a cost must be a number > 0; got {brief(fields[2])} (costs may be {COSTS})."
+                )
             known, line = costs.setdefault(group, (cost, number))
             if known != cost:
                 raise DataFormatError(
@@ -171,12 +174,12 @@ def _known(name: Any, known: Set[str], names: Sequence[str]) -> str:
 
 
 def positive_cost(given: Any) -> float | None:
-    """A number > 0 from text or a number, or None."""
+    """A number from MIN_COST to MAX_COST, from text or a number, or None."""
     try:
         cost = float(given)
     except (ValueError, OverflowError):
         return None
-    return cost if 0 < cost < math.inf else None
+    return cost if MIN_COST <= cost <= MAX_COST else None
 
 
 def _numbered(of: Mapping[str, str], costs: Mapping[str, float], names: Sequence[str]) -> FeatureGroups:

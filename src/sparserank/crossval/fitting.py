@@ -51,20 +51,22 @@ class _OnePath:
 
 
 class _Kept:
-    """Fitted paths in a store, as arrays; of: {name: (family, the object that computes it)}.
+    """Fitted paths in a store, as arrays; of: {name: (family, the object that computes it, fold)}.
     Checkpoints of a family are removed with its last path."""
 
-    def __init__(self, store: WorkStore, of: Mapping[str, tuple[Family, FoldedPaths]]) -> None:
+    def __init__(self, store: WorkStore, of: Mapping[str, tuple[Family, FoldedPaths, int]]) -> None:
         self._store, self._of = store, of
         self._waiting = set(of)
 
     def load(self, name: str) -> FittedPath | None:
-        arrays = self._store.load(name)
-        if arrays is None:
-            return None
-        self._waiting.discard(name)
-        family, work = self._of[name]
-        return unpacked(arrays, work.scaling_method, work.column_names, family.kind)
+        family, work, fold = self._of[name]
+        known = work.scaling_method, work.column_names, family.kind, work.transform.knots
+        values = len(work.metrics), work.n_judged if fold == FINAL else int((work.fold == fold).sum())
+        wanted = family.scored and values[1] > 0
+        fitted: FittedPath | None = self._store.load(name, lambda a: unpacked(a, *known, values if wanted else None))
+        if fitted is not None:
+            self._waiting.discard(name)
+        return fitted
 
     def save(self, name: str, fitted: FittedPath) -> None:
         self._store.save(name, packed(fitted))
@@ -99,7 +101,11 @@ class FittedPaths:
         work: Work[FittedPath] = Work(kinds, keeper=keeper, progress=progress)
         done = {key: work.results[name] for key, name in names.items() if name in work.results}
         waiting = {f.label: [fold for fold in self.folds if (f.label, fold) not in done] for f in self.families}
-        points = sum(len(p) for f in self.families for p in stored_points(store, f.label, waiting[f.label]).values())
+        points = sum(
+            len(p)
+            for f in self.families
+            for p in stored_points(store, f.label, waiting[f.label], self.works[f.transform].n_coefficients).values()
+        )
         work.begin(f", and {points} points of unfinished paths" if points else "")
         if self._use_processes(sum(map(len, waiting.values()))):
             coming = self._by_processes(waiting, done, store)
@@ -126,10 +132,13 @@ class FittedPaths:
             found[key] = fitted
         return found
 
-    def _computed_by(self, names: Mapping[tuple[str, int], str]) -> dict[str, tuple[Family, FoldedPaths]]:
-        """{name of a piece: (its family, the object that computes it)}"""
+    def _computed_by(self, names: Mapping[tuple[str, int], str]) -> dict[str, tuple[Family, FoldedPaths, int]]:
+        """{name of a piece: (its family, the object that computes it, its fold)}"""
         of_label = {f.label: f for f in self.families}
-        return {name: (of_label[label], self.works[of_label[label].transform]) for (label, _), name in names.items()}
+        return {
+            name: (of_label[label], self.works[of_label[label].transform], fold)
+            for (label, fold), name in names.items()
+        }
 
     def _use_processes(self, n_paths: int) -> bool:
         """True if there is enough work to start processes for, and the data are small enough to send to them."""
@@ -174,7 +183,7 @@ class FittedPaths:
         left = TimeLeft(labels, min(self.n_workers, len(labels)))
         for stage in self._stages(waiting, np.inf):
             task = _OnePath(self.works[stage[0][0].transform].with_threads(1))
-            known = _known_points(store, stage)
+            known = _known_points(store, stage, self.works)
             arguments = [(self._wanted(f, fold, done, known[f.label][fold]),) for f, fold in stage]
             with closing(run_pieces(task, arguments, self.n_workers, processes=True)) as outcomes:
                 for outcome in outcomes:
@@ -196,7 +205,7 @@ class FittedPaths:
                 work.release()
             work = self.works[stage[0][0].transform]
             in_all = sum(each[f.label] for f, _ in stage)
-            follow = _Following(_known_points(store, stage), in_all, store, left, report)
+            follow = _Following(_known_points(store, stage, self.works), in_all, store, left, report)
             pieces = work(
                 [
                     replace(
@@ -256,12 +265,15 @@ class _Following:
             self._report(what, self._left.seconds())
 
 
-def _known_points(store: WorkStore | None, stage: Sequence[tuple[Family, int]]) -> Points:
+def _known_points(
+    store: WorkStore | None, stage: Sequence[tuple[Family, int]], works: Mapping[FeatureTransform, FoldedPaths]
+) -> Points:
     """The points of these paths from an earlier run."""
     folds: dict[str, list[int]] = {}
     for family, fold in stage:
         folds.setdefault(family.label, []).append(fold)
-    return {label: stored_points(store, label, own) for label, own in folds.items()}
+    n_coefficients = {family.label: works[family.transform].n_coefficients for family, _ in stage}
+    return {label: stored_points(store, label, own, n_coefficients[label]) for label, own in folds.items()}
 
 
 def _name(label: str, fold: int) -> str:

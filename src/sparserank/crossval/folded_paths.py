@@ -233,6 +233,11 @@ class FoldedPaths:
         """(n_columns,) names of the columns of the transform."""
         return self.transform.names(tuple(self.data.feature_names or ()))
 
+    @property
+    def n_coefficients(self) -> int:
+        """Number of coefficients of a point."""
+        return len(self.column_names) * self.transform.knots.n_coordinates
+
     def pairs(self) -> np.ndarray:
         """(n_queries,) total weight of the preferred pairs of each training query."""
         return np.concatenate([f.pair_weight for f in self._shards.call("facts")])

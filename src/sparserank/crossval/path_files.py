@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import scipy.sparse as sp
 
 from sparserank.calls import parse_call
 from sparserank.crossval.fitted_path import FittedPath
-from sparserank.errors import DataError
-from sparserank.options import option
+from sparserank.curves import Knots, Straight
+from sparserank.npy import checked
 from sparserank.paths import PathResult
 from sparserank.penalties.rules import FeatureRules
 from sparserank.shards.scaling import FeatureScaling
@@ -43,18 +41,37 @@ def packed(fitted: FittedPath) -> dict[str, np.ndarray]:
 
 
 def unpacked(
-    arrays: Mapping[str, np.ndarray], scaling: str, names: tuple[str, ...], kind: type[FeatureRules]
+    arrays: dict[str, np.ndarray],
+    scaling: str,
+    names: tuple[str, ...],
+    kind: type[FeatureRules],
+    knots: Knots | Straight,
+    values: tuple[int, int] | None,
 ) -> FittedPath:
     """The path that `packed` returned, for a penalty of this class on columns of these names.
 
+    Parameters
+        knots    of the curves of these columns
+        values   (number of metrics, number of queries) of its values; None: it has none
     Raises
-        DataError   it has another number of columns
+        DataError, KeyError, ValueError   it has another number of columns, or is not such a path
     """
+    n, d = len(arrays["alphas"]), len(names)
+    of_points = ("alphas", "losses", "objectives", "kkt_violations", "gaps", "times_s")
+    expected: dict[str, tuple[str, tuple[int | None, ...]]] = dict.fromkeys(of_points, ("f", (n,)))
+    expected |= {"n_iters": ("iuf", (n,)), "statuses": ("U", (n,)), "scalars": ("f", (4,)), "width": ("iu", ())}
+    expected |= {"penalty": ("U", (1,)), "center": ("f", (d,)), "scale": ("f", (d,))}
+    expected |= {"blocks": ("f", (d, knots.m, knots.n_coordinates))} if knots.curved else {}
+    expected |= {"ridge": ("f", (n,))} if "ridge" in arrays else {}
+    expected |= {"values": ("f", (values[0], n, values[1]))} if values is not None else {}
+    checked(arrays, **expected)
+    if int(arrays["width"]) != knots.n_coordinates or not np.isfinite(arrays["scalars"]).all():
+        raise ValueError("it is a path of other columns")
     alpha_max, l1_alpha_max, n_pairs, total_weight = (float(x) for x in arrays["scalars"])
     path = PathResult(
         kind(**parse_call(str(arrays["penalty"][0]))[1]),
         arrays["alphas"],
-        csr_from("coefs", arrays),
+        csr_from("coefs", arrays, (n, d * knots.n_coordinates)),
         arrays["losses"],
         arrays["objectives"],
         arrays["kkt_violations"],
@@ -70,11 +87,6 @@ def unpacked(
         width=int(arrays["width"]),
         ridge=arrays.get("ridge"),
     )
-    if path.sparse_coefs.shape[1] != path.width * len(names):
-        raise DataError(
-            "a stored path and the data have different numbers of features; start again with "
-            f"{option('restart', True)}."
-        )
     own = FeatureScaling(scaling, arrays["center"], arrays["scale"])
     return FittedPath(path, own, arrays.get("blocks"), arrays.get("values"))
 
@@ -84,7 +96,17 @@ def csr_arrays(name: str, coefs: sp.csr_array) -> dict[str, np.ndarray]:
     return {f"{name} {part}": np.asarray(getattr(coefs, part)) for part in CSR}
 
 
-def csr_from(name: str, arrays: Mapping[str, np.ndarray]) -> sp.csr_array:
-    """The sparse array that `csr_arrays` stored."""
-    data, indices, indptr, shape = (arrays[f"{name} {part}"] for part in CSR)
-    return sp.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+def csr_from(name: str, arrays: dict[str, np.ndarray], shape: tuple[int, int]) -> sp.csr_array:
+    """The sparse array that `csr_arrays` stored.
+
+    Raises
+        ValueError   it is none, or has another shape
+    """
+    kinds = {"data": "f", "indices": "i", "indptr": "i", "shape": "iu"}
+    checked(arrays, **{f"{name} {part}": (kind, (None,)) for part, kind in kinds.items()})
+    data, indices, indptr, written = (arrays[f"{name} {part}"] for part in CSR)
+    if tuple(written.tolist()) != shape:
+        raise ValueError(f"{name} has shape {tuple(written.tolist())}; expected {shape}")
+    out = sp.csr_array((data, indices, indptr), shape=shape)
+    out.check_format()  # all indices are inside
+    return out

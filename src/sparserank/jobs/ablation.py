@@ -97,7 +97,8 @@ class Ablation:
         """`_refitted` as one piece of work."""
         depends = repr([*self.key, [s.tolist() for s in sets], list(swaps)])
         name = f"ablation-{hashlib.sha256(depends.encode()).hexdigest()[:16]}"
-        return kept(store, name, lambda: {"values": self._refitted(sets, swaps)})["values"]
+        shape = len(self.cv.metrics), 1 + len(sets) + len(swaps), None
+        return kept(store, name, lambda: {"values": self._refitted(sets, swaps)}, values=("f", shape))["values"]
 
     def _refitted(self, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]]) -> np.ndarray:
         """(n_metrics, 1 + n_sets + n_swaps, n_queries) metric of refits by the models that have not seen the query: of
@@ -204,7 +205,8 @@ def ablation_of_sizes(
             rows = {f: [row for i in together for row in own[i].rows(f)] for f in cv.folds or [FINAL]}
             return {"values": cv.refitted(transform, {f: _stacked(of) for f, of in rows.items()}, monotone)}
 
-        values = kept(store, name, refits)["values"]
+        shape = len(cv.metrics), sum(1 + len(own[i].model.support) for i in members), None
+        values = kept(store, name, refits, values=("f", shape))["values"]
         cuts = np.cumsum([1 + len(own[i].model.support) for i in members])[:-1]
         for i, of_size in zip(members, np.split(values, cuts, axis=1), strict=True):
             out[i] = own[i].costs_of(of_size)

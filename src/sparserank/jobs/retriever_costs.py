@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sparserank.crossval.feature_groups import positive_cost
+from sparserank.crossval.feature_groups import COSTS, positive_cost
 from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataFormatError, ParameterError
 from sparserank.quoting import brief
@@ -35,7 +35,7 @@ def retriever_costs(given: Any, names: Sequence[str]) -> dict[str, float]:
     for name, cost in costs.items():
         _refuse_unless(name in names, places.get(name, ""), f"{brief(name)} is not a retriever; {_known(names)}.")
         value = None if isinstance(cost, bool) else positive_cost(cost)
-        said = f"expected a cost > 0 of {brief(name)}; got {brief(cost)}."
+        said = f"expected a cost > 0 of {brief(name)}; got {brief(cost)} (costs may be {COSTS})."
         _refuse_unless(value is not None, places.get(name, ""), said)
         costs[name] = value
     missing = next((name for name in names if name not in costs), None)

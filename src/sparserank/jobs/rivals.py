@@ -21,9 +21,10 @@ from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.evaluation import per_query_values
 from sparserank.metrics import Metric
+from sparserank.npy import checked
 from sparserank.runs.progress import Progress
 from sparserank.runs.work import Work
-from sparserank.runs.work_store import WorkStore
+from sparserank.runs.work_store import Reader, WorkStore
 
 # Of the training data: from here on all threads grow one ensemble, below each thread one of its own.
 MIN_SHARED_VALUES = 5_000_000
@@ -174,7 +175,15 @@ class TreesOnFolds:
             unseen["test"] = self.test
         names = {(r.name, f): self._name(r, f, columns[r.name][f], unseen) for r in rivals for f in folds}
         kinds = {name: rival for (rival, _), name in names.items()}
-        work: Work[Arrays] = Work(kinds, keeper=store, n_workers=n_workers, progress=progress)
+        n_docs = np.bincount(np.repeat(self.cv.fold, np.diff(self.data.query_ptr)) - FINAL)  # from FINAL on
+        expected = {
+            name: {n: ("f", (d.n_docs,)) for n, d in unseen.items()}
+            if f == FINAL
+            else {"scores": ("f", (int(n_docs[f - FINAL]),))}
+            for (_, f), name in names.items()
+        }
+        keeper = None if store is None else Reader(store, lambda name, arrays: checked(arrays, **expected[name]))
+        work: Work[Arrays] = Work(kinds, keeper=keeper, n_workers=n_workers, progress=progress)
         out = []
         for rival in rivals:
             own, stopped = {names[rival.name, f]: f for f in folds}, threading.Event()

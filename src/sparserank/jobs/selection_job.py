@@ -48,6 +48,7 @@ from sparserank.jobs.trials import notes_of_curves, trials_of
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
 from sparserank.model.lowest_score import with_lowest_scores
+from sparserank.npy import checked
 from sparserank.paths.named_formulas import NamedFormulas
 from sparserank.runs.progress import LaterWork, Progress
 from sparserank.runs.work_store import WorkStore
@@ -322,7 +323,8 @@ class SelectionJob:
                 report(n_before + 1, n_before + 1, "half-samples: too few queries", 0.0)
             return None
         name = f"half-samples-{2 * n_pairs}-{chosen.penalty}-{chosen.k}"
-        arrays = store.load(name) if store is not None else None
+        known = {"kept": ("b", (2 * n_pairs, len(self.names))), "statuses": ("U", (None,))}
+        arrays = store.load(name, lambda a: checked(a, **known)) if store is not None else None
         if arrays is None:
             report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", None)
             arrays = self.cv.on_halves(candidate_set, chosen, usable, n_pairs, self.plan.random_state)

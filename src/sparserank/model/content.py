@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sparserank.model.ranking_model import RankingModel
 
 
-FORMAT = "sparserank-model"
+FORMAT, FORMAT_OF_SIZES = "sparserank-model", "sparserank-models"
 LIST_LENGTH = "list_length"  # of training, where scores depend on it
 SINCE = {"transform": 2, "curve": 3, "missing": 4, "median": 5}
 SINCE_TRANSFORM = {QUERY_LOG: 6}

@@ -46,4 +46,5 @@ def load_model(path: str | os.PathLike, *, k: int | None = None) -> RankingModel
     check_arguments(load_model, locals())
     if k is not None:
         return load_size_model(path, k)
-    return read_model(Path(path) / "model.json" if Path(path).is_dir() else path)
+    inside = Path(path).is_dir()
+    return read_model(Path(path) / "model.json" if inside else path, links=not inside)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from sparserank.bounded import open_regular
 from sparserank.curves import Curve
 from sparserank.data.kinds import LIGHTGBM_FIRST_LINE
 from sparserank.errors import ModelFormatError
 from sparserank.model.content import (
     FORMAT,
+    FORMAT_OF_SIZES,
     FORMAT_VERSION,
     INDEX_BASE,
     LIST_LENGTH,
@@ -31,33 +34,33 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
 from sparserank.quoting import brief
 from sparserank.shards.scaling import FeatureScaling
-from sparserank.strict_json import read_json
+from sparserank.strict_json import read_own_json
 from sparserank.transforms import NONE, Transform
 
 # What a feature may have, and since which version: a file without it is of the version that older readers know.
 
 
-def read_model(path: str | os.PathLike) -> RankingModel:
-    """Read the model of a file.
+def read_model(path: str | os.PathLike, *, links: bool = True) -> RankingModel:
+    """Read the model of a file; links: whether the path may be a link.
 
     Raises
         ModelFormatError   the file is not a model file, is damaged, or was written by a newer version
     """
-    content = read_content(path, FORMAT, FORMAT_VERSION, "JSON that 'sparserank select' or 'fit' writes")
+    content = read_content(path, FORMAT, FORMAT_VERSION, "JSON that 'sparserank select' or 'fit' writes", links=links)
     try:
         return model_of_content(content)
     except ValueError as error:
         raise ModelFormatError(f"{path}: damaged model file: {error}; restore it or save the model again.") from error
 
 
-def read_content(path: str | os.PathLike, form: str, newest: int, expected: str) -> dict[str, Any]:
-    """Read the JSON of a file of this format, from version 1 to the newest.
+def read_content(path: str | os.PathLike, form: str, newest: int, expected: str, *, links: bool) -> dict[str, Any]:
+    """Read the JSON of a file of this format, from version 1 to the newest; links: whether the path may be a link.
 
     Raises
         ModelFormatError   the file does not have this format, or was written by a newer version
     """
     try:
-        content = read_json(path)
+        content = read_own_json(path, links=links)
     except OSError as error:
         raise ModelFormatError(f"{path}: not a readable model file ({error.strerror or error}).") from error
     except ValueError as error:
@@ -68,7 +71,13 @@ def read_content(path: str | os.PathLike, form: str, newest: int, expected: str)
                 "its scores as a file or a feature."
             ) from error
         raise ModelFormatError(f"{path}: not a readable model file ({error}).") from error
-    if not isinstance(content, dict) or content.get("format") != form:
+    held = content.get("format") if isinstance(content, dict) else None
+    if held == FORMAT_OF_SIZES and form == FORMAT:
+        raise ModelFormatError(
+            f"{path}: contains models of every size of a selection; give the size ({option('k')}), or the directory of "
+            "the run for the chosen model."
+        )
+    if not isinstance(content, dict) or held != form:
         raise ModelFormatError(f"{path}: not a {form} file; expected the {expected}.")
     version = content.get("version")
     if type(version) is not int or not 1 <= version <= newest:
@@ -185,5 +194,6 @@ def _part(content: dict[str, Any], key: str, kind: tuple[str, tuple[type, ...]])
 
 
 def _is_lightgbm(path: str | os.PathLike) -> bool:
-    with open(path, "rb") as file:
+    with suppress(OSError, ValueError), open_regular(path, links=True) as file:
         return file.readline(len(LIGHTGBM_FIRST_LINE) + 2).rstrip() == LIGHTGBM_FIRST_LINE.encode()
+    return False

@@ -12,13 +12,14 @@ from typing import Any
 
 from sparserank.errors import ModelFormatError, ParameterError
 from sparserank.files import atomic_write
+from sparserank.model.content import FORMAT_OF_SIZES as FORMAT
 from sparserank.model.content import FORMAT_VERSION as MODEL_VERSION
 from sparserank.model.model_file import model_of_content, read_content
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
 from sparserank.quoting import brief
 
-FILE, FORMAT, FORMAT_VERSION = "models.json", "sparserank-models", 1
+FILE, FORMAT_VERSION = "models.json", 1
 NAMES = "feature_names_in"  # of all models: said once
 
 
@@ -50,12 +51,15 @@ def load_size_model(path: str | os.PathLike, k: int) -> RankingModel:
     """
     if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
         raise ParameterError("k", f"must be an integer >= 1; got {brief(k)}.")
-    path = Path(path) / FILE if Path(path).is_dir() else Path(path)
+    inside = Path(path).is_dir()
+    path = Path(path) / FILE if inside else Path(path)
     if not path.exists():
         raise ModelFormatError(
             f"{path}: not found; run the selection again to get models of other sizes, or omit {option('k')}."
         )
-    content = read_content(path, FORMAT, FORMAT_VERSION, "models.json that 'sparserank select' writes")
+    content = read_content(
+        path, FORMAT, FORMAT_VERSION, "models.json that 'sparserank select' writes", links=not inside
+    )
     try:
         entries = [_entry(e) for e in _list(content, "models")]
         within = [e for e in entries if len(e["features"]) <= k]

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import weakref
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
+from sparserank.bounded import read_regular
 from sparserank.errors import RunDirectoryError
 from sparserank.files import atomic_write, discard_parts, try_to_create_in
 from sparserank.options import option
 from sparserank.runs.locks import is_locked_elsewhere
 
 MARK = ".sparserank-run"
+MAX_JSON_BYTES = 1 << 26
 
 
 def refuse_unusable(path: str | os.PathLike | None, kind: str) -> None:
@@ -26,7 +30,8 @@ def refuse_unusable(path: str | os.PathLike | None, kind: str) -> None:
         return
     place = Path(path)
     try:
-        if (place / MARK).exists():
+        if os.path.lexists(place / MARK):
+            _refuse_links(place)
             with open(place / MARK, "rb") as mark:
                 _refuse_kind(place, mark.read(100), kind)
         elif place.is_dir():
@@ -44,6 +49,20 @@ def refuse_uncreatable(place: Path) -> None:
         raise _no_directory(place, error) from error
 
 
+def _refuse_links(path: Path) -> None:
+    """The directory itself may be a link; what is in it is written to and read, and may be somebody else's."""
+    for place, folders, files in os.walk(path):
+        for file in (Path(place, name) for name in (*folders, *files)):
+            with suppress(FileNotFoundError):  # a file of a run that is writing there now
+                mode = file.lstat().st_mode
+                if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                    what = "a link" if stat.S_ISLNK(mode) else "a device, a pipe or a socket"
+                    raise RunDirectoryError(
+                        f"{file}: is {what}, which a run neither reads nor replaces; remove it, or choose another "
+                        f"{option('out')}."
+                    )
+
+
 class RunDirectory:
     """A directory that this process may write to until `close`, the end of a `with` block, or the end of the process.
 
@@ -53,7 +72,7 @@ class RunDirectory:
     Parameters
         kind   kind of run: 'select', 'compare', 'experiment' or 'demo'
     Raises
-        RunDirectoryError   it cannot be created, contains foreign files or a run of another kind, or is in use
+        RunDirectoryError   it cannot be created, contains foreign files, links or a run of another kind, or is in use
     """
 
     def __init__(self, path: str | os.PathLike, kind: str) -> None:
@@ -61,7 +80,9 @@ class RunDirectory:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             mark = self.path / MARK
-            if not mark.exists():
+            if os.path.lexists(mark):
+                _refuse_links(self.path)
+            else:
                 _refuse_foreign(self.path)
             handle = os.open(
                 mark, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0), 0o666
@@ -91,7 +112,7 @@ class RunDirectory:
     def read_json(self, name: str) -> Any:
         """The content of a JSON file in this directory; None if it is absent or damaged."""
         try:
-            return json.loads((self.path / name).read_bytes())
+            return json.loads(read_regular(self.path / name, MAX_JSON_BYTES))
         except (OSError, ValueError, RecursionError):
             return None
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import Any
 
-from sparserank.errors import DataWarning
+from sparserank.bounded import read_regular
+from sparserank.errors import DataError, DataWarning
 from sparserank.files import atomic_write
 
 RECORDS = "pieces"
+MAX_RECORD_BYTES, MAX_BYTES = 1 << 20, 1 << 34
 
 
 class PieceStore:
@@ -30,29 +33,34 @@ class PieceStore:
         record = {inside: hashlib.sha256(content).hexdigest() for inside, content in files.items()}
         self._write(self._record(name), (json.dumps(record, indent=1) + "\n").encode())
 
-    def load(self, name: str, files: Collection[str]) -> dict[str, bytes] | None:
-        """The files of a piece, which must be these; None if it has to be computed. A damaged piece is forgotten, with
-        a warning that names it.
+    def load(
+        self, name: str, files: Collection[str], read: Callable[[dict[str, bytes]], Any] = lambda content: content
+    ) -> Any:
+        """What `read` makes of the files of a piece, which must be these; None if it has to be computed. A damaged
+        piece is forgotten, with a warning that names it.
+
+        Whoever made the folder also wrote the checksums, so `read` checks the content: it raises ValueError, KeyError
+        or DataError for what cannot be a result.
 
         Warns
-            DataWarning   a file of the piece, or its record, differs from what was written
+            DataWarning   a file of the piece, or its record, differs from what was written, or `read` refuses it
         """
         record = self._record(name)
         try:
-            written = json.loads(record.read_bytes())
+            written = json.loads(read_regular(record, MAX_RECORD_BYTES))
             if set(written) != set(files):
                 raise ValueError("the record does not match its files")
-            content = {inside: (self.folder / inside).read_bytes() for inside in written}
+            content = {inside: read_regular(self.folder / inside, MAX_BYTES) for inside in written}
             for inside, digest in written.items():
                 if hashlib.sha256(content[inside]).hexdigest() != digest:
                     raise ValueError(f"{inside} does not match its checksum")
-        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            return read(content)
+        except (OSError, ValueError, TypeError, AttributeError, LookupError, RecursionError, DataError) as error:
             if record.exists():  # else the piece was never finished
                 self._forget(
                     record, f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
                 )
             return None
-        return content
 
     def drop(self, name: str, files: Collection[str]) -> None:
         """Remove a piece, its record first; do nothing if there is none."""

@@ -7,11 +7,13 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from sparserank.errors import RunDirectoryError
+from sparserank.npy import arrays_of_npz, checked
 from sparserank.options import option
 from sparserank.runs.directory import RunDirectory
 from sparserank.runs.identity import name_of
@@ -21,9 +23,15 @@ PLAN = "plan.json"
 ARRAYS = "arrays"
 
 
-def kept(store: WorkStore | None, name: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """The arrays of a finished piece in the store, or those that are made now, which are saved."""
-    known = None if store is None else store.load(name)
+Arrays = dict[str, np.ndarray]
+
+
+def kept(
+    store: WorkStore | None, name: str, make: Callable[[], Arrays], **expected: tuple[str, tuple[int | None, ...]]
+) -> Arrays:
+    """The arrays of a finished piece in the store, or those that are made now, which are saved; expected: as in
+    `checked`."""
+    known = None if store is None else store.load(name, lambda arrays: checked(arrays, **expected))
     if known is None:
         known = make()
         if store is not None:
@@ -74,14 +82,11 @@ class WorkStore(RunDirectory):
             )
         self.write_json(PLAN, identity)
 
-    def load(self, name: str) -> dict[str, np.ndarray] | None:
-        """Arrays of a finished piece; None if it has to be computed."""
+    def load(self, name: str, read: Callable[[Arrays], Any] = lambda arrays: arrays) -> Any:
+        """What `read` makes of the arrays of a finished piece; None if it has to be computed. As in `PieceStore.load`,
+        `read` checks them."""
         full = self._name(name)
-        files = self.pieces.load(full, [_file(full)])
-        if files is None:
-            return None
-        with np.load(io.BytesIO(files[_file(full)]), allow_pickle=False) as arrays:
-            return {key: arrays[key] for key in arrays.files}
+        return self.pieces.load(full, [_file(full)], lambda files: read(arrays_of_npz(files[_file(full)])))
 
     def save(self, name: str, arrays: dict[str, np.ndarray]) -> None:
         self._check()
@@ -103,6 +108,17 @@ class WorkStore(RunDirectory):
         self.pieces.clear()
         for old in [*ours, *(self.path / name for name in (*self._results, "log.jsonl"))]:
             old.unlink(missing_ok=True)
+
+
+class Reader:
+    """A keeper for `Work` whose pieces are checked: read(name, arrays) returns the arrays, or raises ValueError."""
+
+    def __init__(self, store: WorkStore, read: Callable[[str, Arrays], Arrays]) -> None:
+        self._store, self._read, self.save = store, read, store.save
+
+    def load(self, name: str) -> Arrays | None:
+        found: Arrays | None = self._store.load(name, partial(self._read, name))
+        return found
 
 
 def work_store_in(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.crossval.feature_groups import COSTS, positive_cost
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.text_lines import read_entries, read_numbers
 from sparserank.errors import DataError, DataFormatError, ParameterError
@@ -68,7 +69,7 @@ def costs_of(given: Any, names: Sequence[str]) -> tuple[float, ...]:
         DataFormatError   names file and line
     """
     if isinstance(given, str | os.PathLike):
-        costs = read_numbers(given, "cost", "a number > 0", lambda v: v > 0)
+        costs = read_numbers(given, "cost", f"a number > 0, {COSTS}", lambda v: positive_cost(v) is not None)
         if len(costs) != len(names):
             raise DataFormatError(f"{given}: {len(costs)} costs for {len(names)} features; give one per line.")
         return tuple(costs)
@@ -78,8 +79,8 @@ def costs_of(given: Any, names: Sequence[str]) -> tuple[float, ...]:
         values = tuple(float(c) for c in given)
     except (TypeError, ValueError, OverflowError):
         values = (np.nan,)
-    if not all(np.isfinite(c) and c > 0 for c in values):
-        raise ParameterError("costs", "must be numbers > 0, one per feature.")
+    if not all(positive_cost(c) is not None for c in values):
+        raise ParameterError("costs", f"must be numbers > 0, one per feature, {COSTS}.")
     return values
 
 

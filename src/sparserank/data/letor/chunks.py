@@ -277,6 +277,8 @@ def _problem(
     start = text.rfind(b"\n", 0, min(a, len(text))) + 1
     line = text[start : start + 4 * LONGEST].partition(b"\n")[0]
     foreign = what_else(line.decode("utf-8", "backslashreplace"))
+    from_1 = (a, index_base) == (n_features, 0)
+    begins_at_1 = f"if the numbers begin at 1, use {option('index_base', 1)}; else " if from_1 else ""
     sentence = {
         kernels.BAD_LABEL: f"label must be a number; got {what}. {foreign or LAYOUT}",
         kernels.MISSING_QID: f"expected 'qid:ID' after the label; got {what}. "
@@ -288,8 +290,8 @@ def _problem(
         kernels.INDEX_BELOW_BASE: f"feature indices start at {index_base}; got {what}. "
         f"Use {option('index_base', 0)} for files whose feature indices start at 0.",
         kernels.BAD_VALUE: f"feature value must be a number; got {what}.",
-        kernels.INDEX_ABOVE_LIMIT: f"has feature {what}, but {n_features} features are expected; "
-        f"read every file with n_features={a + 1 - index_base}, or remove the feature.",
+        kernels.INDEX_ABOVE_LIMIT: f"has feature {what}, but {n_features} features are expected; {begins_at_1}"
+        f"read every file with {option('n_features', a + 1 - index_base)}, or remove the feature.",
     }[status]
     width = a + 1 - index_base if status == kernels.INDEX_ABOVE_LIMIT else None
     return (int(info[kernels.N_LINES]), sentence), width

@@ -9,9 +9,8 @@ import math
 import mmap
 import os
 import re
-import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -19,19 +18,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.bounded import open_regular
 from sparserank.data.store.features import MappedFeatures
 from sparserank.data.store.manifest import SPARSE, damaged, file_name, linked
 from sparserank.errors import DataFormatError
 from sparserank.files import atomic_write
 from sparserank.given_weights import usable_weights
+from sparserank.npy import MAX_HEADER, header_of
 
 HASH_BYTES = 1 << 22
-MAGIC, ALIGNED = b"\x93NUMPY\x01\x00", 64
-MAX_HEADER = 1024  # bytes; NumPy's are 128
-# What NumPy writes for an array of numbers or texts in C order; nothing else is parsed, and nothing of it is run.
-HEADER = re.compile(
-    r"\{'descr': '([<>|][fiuS]\d{1,9})', 'fortran_order': False, 'shape': \((\d{1,19}(?:, \d{1,19})*),?\), \} *\n"
-)
+ALIGNED = 64
 FLOAT, SHORT, INTEGER, UNSIGNED = (
     np.dtype(t).str for t in ("f8", "i4", "i8", "u8")
 )  # in the byte order of this machine
@@ -47,17 +43,16 @@ def open_own(path: Path) -> Iterator[BufferedReader]:
     """
     if path.is_symlink():
         raise DataFormatError(linked(path))
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    try:
-        descriptor = os.open(path, flags)
-    except FileNotFoundError as error:
-        raise DataFormatError(f"{path}: is missing from the store; convert the data again.") from error
-    except OSError as error:
-        raise DataFormatError(f"{path}: cannot be read ({error.strerror or error}); convert the data again.") from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise DataFormatError(f"{path}: is not a regular file; convert the data again.")
-    with open(descriptor, "rb") as content:
+    with ExitStack() as opened:
+        try:
+            content = opened.enter_context(open_regular(path))
+        except FileNotFoundError as error:
+            raise DataFormatError(f"{path}: is missing from the store; convert the data again.") from error
+        except OSError as error:
+            why = error.strerror or error
+            raise DataFormatError(f"{path}: cannot be read ({why}); convert the data again.") from error
+        except ValueError as error:
+            raise DataFormatError(f"{path}: is not a regular file; convert the data again.") from error
         yield content
 
 
@@ -130,21 +125,20 @@ def _mapped(path: Path, n_bytes: int, types: tuple[Any, ...], shape: tuple[int |
         if size != n_bytes:
             raise torn(path, size, n_bytes)
         head = content.read(MAX_HEADER)
-        start = len(MAGIC) + 2 + int.from_bytes(head[len(MAGIC) : len(MAGIC) + 2], "little")
-        found = HEADER.fullmatch(head[len(MAGIC) + 2 : start].decode("latin-1"))
-        if not head.startswith(MAGIC) or start > MAX_HEADER or start % ALIGNED or found is None:
+        header = header_of(head)
+        if header is None or header.by_columns or not header.shape or header.start % ALIGNED:
             raise damaged(path, "its header was not written by a conversion")
-        written = tuple(int(n) for n in found[2].split(", "))
-        if not any(found[1] == t if isinstance(t, str) else t.fullmatch(found[1]) for t in types):
-            raise damaged(path, f"its values are of type {found[1]}")
+        kind, written, start = header.dtype, header.shape, header.start
+        if not any(kind == t if isinstance(t, str) else t.fullmatch(kind) for t in types):
+            raise damaged(path, f"its values are of type {kind}")
         if len(written) != len(shape) or any(s is not None and w != s for w, s in zip(written, shape, strict=True)):
             raise damaged(
                 path,
                 f"its shape is {written}, but the manifest states {shape if None not in shape else 'one dimension'}",
             )
-        dtype, count = np.dtype(found[1]), math.prod(written)
+        dtype, count = np.dtype(kind), math.prod(written)
         if start + count * dtype.itemsize != size:
-            raise damaged(path, f"its size of {size} bytes does not match {written} values of type {found[1]}")
+            raise damaged(path, f"its size of {size} bytes does not match {written} values of type {kind}")
         if count == 0:
             return np.empty(written, dtype=dtype)
         try:

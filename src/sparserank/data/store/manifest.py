@@ -13,7 +13,7 @@ import numpy as np
 
 from sparserank.errors import DataFormatError
 from sparserank.quoting import brief
-from sparserank.strict_json import read_json
+from sparserank.strict_json import read_own_json
 
 MANIFEST, PROGRESS = "manifest.json", "progress.json"
 FORMAT, VERSION = "sparserank-store", 1
@@ -39,7 +39,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if path.is_symlink():
         raise DataFormatError(linked(path))
     try:
-        manifest = read_json(path)
+        manifest = read_own_json(path)
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise ValueError(f'"format" must be "{FORMAT}"')
     except (OSError, ValueError) as error:

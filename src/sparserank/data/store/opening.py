@@ -34,7 +34,7 @@ from sparserank.data.store.manifest import (
 from sparserank.errors import DataError, DataFormatError
 from sparserank.files import atomic_write
 from sparserank.options.arguments import check_arguments
-from sparserank.strict_json import read_json
+from sparserank.strict_json import read_own_json
 
 STAMPS = "stamps.json"
 
@@ -194,7 +194,7 @@ def write_stamps(folder: Path, stamps: Mapping[str, list[int]]) -> None:
 def _stamps(folder: Path) -> dict[str, Any]:
     path = folder / STAMPS
     try:
-        known = read_json(path) if path.is_file() and not path.is_symlink() else {}
+        known = read_own_json(path)
     except (OSError, ValueError):
         return {}
     return known if isinstance(known, dict) else {}

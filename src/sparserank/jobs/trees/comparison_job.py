@@ -15,7 +15,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.errors import ParameterError
 from sparserank.jobs.selection_job import SelectionJob
-from sparserank.jobs.trees.evaluation import Arrays, Asked, Repeat, evaluate_lists, named
+from sparserank.jobs.trees.evaluation import INTEGERS, Arrays, Asked, Expected, Repeat, evaluate_lists, named
 from sparserank.jobs.trees.lists import our_lists
 from sparserank.jobs.trees.options import COMPARED, REPEATS
 from sparserank.options import check_given
@@ -82,7 +82,8 @@ def compare(
     def our_path(r: int, n_workers: int) -> Arrays:
         return _our_paths(data, own[r], plan.sizes, n_workers)
 
-    found = evaluate_lists(data, plan.asked, repeats, our_path, store=store, progress=progress, n_threads=n_threads)
+    places: dict[str, Any] = {"store": store, "progress": progress, "n_threads": n_threads}
+    found = evaluate_lists(data, plan.asked, repeats, our_path, **places, ours_have=OURS_HAVE)
     fitting, scoring, n_bytes = np.mean([p["costs"] for p in found.trees], axis=0).tolist()
     seconds = float(np.mean([float(p["seconds"]) for p in found.ours]))
     return ComparisonResult(
@@ -98,6 +99,14 @@ def compare(
         Costs(fitting, scoring, n_bytes, seconds),
         plan.trees,
     )
+
+
+OURS_HAVE: Expected = {
+    "where": (INTEGERS, (None,)),
+    named(CHOICE): ("f", (None,)),
+    "n_chosen": (INTEGERS, ()),
+    "seconds": ("f", ()),
+}
 
 
 def _our_paths(data: RankingDataset, plan: SelectionPlan, sizes: Sequence[int], n_threads: int) -> Arrays:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,17 +27,19 @@ from sparserank.jobs.trees.lists import (
 )
 from sparserank.jobs.trees.options import N_SEEDS
 from sparserank.metrics import Metric
+from sparserank.npy import checked
 from sparserank.options import check_given
 from sparserank.runs.pool import kept_workers
 from sparserank.runs.progress import Progress
 from sparserank.runs.work import Work
-from sparserank.runs.work_store import WorkStore
+from sparserank.runs.work_store import Reader, WorkStore
 from sparserank.selection.comparison import ALL, ComparedSystem
 from sparserank.selection.plan import SelectionPlan
 
 # Of a piece of work: values "values|system|k" of its queries (k 0: none), `where` they are, and more.
 Arrays = dict[str, np.ndarray]
-VALUES = "values"
+VALUES, INTEGERS = "values", "iu"
+Expected = Mapping[str, tuple[str, tuple[int | None, ...]]]  # of arrays, as in `checked`
 
 
 @dataclass(frozen=True)
@@ -100,18 +103,23 @@ def evaluate_lists(
     store: WorkStore | None = None,
     progress: Progress | None = None,
     n_threads: int | None = None,
+    ours_have: Expected | None = None,
 ) -> Judged:
     """Evaluate trees on all features and on lists, inside each fold. Finished pieces are kept in `store` and reused.
 
     our_path   (number of a repeat, n_workers) -> a piece with our lists on its folds (`our_lists`), and with values
                if our models are systems too
+    ours_have  arrays of such a piece besides lists, for `checked`
     """
     n_workers = n_threads or available_cores()
     ours = [f"ours-{r}" for r in range(len(repeats))]
     trees = [{f"trees-{r}-{f}": f for f in range(int(repeat.fold.max()) + 1)} for r, repeat in enumerate(repeats)]
     names = [name for own, others in zip(ours, trees, strict=True) for name in (own, *others)]
     kinds = {name: name.partition("-")[0] for name in names}
-    work: Work[Arrays] = Work(kinds, keeper=store, n_workers=n_workers, alone=("ours",), progress=progress)
+    keeper = (
+        None if store is None else Reader(store, partial(_checked, data.n_queries, data.n_features, ours_have or {}))
+    )
+    work: Work[Arrays] = Work(kinds, keeper=keeper, n_workers=n_workers, alone=("ours",), progress=progress)
     work.begin()
     with kept_workers():
         for r, repeat in enumerate(repeats):
@@ -168,6 +176,24 @@ class TreesOfFold:
         return out
 
 
+def _checked(n_queries: int, n_features: int, ours: Expected, name: str, arrays: Arrays) -> Arrays:
+    """The arrays of a piece from an earlier run; raise ValueError for what no piece has."""
+    of_trees = name.startswith("trees")
+    checked(arrays, **(OF_TREES if of_trees else ours))
+    for key, values in arrays.items():
+        what, *of = key.split("|")
+        if what == VALUES:
+            checked(arrays, **{key: ("f", arrays["where"].shape)})
+            if int(of[1]) and of_trees:
+                checked(arrays, **{"|".join(["features", *of]): (INTEGERS, (None,))})
+        elif what in ("where", "features"):
+            checked(arrays, **{key: (INTEGERS, (None,))})
+            most = n_queries if what == "where" else n_features
+            if not ((values >= 0) & (values < most)).all():
+                raise ValueError(f"{key} has a number that is not from 0 to {most - 1}")
+    return arrays
+
+
 def named(system: str, k: int | None = None) -> str:
     """The name of the values of a system in a piece."""
     return f"{VALUES}|{system}|{k or 0}"
@@ -176,6 +202,9 @@ def named(system: str, k: int | None = None) -> str:
 def features_of(system: str, k: int | None) -> str:
     """The name of the features of a fold's list in a piece."""
     return f"features|{system}|{k or 0}"
+
+
+OF_TREES: Expected = {"where": (INTEGERS, (None,)), "costs": ("f", (3,)), named(ALL): ("f", (None,))}
 
 
 def _systems(pieces: Sequence[Arrays], n_queries: int, repeats: int) -> list[ComparedSystem]:

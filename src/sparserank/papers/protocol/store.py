@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparserank.arrow import pa, pq, require_arrow
@@ -16,6 +17,20 @@ from sparserank.runs.identity import code_hash, name_of
 from sparserank.runs.pieces import PieceStore
 
 TABLES = ("candidates", "per_query")
+MAX_TABLE_BYTES = 1 << 32
+NOTHING = "lists of null"  # if all are empty
+OF_BOTH = {"dataset": "string", "fold": "int64", "system": "string", "candidate": "int64"}
+COLUMNS = {
+    "candidates": {
+        **OF_BOTH,
+        "params": "string",
+        **dict.fromkeys(("n_features", "n_features_all", "n_features_varying"), "int64"),
+        "features": "lists of int64",
+        "coef": "lists of double",
+        "chosen_for": "lists of string",
+    },
+    "per_query": {**OF_BOTH, "qid": "string"},
+}
 
 
 def _presents(inside: tuple[str, ...]) -> bool:
@@ -95,8 +110,28 @@ class ResultsStore(RunDirectory):
         return pa.concat_tables(found, promote_options="permissive")
 
     def _files(self, name: str) -> dict[str, bytes] | None:
-        found = self.pieces.load(name, [f"{table}/{name}.parquet" for table in TABLES])
-        return None if found is None else {table: found[f"{table}/{name}.parquet"] for table in TABLES}
+        files = {f"{table}/{name}.parquet": table for table in TABLES}
+        found: dict[str, bytes] | None = self.pieces.load(name, files, lambda given: self._checked(files, given))
+        return found
+
+    def _checked(self, files: Mapping[str, str], given: Mapping[str, bytes]) -> dict[str, bytes]:
+        """{table: its file}; raise ValueError for tables that no task writes."""
+        numbers = [f"valid {name}" for name in self.plan.valid_names], self.plan.metric_names
+        for (place, name), own in zip(files.items(), numbers, strict=True):
+            file = pq.ParquetFile(pa.BufferReader(given[place]))
+            if sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups)) > MAX_TABLE_BYTES:
+                raise ValueError(f"{place} is too large")
+            table = file.read()
+            for column, kind in {**COLUMNS[name], **dict.fromkeys(own, "double")}.items():
+                held = table.schema.field(column).type
+                shown = f"lists of {held.value_type}" if pa.types.is_list(held) else str(held)
+                if shown not in (kind, NOTHING if kind.startswith("lists") else kind):
+                    raise ValueError(f"column {column} of {place} has type {held}")
+                if table[column].null_count:
+                    raise ValueError(f"column {column} of {place} has missing values")
+            if name == "candidates" and not all(isinstance(json.loads(p), dict) for p in table["params"].to_pylist()):
+                raise ValueError(f"params of {place} are not objects")
+        return {name: given[place] for place, name in files.items()}
 
 
 def _read(content: bytes) -> pa.Table:
