@@ -242,11 +242,9 @@ def test_a_piece_of_somebody_else_is_computed_again(parts: Path, tmp_path: Path,
     with pytest.warns(DataWarning, match="a damaged piece"):
         again.run(lambda done, total, what, left: seen.append(what))
     assert seen[1:] == ["x fold 1 rank_rls"]
-    assert (
-        again.store.table(again.tasks, table)
-        .drop_columns(["time_s"] if table == "candidates" else [])
-        .equals(whole.drop_columns(["time_s"] if table == "candidates" else []))
-    )
+    times = ["time_s"] if table == "candidates" else []
+    found = again.store.table(again.tasks, table).drop_columns(times).to_pylist()
+    assert repr(found) == repr(whole.drop_columns(times).to_pylist())  # NaN counts as equal
 
 
 @pytest.mark.slow
