@@ -21,7 +21,7 @@ PHONE, DESK = 390, 1280
 LONG = "a_feature_whose_name_somebody_made_longer_than_any_column_" * 3
 HOSTILE = ("<script>throw 1</script>", "<img src=http://127.0.0.1:9/x>", "$x_1$ & \x1b[31m")
 PAGES = ("select", "curves", "fuse", "compare", "for_model")
-RETRIEVERS = ("bm25", LONG[:90], "dense")
+RETRIEVERS = ("bm25", LONG[:90].replace("feature", "run"), "dense")
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +158,7 @@ def test_the_first_screen_is_a_heading_of_one_line_few_sentences_and_a_picture(
 
 def test_on_the_page_of_a_fusion_a_retriever_is_called_so(browser: Browser, pages: dict[str, Path]) -> None:
     browser.visit(pages["fuse"], DESK)
-    text = browser.value("document.body.textContent").replace(LONG, "").replace(LONG[:90], "")
+    text = browser.value("document.body.textContent")
     text = text.replace(browser.value("document.querySelector('.explorer script').textContent"), "")
     assert "feature" not in text.replace(browser.value("document.querySelector('.explorer + script').textContent"), "")
     for norm in ("rrf", "minmax", "zscore"):
