@@ -115,8 +115,8 @@ class SelectionJob:
         n_threads = n_threads or available_cores()
         folds = np.full(data.n_queries, -1) if plan.protocol == "holdout" else _folds(data, plan)
         tried = trials_of(plan, data, feature_groups, client, transforms)
-        if named is not None:
-            tried.append(Trial(NAMED, named, FeatureTransform(NAMED)))
+        if named is not None:  # which is the reference in place of dense models
+            tried = [*(t for t in tried if t.maker.selects), Trial(NAMED, named, FeatureTransform(NAMED))]
         self.named = "" if named is None else named.names[0]
         self.engine = None if plan.engine is None else ENGINES[plan.engine]
         runs = [self.engine is None or not t.transform.lacking(self.engine) for t in tried]

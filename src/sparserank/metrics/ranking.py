@@ -68,7 +68,7 @@ def rank_documents(
 
 
 def settled(scores: np.ndarray) -> np.ndarray:
-    """Scores of runs to DIGITS significant digits. Sums of the same values in another order differ in the last bits, and
+    """Scores of runs to DIGITS significant digits. Sums of the same values in another order differ in the last bits;
     such documents are tied, wherever they are summed."""
     with np.errstate(divide="ignore", invalid="ignore"):
         unit = 10.0 ** (np.floor(np.log10(np.abs(scores))) - DIGITS + 1)

@@ -22,7 +22,7 @@ from sparserank.reporting.document import figure
 from sparserank.reporting.percents import relative
 from sparserank.selection.fusion import TITLES, FusionResult, shown_weight
 from sparserank.selection.rivals import ComparedRival
-from sparserank.selection.statements import all_equal, needed
+from sparserank.selection.statements import all_equal, coarse, needed
 
 MAX_NAMED = 4  # retrievers in the first line
 MAX_RETRIEVER = 28  # characters of a name
@@ -102,7 +102,7 @@ class FusionScreen(Screen):
                 *lines,
                 *self.wrapped(f"{ALONE.strip()} by {norm}, chosen on these queries: expect less on others."),
             ]
-        if not self.has_intervals or all_equal(choice) or choice.resolution <= FINE:
+        if not self.has_intervals or all_equal(choice) or coarse(choice) or choice.resolution <= FINE:
             return lines
         said = f"To rule out a loss of {FINE:.0%}, you would need roughly {needed(choice, FINE)} queries."
         return [*lines, *self.wrapped(said)]
