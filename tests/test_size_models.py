@@ -97,14 +97,29 @@ def test_select_says_when_it_replaces_the_choice(cli_here: Cli, tmp_path: Path) 
     assert "it now contains the one of 4 features" in " ".join(other.err.split())
 
 
+def _calls(folder: Path, model: str) -> dict[str, list[str]]:
+    data, system = str(folder / "made.txt"), str(folder / model)
+    return {"predict": [system, data], "evaluate": [data, "--system", system]}
+
+
 def test_a_lightgbm_model_is_named_where_one_of_ours_or_scores_are_expected(cli_here: Cli, tmp_path: Path) -> None:
     sr.write_letor(MADE, tmp_path / "made.txt")
+    lightgbm = pytest.importorskip("lightgbm")
+    held = lightgbm.Dataset(MADE.X, MADE.relevance, group=np.diff(MADE.query_ptr))
+    booster = lightgbm.train({"objective": "lambdarank", "verbosity": -1, "num_threads": 1}, held, 3)
+    booster.save_model(tmp_path / "whole.txt")
+    calls = {call: cli_here(call, *args) for call, args in _calls(tmp_path, "whole.txt").items()}
+    assert calls["evaluate"].code == 0, calls["evaluate"].err
+    expected = sr.evaluate(booster.predict(MADE.X), MADE, "ndcg@10")["ndcg@10"]
+    assert f"{expected:.4f}" in calls["evaluate"].out
+    assert calls["predict"].code == 1
+    assert "is a LightGBM model" in calls["predict"].err
     for end in ("\n", "\r\n"):
         (tmp_path / "mine.txt").write_bytes(f"tree{end}version=v4{end}{end}Tree=0{end}".encode())
         with pytest.raises(ModelFormatError, match=r"mine\.txt: is a LightGBM model, .*rival="):
             sr.load_model(tmp_path / "mine.txt")
-        for call in (["predict", "mine.txt", "made.txt"], ["evaluate", "made.txt", "--system", "mine.txt"]):
-            refused = cli_here(call[0], *(str(tmp_path / w) if w.endswith(".txt") else w for w in call[1:]))
+        for call, args in _calls(tmp_path, "mine.txt").items():
+            refused = cli_here(call, *args)
             assert refused.code == 1
             assert "is a LightGBM model" in refused.err
 

@@ -738,7 +738,9 @@ Data2 = Annotated[list[Path] | None, typer.Argument(help="LETOR files or tables 
 System = Annotated[
     list[Path],
     typer.Option(
-        "--system", help="Model, run (TREC, JSON, Parquet or CSV) or score file; may be repeated.", show_default=False
+        "--system",
+        help="Model (ours or LightGBM's), run (TREC, JSON, Parquet or CSV) or scores; repeatable; may be repeated.",
+        show_default=False,
     ),
 ]
 Qrels3 = Annotated[

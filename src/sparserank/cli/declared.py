@@ -144,7 +144,11 @@ EVALUATE = Command(
     "evaluate",
     [Argument("data", "list[Path] | None", "LETOR files or tables with judgments.")],
     [
-        own("system", "list[Path]", "Model, run (TREC, JSON, Parquet or CSV) or score file; may be repeated."),
+        own(
+            "system",
+            "list[Path]",
+            "Model (ours or LightGBM's), run (TREC, JSON, Parquet or CSV) or scores; repeatable.",
+        ),
         own(
             "qrels",
             "Path | None",

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 HELP = """Evaluate one or several systems on judged documents, with intervals, paired tests and Holm correction.
 
-A system is a model file, a run (TREC, JSON, Parquet or CSV) or a file with one score per line in file order; the name \
-of the file does not matter. All other systems are tested against the first. With --qrels, judgments (TREC or BEIR) \
-replace judged documents. All judged queries count; a query that is missing from a run counts as 0.
+A system is a model file (ours, or one that LightGBM saved, if LightGBM is installed), a run (TREC, JSON, Parquet or \
+CSV) or a file with one score per line in file order; the name of the file does not matter. All other systems are \
+tested against the first. With --qrels, judgments (TREC or BEIR) replace judged documents. All judged queries count; a \
+query that is missing from a run counts as 0.
 
 [bold]Examples[/bold]
 
@@ -51,8 +52,10 @@ def run(
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
+    from sparserank.crossval.saved_trees import read_saved_trees
     from sparserank.data.fusion.runs import read_run
     from sparserank.data.letor._line_kernels import parse_lines
+    from sparserank.data.missing import KEEP
     from sparserank.data.trec import read_qrels
     from sparserank.evaluation import compare_systems as compare
     from sparserank.metrics import parse_convention, parse_metric
@@ -82,15 +85,20 @@ def run(
         return
     assert data
     models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
+    trees = {path: read_saved_trees(path) for path in system if kinds[path] == "trees"}
     widths = {m.n_features for m in models.values()}
     width = n_features or (max(widths) if widths else None)
     announce_compiling(parse_lines)
     reading = replace(reading, featureless=not models)
+    if trees and not models and reading.missing is None:
+        reading = replace(reading, missing=KEEP)  # trees take missing values as they are
     judged = read_for_models(replace(reading, n_features=width), list(models.values()), data, index_base)
     scores: dict[str, Any] = {}
     for path in system:
         if kinds[path] == "run":
             scores[str(path)] = read_run(path)
+        elif path in trees:
+            scores[str(path)] = trees[path].scores(data, replace(reading, n_features=n_features))
         else:
             scores[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
     _show(compare(scores, judged, metrics).rows(), judged, metrics)
@@ -118,7 +126,7 @@ def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
 
 
 def _kind_of(path: Path) -> str:
-    """'model', 'run' or 'scores', by the content."""
+    """'model', 'trees', 'run' or 'scores', by the content."""
     from sparserank.data.fusion.runs import is_run_file
     from sparserank.data.kinds import LIGHTGBM_FIRST_LINE
     from sparserank.data.text_lines import text_lines
@@ -130,17 +138,16 @@ def _kind_of(path: Path) -> str:
         return "run"
     from sparserank.errors import DataFormatError
 
-    expected = f"a model file (JSON), a run (lines '{RUN}', JSON, Parquet or CSV) or one score per line"
+    expected = (
+        f"a model file (JSON, or as LightGBM saves it), a run (lines '{RUN}', JSON, Parquet or CSV) or one score per "
+        "line"
+    )
     for _, text in text_lines(path, expected):
         fields = text.split(maxsplit=5)
         if fields and not fields[0].startswith("#"):
             kind = "model" if fields[0].startswith("{") else {1: "scores"}.get(len(fields))
             kind = "run" if len(fields) >= 5 and kind is None else kind
-            if fields == [LIGHTGBM_FIRST_LINE]:
-                raise DataFormatError(
-                    f"{path}: is a LightGBM model; expected {expected}. Score the documents with LightGBM and pass the "
-                    "scores."
-                )
+            kind = "trees" if fields == [LIGHTGBM_FIRST_LINE] else kind
             if kind is None:
                 raise DataFormatError(f"{path}: expected {expected}; its first line is {brief(text)}.")
             return kind

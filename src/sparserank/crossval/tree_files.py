@@ -101,12 +101,13 @@ REFUSED_OBJECTIVES = ("custom", "none", "null", "na")
 
 @dataclass(frozen=True)
 class TreeFile:
-    """features: names of the features in a model file, () if the file contains only parameters;
-    said: the parts of the file that are not used."""
+    """features: names of the features in a model file, () if the file contains only parameters; constant: those of
+    them that had one value in training; said: the parts of the file that are not used."""
 
     settings: TreeSettings
     features: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
+    constant: tuple[str, ...] = ()
 
 
 def read_tree_file(path: str | os.PathLike) -> TreeFile:
@@ -115,6 +116,20 @@ def read_tree_file(path: str | os.PathLike) -> TreeFile:
 
     Raises
         DataFormatError   it is neither; it is too large; trees of its objective cannot be trained
+    """
+    file, text = Path(path), read_text(path)
+    found = _of_model(file, text) if text.startswith(f"{LIGHTGBM_FIRST_LINE}\n") else _of_parameters(file, text)
+    objective = dict(found.settings.others or ()).get("objective", "lambdarank")
+    if objective in REFUSED_OBJECTIVES:
+        raise DataFormatError(f"{file}: trees with a custom objective cannot be trained; use one of LightGBM's.")
+    return found
+
+
+def read_text(path: str | os.PathLike) -> str:
+    """The text of a model file of LightGBM or of a file of its parameters.
+
+    Raises
+        DataFormatError   it cannot be read, or is too large
     """
     file = Path(path)
     try:
@@ -126,30 +141,40 @@ def read_tree_file(path: str | os.PathLike) -> TreeFile:
         raise DataFormatError(
             f"{file}: cannot be read ({why}); give a model that LightGBM saved, or a file of its parameters."
         ) from error
-    found = _of_model(file, text) if text.startswith(f"{LIGHTGBM_FIRST_LINE}\n") else _of_parameters(file, text)
-    objective = dict(found.settings.others or ()).get("objective", "lambdarank")
-    if objective in REFUSED_OBJECTIVES:
-        raise DataFormatError(f"{file}: trees with a custom objective cannot be trained; use one of LightGBM's.")
-    return found
+    return text
+
+
+def parts_of_model(file: Path, text: str) -> tuple[dict[str, str], list[str], list[tuple[str, str]]]:
+    """(head, trees, parameters as names and values) of the text of a model file.
+
+    Raises
+        DataFormatError   a part is missing
+    """
+    head, _, rest = text.partition("\nTree=0\n")
+    lines = dict(line.partition("=")[::2] for line in head.splitlines() if "=" in line)
+    listed = re.findall(r"^\[(\w+): ?(.*)\]$", text.partition("\nparameters:\n")[2], re.MULTILINE)
+    trees = re.split(r"\nTree=\d+\n", rest.partition("\nend of trees")[0])
+    n_known = len(lines.get("tree_sizes", "").split())
+    whole = "\nend of parameters" in text and n_known == len(trees)
+    if not lines.get("feature_names", "").split() or not listed or not whole:
+        raise DataFormatError(
+            f"{file}: is a LightGBM model that is cut off: features, trees or parameters are missing; save it again."
+        )
+    return lines, trees, listed
 
 
 def _of_model(file: Path, text: str) -> TreeFile:
-    head, _, rest = text.partition("\nTree=0\n")
-    lines = dict(line.partition("=")[::2] for line in head.splitlines() if "=" in line)
-    names = tuple(lines.get("feature_names", "").split())
-    listed = re.findall(r"^\[(\w+): ?(.*)\]$", text.partition("\nparameters:\n")[2], re.MULTILINE)
-    n_known = len(lines.get("tree_sizes", "").split())
-    whole = "\nend of parameters" in text and n_known == rest.count("\nTree=") + 1
-    if not names or not listed or not whole:
-        raise DataFormatError(f"{file}: is cut off: features, trees or parameters are missing.")
-    n_trees = (rest.count("\nTree=") + 1) // int(lines.get("num_tree_per_iteration", "1") or 1)
+    lines, trees, listed = parts_of_model(file, text)
+    names = tuple(lines["feature_names"].split())
+    n_trees = len(trees) // int(lines.get("num_tree_per_iteration", "1") or 1)
     infos = lines.get("feature_infos", "").split()
     categorical = tuple(n for n, info in zip(names, infos, strict=False) if ":" in info and not info.startswith("["))
     given = {name: value for name, value in listed if value and name not in CATEGORICAL}
     own = {name: _flag(value) if name in FLAGS else value for name, value in given.items() if name in LEARNING}
     stopped = {name: value for name, value in given.items() if name.startswith("early_stopping_round")}
     said = _left_out(stopped, [name for name in OF_COLUMNS if name in given])
-    return TreeFile(_settings(file, own, max(n_trees, 1), categorical), names, said)
+    constant = tuple(n for n, info in zip(names, infos, strict=False) if info == "none")
+    return TreeFile(_settings(file, own, max(n_trees, 1), categorical), names, said, constant)
 
 
 def _of_parameters(file: Path, text: str) -> TreeFile:

@@ -23,6 +23,8 @@ ORDINARY = TreeSettings(n_trees=150, n_leaves=7, learning_rate=0.05)
 SLOW = TreeSettings(n_trees=400, n_leaves=7, learning_rate=0.02, row_share=0.7, feature_share=0.3)
 MAX_VALUES = 200_000_000  # of all training documents, of which LightGBM gets a dense copy
 NUMBERED = re.compile(r"Column_\d+")  # what LightGBM calls features without names
+AS_IN, WITHOUT = "LightGBM as in ", ", without "  # of the name of a rival: its file, and what it lacks
+NAMED = 3  # features that a name lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +127,8 @@ def rival_of_file(
     Raises
         DataFormatError   the file contains no settings
     """
-    file, name = read_tree_file(path), f"LightGBM as in {Path(path).name}"
-    place = _places(file.features, names)
+    file, name = read_tree_file(path), f"{AS_IN}{Path(path).name}"
+    place = places(file.features, names)
     found = [place[known] for known in file.features if known in place]
     own = np.intersect1d(columns, found) if found else columns
     missing = [known for known in file.features if known not in place] if found else []
@@ -145,10 +147,18 @@ def rival_of_file(
         f"{name} has {file.settings.n_trees} trees. If its settings were tuned on these queries, its mean is "
         "optimistically biased."
     )
+    used = set(own.tolist())
+    given = [*file.features, *unknown] if found else unknown
+    lacking = [n for n in dict.fromkeys(given) if n not in file.constant and place.get(n) not in used]
+    if file.features and not found:
+        name += f"{WITHOUT}its own features"
+    elif lacking:
+        more = len(lacking) - NAMED
+        name += f"{WITHOUT}{', '.join(lacking[:NAMED])}{f' and {more} more' if more > 0 else ''}"
     return TreeRival(name, settings, own, os.fspath(path)), tuple(notes)
 
 
-def _places(known: Sequence[str], names: Sequence[str]) -> dict[str, int]:
+def places(known: Sequence[str], names: Sequence[str]) -> dict[str, int]:
     """{name of a feature in the trees: its column}: by name, where LightGBM replaces blanks; by number if the trees
     have no names and as many features as the data."""
     if known and all(NUMBERED.fullmatch(name) for name in known):

@@ -67,8 +67,8 @@ def read_content(path: str | os.PathLike, form: str, newest: int, expected: str,
         if _is_lightgbm(path):
             raise ModelFormatError(
                 f"{path}: is a LightGBM model, not a sparserank model. Compare with its settings by "
-                f"{option('rival', str(path))}, choose features for it by {option('for_model', str(path))}, or give "
-                "its scores as a file or a feature."
+                f"{option('rival', str(path))}, choose features for it by {option('for_model', str(path))}, measure "
+                "it by 'sparserank evaluate', or give its scores as a file or a feature."
             ) from error
         raise ModelFormatError(f"{path}: not a readable model file ({error}).") from error
     held = content.get("format") if isinstance(content, dict) else None

@@ -14,6 +14,7 @@ from typing import Any
 from sparserank.crossval.choice import Candidate, reference_name
 from sparserank.crossval.current_model import Change
 from sparserank.crossval.rivals import Beside
+from sparserank.crossval.tree_rivals import AS_IN, WITHOUT
 from sparserank.evaluation.statistics import as_percent
 from sparserank.export import ENGINES, export_command
 from sparserank.options import option
@@ -154,7 +155,7 @@ class Screen:
         rows += self.best()
         rows += [(r.name, r.n_features, r.mean, self.beside(r, r.mean)) for r in self.rivals()]
         rows += self.alone()
-        names = [shortened(name, MAX_NAME if self.width == MAX_WIDTH else MAX_NAME_NARROW) for name, *_ in rows]
+        names = [_row_name(name, MAX_NAME if self.width == MAX_WIDTH else MAX_NAME_NARROW) for name, *_ in rows]
         width = max(map(len, names))
         star = "*" if self.has_intervals else ""
         metric = max(len(result.metric), 7)
@@ -436,6 +437,18 @@ def shortened(name: str, most: int) -> str:
     """A name as it is shown, in at most so many characters; what goes is its end."""
     name, most = visible(name), max(most, MIN_NAME)
     return name if len(name) <= most else f"{name[: most - 3]}..."
+
+
+def _row_name(name: str, most: int) -> str:
+    """The shortened name of a row. If a rival lacks features, the name still says so: what goes is the end of the name
+    of its file, and the names of the features if they are too long."""
+    head, without, lacking = visible(name).removeprefix(AS_IN).rpartition(WITHOUT)
+    if not name.startswith(AS_IN) or not without or len(visible(name)) <= most:
+        return shortened(name, most)
+    tail = f"{without}{lacking}"
+    tail = tail if len(head) + len(tail) <= most or len(tail) <= most - MIN_NAME else f"{without}some"
+    room = most - len(tail)
+    return f"{head if len(head) <= room else f'{head[: room - 3]}...'}{tail}"
 
 
 def _counted(n: int, one: str, many: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from sparserank.crossval.choice import Candidate
 from sparserank.crossval.rivals import Beside, Rivals
-from sparserank.crossval.tree_rivals import LIGHTGBM, LeftOut
+from sparserank.crossval.tree_rivals import LIGHTGBM, WITHOUT, LeftOut
 from sparserank.options import option
 from sparserank.reporting.percents import lower, percent, upper
 
@@ -42,7 +42,8 @@ class ComparedRival:
     @property
     def title(self) -> str:
         """Its name, and how many features it was trained on: 'LightGBM on 46 features', 'RRF'."""
-        return f"{self.name} on {self.n_features} features" if self.for_model else self.name
+        comma = "," if WITHOUT in self.name else ""
+        return f"{self.name}{comma} on {self.n_features} features" if self.for_model else self.name
 
     @property
     def shown(self) -> str:
