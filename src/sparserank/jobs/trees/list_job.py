@@ -4,6 +4,7 @@ the trees on the chosen list."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,10 +34,12 @@ from sparserank.shards.scaling import LINEAR_SCALINGS
 from sparserank.transforms import AUTO, LOG, MIXED, NONE
 
 LISTS = (GAIN, OURS)
+SHARES = (8, 3)  # lengths of lists by default: the features that may be used, divided by these
+PATH_ALPHAS = 25  # regularisation strengths of our path, which only puts features in order
 
 
 def asked_of_lists(
-    data: RankingDataset, plan: SelectionPlan, trees: TreeSettings, sizes: tuple[int, ...], n_seeds: int
+    data: RankingDataset, plan: SelectionPlan, trees: TreeSettings, lengths: Sequence[int] | None, n_seeds: int
 ) -> Asked:
     """The settings for trees on lists of these data. Every list obeys the rules and groups of the plan's penalty. A
     list has at least as many features as are kept, and fewer than may be used. If k is given, it is the longest length.
@@ -50,7 +53,8 @@ def asked_of_lists(
     kept, usable = len(penalty.keep), len(usable_by_trees(data, penalty.drop))
     if k is not None and k < kept:
         raise ParameterError("k", f"is {k}, but keep names {kept} features.")
-    wanted = sizes if k is None else tuple(sorted({int(k), *(s for s in sizes if s < k)}))
+    sizes = tuple(max((k or usable) // n, 1) for n in SHARES) if lengths is None else tuple(lengths)
+    wanted = tuple(sorted({*sizes} if k is None else {int(k), *(s for s in sizes if s < k)}))
     possible = tuple(s for s in wanted if max(kept, 1) <= s < usable)
     if usable < 2:
         raise DataError(
@@ -126,7 +130,8 @@ def _our_path(
     """The feature lists of our path. The penalty and the transform of features are fixed before anything is judged."""
     ((label, penalty),) = plan.labelled.items()
     transform = _transform(data, plan, MIXED)
-    cv = CrossValidation(data, fold, [transform], plan.settings, plan.metrics, n_workers=n_workers, n_threads=n_workers)
+    settings = replace(plan.settings, n_alphas=PATH_ALPHAS)
+    cv = CrossValidation(data, fold, [transform], settings, plan.metrics, n_workers=n_workers, n_threads=n_workers)
     candidate_set = cv.fit([Trial(label, maker_of(penalty), transform)])
     return our_lists(candidate_set, candidate_set.sparse, sizes, cv.folds)
 

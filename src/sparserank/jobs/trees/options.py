@@ -9,7 +9,7 @@ from sparserank.crossval.tree_rivals import LIGHTGBM
 from sparserank.crossval.trees import lengths_of
 from sparserank.data import options as of_data
 from sparserank.jobs.options import ALLOW_OVERLAP, RUN
-from sparserank.options import Count, Given, Option, Parsed
+from sparserank.options import Count, Given, Option, Or, Parsed
 from sparserank.paths import options as of_paths
 from sparserank.selection import options as of_selection
 
@@ -26,14 +26,15 @@ FOR_MODEL = Option(
     "sparserank[trees].",
     panel=PANEL,
 )
+LENGTHS = Parsed(lengths_of, "Sequence[int]", refused=(0, "three", (0,), (2.5,), (True,), ()))
 SIZES = Option(
     name="sizes",
-    kind=Parsed(lengths_of, "Sequence[int]", refused=(0, "three", (0,), (2.5,), (True,), ())),
-    default=(4, 8, 16, 32),
+    kind=Or(None, LENGTHS),
     help="Lengths of the feature lists to try.",
     panel=PANEL,
     flag="--size",
     command="list[int] | None",
+    shown="an eighth and a third of the features that may be used",
 )
 N_SEEDS = Option(
     name="n_seeds",
@@ -71,7 +72,7 @@ COMPARE = (
     of_selection.PENALTIES,
     of_selection.TRANSFORM,
     of_paths.N_KNOTS,
-    replace(SIZES, default=COMPARED, help="Numbers of features to compare.", shown="1 to 20"),
+    replace(SIZES, kind=LENGTHS, default=COMPARED, help="Numbers of features to compare.", shown="1 to 20"),
     of_selection.FOLDS,
     REPEATS,
     replace(

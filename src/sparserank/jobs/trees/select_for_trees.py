@@ -11,7 +11,7 @@ import numpy as np
 
 from sparserank.crossval.options import TREES
 from sparserank.crossval.tree_rivals import LIGHTGBM, is_file, rival_of_file
-from sparserank.crossval.trees import TreeSettings, lengths_of
+from sparserank.crossval.trees import TreeSettings
 from sparserank.data.joining import concatenate
 from sparserank.data.sources import read_sources
 from sparserank.data.suspects import names_in, warn_of_suspects
@@ -68,8 +68,9 @@ def select_for_trees(
         Metric by which models are compared and chosen.
     margin : float, default 0.01
         Largest acceptable estimated loss, relative to the best, in [0, 1).
-    sizes : sequence of int, default (4, 8, 16, 32)
-        Lengths of lists, below the number of features that vary. If k is given, it is the longest length.
+    sizes : sequence of int, optional
+        Lengths of lists, below the number of features that vary. Default: an eighth and a third of it. If k is given,
+        it is the longest length.
     k, budget : int, float, optional
         Choose the best list of at most k features, or of at most this total cost, instead of by margin.
     out : path, optional
@@ -157,7 +158,7 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> TreesSelection:
     plan = plan.for_features(names, **said)
     if len(unknown):
         plan = _without(plan, unknown, names)
-    on_lists = asked_of_lists(data, plan, settings, lengths_of(chosen["sizes"]), chosen["n_seeds"])
+    on_lists = asked_of_lists(data, plan, settings, chosen["sizes"], chosen["n_seeds"])
     place = {"restart": chosen["restart"], "kind": "select_for_trees", "results": LIST_FILES}
     with work_store_in(chosen["out"], on_lists.identity(plan, data), **place) as store:
         result = select_list(
