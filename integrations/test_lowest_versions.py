@@ -1,0 +1,87 @@
+"""The lowest versions that pyproject.toml names, in an environment of their own; what they need in turn is the newest
+that pip finds. Help, `select`, `fuse`, `predict`, `export` and `import matplotlib` work there."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_release import told
+
+import sparserank as sr
+
+ROOT = Path(__file__).parents[1]
+EXTRAS = ("tables", "report", "trees", "onnx")
+QUICK = ("--penalty", "l1", "--n-alphas", "10", "--folds", "2", "--half-samples", "0")
+
+
+def lowest(requirement: str) -> str:
+    """'numpy>=1.26' -> 'numpy==1.26'; a requirement without a lower bound has no lowest version."""
+    found = re.fullmatch(r"([A-Za-z0-9_.-]+)>=([0-9.]+)", requirement)
+    assert found is not None, f"{requirement}: a lower bound that is run"
+    return f"{found[1]}=={found[2]}"
+
+
+def direct() -> list[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return [*project["dependencies"], *(r for extra in EXTRAS for r in project["optional-dependencies"][extra])]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an environment env, and data."""
+    out = tmp_path_factory.mktemp("lowest")
+    told(sys.executable, "-m", "venv", out / "env")
+    install = [out / "env/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    told(*install, *map(lowest, direct()))
+    told(*install, "--no-deps", ROOT)
+    data = sr.datasets.make_ranking(40, (6, 10), 6, n_informative=2, n_redundant=1, noise=0.3, random_state=2).data
+    sr.write_letor(data.take_queries(np.arange(30)), out / "train.txt")
+    sr.write_letor(data.take_queries(np.arange(30, 40)), out / "test.txt")
+    rng, qrels = np.random.default_rng(0), []
+    runs: dict[str, list[str]] = {"a": [], "b": []}
+    for q in range(12):
+        for d in range(8):
+            relevant = int(d < 2)
+            qrels.append(f"q{q} 0 d{d} {relevant}")
+            for name, lines in runs.items():
+                lines.append(f"q{q} Q0 d{d} 0 {relevant + rng.normal():.6f} {name}")
+    for name, lines in {**{f"{name}.run": lines for name, lines in runs.items()}, "qrels": qrels}.items():
+        (out / name).write_text("\n".join(lines) + "\n")
+    return out
+
+
+def test_a_bound_that_is_none_is_told() -> None:
+    with pytest.raises(AssertionError, match="a lower bound that is run"):
+        lowest("numpy")
+
+
+def test_the_versions_are_the_lowest(place: Path) -> None:
+    frozen = told(place / "env/bin/python", "-m", "pip", "freeze").lower().replace("_", "-")
+    for requirement in direct():
+        name, _, version = lowest(requirement).partition("==")
+        found = re.search(rf"(?m)^{re.escape(name.lower().replace('_', '-'))}==(\S+)$", frozen)
+        assert found is not None, name
+        assert (found[1] + ".0.0").startswith(version), requirement
+
+
+def test_the_commands_work(place: Path) -> None:
+    command = place / "env/bin/sparserank"
+    for words in ((), ("select",), ("fuse",), ("export",), ("predict",)):
+        assert "Usage" in told(command, *words, "--help")
+    run = ("select", "train.txt", "--test", "test.txt", "--transform", "none", "--out", "run")
+    assert "Keep " in told(command, *run, *QUICK, cwd=place)
+    assert (place / "run/report.html").stat().st_size > 10_000
+    assert len(told(command, "predict", "run", "test.txt", cwd=place).split()) > 10
+    for to in ("sql", "python"):
+        assert told(command, "export", "run", "--to", to, cwd=place)
+    told(command, "export", "run", "--to", "onnx", "--out", "model.onnx", cwd=place)
+    assert "Keep " in told(
+        command, "fuse", "a.run", "b.run", "--qrels", "qrels", *QUICK[4:], "--out", "fused", cwd=place
+    )
+    assert told(command, "predict", "fused", "a.run", "b.run", cwd=place)
+    told(place / "env/bin/python", "-W", "error", "-c", "import matplotlib.pyplot")
