@@ -19,7 +19,7 @@ from sparserank.data.trec import Run
 from sparserank.errors import DataError, ParameterError, RunDirectoryError
 from sparserank.export.fusion import export_fusion
 from sparserank.metrics import CONVENTIONS, parse_metric
-from sparserank.model.fusion import FusionTerm
+from sparserank.model.fusion import FusionFormula, FusionTerm
 from sparserank.paths import PathResult
 from sparserank.selection.fusion import shown_weight
 from tests.made_runs import QUALITY, QUICK, Judged, Runs, cut, flat, judgments, made, nested, qrels_of
@@ -433,3 +433,32 @@ def test_short_runs_cut_no_others(n_short: int) -> None:
         str(export_fusion(replace(result.formula, engine="elasticsearch"), "elasticsearch")["retriever.json"])
     )
     assert window["retriever"]["rrf"]["rank_window_size"] == result.facts.depth
+
+
+def test_a_named_formula_that_is_chosen_is_shown_saved_and_exported(tmp_path: Path) -> None:
+    """Retrievers of one quality and few topics: learned weights do not earn their place."""
+    rng = np.random.default_rng(3)
+    qrels = {f"q{q}": {f"d{d}": int(d < 3) for d in range(10)} for q in range(14)}
+    runs: Runs = {
+        name: {q: {d: own[d] + 0.8 * rng.normal() for d in own} for q, own in qrels.items()} for name in ("a", "b", "c")
+    }
+    result = sr.fuse(runs, qrels, **QUICK, out=tmp_path / "fused")
+    chosen, choice = result.selection.chosen, result.selection.choice
+    assert (chosen.formula, chosen.n_features, chosen is choice.named) == ("RRF", 3, True)
+    assert result.weights == pytest.approx(dict.fromkeys(runs, 1 / 3))
+    lines = str(result).splitlines()
+    assert lines[0].startswith("Keep RRF of all 3 retrievers.  14 queries")
+    assert "chosen: RRF of all" in str(result)
+    assert "RRF of all 3 retrievers: " in " ".join(lines)
+    values = sr.evaluate(result.formula.apply(runs), judgments(qrels), "ndcg@10", convention="default")["ndcg@10"]
+    assert values == pytest.approx(chosen.mean, abs=1e-12)
+    assert "fused by RRF" in (tmp_path / "fused" / "report.html").read_text()
+    saved = json.loads((tmp_path / "fused" / "result.json").read_text())
+    assert saved["chosen"]["parameters"]["formula"] == "RRF"
+    assert saved["dense"]["mean"] == saved["chosen"]["mean"]
+    assert "rrf" in str(result.export("elasticsearch"))
+    for k in (1, 2, 3):
+        assert len(FusionFormula.load(tmp_path / "fused", k=k).terms) <= k
+    alone = max(row["alone"] for row in result.rows())
+    (single,) = [c for c in result.selection.by_size if c.n_features == 1]
+    assert single.mean == pytest.approx(alone, abs=1e-12)  # a formula of one retriever is that retriever

@@ -39,12 +39,12 @@ def heading(choice: Choice, n_all: int, noun: str = FEATURE, better: str = "") -
     if better:
         said = f"{kept}; {visible(better)} is better"
         return said if len(said) <= MAX_HEADING else f"{kept}; a rival is better"
+    if choice.chosen is choice.named:
+        return f"{kept}, fused by {choice.chosen.formula}"
     if coarse(choice) and choice.other is not None:
         return f"{answers(choice)} of {counted(n_all, noun)}: the queries cannot tell"
     if coarse(choice) or all_equal(choice) or not math.isfinite(choice.bound(choice.chosen)):
         return f"{kept}: a best guess"
-    if choice.chosen is choice.named:
-        return f"{kept}, fused by {choice.chosen.formula}"
     if choice.rule.limit is not None:
         return f"{kept}, the best within the limit"
     if not choice.within_margin(choice.chosen):

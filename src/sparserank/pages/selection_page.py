@@ -65,7 +65,7 @@ def render_page(
         *_substitutes(result),
         *_curves(result),
         *([Section("Groups in use", "", [group_table(result)])] if result.worth.feature_groups else []),
-        Section("Sizes", _quality(result), [size_table(result)], [_path_picture(result)]),
+        Section("Sizes", _quality(result), [size_table(result)], _path_picture(result)),
         *([Section("Compared", "", [rival_table(result)])] if result.rivals.compared else []),
         *_left_out(result),
         *_stability(result),
@@ -165,14 +165,18 @@ def _curves(result: SelectionResult) -> list[Section]:
     return [Section("Curves", CURVES_ARE, [], pictures)] if curved else []
 
 
-def _path_picture(result: SelectionResult) -> Picture:
+def _path_picture(result: SelectionResult) -> list[Picture]:
+    """Of the path of the chosen model; a named formula has none."""
+    if result.chosen.formula:
+        return []
     weights = [f"{shaped_name(d)} {figure(d['coef'], signed=True)}" for d in result.worth.features]
-    return Picture(
+    picture = Picture(
         "path",
         f"Weights along the path of {result.chosen.penalty}, from the strongest penalty to the weakest",
         coefficient_path(result),
         f"The chosen model's weights: {listed(weights)}.",
     )
+    return [picture]
 
 
 def _substitutes(result: SelectionResult) -> list[Section]:
