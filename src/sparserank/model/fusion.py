@@ -66,7 +66,7 @@ class FusionFormula:
     >>> qrels = {f"q{i}": {"a": 1} for i in range(20)}
     >>> formula = sr.fuse({"good": good, "bad": bad}, qrels, penalties="l1", half_samples=0).formula
     >>> formula.retrievers, formula.depth
-    (('good',), 3)
+    (('good',), 10)
     >>> sorted(formula.apply({"good": {"new": {"x": 2.0, "y": 1.0}}}))
     [('new', 'x'), ('new', 'y')]
     """
