@@ -128,7 +128,6 @@ def test_percents_are_rounded_outwards_and_no_zero_has_a_minus() -> None:
     assert (lower(-0.0101), upper(-0.0109), lower(0.0), upper(0.0)) == ("-1.1%", "-1.0%", "0.0%", "0.0%")
     assert relative(-0.01, -0.0301, 0.0199, 2.0) == "-0.5% (-1.6 to +1.0%)"
     assert relative(0.01, 0.005, 0.02, -1.0) == "+1.0% (+0.5 to +2.0%) better"
-    assert relative(0.01, 0.02, 0.03, 1.0).startswith("+1.0% (+1.0 ")  # a correction may move it out of its interval
     assert relative(0.01, -np.inf, np.inf, 1.0) == "+1.0%"
 
 

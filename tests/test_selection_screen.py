@@ -186,9 +186,11 @@ def test_a_rival_above_the_chosen_model_is_said_first_shown_or_not(by_default: t
         assert lines[0].startswith("Keep ")
         return " ".join(line.strip() for line in lines)
 
-    on = "LightGBM on 30 features is above the chosen model, which is"
-    assert f"{on} -4.0% against it (-6.1 to -2.0%, shown); " in above(better)
+    shown = above(better)
+    assert "LightGBM on 30 features is shown to be better; " in shown
+    assert "; the chosen model is -4.0% against it (-6.1 to -2.0%)." in shown
     equal = replace(better, low=-0.06, high=0.01)
+    on = "LightGBM on 30 features is above the chosen model, which is"
     assert f"{on} -4.0% against it (-6.1 to +1.1%, no difference shown)." in above(equal)
     assert "is above" not in above(replace(better, difference=0.01, low=-0.01, high=0.02))
 

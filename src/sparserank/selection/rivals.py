@@ -111,13 +111,11 @@ class RivalReport:
         if r is None:
             return ""
         difference, low, high = r.percents
-        between = (
-            f" ({low.removesuffix('%')} to {high}, {'shown' if r.shown else 'no difference shown'})" if low else ""
-        )
-        advice = self.advice(r) if r.shown else ""
-        return f"{r.title} is above the chosen model, which is {difference} against it{between}" + (
-            f"; {advice}" if advice else ""
-        )
+        between = f" ({low.removesuffix('%')} to {high}{'' if r.shown else ', no difference shown'})" if low else ""
+        if not r.shown:
+            return f"{r.title} is above the chosen model, which is {difference} against it{between}"
+        advice = f"{self.advice(r)}; " if self.advice(r) else ""
+        return f"{r.title} is shown to be better; {advice}the chosen model is {difference} against it{between}"
 
     def sentences(self, metric: str, confidence: str) -> list[str]:
         """To be read aloud."""
