@@ -180,7 +180,7 @@ def test_the_command_knows_files_by_what_they_hold(cli_here: Cli, tmp_path: Path
         (
             ("evaluate", "--qrels", "judgments", "--system", "a model"),
             2,
-            "must be TREC runs or models of fuse with --qrels",
+            "must be runs or models of fuse with --qrels; a model is neither.",
         ),
         (("evaluate", "test.txt", "--qrels", "judgments", "--system", "scores"), 2, "judged documents or --qrels"),
         (("evaluate", "--system", "scores"), 2, "judged documents or --qrels"),

@@ -14,7 +14,7 @@ from sparserank.given_weights import usable_weights
 from sparserank.lazy import cached_property
 from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.losses.dual import Dual
-from sparserank.options.arguments import check_arguments
+from sparserank.options.arguments import LATER, check_arguments
 from sparserank.quoting import brief
 from sparserank.shards import Shards, make_shards
 from sparserank.shards.dask import placed, shards_on
@@ -100,7 +100,7 @@ class PairwiseObjective:
         feature_names: Sequence[str] | None = None,
         client: Any = None,
     ) -> None:
-        check_arguments(PairwiseObjective.__init__, locals())
+        check_arguments(PairwiseObjective.__init__, locals(), query_weight=LATER, doc_weight=LATER)
         if isinstance(X, RankingDataset):
             doc_weight = X.doc_weight if doc_weight is None else doc_weight
             feature_names = X.feature_names if feature_names is None else feature_names

@@ -24,7 +24,7 @@ from sparserank.files import atomic_write
 from sparserank.model.content import content_of
 from sparserank.model.list_lengths import ListLengths
 from sparserank.options import option
-from sparserank.options.arguments import Position, check_arguments
+from sparserank.options.arguments import LATER, Position, Typed, check_arguments
 from sparserank.quoting import brief
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import NONE, Transform
@@ -98,7 +98,8 @@ class RankingModel:
     index_base: int = 1
 
     def __post_init__(self) -> None:
-        check_arguments(RankingModel, vars(self))
+        anything = Typed(Mapping)  # what a model file cannot contain is written as text
+        check_arguments(RankingModel, vars(self), parameters=anything, metadata=anything)
         numbers = [self.coef, self.scaling.center, self.scaling.scale]
         numbers += [values for values in (self.fill_values, self.medians) if values is not None]
         if any(getattr(a, "shape", None) != (len(self.feature_names),) for a in numbers):
@@ -174,10 +175,9 @@ class RankingModel:
         DataError
             The value is not one of these, or the model has no median of a feature that it uses.
         """
-        check_arguments(RankingModel.with_missing, locals())
-        if missing in (None, ERROR):
+        if missing is None or (isinstance(missing, str) and missing == ERROR):
             return self
-        if missing != OF_MODEL:
+        if not isinstance(missing, str) or missing != OF_MODEL:
             raise DataError(
                 f"missing must be {OF_MODEL!r} (the training medians) or {ERROR!r} for a model; got {brief(missing)}. "
                 "To fill in other values, replace them in the data first."
@@ -283,7 +283,7 @@ class RankingModel:
     def score_dataset(self, data: RankingDataset, *, missing: str | None = None) -> np.ndarray:
         """Scores (n_docs,) of `data`; features are found by name if the data have names. Scores and messages follow
         the row order that was passed to the constructor of `data`. `missing` is as in `predict`."""
-        check_arguments(RankingModel.score_dataset, locals())
+        check_arguments(RankingModel.score_dataset, locals(), missing=LATER)
         if missing is not None:
             return self.with_missing(missing).score_dataset(data)
         self._warn_of_lengths(data.query_ptr)

@@ -62,7 +62,11 @@ class Typed:
     def problem(self, value: Any) -> str:
         if _fits(self.annotation, value):
             return ""
-        return f"must be {_described(self.annotation)}; got {brief(value)}."
+        many, wrong = _wrong_item(self.annotation, value)
+        return f"must be {many or _described(self.annotation)}; got {brief(wrong if many else value)}."
+
+
+LATER = Typed(Any)  # of an argument that the function itself checks, in better words
 
 
 @dataclass(frozen=True)
@@ -153,6 +157,16 @@ def _fits(hint: Any, value: Any) -> bool:
     return isinstance(value, kind)
 
 
+def _wrong_item(hint: Any, value: Any) -> tuple[str, Any]:
+    """What the items of a list must be, and the first that is not; ("", None) if no list is given or asked for."""
+    for one in (hint, *typing.get_args(hint)):
+        inner = typing.get_args(one)
+        if typing.get_origin(one) in (Sequence, list, tuple) and inner and _fits(Sequence[Any], value):
+            wrong = next((item for item in value if not _fits(inner[0], item)), None)
+            return _many(inner[0]), wrong
+    return "", None
+
+
 def is_array_like(value: Any) -> bool:
     """Whether a value is a sequence or array, and neither a string nor a scalar of NumPy."""
     if isinstance(value, str | bytes) or getattr(value, "ndim", 1) == 0:
@@ -184,8 +198,12 @@ def _described(hint: Any) -> str:
 
 def _list_of(inner: Iterable[Any]) -> str:
     """'a list of paths' for the arguments of Sequence[str | os.PathLike]."""
-    every = next(iter(inner), Any)
+    many = _many(next(iter(inner), Any))
+    return f"a list of {many}" if many else "a list"
+
+
+def _many(every: Any) -> str:
+    """'paths' for str | os.PathLike; "" if there is no word."""
     parts = typing.get_args(every) or (every,)
     named = os.PathLike if os.PathLike in parts else every
-    many = _MANY.get(named) or (f"{named.__name__} objects" if isinstance(named, type) else "")
-    return f"a list of {many}" if many else "a list"
+    return _MANY.get(named) or (f"{named.__name__} objects" if isinstance(named, type) else "")
