@@ -15,7 +15,7 @@ from sparserank.paths.follow import (
 )
 from sparserank.paths.makers import PathMaker, PathPlan, PenaltyPath, RuledMaker, SizedMaker
 from sparserank.paths.metric_refits import MetricRefitPath
-from sparserank.paths.nesting import on_coefficients
+from sparserank.paths.nesting import on_coefficients, resolved
 from sparserank.paths.one_transform import OneTransformEach
 from sparserank.paths.relaxed import RefitPath
 from sparserank.paths.result import PathCertificate, PathResult, Point
@@ -54,5 +54,6 @@ __all__ = [
     "path_start",
     "refit_on_support",
     "refitting",
+    "resolved",
     "warn_of_missed",
 ]

@@ -14,7 +14,7 @@ from sparserank.given_weights import finite_numbers
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.objective import PairwiseObjective
 from sparserank.options.arguments import Positions, check_arguments
-from sparserank.paths.nesting import on_coefficients
+from sparserank.paths.nesting import on_coefficients, resolved
 from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.starts import SolvedStarts, Starts
 from sparserank.paths.strengths import Concave, Convex, Large, Problems, Strengths, roughly
@@ -95,7 +95,7 @@ def following(
     """
     if not (tol > 0 and max_iter >= 1):
         raise DataError(f"tol must be positive and max_iter >= 1; got {tol} and {max_iter}.")
-    given = penalty.resolve(objective.curvature[:: objective.width], objective.total_weight)
+    given = resolved(penalty, objective)
     penalty = on_coefficients(given, objective)
     kept = _kept_alone(objective, penalty, tol)
     alpha_max = _start(objective, penalty, kept)

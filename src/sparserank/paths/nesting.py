@@ -12,6 +12,12 @@ from sparserank.penalties import Penalty
 from sparserank.penalties.nested import Nested, nested
 
 
+def resolved(penalty: Penalty, objective: PairwiseObjective) -> Penalty:
+    """The penalty with every parameter on the scale of the mean loss; of curves, the linear parts count."""
+    per_value = 1 if isinstance(penalty, Nested) else objective.width  # the others have their rules per feature
+    return penalty.resolve(objective.curvature[::per_value], objective.total_weight)
+
+
 def on_coefficients(penalty: Penalty, objective: PairwiseObjective) -> Penalty:
     """The penalty on the coefficients of an objective: unchanged, or nested if it has groups or the objective has
     curves.

@@ -68,7 +68,9 @@ class Nested(Penalty):
         return self.of.label
 
     def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
-        return replace(self, of=self.of.resolve(self.usable_values(curvature), total_weight))
+        """The same, from the curvature of all coefficients; only the linear parts of usable features count."""
+        linear = np.where(self.usable(len(curvature)), curvature, 0.0)[:: self.width]
+        return replace(self, of=self.of.resolve(linear, total_weight))
 
     # -- rules, by column and by group ---------------------------------------------------------------------------------
 

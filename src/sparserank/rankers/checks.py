@@ -18,7 +18,7 @@ from sparserank.metrics import Convention, Metric, parse_convention, parse_metri
 from sparserank.objective import PairwiseObjective
 from sparserank.options import Choice, Count, Flag, Number, Or
 from sparserank.options.kinds import LARGEST_COUNT
-from sparserank.paths import BestK, on_coefficients, parse_maker
+from sparserank.paths import BestK, on_coefficients, parse_maker, resolved
 from sparserank.penalties import Penalty
 from sparserank.quoting import brief
 
@@ -102,13 +102,13 @@ def usable_penalty(owner: str, penalty: Penalty | BestK, objective: PairwiseObje
         DataError   the penalty forbids every feature that varies
     """
     assert isinstance(penalty, Penalty)  # rankers that take best_k know it before
-    resolved = penalty.resolve(objective.curvature[:: objective.width], objective.total_weight)
-    if not (objective.varying & on_coefficients(resolved, objective).usable(objective.n_features)).any():
+    on_scale = resolved(penalty, objective)
+    if not (objective.varying & on_coefficients(on_scale, objective).usable(objective.n_features)).any():
         raise DataError(
             f"{owner}: the penalty excludes every feature that varies (by drop, or by weights of inf); allow at least "
             "one."
         )
-    return resolved
+    return on_scale
 
 
 def checked_metric(owner: str, name: str, value: Any) -> Metric:
