@@ -99,6 +99,18 @@ def test_a_few_rows_that_agree_with_a_label_by_chance_are_not_told() -> None:
             assert ("'b'" in str(suspects(data))) == told
 
 
+def test_labels_that_hardly_repeat_make_no_function_of_the_label() -> None:
+    """Where nearly every row has its own label, any flag has one value per label; the label itself is told still."""
+    y = np.round(np.random.default_rng(0).random(60), 6)
+    y[1::10] = y[::10]  # some labels twice
+    flag = np.repeat(np.random.default_rng(2).random(30) < 0.4, 2).astype(float)
+    for form in (np.array, sp.csr_matrix):
+        X = form(np.column_stack([np.random.default_rng(1).normal(size=60), flag, y]))
+        data = RankingDataset(X, y, np.repeat(np.arange(6), 10), feature_names=["a", "flag", "label"])
+        (sentence,) = suspects(data)
+        assert sentence.startswith("feature 'label' equals the label in all 60 rows")
+
+
 def test_names_of_positions_are_told_by_their_words() -> None:
     names = ["position", "logged_pos", "ad.slot", "RankShown", "oldRank", "bm25-rank", "SERP_POSITION", "pos1"]
     others = ["pagerank", "PageRank", "page_rank", "site.rank", "composition", "ranking", "positive", "slots", "postal"]

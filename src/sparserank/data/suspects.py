@@ -24,7 +24,7 @@ MIN_QUERIES = (
 MIN_ROWS = 50  # of fewer nothing is told: counts may all differ there, and a flag may equal the labels
 MAX_QUERIES, MAX_PAIRS, PAIRS_OF_QUERY = 200, 10_000, 50  # that are looked at
 MAX_VALUES = 1 << 23  # of their rows; and 2 ** 24 of their pairs
-MIN_OTHERS = 10  # rows without the most common value, from which a value per label is no coincidence
+MIN_OTHERS = 10  # rows without the most common value that agree with a label: fewer may do so by chance
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # of a name, split at capitals and at everything but letters
 OF_A_LIST = ("rank", "position", "pos", "slot")  # words for the place of a document in a list that was shown
 OF_A_SITE = ("page", "site", "domain", "host", "trust", "text")  # whose rank is known before any list is made
@@ -133,9 +133,13 @@ def _functions_of_label(data: RankingDataset, sample: RankingDataset) -> Iterato
         values, y = column(data.X, j), np.asarray(data.relevance)
         if not _one_value_each(values[:, None], np.unique(y, return_inverse=True)[1])[0]:
             continue
-        if len(values) - np.unique(values, return_counts=True)[1].max() < MIN_OTHERS:
-            continue
         same = bool((values == y.astype(data.X.dtype)).all())
+        _, of_value, counts = np.unique(values, return_inverse=True, return_counts=True)
+        others = y[of_value != counts.argmax()]
+        # the first row of each further label agrees with anything, except where it must equal the label
+        n_agree = len(others) - (0 if same else len(np.unique(others)) - 1)
+        if n_agree < MIN_OTHERS:
+            continue
         what = "equals the label" if same else "has one value for each label"
         yield (
             j,

@@ -22,7 +22,7 @@ BLOCK_BYTES = 1 << 20
 MAX_LINE_BYTES = 256 << 20  # a model file may be one line
 
 
-def text_lines(path: str | os.PathLike, expected: str, *, longest: int = MAX_LINE_BYTES) -> Iterator[tuple[int, str]]:
+def text_lines(path: str | os.PathLike, expected: str, *, longest: int | None = None) -> Iterator[tuple[int, str]]:
     """(line number from 1, text without its line end) for each line of a UTF-8 file, plain or gzip, without a
     byte-order mark.
 
@@ -31,10 +31,10 @@ def text_lines(path: str | os.PathLike, expected: str, *, longest: int = MAX_LIN
 
     Raises
         DataFormatError   the file is unreadable, binary or not UTF-8, has a carriage return inside a line or a line
-                          longer than `longest` bytes; the message names file and line
+                          longer than `longest` bytes (default MAX_LINE_BYTES); the message names file and line
     """
     try:
-        for number, line in enumerate(_lines(path, expected, longest), start=1):
+        for number, line in enumerate(_lines(path, expected, longest or MAX_LINE_BYTES), start=1):
             line = line.rstrip(b"\r")
             if b"\r" in line:
                 raise DataFormatError(f"{path}:{number}: carriage return inside a line; {LINE_ENDS}.")
