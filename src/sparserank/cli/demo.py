@@ -10,7 +10,7 @@ import typer
 from sparserank.cli import commands
 from sparserank.cli.given import check_threads
 
-LINES = 20  # that end the demo
+LINES = 27  # that end the demo: all six features have a line
 
 HELP = """Generate a synthetic ranking problem whose true features are known, run 'select' on it, and report whether \
 it found them.
