@@ -178,16 +178,17 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
         finally:
             bar.stop()
         return
-    last, ended = time.monotonic(), 0
+    last, ended, begun = time.monotonic(), 0, False
 
     def report(done: int, total: int, what: str, left: float | None) -> None:
-        nonlocal last, ended
+        nonlocal last, ended, begun
         if what.startswith("resumed"):
             note(f"{title}: {done} of {total} pieces reused from an earlier run{what.removeprefix('resumed')}")
         now = time.monotonic()
         one_more, ended = done > ended, done
-        if done == 0 and left is None and what != "start" and not what.startswith("resumed"):  # what is to be done
+        if not begun and done == 0 and left is None and what != "start":  # what is to be done
             note(f"{title}: {what}")
+        begun = True
         if left is None or (now - last < QUIET_INTERVAL_S and not (answer.verbose and one_more)):
             return
         last = now
