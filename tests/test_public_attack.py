@@ -29,7 +29,7 @@ from sparserank.errors import ParameterError, SparserankError
 from sparserank.jobs.fusion_options import FUSE
 from sparserank.jobs.options import SELECT
 from sparserank.jobs.trees.options import COMPARE, SELECT_FOR_TREES
-from sparserank.options import arguments
+from sparserank.options import Count, Number, Option, arguments
 from sparserank.options.arguments import Typed, check_arguments
 from sparserank.paths.options import FIT_PATH
 
@@ -107,7 +107,7 @@ CALLED = {
     "lams": "lam",
     "path": "path|manifest|model|formula",
     "paths": "files?|paths?",
-    "source": "read_data|run|files?",
+    "source": "read_data|run|files?|frame",
     "scores": "system|scores|run|documents?",
     "data": "data|relevance|qid|second argument|frame|judgments|files?|document",
     "qrels": "qrels|files?|judgments",
@@ -116,6 +116,8 @@ CALLED = {
     "runs": "runs?|retrievers?",
     "systems": "systems?|scores",
     "k": "k|models|feature",
+    "valid": "valid|validation",
+    "feature_groups": "feature_groups|groups?",
     "n_queries": "queries",
     "coef": "weight",
     "fill_values": "arrays",
@@ -140,6 +142,7 @@ class Target:
     parameters: tuple[str, ...]
     of_estimator: bool = False  # scikit-learn checks X and y in its own words
     described: Any = None  # where the annotations are, if not at the function
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # the kinds of its options
 
 
 def target(function: Any, right: Mapping[str, Any], of: Any = None, more: Any = (), **rest: Any) -> Target:
@@ -147,14 +150,15 @@ def target(function: Any, right: Mapping[str, Any], of: Any = None, more: Any = 
     found = inspect.signature(function if of is None else of).parameters.values()
     own = [p.name for p in found if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL) and p.name != "self"]
     names = tuple(dict.fromkeys([*own, *(option.name for option in more)]))
-    return Target(function, right, names, described=of or function, **rest)
+    kinds = {option.name: option.kind for option in more if isinstance(option, Option)}
+    return Target(function, right, names, described=of or function, options=kinds, **rest)
 
 
 def fitting(cls: Any, **few: Any) -> Target:
     """A ranker, whose parameters are checked by its fit."""
     if "n_threads" in inspect.signature(cls).parameters:
         few["n_threads"] = 1
-    return target(lambda **given: cls(**few | given).fit(X, Y, qid=QID), {}, cls)
+    return target(lambda **given: cls(**few | given).fit(X, Y, qid=QID), {}, cls, getattr(cls, "_options", ()))
 
 
 def following(cls: Any) -> Target:
@@ -270,7 +274,8 @@ def targets() -> dict[str, Target]:
     for method in (*of_model, "export", "save", "transform_of", "with_missing"):
         out[f"RankingModel.{method}"] = target(calling(model, method), {}, getattr(sr.RankingModel, method))
     for method in ("predict", "score", "transform", "save"):
-        found = target(calling(fitted, method), {}, getattr(sr.SparseRanker, method), of_estimator=True)
+        lists = {"qid": QID} if method == "score" else {}
+        found = target(calling(fitted, method), lists, getattr(sr.SparseRanker, method), of_estimator=True)
         out[f"SparseRanker.{method}"] = found
     for method in ("support", "scaled_coef", "truncate"):
         out[f"PathResult.{method}"] = target(calling(path, method), {}, getattr(sr.PathResult, method))
@@ -389,6 +394,8 @@ def fault(made: Target, parameter: str, value: Any) -> str:
 
 def is_of_its_type(made: Target, parameter: str, value: Any) -> bool:
     """Whether an argument is what the annotation asks for: it may be refused for what follows from it alone."""
+    if isinstance(made.options.get(parameter), Number | Count):
+        return made.options[parameter].problem(value) == ""
     described = getattr(made.described, "__func__", made.described)
     if isinstance(described, type) and "__init__" in vars(described) and not dataclasses.is_dataclass(described):
         described = described.__init__
@@ -410,7 +417,11 @@ def fault_of(error: Exception, parameter: str, value: Any, made: Target) -> str:
         return f"not one sentence: {said}"
     if is_of_its_type(made, parameter, value):
         return ""
-    quoted = isinstance(value, str | Path) and str(value) != "" and repr(str(value))[1:-1] in sentence
+    quoted = (
+        isinstance(value, str | Path)
+        and str(value) != ""
+        and (repr(str(value))[1:-1] in sentence or str(value) in sentence)
+    )
     if not re.search(rf"\b({parameter}|{CALLED.get(parameter, parameter)})\b", sentence) and not quoted:
         return f"does not name {parameter}: {said}"
     return ""

@@ -177,7 +177,7 @@ def positive_cost(given: Any) -> float | None:
     """A number from MIN_COST to MAX_COST, from text or a number, or None."""
     try:
         cost = float(given)
-    except (ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return cost if MIN_COST <= cost <= MAX_COST else None
 

@@ -68,6 +68,8 @@ def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *
         DataFormatError    the file contains no settings
         DataError          'lightgbm' or a file was requested, and LightGBM is not installed
     """
+    if given is not None and not isinstance(given, str | os.PathLike):
+        raise ParameterError("rival", f"must be {AUTO}, {NO}, {LIGHTGBM} or a file; got {brief(given)}.")
     if given is None or given == NO:
         return TreeRivals()
     columns = np.setdiff1d(np.arange(data.n_features), list(never))

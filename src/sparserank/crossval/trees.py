@@ -74,7 +74,8 @@ def lengths_of(sizes: Any) -> tuple[int, ...]:
     Raises
         ParameterError   they are not positive whole numbers
     """
-    listed = list(sizes) if isinstance(sizes, Iterable) and not isinstance(sizes, str) else []
+    many = isinstance(sizes, Iterable) and not isinstance(sizes, str) and getattr(sizes, "ndim", True)
+    listed = list(sizes) if many else []
     if not listed or any(
         isinstance(s, bool | np.bool_) or not isinstance(s, int | np.integer) or s < 1 for s in listed
     ):

@@ -31,6 +31,7 @@ from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.data.tables.reader import TableRows, read_tables
 from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataError, DataWarning, ParameterError
+from sparserank.options.kinds import Given
 from sparserank.quoting import brief
 
 COLUMNS = ("label", "qid", "docid", "doc_weight")  # that are said beside a Reading
@@ -98,9 +99,11 @@ def _read(
     named = {name: given for name, given in names.items() if isinstance(given, str)}
     options = reading if isinstance(reading, Reading) else with_options(Reading(), reading or {})
     for name, source in sources.items():
-        if source is None:
+        if source is None and out:
             out[name] = None
             continue
+        if source is None or (isinstance(source, str) and not source):
+            raise DataError(f"{name} must be {FORMS}; got {brief(source)}.")
         own = options if first is None else _learned_from(options, first)
         in_memory = first is None and doc_weight is not None and "doc_weight" not in _columns(named)
         rows = _as_stream(name, source, own, names, first) if name in to_store and not in_memory else None
@@ -201,6 +204,8 @@ def _columns(named: Mapping[str, str]) -> dict[str, str]:
 
 def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
     if isinstance(doc_weight, str | os.PathLike):
+        if problem := Given("str | os.PathLike").problem(doc_weight):
+            raise ParameterError("doc_weight", problem)
         doc_weight = read_numbers(doc_weight, "weight", "a number >= 0", lambda v: v >= 0)
     if np.shape(doc_weight) != (data.n_docs,):
         raise ParameterError(

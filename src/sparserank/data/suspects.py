@@ -46,7 +46,7 @@ def suspects(data: RankingDataset, excused: Iterable[str] = (), *, remedy: str =
 def names_in(*options: Any) -> list[str]:
     """The names in the values of options that take one name or a sequence of names."""
     listed = [[o] if isinstance(o, str) else o for o in options]
-    return [name for names in listed if isinstance(names, Iterable) for name in names if isinstance(name, str)]
+    return [name for names in listed if isinstance(names, Sequence) for name in names if isinstance(name, str)]
 
 
 def suspected(data: RankingDataset, excused: Iterable[str] = (), *, remedy: str = "drop") -> dict[str, str]:

@@ -32,7 +32,7 @@ from sparserank.jobs.selection_job import SelectionJob
 from sparserank.jobs.typed import FuseOptions
 from sparserank.metrics import Metric, parse_metric
 from sparserank.model.fusion import facts_of
-from sparserank.options import asked, option
+from sparserank.options import Given, asked, option
 from sparserank.options.arguments import check_arguments
 from sparserank.paths.named_formulas import NamedFormulas
 from sparserank.runs.directory import refuse_unusable
@@ -119,7 +119,7 @@ def fuse(
     >>> result.retrievers
     ('good',)
     """
-    check_arguments(fuse, {"out": out, "progress": progress})
+    check_arguments(fuse, {"out": out, "progress": progress, "qrels": qrels}, qrels=Given("str | os.PathLike"))
     given: dict[str, Any] = {"metric": metric, "margin": margin, "k": k, "budget": budget, "engine": engine, "out": out}
     given |= {"n_threads": n_threads, "progress": progress, **options}
     return _fuse(runs, qrels, asked("fuse", FUSE, given))

@@ -17,7 +17,7 @@ PANEL, JUDGED, CHOICE = "Runs", "Judgments", of_selection.CHOICE
 
 
 def _norm(name: object) -> None:
-    if name != AUTO:
+    if not isinstance(name, str) or name != AUTO:
         parse_norm(name)
 
 

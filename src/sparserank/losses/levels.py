@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataError
+from sparserank.given_weights import as_floats
 from sparserank.losses._sizes import AT_ONCE
 from sparserank.quoting import brief
 
@@ -37,7 +38,7 @@ def checked_table(given: Any) -> np.ndarray:
         DataError   the table is not numeric, not square, not finite or negative
     """
     try:
-        table = np.ascontiguousarray(given, dtype=np.float64)
+        table = np.ascontiguousarray(as_floats(given))
     except (TypeError, ValueError, OverflowError):
         table = np.empty(0)
     square = table.ndim == 2 and table.shape[0] == table.shape[1] > 0

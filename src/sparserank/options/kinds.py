@@ -221,6 +221,8 @@ class Given:
         return value
 
     def problem(self, value: Any) -> str:
+        if "PathLike" in self.python and isinstance(value, str) and (not value or "\0" in value):
+            return f"cannot be {brief(value)}: no file has this name."
         return ""
 
 

@@ -66,8 +66,9 @@ class FeatureRules:
         for given in ("keep", "drop"):
             if getattr(self, given) is None:
                 put(self, given, ())
-            if isinstance(getattr(self, given), set | frozenset | np.ndarray):
-                put(self, given, tuple(np.array(list(getattr(self, given))).tolist()))
+            listed = getattr(self, given)
+            if isinstance(listed, set | frozenset) or (isinstance(listed, np.ndarray) and listed.ndim):
+                put(self, given, tuple(np.array(list(listed)).tolist()))
             if is_named(getattr(self, given)):
                 put(self, given, checked_features(name, given, getattr(self, given)))
         for given in ("weights", "monotone"):

@@ -13,6 +13,7 @@ from sparserank.crossval.feature_groups import COSTS, positive_cost
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.text_lines import read_entries, read_numbers
 from sparserank.errors import DataError, DataFormatError, ParameterError
+from sparserank.given_weights import as_floats
 from sparserank.metrics import Metric
 from sparserank.options import option
 from sparserank.penalties.rules import FeatureRules
@@ -76,7 +77,7 @@ def costs_of(given: Any, names: Sequence[str]) -> tuple[float, ...]:
     if isinstance(given, Mapping):
         raise ParameterError("costs", "must be numbers > 0, one per feature; a mapping gives the costs of groups.")
     try:
-        values = tuple(float(c) for c in given)
+        values = tuple(as_floats(list(given)).tolist())
     except (TypeError, ValueError, OverflowError):
         values = (np.nan,)
     if not all(positive_cost(c) is not None for c in values):
@@ -131,7 +132,10 @@ def rules_of(
     Raises
         ParameterError   as `signs_of` and `features_named`; a feature that is both kept and dropped
     """
-    kept, dropped = features_named(keep or (), "keep", names), features_named(drop or (), "drop", names)
+    kept, dropped = (
+        features_named(() if given is None else given, option, names)
+        for option, given in (("keep", keep), ("drop", drop))
+    )
     both = set(kept) & set(dropped)
     if both:
         raise ParameterError("drop", f"names {brief(names[min(both)])}, which is to be kept.")
@@ -140,8 +144,7 @@ def rules_of(
         if against:
             raise ParameterError(name, f"names {brief(names[min(against)])}, but {other} of a penalty names it too.")
     rules: dict[str, Any] = {}
-    if monotone:
-        given = signs_of(monotone, names)
+    if monotone is not None and (given := signs_of(monotone, names)):
         before = own.monotone or (0,) * len(names)
         odd = next((j for j, (a, b) in enumerate(zip(given, before, strict=True)) if a * b < 0), None)
         if odd is not None:

@@ -128,7 +128,7 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> TreesSelection:
     except ParameterError as error:
         name = "penalty" if error.parameter == "penalties" else error.parameter
         raise ParameterError(name, error.message) from error
-    of_file = chosen["for_model"] != LIGHTGBM
+    of_file = not isinstance(chosen["for_model"], str) or chosen["for_model"] != LIGHTGBM
     if of_file and not is_file(chosen["for_model"]):
         raise ParameterError(
             "for_model", f"must be {LIGHTGBM}, or an existing LightGBM file; got {brief(chosen['for_model'])}."

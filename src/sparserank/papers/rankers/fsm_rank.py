@@ -9,6 +9,7 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.given_weights import as_floats
 from sparserank.papers.measures import (
     CORRELATIONS,
     SIMILARITIES,
@@ -184,6 +185,6 @@ class FSMRank(LinearRanker):
 def _numbers(values: Any) -> np.ndarray:
     """An array of floats; empty if the values are not numbers."""
     try:
-        return np.asarray(values, dtype=np.float64)
+        return as_floats(values)
     except (TypeError, ValueError, OverflowError):
         return np.empty(0)
