@@ -81,7 +81,8 @@ def _warnings(result: SelectionResult) -> list[str]:
         )
     above = result.rivals.above
     if above is not None:
-        difference = percent((above.mean - result.chosen.mean) / (abs(result.chosen.mean) or 1.0))
+        mean = reference(result)[1]
+        difference = percent((above.mean - mean) / (abs(mean) or 1.0))
         shown = "better" if above.shown == "better" else "no difference shown"
         out.append(f"{visible(above.name)} has {figure(above.mean)} ({difference}, {shown}).")
     return out
