@@ -251,7 +251,7 @@ class Screen:
     def star(self) -> list[str]:
         """What the stars mean."""
         confidence = as_percent(self.result.plan.confidence)
-        said = [f"* {confidence}, for all models compared, at once ('at most': one-sided).", *rare_sentences(self.result.choice)]
+        said = [f"* {confidence}, for all sizes at once ('at most': one-sided).", *rare_sentences(self.result.choice)]
         return self.wrapped(" ".join(said)) if self.has_intervals else []
 
     @property
