@@ -21,7 +21,7 @@ COMMANDS = {
     ),
     "system": (
         ["evaluate", "--qrels", "a.qrels", "--system", "/dev/zero"],
-        "/dev/zero: is a binary file; expected a model file (JSON), a TREC run",
+        "/dev/zero: is a binary file; expected a model file (JSON, or as LightGBM saves it), a run (lines",
     ),
     "plan": (
         ["experiment", "run", "/dev/zero", "--out", "out"],
