@@ -186,7 +186,8 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
             note(f"{title}: {done} of {total} pieces reused from an earlier run{what.removeprefix('resumed')}")
         now = time.monotonic()
         one_more, ended = done > ended, done
-        if not begun and done == 0 and left is None and what != "start":  # what is to be done
+        resumed = what.startswith("resumed")
+        if not (begun or resumed) and done == 0 and left is None and what != "start":  # what is to be done
             note(f"{title}: {what}")
         begun = True
         if left is None or (now - last < QUIET_INTERVAL_S and not (answer.verbose and one_more)):
