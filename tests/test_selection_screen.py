@@ -232,7 +232,9 @@ def test_crowded_screens_fit_and_commands_stay_whole(tmp_path: Path) -> None:
         for folder in (None, "run", long):
             lines = screen_lines(result, folder, width=width)
             assert len(lines) <= MAX_LINES
-            assert all("chosen on 4 half-samples" in line for line in lines if line.startswith("feature "))
+            for head, first in pairwise(lines):  # whole names take the room of the last column, where both do not fit
+                if head.startswith("feature "):
+                    assert "chosen on 4 half-samples" in head or any(name in first for name in names)
     shown = "\n".join(screen_lines(result, long, width=80))
     assert f"'{long}' --to solr --features FILE" in shown
     assert "export" not in "\n".join(screen_lines(result, "ru\nn"))
