@@ -13,7 +13,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.pages.differences import BINS, HEIGHT, MAX_BARS, WIDTH, drawn, picture
-from sparserank.pages.explorer import MAX_CHIPS, MAX_FEATURES, MAX_SIZES, SCRIPT, explorer
+from sparserank.pages.explorer import MAX_CHIPS, SCRIPT, explorer
 from sparserank.pages.selection_page import _commands
 
 EVIL = "</script><img src=x onerror=alert(1)>"
@@ -175,17 +175,19 @@ def test_names_are_neither_markup_nor_code(result: sr.SelectionResult, block: st
 
 
 @pytest.mark.slow
-def test_wide_selections_are_thinned_and_say_so() -> None:
+def test_wide_selections_are_thinned_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sparserank.pages.explorer.MAX_SIZES", 10)
+    monkeypatch.setattr("sparserank.pages.explorer.MAX_FEATURES", 30)
     made = sr.datasets.make_ranking(60, (8, 14), 90, n_informative=40, n_redundant=20, noise=0.3, random_state=2).data
     found = sr.select(made, **{**QUICK, "penalties": "l1", "n_alphas": 80, "alpha_min_ratio": 0.005})
     block = explorer(found, "", _commands(found, None))
     facts = facts_of(block)
-    assert len(found.by_size) > MAX_SIZES >= len(facts["sizes"]) > 30
+    assert len(found.by_size) > 10 >= len(facts["sizes"]) > 7
     assert found.by_size[-1].n_features == int(facts["sizes"][-1]["size"])
     assert facts["sizes"][facts["chosen"]]["worth"].endswith("(chosen)")
-    assert len(re.findall('<th scope="row">', block)) == MAX_FEATURES < len(facts["names"])
+    assert len(re.findall('<th scope="row">', block)) == 30 < len(facts["names"])
     assert block[block.index('class="chips"') :].split("</ul>")[0].count("<li>") <= MAX_CHIPS + 1
-    assert f"{len(facts['names']) - MAX_FEATURES} more features are used at other sizes." in block
+    assert f"{len(facts['names']) - 30} more features are used at other sizes." in block
 
 
 def test_costs_of_features_leave_no_size_without_a_quality() -> None:
