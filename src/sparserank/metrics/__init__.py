@@ -63,7 +63,7 @@ def parse_metric(name: str | Metric, convention: str | Convention = "default") -
     >>> str(sr.parse_metric("ndcg@10", "letor4"))
     'letor4:ndcg@10'
     """
-    check_arguments(parse_metric, locals(), convention=LATER)
+    check_arguments(parse_metric, locals(), name=LATER, convention=LATER)
     if isinstance(name, Metric):
         return name
     match = _NAME.fullmatch(_bare(name.strip().lower(), convention)) if isinstance(name, str) else None
