@@ -14,7 +14,6 @@ from sparserank.metrics.conventions import CONVENTIONS, Convention, parse_conven
 from sparserank.metrics.ndcg import MeanNdcg, Ndcg
 from sparserank.metrics.pairwise import PairwiseError
 from sparserank.metrics.precision import AveragePrecision, Precision, Recall
-from sparserank.options.arguments import LATER, check_arguments
 from sparserank.quoting import brief
 
 METRICS: dict[str, type[Metric]] = {
@@ -63,7 +62,6 @@ def parse_metric(name: str | Metric, convention: str | Convention = "default") -
     >>> str(sr.parse_metric("ndcg@10", "letor4"))
     'letor4:ndcg@10'
     """
-    check_arguments(parse_metric, locals(), name=LATER, convention=LATER)
     if isinstance(name, Metric):
         return name
     match = _NAME.fullmatch(_bare(name.strip().lower(), convention)) if isinstance(name, str) else None
