@@ -20,7 +20,6 @@ from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError, ParameterError, RunDirectoryError
 from sparserank.evaluation import per_query_values
 from sparserank.jobs.trees import list_job
-from sparserank.jobs.trees.options import SIZES
 from sparserank.jobs.trees.select_for_trees import select_for_trees
 from tests.command_line import Cli
 
@@ -183,7 +182,7 @@ def test_lists_hold_what_trees_alone_can_use(data):
 
 @pytest.mark.usefixtures("no_processes")
 def test_it_says_how_many_trainings_it_will_do(data, monkeypatch: pytest.MonkeyPatch):
-    """Before the first one, and as many follow: by default one seed, five folds, and lists by gain and by our path."""
+    """Before the first one, and no more follow: by default one seed, five folds, and lists by gain and by our path."""
     train, _ = data
     fits: list[int] = []
     for module in (list_job, trees):
@@ -193,12 +192,11 @@ def test_it_says_how_many_trainings_it_will_do(data, monkeypatch: pytest.MonkeyP
     select_for_trees(
         train, n_trees=3, penalty="l1", feature_transform="none", n_threads=1, progress=lambda *now: said.append(now)
     )
-    n = 5 * (1 + 2 * 2) + 2  # of lengths 4 and 8, of 12 features
-    assert said[0] == (0, 6, f"{n} trainings of LightGBM: 5 in each of 5 folds", None)
-    assert len(fits) == n
+    n = 5 * (1 + 2 * 2) + 2  # of lengths 1 and 4, of 12 features
+    assert said[0] == (0, 6, f"at most {n} trainings of LightGBM: 5 in each of 5 folds", None)
+    assert len(fits) in range(n - 5, n + 1)  # a fold's path may have no model of one feature
     assert [done for done, *_ in said] == sorted(done for done, *_ in said)
     assert {done for done, *_ in said} == set(range(7))
-    assert 5 * (1 + 2 * len(SIZES.default)) + 2 == 47
 
 
 @pytest.mark.usefixtures("no_processes")

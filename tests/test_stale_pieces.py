@@ -59,7 +59,7 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "half_samples": "--half-samples 6",
     "relaxed": "--no-relaxed",
     "metric_refits": "--metric-refits",
-    "metric": "--metric map",
+    "metric": "--metric ndcg@3",  # pieces of the same shapes
     "report_metrics": "--report-metrics p@3",
     "convention": "--convention letor4",
     "protocol": "--protocol holdout",
@@ -115,7 +115,7 @@ OF_FOR_MODEL = {
     "penalties": (FOR_MODEL, FOR_MODEL.replace("l1", "mcp")),
     "costs": "--costs other-costs.txt",
     "feature_transform": (FOR_MODEL, FOR_MODEL.replace("--transform none", "--transform log")),
-    "k": "--k 2",
+    "k": "--k 3",
 }
 ONE = "train.txt --penalty l1 --folds 2 --n-trees 3 --size 1 --size 2 --seeds 1 --transform none --threads 1"
 COMPARE: dict[str, str | tuple[str, str]] = {

@@ -100,7 +100,7 @@ class PairwiseObjective:
         feature_names: Sequence[str] | None = None,
         client: Any = None,
     ) -> None:
-        check_arguments(PairwiseObjective.__init__, locals(), query_weight=LATER, doc_weight=LATER)
+        check_arguments(PairwiseObjective.__init__, locals(), loss=LATER, query_weight=LATER, doc_weight=LATER)
         if isinstance(X, RankingDataset):
             doc_weight = X.doc_weight if doc_weight is None else doc_weight
             feature_names = X.feature_names if feature_names is None else feature_names

@@ -68,19 +68,17 @@ def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *
         DataFormatError    the file contains no settings
         DataError          'lightgbm' or a file was requested, and LightGBM is not installed
     """
-    if given is not None and not isinstance(given, str | os.PathLike):
-        raise ParameterError("rival", f"must be {AUTO}, {NO}, {LIGHTGBM} or a file; got {brief(given)}.")
-    if given is None or given == NO:
+    if given is None or (isinstance(given, str) and given == NO):
         return TreeRivals()
     columns = np.setdiff1d(np.arange(data.n_features), list(never))
     two = [("LightGBM", ORDINARY), ("LightGBM (slow)", SLOW)]
-    if given == AUTO:
+    if isinstance(given, str) and given == AUTO:
         if not is_installed():
             return TreeRivals()
         found = TreeRivals(tuple(TreeRival(name, settings, columns) for name, settings in two))
         if not here or data.is_stored:
             return _none(found, "the training data are not in the memory of one process")
-    elif given == LIGHTGBM:
+    elif isinstance(given, str) and given == LIGHTGBM:
         found = TreeRivals(tuple(TreeRival(name, settings, columns) for name, settings in two))
     else:
         found = _of_file(given, data, columns)

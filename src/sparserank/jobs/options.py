@@ -61,7 +61,7 @@ CURRENT = Option(
 )
 RIVAL = Option(
     name="rival",
-    kind=Given("str | os.PathLike | None", "str"),
+    kind=Given("str | os.PathLike | None", "str", words=True),
     default=AUTO,
     help="Trees that are trained and compared on the same folds, without affecting the choice: auto (LightGBM in two "
     "settings, if it is installed), none, lightgbm, or the path of a saved LightGBM model or of a parameter "

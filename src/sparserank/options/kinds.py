@@ -164,7 +164,7 @@ class Or:
         return "str" if self.word is not None else f"{self.kind.command} | None"
 
     def plain(self, value: Any) -> Any:
-        return value if value is None or value == self.word else self.kind.plain(value)
+        return value if value is None or (isinstance(value, str) and value == self.word) else self.kind.plain(value)
 
     def problem(self, value: Any) -> str:
         if (value is None or isinstance(value, str)) and value == self.word:
@@ -211,17 +211,19 @@ class Parsed:
 
 @dataclass(frozen=True)
 class Given:
-    """Values that are checked when they are used: files, arrays, mappings, functions."""
+    """Values that are checked when they are used: files, arrays, mappings, functions. words: a string may also be a
+    word, and what is neither is refused together."""
 
     python: str
     command: str = ""
+    words: bool = False
     refused = ()
 
     def plain(self, value: Any) -> Any:
         return value
 
     def problem(self, value: Any) -> str:
-        if "PathLike" in self.python and isinstance(value, str) and (not value or "\0" in value):
+        if "PathLike" in self.python and not self.words and isinstance(value, str) and (not value or "\0" in value):
             return f"cannot be {brief(value)}: no file has this name."
         return ""
 

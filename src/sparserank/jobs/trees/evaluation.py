@@ -104,12 +104,14 @@ def evaluate_lists(
     progress: Progress | None = None,
     n_threads: int | None = None,
     ours_have: Expected | None = None,
+    start: str = "start",
 ) -> Judged:
     """Evaluate trees on all features and on lists, inside each fold. Finished pieces are kept in `store` and reused.
 
     our_path   (number of a repeat, n_workers) -> a piece with our lists on its folds (`our_lists`), and with values
                if our models are systems too
     ours_have  arrays of such a piece besides lists, for `checked`
+    start      the first report of progress, if no piece is finished
     """
     n_workers = n_threads or available_cores()
     ours = [f"ours-{r}" for r in range(len(repeats))]
@@ -120,7 +122,7 @@ def evaluate_lists(
         None if store is None else Reader(store, partial(_checked, data.n_queries, data.n_features, ours_have or {}))
     )
     work: Work[Arrays] = Work(kinds, keeper=keeper, n_workers=n_workers, alone=("ours",), progress=progress)
-    work.begin()
+    work.begin(start=start)
     with kept_workers():
         for r, repeat in enumerate(repeats):
             again = f", repeat {r + 1}" if len(repeats) > 1 else ""

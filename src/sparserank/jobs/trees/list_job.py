@@ -96,10 +96,11 @@ def select_list(
     def our_path(_: int, n_workers: int) -> Arrays:
         return _our_path(data, repeat.fold, plan, asked.sizes, n_workers)
 
-    if progress is not None:
-        n_folds, each = int(repeat.fold.max()) + 1, asked.n_seeds * (1 + len(asked.lists) * len(asked.sizes))
-        progress(0, n_folds + 1, f"{n_folds * each + 2} trainings of LightGBM: {each} in each of {n_folds} folds", None)
-    found = evaluate_lists(of_trees, asked, [repeat], our_path, store=store, progress=progress, n_threads=n_threads)
+    n_folds, each = int(repeat.fold.max()) + 1, asked.n_seeds * (1 + len(asked.lists) * len(asked.sizes))
+    start = f"at most {n_folds * each + 2} trainings of LightGBM: {each} in each of {n_folds} folds"
+    found = evaluate_lists(
+        of_trees, asked, [repeat], our_path, store=store, progress=progress, n_threads=n_threads, start=start
+    )
     full = fit_trees(of_trees, usable_by_trees(of_trees, asked.never), asked.trees, plan.random_state)
     finals = _final_lists(of_trees, plan, asked, found.systems, found.ours[0], full)
     choice = plan.choose(list(finals))

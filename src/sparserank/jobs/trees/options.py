@@ -16,7 +16,7 @@ from sparserank.selection import options as of_selection
 TREE_RANKERS = ("lightgbm",)  # tree rankers
 FOR_MODEL = Option(
     name="for_model",
-    kind=Given("str | os.PathLike", "str | None"),
+    kind=Given("str | os.PathLike", "str | None", words=True),
     default=LIGHTGBM,
     help="The ranker for which features are chosen: lightgbm, or the path of a saved LightGBM model or of a parameter "
     "file. The settings in the file replace {n_trees}, {n_leaves} and {learning_rate}.",
