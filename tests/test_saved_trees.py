@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.crossval import saved_trees
 from sparserank.crossval.saved_trees import read_saved_trees
 from sparserank.crossval.tree_rivals import tree_rivals
 from sparserank.errors import DataError, DataFormatError
@@ -168,7 +168,7 @@ def test_what_can_score_no_documents_is_refused(trained, tmp_path, cli_here: Cli
     refused = cli_here("evaluate", "--qrels", str(tmp_path / "judged.qrels"), "--system", str(trained[0]))
     assert refused.code == 2
     assert "must be runs or models of fuse" in " ".join(refused.err.replace("│", " ").split())
-    monkeypatch.setattr(saved_trees, "is_installed", lambda: False)
+    monkeypatch.setitem(sys.modules, "lightgbm", None)  # as where it is not installed
     with pytest.raises(DataError, match=r"LightGBM is not installed; install it with: pip install .*, or score the"):
         read_saved_trees(trained[0])
 

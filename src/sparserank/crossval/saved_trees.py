@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.crossval.tree_files import parts_of_model, read_text
-from sparserank.crossval.tree_rivals import NUMBERED, is_installed, places
+from sparserank.crossval.tree_rivals import NUMBERED, places
 from sparserank.data.kinds import TABLES, kind_of
 from sparserank.data.matrices import columns_dense
 from sparserank.data.missing import KEEP
@@ -147,12 +147,13 @@ def read_saved_trees(path: str | os.PathLike) -> SavedTrees:
     """
     file, text = Path(path), read_text(path)
     lines, trees, listed = parts_of_model(file, text)
-    if not is_installed():
+    try:
+        import lightgbm
+    except ImportError:
         raise DataError(
             f"{file}: is a LightGBM model, and LightGBM is not installed; install it with: pip install "
             f"'sparserank[trees]', {OTHERWISE}."
-        )
-    import lightgbm
+        ) from None
 
     names = tuple(lines["feature_names"].split())
     if not lines.get("num_class") == lines.get("num_tree_per_iteration") == "1":
