@@ -14,7 +14,7 @@ import pytest
 import sparserank as sr
 from sparserank.pages.differences import BINS, HEIGHT, MAX_BARS, WIDTH, drawn, picture
 from sparserank.pages.explorer import MAX_CHIPS, SCRIPT, explorer
-from sparserank.pages.selection_page import _commands
+from sparserank.pages.selection_page import commands_of_sizes
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 MADE = sr.datasets.make_ranking(40, (6, 12), 12, n_informative=5, n_redundant=3, noise=0.5, random_state=1).data
@@ -36,7 +36,7 @@ def result() -> sr.SelectionResult:
 
 @pytest.fixture(scope="module")
 def block(result: sr.SelectionResult) -> str:
-    return explorer(result, "<figure></figure>", _commands(result, "'my run'"))
+    return explorer(result, "<figure></figure>", commands_of_sizes(result, "'my run'"))
 
 
 def test_each_size_has_its_features_its_worth_and_its_command(result: sr.SelectionResult, block: str) -> None:
@@ -59,8 +59,8 @@ def test_each_size_has_its_features_its_worth_and_its_command(result: sr.Selecti
     assert [s["worth"].endswith("(chosen)") for s in facts["sizes"]].count(True) == 1
 
 
-def test_without_a_folder_the_commands_are_those_of_python(result: sr.SelectionResult) -> None:
-    facts = facts_of(explorer(result, "", _commands(result, None)))
+def test_without_a_folder_thecommands_of_sizes_are_those_of_python(result: sr.SelectionResult) -> None:
+    facts = facts_of(explorer(result, "", commands_of_sizes(result, None)))
     for size, c in zip(facts["sizes"], result.by_size, strict=True):
         found = eval(size["command"], {"result": result})
         assert len(found.support) == c.n_features
@@ -180,7 +180,7 @@ def test_wide_selections_are_thinned_and_say_so(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("sparserank.pages.explorer.MAX_FEATURES", 30)
     made = sr.datasets.make_ranking(60, (8, 14), 90, n_informative=40, n_redundant=20, noise=0.3, random_state=2).data
     found = sr.select(made, **{**QUICK, "penalties": "l1", "n_alphas": 80, "alpha_min_ratio": 0.005})
-    block = explorer(found, "", _commands(found, None))
+    block = explorer(found, "", commands_of_sizes(found, None))
     facts = facts_of(block)
     assert len(found.by_size) > 10 >= len(facts["sizes"]) > 7
     assert found.by_size[-1].n_features == int(facts["sizes"][-1]["size"])
@@ -193,6 +193,6 @@ def test_wide_selections_are_thinned_and_say_so(monkeypatch: pytest.MonkeyPatch)
 def test_costs_of_features_leave_no_size_without_a_quality() -> None:
     costs = np.random.default_rng(0).uniform(0.2, 5.0, 12).tolist()
     found = sr.select(MADE, **QUICK, costs=costs, margin=0.1)
-    facts = facts_of(explorer(found, "", _commands(found, None)))
+    facts = facts_of(explorer(found, "", commands_of_sizes(found, None)))
     assert facts["sizes"][facts["chosen"]]["title"].startswith(f"{found.chosen.n_features} feature")
     assert all(np.isfinite(m.metadata["quality"]) for m in found.models)

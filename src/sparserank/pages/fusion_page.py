@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.crossval.choice import Candidate
 from sparserank.crossval.near_equal import NearEqual
 from sparserank.evaluation.statistics import as_percent
-from sparserank.export.fusion import FUSION_ENGINES
+from sparserank.export.fusion import fusion_command
 from sparserank.model.fusion import formula_of
 from sparserank.model.ranking_model import RankingModel
-from sparserank.pages.selection_page import render_page
+from sparserank.pages.selection_page import commands_of_sizes, render_page
 from sparserank.reporting.document import Section, Table, figure
 from sparserank.selection.fusion import FusionResult, shown_weight
 from sparserank.selection.queries import Added, QueryDifference
@@ -28,25 +27,13 @@ def render_fusion(result: FusionResult, place: str | None = None) -> str:
     Parameters
         place   the directory of the run, for commands; None: there is none
     """
+
+    def export(model: RankingModel, at: str) -> str:
+        return fusion_command(formula_of(model), at)
+
+    commands = commands_of_sizes(result.selection, place, export, "result.formula", "result.selection")
     section = Section("Retrievers", _formula(result), [retriever_table(result)])
-    return render_page(of_retrievers(result), section, _commands(result, place))
-
-
-def _commands(result: FusionResult, place: str | None) -> list[str]:
-    """What exports the formula of each size, or without a directory what gives its model."""
-    found = result.selection
-
-    def command(c: Candidate, model: RankingModel) -> str:
-        chosen = c is found.chosen
-        if not chosen and found.model_of(c.n_features) is not model:
-            return ""
-        if place is None:
-            return "result.formula" if chosen else f"result.selection.model_of({c.n_features})"
-        engine = next(name for name, e in FUSION_ENGINES.items() if e.runs(formula_of(model)))
-        several = " --out engine" if engine == "opensearch" else ""  # which has two files
-        return f"sparserank export {place}{'' if chosen else f' --k {c.n_features}'} --to {engine}{several}"
-
-    return [command(c, model) for c, model in zip(found.by_size, found.models, strict=True)]
+    return render_page(of_retrievers(result), section, commands)
 
 
 def of_retrievers(result: FusionResult) -> SelectionResult:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sparserank.crossval.choice import Candidate
 from sparserank.data.fusion.norms import MINMAX
-from sparserank.export.fusion import FUSION_ENGINES
+from sparserank.export.fusion import fusion_command
 from sparserank.pages.selection_screen import (
     ALONE,
     MAX_LINES,
@@ -43,6 +43,7 @@ class FusionScreen(Screen):
     """The screen of a fusion; its features are retrievers."""
 
     fusion: FusionResult
+    star_note = "'at most': one-sided; 'if switched off': each pair alone"
 
     def named(self) -> str:
         """The first kept retrievers with their weights."""
@@ -164,9 +165,4 @@ class FusionScreen(Screen):
 
     def exports(self, place: str) -> list[str]:
         """Commands that use the run."""
-        engine = next(name for name, e in FUSION_ENGINES.items() if e.runs(self.fusion.formula))
-        several = " --out engine" if engine == "opensearch" else ""  # which has two files
-        return [
-            f"sparserank export {place} --to {engine}{several}",
-            f"sparserank predict {place} RUNS... --run fused.run",
-        ]
+        return [fusion_command(self.fusion.formula, place), f"sparserank predict {place} RUNS... --run fused.run"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
 
@@ -90,23 +90,33 @@ def render_page(
         sections,
         notes=result.notes,
         closing=closing,
-        top=explorer(result, drawn, commands or _commands(result, place)),
+        top=explorer(result, drawn, commands or commands_of_sizes(result, place)),
         style=STYLE,
         sure=how_sure(result),
     )
 
 
-def _commands(result: SelectionResult, place: str | None) -> list[str]:
-    """What exports the model of each size, or without a directory what gives it; '' where nothing does."""
-    engine = result.plan.engine or "sql"
+def commands_of_sizes(
+    result: SelectionResult,
+    place: str | None,
+    export: Callable[[RankingModel, str], str] | None = None,
+    chosen_one: str = "result.model",
+    others: str = "result",
+) -> list[str]:
+    """What exports the model of each size, or without a directory what gives it; '' where nothing does.
+
+    export      (model, run) -> the command; by default that for the engine of the plan
+    chosen_one  the expression for the chosen model; others: for the selection that contains the others
+    """
 
     def command(c: Candidate, model: RankingModel) -> str:
         chosen = c is result.chosen
         if not chosen and result.model_of(c.n_features) is not model:
             return ""
         if place is None:
-            return "result.model" if chosen else f"result.model_of({c.n_features})"
-        return export_command(model, place if chosen else f"{place} --k {c.n_features}", engine)
+            return chosen_one if chosen else f"{others}.model_of({c.n_features})"
+        run = place if chosen else f"{place} --k {c.n_features}"
+        return export_command(model, run, result.plan.engine or "sql") if export is None else export(model, run)
 
     return [command(c, model) for c, model in zip(result.by_size, result.models, strict=True)]
 

@@ -251,8 +251,14 @@ class Screen:
     def star(self) -> list[str]:
         """What the stars mean."""
         confidence = as_percent(self.result.plan.confidence)
-        said = [f"* {confidence}, for all sizes at once ('at most': one-sided).", *rare_sentences(self.result.choice)]
+        rivals = ", and for all rivals" if self.rivals() else ""
+        said = [
+            f"* {confidence}, for all sizes at once{rivals} ({self.star_note}).",
+            *rare_sentences(self.result.choice),
+        ]
         return self.wrapped(" ".join(said)) if self.has_intervals else []
+
+    star_note = "'at most': one-sided"
 
     @property
     def has_intervals(self) -> bool:

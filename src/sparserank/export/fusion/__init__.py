@@ -39,4 +39,11 @@ def export_fusion(formula: FusionFormula, to: str, name: str = "sparserank") -> 
     return engine.write(formula, name)
 
 
-__all__ = ["FUSION_ENGINES", "FusionEngine", "export_fusion"]
+def fusion_command(formula: FusionFormula, place: str) -> str:
+    """The command that exports the formula at a place, which is quoted, for the first engine that runs it."""
+    engine = next(name for name, e in FUSION_ENGINES.items() if e.runs(formula))
+    several = " --out engine" if engine == "opensearch" else ""  # which has two files
+    return f"sparserank export {place} --to {engine}{several}"
+
+
+__all__ = ["FUSION_ENGINES", "FusionEngine", "export_fusion", "fusion_command"]
