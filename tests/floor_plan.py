@@ -36,6 +36,35 @@ ROOMS = {
     "number_range quoting strict_json text given_weights",
 }
 
+# Code lines of each room, which `test_code_lines.py` counts, and the number of files. They may only go down.
+LINES = {
+    "cli": 3251,
+    "pages": 1988,
+    "papers": 3967,
+    "jobs": 2747,
+    "rankers": 1446,
+    "selection": 1854,
+    "crossval": 2372,
+    "evaluation": 514,
+    "export": 1386,
+    "model": 666,
+    "paths": 1863,
+    "solvers": 1044,
+    "objective": 315,
+    "curves": 209,
+    "shards": 1770,
+    "data": 5973,
+    "runs": 600,
+    "transforms": 136,
+    "losses": 756,
+    "penalties": 1057,
+    "metrics": 438,
+    "reporting": 353,
+    "options": 387,
+    "ground": 617,
+}
+FILES = 468
+
 # Upward imports, from module to module.
 VIOLATIONS: set[tuple[str, str]] = set()
 

@@ -16,19 +16,25 @@ import numpy as np
 import pyarrow as pa
 
 import sparserank as sr
+from sparserank.crossval import tree_rivals
+from sparserank.jobs.fit import fit_model
 
-try:
-    from sparserank.crossval import tree_rivals
-except ImportError:  # before 0.3
-    pass
-else:
-    tree_rivals.is_installed = lambda: False  # trees are no part of what is kept
+assert callable(tree_rivals.is_installed)
+tree_rivals.is_installed = lambda: False  # trees are no part of what is kept
 
 Arrays = dict[str, np.ndarray]
 Run = Callable[[Path, Path], Arrays]
 
 RUNS: dict[str, Run] = {}
-QUICK: dict[str, Any] = {"n_alphas": 12, "cv": 3, "half_samples": 0, "feature_transform": "none"}
+PENALTIES = ("l1", "log", "mcp")
+QUICK: dict[str, Any] = {
+    "penalties": PENALTIES,
+    "n_alphas": 12,
+    "cv": 3,
+    "half_samples": 0,
+    "feature_transform": "none",
+}
+LOGS = ("none", "log", "curves(log)")
 GROUPS = {f"f{j}": f"g{j // 4}" for j in range(1, 31)}  # of `generated`
 GROUP_COSTS = {f"g{j}": 1.0 + j % 3 for j in range(8)}
 
@@ -56,10 +62,7 @@ def of_selection(result: Any) -> Arrays:
     out["margin"] = np.array([choice.margin, choice.bounds.resolution])
     out["resampled"] = choice.resampled_sizes
     out |= {f"model {name}": value for name, value in of_model(result.model).items()}
-    if hasattr(result, "worth"):
-        zeroed = [d["zeroed"] for d in result.worth.features]
-    else:  # before 0.3
-        zeroed = [{m: v for m, v in d.items() if isinstance(v, dict) and "cost" in v} for d in result.drops]
+    zeroed = [d["zeroed"] for d in result.worth.features]
     out["drops"] = np.array([[v for m in row.values() for v in m.values()] for row in zeroed])
     if result.stability is not None:
         out["stability"] = result.stability.kept
@@ -149,6 +152,10 @@ def qid_of(data: Any) -> np.ndarray:
 # -- select ----------------------------------------------------------------------------------------
 
 
+def selected(train: Any, *more: Any, **given: Any) -> Arrays:
+    return of_selection(sr.select(train, *more, **{**QUICK, **given}))
+
+
 @run
 def select_by_default(data: Path, folder: Path) -> Arrays:
     return of_selection(sr.select(mq2008(data, "S1", "S2"), test=mq2008(data, "S5")))
@@ -157,94 +164,70 @@ def select_by_default(data: Path, folder: Path) -> Arrays:
 @run
 def select_every_penalty(data: Path, folder: Path) -> Arrays:
     penalties = ["l1", "elastic_net", "l0.5", "log", "mcp", "scad", "best_k(k_max=6)"]
-    return of_selection(sr.select(ohsumed(data, "S1", "S2", "S3"), penalties=penalties, **QUICK))
+    return selected(ohsumed(data, "S1", "S2", "S3"), penalties=penalties)
 
 
 @run
 def select_shapes_of_penalties(data: Path, folder: Path) -> Arrays:
     penalties = ["mcp(gamma=2.0)", "mcp(gamma=5.0)", "scad(a=4.0)", "log(eps=0.01)"]
-    return of_selection(sr.select(ohsumed(data, "S1", "S2"), penalties=penalties, metric="map", **QUICK))
+    return selected(ohsumed(data, "S1", "S2"), penalties=penalties, metric="map")
 
 
 @run
 def select_by_holdout(data: Path, folder: Path) -> Arrays:
-    train, valid, test = ohsumed(data, "S1", "S2", "S3"), ohsumed(data, "S4"), ohsumed(data, "S5")
-    return of_selection(sr.select(train, valid, test, protocol="holdout", n_alphas=12, half_samples=0))
+    parts = ohsumed(data, "S1", "S2", "S3"), ohsumed(data, "S4"), ohsumed(data, "S5")
+    return selected(*parts, protocol="holdout", cv=5, feature_transform=LOGS)
 
 
 @run
 def select_on_logs(data: Path, folder: Path) -> Arrays:
-    return of_selection(sr.select(mslr(data), **{**QUICK, "feature_transform": "auto"}))
+    return selected(mslr(data), feature_transform=LOGS)
 
 
 @run
 def select_on_asinh(data: Path, folder: Path) -> Arrays:
-    return of_selection(
-        sr.select(mslr(data), penalties=["l1", "best_k(k_max=4)"], **{**QUICK, "feature_transform": "asinh"})
-    )
+    return selected(mslr(data), penalties=["l1", "best_k(k_max=4)"], feature_transform="asinh")
 
 
 @run
 def select_curves(data: Path, folder: Path) -> Arrays:
     curved = sr.datasets.make_curved_ranking(60, random_state=5).data
-    return of_selection(
-        sr.select(
-            curved,
-            penalties=["l1", "mcp", "scad", "best_k(k_max=3)"],
-            **{**QUICK, "feature_transform": "curves", "n_alphas": 8},
-        )
-    )
+    penalties = ["l1", "mcp", "scad", "best_k(k_max=3)"]
+    return selected(curved, penalties=penalties, feature_transform="curves", n_alphas=8)
 
 
 @run
 def select_curves_of_logs(data: Path, folder: Path) -> Arrays:
-    found = sr.select(
-        lightgbm_example(data),
-        n_knots=5,
-        **{**QUICK, "feature_transform": ("none", "log", "curves(log)"), "n_alphas": 4},
-    )
-    return of_selection(found)
+    transforms = ("none", "log", "mixed", "curves(log)")
+    return selected(lightgbm_example(data), n_knots=5, feature_transform=transforms, n_alphas=4)
 
 
 @run
 def select_groups_within_a_budget(data: Path, folder: Path) -> Arrays:
-    found = sr.select(
-        generated(),
-        feature_groups=GROUPS,
-        costs=GROUP_COSTS,
-        budget=6.0,
-        penalties=["l1", "mcp", "log", "best_k"],
-        **QUICK,
-    )
-    return of_selection(found)
+    penalties = ["l1", "mcp", "log", "best_k"]
+    return selected(generated(), feature_groups=GROUPS, costs=GROUP_COSTS, budget=6.0, penalties=penalties)
 
 
 @run
 def select_groups_on_logs(data: Path, folder: Path) -> Arrays:
     train = mslr(data)
     feature_groups = {name: f"g{j // 9}" for j, name in enumerate(train.feature_names)}
-    return of_selection(
-        sr.select(
-            train, feature_groups=feature_groups, penalties=["l1", "scad"], **{**QUICK, "feature_transform": "auto"}
-        )
-    )
+    return selected(train, feature_groups=feature_groups, penalties=["l1", "scad"], feature_transform=LOGS)
 
 
 @run
 def select_with_costs(data: Path, folder: Path) -> Arrays:
-    costs = [1.0 + j % 5 for j in range(30)]
-    return of_selection(sr.select(generated(), costs=costs, k=4, **QUICK))
+    return selected(generated(), costs=[1.0 + j % 5 for j in range(30)], k=4)
 
 
 @run
 def select_under_rules(data: Path, folder: Path) -> Arrays:
-    found = sr.select(generated(), monotone={"f1": "+", "f2": "-"}, keep=["f3"], drop=["f4", "f5"], **QUICK)
-    return of_selection(found)
+    return selected(generated(), monotone={"f1": "+", "f2": "-"}, keep=["f3"], drop=["f4", "f5"])
 
 
 @run
 def select_with_half_samples(data: Path, folder: Path) -> Arrays:
-    return of_selection(sr.select(ohsumed(data, "S1", "S2"), **{**QUICK, "half_samples": 12}))
+    return selected(ohsumed(data, "S1", "S2"), half_samples=12)
 
 
 @run
@@ -253,32 +236,29 @@ def select_with_weights(data: Path, folder: Path) -> Arrays:
     weight = np.random.default_rng(1).integers(0, 3, train.n_queries).astype(float)
     doc_weight = np.random.default_rng(2).uniform(0.5, 2.0, train.n_docs)
     weighted = sr.RankingDataset(train.X, train.relevance, qid_of(train))
-    found = sr.select(weighted, query_weight=weight, doc_weight=doc_weight, pair_weights="query", **QUICK)
-    return of_selection(found)
+    return selected(weighted, query_weight=weight, doc_weight=doc_weight, pair_weights="query")
 
 
 @run
 def select_with_another_loss(data: Path, folder: Path) -> Arrays:
-    found = sr.select(generated(), loss="modified_huber", metric="mrr", relaxed=False, margin=0.02, **QUICK)
-    return of_selection(found)
+    return selected(generated(), loss="modified_huber", metric="mrr", relaxed=False, margin=0.02)
 
 
 @run
 def select_scaled_otherwise(data: Path, folder: Path) -> Arrays:
-    found = sr.select(mslr(data), scaling="query-min-max", confidence=0.9, random_state=7, **QUICK)
-    return of_selection(found)
+    return selected(mslr(data), scaling="query-min-max", confidence=0.9, random_state=7)
 
 
 @run
 def select_beside_a_current_model(data: Path, folder: Path) -> Arrays:
     train = mslr(data)
-    return of_selection(sr.select(train, current=train.feature_names[109], test=mslr(data, "test"), **QUICK))
+    return selected(train, current=train.feature_names[109], test=mslr(data, "test"))
 
 
 @run
 def select_from_a_store(data: Path, folder: Path) -> Arrays:
     sr.convert([data / "mq2008/S1.txt.gz"], folder / "store", shard_bytes=400_000)
-    return of_selection(sr.select(sr.open_store(folder / "store"), penalties=["l1", "mcp"], **QUICK))
+    return selected(sr.open_store(folder / "store"), penalties=["l1", "mcp"])
 
 
 @run
@@ -287,31 +267,28 @@ def select_sparse_rows(data: Path, folder: Path) -> Arrays:
 
     train = generated()
     X = sp.csr_array(np.where(np.abs(train.X) > 0.8, train.X, 0.0))
-    return of_selection(sr.select(sr.RankingDataset(X, train.relevance, qid_of(train)), **QUICK))
+    return selected(sr.RankingDataset(X, train.relevance, qid_of(train)))
 
 
 @run
 def select_with_missing_values(data: Path, folder: Path) -> Arrays:
     part = [str(data / f"ohsumed/feature-null/{p}.txt.gz") for p in ("S1", "S2")]
-    return of_selection(sr.select(part, missing="query-min", penalties=["l1", "log"], **QUICK))
+    return selected(part, missing="query-min", penalties=["l1", "log"])
 
 
 @run
 def select_resumed(data: Path, folder: Path) -> Arrays:
     """Paths of two of three penalties are there already."""
     train, shared = ohsumed(data, "S1", "S2"), folder / "run"
-    sr.select(train, penalties=["l1", "mcp"], out=shared, **QUICK)
-    return of_selection(
-        sr.select(train, penalties=["l1", "mcp"], out=shared, margin=0.05, **{**QUICK, "half_samples": 4})
-    )
+    selected(train, penalties=["l1", "mcp"], out=shared)
+    return selected(train, penalties=["l1", "mcp"], out=shared, margin=0.05, half_samples=4)
 
 
 @run
 def select_on_a_cluster(data: Path, folder: Path) -> Arrays:
     sr.convert([data / "mq2008/S1.txt.gz"], folder / "store", shard_bytes=400_000)
     with cluster() as client:
-        store = sr.open_store(folder / "store")
-        return of_selection(sr.select(store, penalties=["l1", "mcp"], client=client, **QUICK))
+        return selected(sr.open_store(folder / "store"), penalties=["l1", "mcp"], client=client)
 
 
 @contextmanager
@@ -320,6 +297,64 @@ def cluster() -> Iterator[Any]:
 
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as workers, Client(workers) as client:
         yield client
+
+
+# -- fuse, fit, export -----------------------------------------------------------------------------
+
+
+def of_fusion(result: Any) -> Arrays:
+    """Of the selection; the formula, as weights and as code."""
+    rows = [(row["retriever"], row["weight"]) for row in result.rows() if row["kept"]]
+    return of_selection(result.selection) | {
+        "retrievers": np.array([name for name, _ in rows]),
+        "weights": np.array([weight for _, weight in rows]),
+        "code": np.array(result.export("python")),
+    }
+
+
+def fused(data: Path, *names: str, **given: Any) -> Arrays:
+    runs = [data / f"dl19-runs/{name}.run.gz" for name in names]
+    return of_fusion(sr.fuse(runs, data / "dl19-runs/qrels.gz", half_samples=0, **given))
+
+
+RETRIEVERS = ("BM25", "D_BERT_KD_TASB", "REP_LLAMA", "SPLADE_P_P_ENSEMBLE_DISTIL")
+
+
+@run
+def fuse_by_one_of_three_norms(data: Path, folder: Path) -> Arrays:
+    return fused(data, *RETRIEVERS, norm=["rrf", "minmax", "zscore"], penalties=["l1", "mcp"])
+
+
+@run
+def fuse_for_an_engine(data: Path, folder: Path) -> Arrays:
+    return fused(data, *RETRIEVERS[1:], engine="elasticsearch", penalties="l1", metric="map", depth=50)
+
+
+@run
+def fuse_rank_columns(data: Path, folder: Path) -> Arrays:
+    """Ranks of 25 engines."""
+    read = sr.read_data(data / "mq2008-agg/A1.txt.gz", missing={"*": 0})
+    ranks = np.where(np.asarray(read.X) > 0, read.X, np.nan)
+    options: dict[str, Any] = {"penalties": "l1", "norm": "logrank", "half_samples": 0, "metric_refits": False}
+    return of_fusion(sr.fuse((ranks, read.relevance, read.qid), rank_columns=True, **options))
+
+
+@run
+def fit_under_rules_and_curves(data: Path, folder: Path) -> Arrays:
+    made: Mapping[str, Any] = {
+        "rules": {"penalty": "mcp", "k": 6, "monotone": {"f1": "+", "f2": "-"}, "keep": ["f3"], "drop": ["f4"]},
+        "groups": {"penalty": "l1", "alpha_ratio": 0.1, "feature_groups": GROUPS},
+        "curves": {"penalty": "l1", "k": 5, "feature_transform": "curves", "n_knots": 4},
+    }
+    fitted = {name: fit_model(generated(), **given).model for name, given in made.items()}
+    return {f"{n} {k}": v for n, model in fitted.items() for k, v in of_model(model).items()}
+
+
+@run
+def export_two_models(data: Path, folder: Path) -> Arrays:
+    linear = fit_model(mq2008(data, "S1"), penalty="mcp", k=5, feature_transform="log").model
+    curved = fit_model(generated(), penalty="l1", k=4, feature_transform="curves").model
+    return {name: np.array(model.export("sql")) for name, model in (("linear", linear), ("curved", curved))}
 
 
 # -- rankers, paths --------------------------------------------------------------------------------
