@@ -4,18 +4,11 @@ RankRLS, by branch and bound. "Explained" is the share of the sum of squares of 
 regularised error falls by: what the search maximises. Greedy RankRLS minimises the leave-query-out error instead, which
 is printed beside. Sizes 3, 6 and 10 at the strength of the lowest leave-query-out error of RankRLS on all features, and
 at 1.
-
-Squared hinge, by relaxation: the sets of best_k, k = 1 .. 10, and what is proved of all others; f the mean loss, lambda
-the ridge. The bound of all features is what one has without a limit on k. "All sets": the lowest objective when every
-set of that size is fitted, where there are at most 1,000.
 """
 
 from __future__ import annotations
 
-import math
 import os
-import time
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +19,6 @@ from benchmarks.report import Verdict, seconds, table
 STRENGTHS = [2.0**e for e in range(17)]
 SIZES = (3, 6, 10)
 LIMIT_S = 120.0
-RIDGES = (1e-4, 1e-2)  # of the mean curvature
-MOST = 10
-MAX_SETS = 1000  # that are all tried
 
 
 def run() -> list[Verdict]:
@@ -53,26 +43,6 @@ def run() -> list[Verdict]:
                 "time",
             ],
             rows,
-        )
-    )
-    print()
-    print(
-        table(
-            [
-                "data",
-                "lambda / curvature",
-                "lambda",
-                "k",
-                "f",
-                "objective",
-                "all sets",
-                "lower bound",
-                "gap / (1 - f)",
-                "bound of all features",
-                "and its gap",
-                "time",
-            ],
-            _bounds(sources),
         )
     )
     return verdicts
@@ -131,56 +101,3 @@ def _one(train: Any, lam: float, k: int) -> tuple[float, float, Any]:
     best = best_subset(X.T @ X, X.T @ centred.y, k, lam, time_limit=LIMIT_S)
     error = model_of(centred, columns[list(best.features)], lam).leave_query_out_error
     return float(centred.y @ centred.y), error, best
-
-
-def _bounds(sources: dict[str, list[Path]]) -> list[list[Any]]:
-    """A row for every size of a path of best_k; the time is that of the bounds of all ten sizes."""
-    import sparserank as sr
-    from sparserank.objective import PairwiseObjective
-    from sparserank.paths import BestK, best_k_bounds, feature_scale, fit_path_on
-    from sparserank.paths.options import LINEAR_SCALING
-
-    rows = []
-    for name, paths in sources.items():
-        data = sr.read_data(paths)
-        objective = PairwiseObjective(data, scale=feature_scale(data, LINEAR_SCALING.default))
-        for share in RIDGES:
-            path = fit_path_on(objective, BestK(k_max=MOST, ridge=share))
-            began = time.perf_counter()
-            found = best_k_bounds(objective, path)
-            took = time.perf_counter() - began
-            for k, f, value, bound in zip(range(1, MOST + 1), path.losses, path.objectives, found.bounds, strict=True):
-                rows.append(
-                    [
-                        name,
-                        f"{share:g}",
-                        f"{found.ridge:.3g}",
-                        k,
-                        f"{f:.5f}",
-                        f"{value:.5f}",
-                        _of_all_sets(objective, found.ridge, k),
-                        f"{bound:.5f}",
-                        f"{(value - bound) / (1 - f):.2%}",
-                        f"{found.of_all:.5f}",
-                        f"{(value - found.of_all) / (1 - f):.2%}",
-                        seconds(took),
-                    ]
-                )
-    return rows
-
-
-def _of_all_sets(objective: Any, ridge: float, k: int) -> str:
-    from sparserank.penalties import Ridge
-    from sparserank.solvers import ProxNewton, Stop, solve
-
-    varying = np.flatnonzero(objective.varying)
-    if math.comb(len(varying), k) > MAX_SETS:
-        return "-"
-    lowest = np.inf
-    stop = Stop(1e-6, scale=float(np.abs(objective.gradient_at_zero).max()))
-    for chosen in combinations(varying.tolist(), k):
-        weights = np.full(objective.n_features, np.inf)
-        weights[list(chosen)] = 1.0
-        found = solve(ProxNewton(), objective, Ridge(ridge, weights=tuple(weights.tolist())), stop=stop)
-        lowest = min(lowest, found.value)
-    return f"{lowest:.5f}"

@@ -47,20 +47,3 @@ def forward(K, root, ridge, k, groups):
         best = min(rest, key=lambda j: ridge_minimum(K, root, ridge, [c for i in [*chosen, j] for c in groups[i]]))
         chosen.append(best)
     return ridge_minimum(K, root, ridge, [c for j in chosen for c in groups[j]]), tuple(chosen)
-
-
-def lower_bound(K, root, ridge, k, groups, w, fewer=0, without_loss=False):
-    """A bound from w below every set of k features: for each, the dual of its ridge problem at the best multiple of w's
-    multipliers; the least of them.
-
-    With theta = s 2 sqrt(v) r, r the weighted hinges at w, the dual of a set S is s a - s^2 b_S, a = 2 root.r, b_S =
-    r.r + |2 K_S^T r|^2 / (2 ridge). Wrong variants: sets of `fewer` features less, and b_S without r.r, the loss.
-    """
-    r = np.maximum(root - K @ w, 0.0)
-    a = 2.0 * root @ r
-    found = []
-    for chosen in itertools.combinations(range(len(groups)), k - fewer):
-        pull = 2.0 * K[:, [c for j in chosen for c in groups[j]]].T @ r
-        b = (0.0 if without_loss else r @ r) + pull @ pull / (2.0 * ridge)
-        found.append(a * a / (4.0 * b))
-    return min(found)

@@ -1,5 +1,7 @@
 """Paths: solutions for decreasing regularisation strengths, or for increasing sizes."""
 
+from typing import Any
+
 from sparserank.paths.best_k import BestK
 from sparserank.paths.by_name import maker_of, parse_maker
 from sparserank.paths.certificate import Certificate, certificate_of
@@ -19,13 +21,11 @@ from sparserank.paths.nesting import on_coefficients, resolved
 from sparserank.paths.one_transform import OneTransformEach
 from sparserank.paths.relaxed import RefitPath
 from sparserank.paths.result import PathCertificate, PathResult, Point
-from sparserank.paths.set_bounds import BestKBounds, best_k_bounds, lower_bound
 from sparserank.paths.starts import PathStarts
 
 __all__ = [
     "DEFAULT_TOL",
     "BestK",
-    "BestKBounds",
     "Certificate",
     "CurvePath",
     "MetricRefitPath",
@@ -41,13 +41,11 @@ __all__ = [
     "RuledMaker",
     "SizedMaker",
     "alpha_max",
-    "best_k_bounds",
     "certificate_of",
     "feature_scale",
     "fit_path",
     "fit_path_on",
     "following",
-    "lower_bound",
     "maker_of",
     "on_coefficients",
     "parse_maker",
@@ -57,3 +55,9 @@ __all__ = [
     "resolved",
     "warn_of_missed",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("BestKBounds", "best_k_bounds", "lower_bound"):
+        raise ImportError(f"{name} was removed; sparserank 0.3.0 is the last version that has it.")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -42,8 +42,7 @@ class BestK(SizedMaker):
     exchanges of one or two features that a quadratic model of the loss, on the set and the most promising others,
     suggests. At k = 1 every feature is tried; of more than 1,000, the most promising; of groups and curves, 50
     (`single_columns`). The search adds a feature from size to size upwards and drops one downwards, until no size
-    improves. It also tries the sets of a penalty's path (`plan.starts`). `best_k_bounds` bounds how much lower the
-    objective of other sets could be.
+    improves. It also tries the sets of a penalty's path (`plan.starts`).
 
     Signs, drop, keep and groups are respected; costs are ignored. ridge, a fraction of the mean curvature of the
     features that vary and may be used, keeps the problem well-posed. Point k has the strength 1 / k, so strengths
