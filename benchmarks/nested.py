@@ -40,7 +40,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "a": {"feature_transform": LINEAR, "metric_refits": True, "kinds": ["refitted"]},
     "b": {"feature_transform": LINEAR, "metric_refits": True, "kinds": ["polished"]},
     "c": {"feature_transform": LINEAR, "metric_refits": True, "kinds": ["half polished"]},
-    "query-log": {"feature_transform": "query-log"},
     "products": {"feature_transform": LINEAR, "products": 12},
     "margin 0.5%": {"margin": 0.005},
     "bound 2%": {"guarantee": 0.02},

@@ -185,7 +185,7 @@ def test_weights_of_documents_come_along(client: Client, tmp_path: Path) -> None
         np.testing.assert_allclose(there.model.coef, here.model.coef, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("transform", ["log", "query-log", "auto"])
+@pytest.mark.parametrize("transform", ["log", "auto"])
 def test_transforms_on_the_cluster(transform: str, client: Client) -> None:
     heavy = DATA.replace_features(np.sign(DATA.X) * np.expm1(2.5 * np.abs(DATA.X)))
     there, here = (sr.select(heavy, feature_transform=transform, client=c, **SELECT) for c in (client, None))

@@ -26,7 +26,7 @@ ROOMS = {
     "shards": "shards",
     "data": "data datasets",
     "runs": "runs",
-    "transforms": "transforms query_logs",
+    "transforms": "transforms",
     "losses": "losses",
     "penalties": "penalties",
     "metrics": "metrics",
@@ -38,24 +38,24 @@ ROOMS = {
 
 # Code lines of each room, which `test_code_lines.py` counts, and the number of files. They may only go down.
 LINES = {
-    "cli": 3251,
+    "cli": 3238,
     "pages": 1988,
     "papers": 3967,
-    "jobs": 2747,
-    "rankers": 1446,
-    "selection": 1854,
+    "jobs": 2745,
+    "rankers": 1429,
+    "selection": 1853,
     "crossval": 2372,
-    "evaluation": 514,
-    "export": 1386,
-    "model": 666,
+    "evaluation": 512,
+    "export": 1299,
+    "model": 600,
     "paths": 1771,
     "solvers": 1044,
     "objective": 315,
     "curves": 209,
     "shards": 1770,
-    "data": 5973,
+    "data": 5958,
     "runs": 600,
-    "transforms": 136,
+    "transforms": 82,
     "losses": 756,
     "penalties": 1057,
     "metrics": 438,
@@ -63,7 +63,7 @@ LINES = {
     "options": 387,
     "ground": 617,
 }
-FILES = 467
+FILES = 465
 
 # Upward imports, from module to module.
 VIOLATIONS: set[tuple[str, str]] = set()

@@ -20,7 +20,7 @@ from sparserank.export import ENGINES, offset_of
 from sparserank.jobs.fit import fit_model
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
-from sparserank.transforms import KINDS, OF_LISTS, Transform
+from sparserank.transforms import KINDS, Transform
 from tests.command_line import Cli
 from tests.oracles import engines as oracle
 from tests.test_names_are_data import HOSTILE
@@ -326,29 +326,15 @@ def test_every_engine_refuses_what_it_declares_not_to_run():
         given = {"solr": fields(curved), "vespa": {"f0": "attribute(a)"}}.get(name)
         for kind, model in (*models.items(), ("curves", curved)):
             runs = engine.curves if kind == "curves" else kind in engine.transforms
-            runs = runs and (engine.sees_lists or kind not in OF_LISTS)
             lacks = engine.lacks([] if kind == "curves" else [kind], curves=kind == "curves")
             assert bool(lacks) != runs
             if runs:
                 assert model.export(name, features=given)
             else:
-                why = "scores one document at a time" if kind in OF_LISTS else "takes weights of raw features only"
-                with pytest.raises(DataError, match=f"{why}, and cannot express"):
+                with pytest.raises(DataError, match="takes weights of raw features only, and cannot express"):
                     model.export(name, features=given)
         assert engine.lacks(lists=True)
     assert not ENGINES["ranklib"].curves
-
-
-def test_a_transform_of_whole_lists_is_refused_where_one_document_is_seen():
-    for name, engine in ENGINES.items():
-        if engine.sees_lists:
-            continue
-        assert engine.lacks(["query-log"]).startswith(
-            "scores one document at a time, and cannot run features that depend on"
-        )
-        with pytest.raises(DataError, match="which depends on the other documents of the query"):
-            made([1.0], ("query-log",)).export(name)
-    assert sum(engine.sees_lists for engine in ENGINES.values()) == 3
 
 
 def test_the_offset_is_found_from_what_the_model_knows():
@@ -423,3 +409,10 @@ def test_the_command_says_what_the_files_do_not(models, export: Cli, tmp_path: P
         assert refused.code == status, refused.err
         assert message in " ".join(refused.err.split())
         assert "Traceback" not in refused.err
+
+
+def test_a_message_names_the_flag_that_the_command_has(cli_here: Cli) -> None:
+    made([1.0], ("none",)).save("m.json")
+    found = cli_here("export", "m.json", "--to", "python", "--wide")
+    assert found.code == 1
+    assert "error: --wide applies only to onnx; leave it out for python." in found.err

@@ -4,6 +4,7 @@ tried out of fold."""
 from __future__ import annotations
 
 import json
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -81,7 +82,7 @@ BOOLEAN[7, 4] = 2.0
 
 
 @pytest.mark.parametrize("matrix", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("kind", ["log", "asinh", "query-log"])
+@pytest.mark.parametrize("kind", ["log", "asinh"])
 def test_booleans_are_never_transformed(kind: str, matrix: Any) -> None:
     data = HEAVY.replace_features(matrix(BOOLEAN))
     t = fit_transform(data, kind)
@@ -343,3 +344,15 @@ def test_misuse_is_refused_by_name() -> None:
         sr.select(HEAVY, feature_transform="exp", **QUICK)
     with pytest.raises(ParameterError, match="cannot be combined with scaling='query-min-max'"):
         sr.select(HEAVY, feature_transform="log", scaling="query-min-max", **QUICK)
+
+
+@pytest.mark.parametrize("name", ["query-log", "curves(query-log)"])
+def test_a_transform_that_was_removed_is_named_with_what_replaces_it(name: str, tmp_path: Path) -> None:
+    of = name.replace("query-log", "log")
+    with pytest.raises(ParameterError, match=re.escape(f"{name} was removed; use {of} (sparserank 0.3.0 is the last")):
+        sr.select(HEAVY, feature_transform=name, **QUICK)
+    model = sr.SparseRanker(feature_transform="log", k=2).fit_dataset(HEAVY).to_model()
+    text = json.dumps(model.to_json()).replace('"transform": "log"', '"transform": "query-log"')
+    (tmp_path / "model.json").write_text(text)
+    with pytest.raises(ModelFormatError, match=r"the transform query-log was removed; use log \(sparserank 0.3.0 is"):
+        sr.load_model(tmp_path / "model.json")

@@ -125,26 +125,3 @@ def _lazy(code):
         condition, yes, no = parts
         code = f"{code[:start]}({yes} if {condition} else {no}){code[i + 1 :]}"
     return code
-
-
-def vespa_scores(profile, hits):
-    """Scores of the hits that a global phase reranks, all of one query: functions first, of each hit; then
-    normalize_linear across hits, as Vespa's LinearNormalizer computes it; then the expression of each."""
-    functions = dict(re.findall(r"function (\w+)\(\) \{\s*expression \{\s*(.*?)\s*\}\s*\}", profile, re.DOTALL))
-    (phase,) = re.findall(r"global-phase \{\s*expression \{(.*?)\n        \}\n", profile, re.DOTALL)
-    (count,) = re.findall(r"\n        rerank-count: (\d+)\n", profile)
-    listed = re.search(r"match-features \{(.*?)\}", profile, re.DOTALL)
-    assert listed.group(1).split() == list(functions)
-    assert len(hits) <= int(count)
-    normal = {name: _normalize_linear(evaluated(text, hits)) for name, text in functions.items()}
-    rows = [{**hit, **{f"normal_{name}": normal[name][i] for name in functions}} for i, hit in enumerate(hits)]
-    return evaluated(re.sub(r"normalize_linear\((\w+)\)", r"normal_\1", phase), rows)
-
-
-def _normalize_linear(values):
-    largest = float(np.finfo(np.float32).max)
-    known = [v for v in values if -largest < v < largest]
-    scale = middle = 0.0
-    if known and max(known) > min(known):
-        scale, middle = 1 / (max(known) - min(known)), (max(known) + min(known)) / 2
-    return [0.5 + scale * (v - middle) for v in values]

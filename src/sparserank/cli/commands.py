@@ -102,11 +102,10 @@ FeatureTransform = Annotated[
     typer.Option(
         "--transform",
         help="Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); "
-        "asinh (of x divided by the median of |x|); query-log (the log, scaled to 0..1 within each "
-        "query); mixed (each feature unchanged or as its log); curves or curves(log) (piecewise "
-        "linear, flat outside the knots; models without bends are tried too). auto tries none, log "
-        "and curves if the training data are in memory and have at most 4 million values, otherwise"
-        " mixed; may be repeated. \\[default: auto]",
+        "asinh (of x divided by the median of |x|); mixed (each feature unchanged or as its log); "
+        "curves or curves(log) (piecewise linear, flat outside the knots; models without bends are "
+        "tried too). auto tries none, log and curves if the training data are in memory and have at"
+        " most 4 million values, otherwise mixed; may be repeated. \\[default: auto]",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -653,9 +652,8 @@ FeatureTransform2 = Annotated[
     typer.Option(
         "--transform",
         help="Transform of the features. none; log (signed log1p); asinh (of x divided by its median "
-        "absolute value); query-log (the log, scaled to 0..1 within each query); or curves, "
-        "curves(log), ... (each feature, or its log, either linear or piecewise linear, flat "
-        "outside the knots).",
+        "absolute value); or curves, curves(log), ... (each feature, or its log, either linear or "
+        "piecewise linear, flat outside the knots).",
         rich_help_panel="Models",
     ),
 ]

@@ -138,10 +138,6 @@ def export(
             "feature.",
         ),
     ] = False,
-    qid: Annotated[
-        str,
-        typer.Option("--qid", help="sql: the query column, if the model normalises features within each query."),
-    ] = "qid",
 ) -> None:
     from sparserank.export import ENGINES, offset_of
     from sparserank.export import export as write
@@ -183,7 +179,6 @@ def export(
         sigmoid=sigmoid,
         filled=filled,
         wide=wide,
-        qid=qid,
     )
     _write(out, files, to)
     _notes(ENGINES[to], files, exported, offset_of(exported, shift), positive=bool(shift) or sigmoid)

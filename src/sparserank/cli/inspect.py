@@ -137,12 +137,6 @@ def _model(path: Path) -> None:
                 )
             ],
         )
-    if model.list_lengths is not None:
-        own = model.list_lengths
-        say(
-            f"features are normalised within each query; training lists have a median of {own.median:g} documents "
-            f"({own.shortest} to {own.longest})"
-        )
     say(facts)
 
 

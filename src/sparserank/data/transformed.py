@@ -11,9 +11,8 @@ import scipy.sparse as sp
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import by_columns
 from sparserank.errors import DataError
-from sparserank.options import option
 from sparserank.quoting import brief
-from sparserank.transforms import ASINH, KINDS, NONE, QUERY_LOG, Transform, in_transforms
+from sparserank.transforms import ASINH, KINDS, NONE, Transform, in_transforms
 
 COLUMNS_AT_ONCE = 64
 SAMPLE_VALUES = 4_000_000  # that constants are learned from, and transforms compared on, about: evenly spread queries
@@ -65,8 +64,7 @@ def changes_features(data: RankingDataset, transform: Transform) -> bool:
     for first in range(0, data.n_features, step):
         X = sample[:, first : first + step].astype(np.float64)
         columns = np.arange(first, first + X.shape[1])
-        missing = None if data.filled is None else data.filled[rows][:, columns]
-        Y = transform.take(columns)(X, ptr, missing)
+        Y = transform.take(columns)(X)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             together = _within(X, Y, of_query, ptr)
             correlation = together / np.sqrt(_within(X, X, of_query, ptr) * _within(Y, Y, of_query, ptr))
@@ -89,22 +87,8 @@ def transformed(data: RankingDataset, transforms: Sequence[Transform]) -> Rankin
     """`data` with the columns of each of the transforms side by side; stored data go to a temporary store."""
     if all(t.is_identity for t in transforms) and len(transforms) <= 1:
         return data
-    if any(t.of_lists for t in transforms):
-        _refuse_unknown_missing(data)
     if data.is_stored:
         from sparserank.data.store.temporary import HeldRows, in_temporary_store
 
         return data.replace_features(in_temporary_store(HeldRows(data, transforms)).X)
-    return data.replace_features(in_transforms(data.X, transforms, data.query_ptr, data.filled))
-
-
-def _refuse_unknown_missing(data: RankingDataset) -> None:
-    """Raise DataError if it is unknown which values were missing, as these must not count for a query's minimum."""
-    known = data.fill_values is not None and bool(np.isfinite(data.fill_values).any())
-    if known and (data.is_stored or data.is_sparse):
-        kept = "this store" if data.is_stored else "this sparse matrix"
-        raise DataError(
-            f"{option('transform', QUERY_LOG)} excludes missing values from the minimum and maximum of a query, but "
-            f"{kept} contains only the values that replaced them. Train on dense data in memory, or read the data "
-            f"with {option('missing', 'query-min')}."
-        )
+    return data.replace_features(in_transforms(data.X, transforms))

@@ -360,8 +360,6 @@ def _values_of(system: Any, data: RankingDataset, metrics: Sequence[Metric]) -> 
 def _scores_of(system: Any, data: RankingDataset) -> np.ndarray:
     """Scores in the order of `data`."""
     try:
-        if getattr(system, "of_lists", False) and hasattr(system, "to_model"):
-            system = system.to_model()  # a ranker whose scores depend on the queries
         if hasattr(system, "predict") and not hasattr(system, "score_dataset"):
             return np.asarray(system.predict(data.X), dtype=np.float64)
         if hasattr(system, "score_dataset"):  # a model, which may scale within queries

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sparserank.data.tables.frames import QID
 from sparserank.errors import DataError
 from sparserank.export import elasticsearch, lucene, onnx_graph, python_code, ranklib, solr, sql, vespa
 from sparserank.export.engine import Engine
@@ -46,7 +45,6 @@ def export(
     sigmoid: bool = False,
     filled: bool = False,
     wide: bool = False,
-    qid: str = QID,
 ) -> Files:
     """Write a model in the format of an engine.
 
@@ -78,8 +76,6 @@ def export(
     wide : bool, default False
         For onnx: one input X (n_docs, n_features) with all features of the training data in their order, instead of an
         input (n_docs, 1) for each selected feature, with the name of the feature.
-    qid : str, default 'qid'
-        For sql: the query column, used where scores depend on the other documents of the query.
 
     Returns
     -------
@@ -110,14 +106,10 @@ def export(
         raise DataError(f"{option('offset')} and {option('sigmoid')} exclude each other; set only one of them.")
     if wide and to != "onnx":
         raise DataError(f"{option('wide')} applies only to onnx; leave it out for {to}.")
-    if qid != QID and to != "sql":
-        raise DataError(f"{option('qid')} applies only to sql; leave it out for {to}.")
-    if not qid or not isinstance(qid, str):
-        raise DataError("qid must be a non-empty string.")
     if not name or not isinstance(name, str):
         raise DataError("name must be a non-empty string.")
     engine, of = ENGINES[to], sum_of(model)
-    options = Options(name, features, normalizers, added, sigmoid, filled, wide, shifted, qid)
+    options = Options(name, features, normalizers, added, sigmoid, filled, wide, shifted)
     engine.check(of, options)
     return engine.write(of, options)
 

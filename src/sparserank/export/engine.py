@@ -10,7 +10,7 @@ from sparserank.export.options import Files, Options
 from sparserank.export.terms import Sum, Term
 from sparserank.options import option
 from sparserank.quoting import brief
-from sparserank.transforms import KINDS, LOG, NONE, OF_LISTS
+from sparserank.transforms import KINDS, NONE
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,6 @@ class Engine:
     transforms  feature transforms that it can run; curves: whether it can run piecewise linear curves
     takes_zero  whether it takes 0 for a missing value, whatever fill value the model learned
     negative    consequence of negative scores in this engine, as a sentence that ends in ';'; "": none
-    sees_lists  whether it sees all documents of a query when it scores one
     """
 
     name: str
@@ -32,19 +31,14 @@ class Engine:
     curves: bool = True
     takes_zero: bool = False
     negative: str = ""
-    sees_lists: bool = False
 
     def lacks(self, transforms: Collection[str] = (), *, curves: bool = False, lists: bool = False) -> str:
         """The part of these that it cannot run, as a predicate: 'cannot run curves'; "" if it can run all.
 
         lists  whether features are scaled within each query
         """
-        if not self.sees_lists and (lists or not OF_LISTS.isdisjoint(transforms)):
-            return (
-                "scores one document at a time, and cannot run features that depend on the other documents of the query"
-            )
         if lists:
-            return "cannot scale features within each query"
+            return "scores one document at a time, and cannot scale features within each query"
         odd = [kind for kind in KINDS if kind in transforms and kind not in self.transforms]
         if odd or (curves and not self.curves):
             what = " and ".join([*odd, *(["curves"] if curves and not self.curves else [])])
@@ -65,12 +59,6 @@ class Engine:
             )
 
     def _refuse(self, term: Term) -> None:
-        if term.of_list and not self.sees_lists:
-            raise DataError(
-                f"{self.title} scores one document at a time, and cannot express {term.shown}, which depends on the "
-                f"other documents of the query. Export to sql, vespa or python, or train with "
-                f"{option('transform', LOG)}. With {option('engine', self.name)}, select trains such models."
-            )
         raise DataError(
             f"{self.title} takes weights of raw features only, and cannot express {term.shown}. Export to solr, "
             f"elasticsearch, vespa, lucene, sql, onnx or python, or train with {option('transform', NONE)} (no "

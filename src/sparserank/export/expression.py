@@ -42,7 +42,6 @@ class Dialect:
     real       a feature as a number of double precision
     exp        e^x; number: a constant
     comments   tokens that begin a comment outside quotes
-    of_list    of a term and its x: (the t of a known x among those of its query, that of a missing one or None)
     """
 
     engine: str
@@ -55,7 +54,6 @@ class Dialect:
     exp: Callable[[str], str] = lambda x: f"exp({x})"
     number: Callable[[float], str] = number
     comments: tuple[str, ...] = ("#",)
-    of_list: Callable[[Term, str], tuple[str, str | None]] | None = None
 
 
 def expression(
@@ -86,11 +84,6 @@ def summed(lines: Sequence[str], between: str) -> str:
 
 def _line(term: Term, dialect: Dialect, x: str) -> str:
     """Text of what a term adds to the constant."""
-    if term.of_list:
-        assert dialect.of_list is not None  # an engine that sees lists
-        t, filled = dialect.of_list(term, x)
-        texts = (None if v is None else summed(_pieces(term, dialect, v, v), "\n        ") for v in (t, filled))
-        return dialect.given(x, *texts)  # type: ignore[arg-type]
     other = term.filled
     if other is not None and term.curve is not None:
         other -= float(term.curve.values[0])  # which is in the constant

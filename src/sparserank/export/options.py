@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sparserank.data.tables.frames import QID
 from sparserank.errors import DataError
 
 Files = dict[str, str | bytes]  # name: content
@@ -18,7 +17,7 @@ class Options:
     normalizers: write the scaling as the engine's normalisers instead of folding it in; offset: constant added to every
     score, if requested (shifted); sigmoid: scores go through 1 / (1 + e^-x). Both keep the order. filled: the engine's
     features return the model's fill values for missing ones; wide: one input of all features, instead of one per
-    selected feature; qid: the query column in SQL.
+    selected feature.
     """
 
     name: str = "sparserank"
@@ -29,7 +28,6 @@ class Options:
     filled: bool = False
     wide: bool = False
     shifted: bool = False
-    qid: str = QID
 
     def refuse(self, why: str, *names: str) -> None:
         """Raise DataError if one of these options is set."""

@@ -54,59 +54,32 @@ def _curve(x, knots, values):
 '''
 
 
-LISTS = '''
-def _query_log(column, fill):
-    """The logarithms of the documents of a query, from 0 to 1; a missing value moves neither minimum nor maximum."""
-    known = [_log(x) for x in column if _is_known(x)]
-    low, span = (min(known), max(known) - min(known)) if known else (0.0, 0.0)
-    if not span > 0.0:
-        return [0.0] * len(column)
-    return [min(max((_log(_known(x, fill)) - low) / span, 0.0), 1.0) for x in column]
-
-
-def scores(rows):
-    """The scores of all candidate documents of one query; rows: mappings from the FEATURES to numbers."""
-    rows = list(rows)
-    columns = [_query_log([_given(r, n) if v is None else r.get(n) for r in rows], v) for n, v in OF_LISTS]
-    return [_score(row, *t) for row, t in zip(rows, zip(*columns))]
-
-'''
-
-
 def python(of: Sum, options: Options) -> Files:
     """Write model.py with score(row); row maps feature names to numbers, absent ones are missing. score raises KeyError
-    or ValueError for a missing value that the model refuses. Where scores depend on the other documents of a query, the
-    function is scores(rows), for all documents of the query."""
+    or ValueError for a missing value that the model refuses."""
     from sparserank import __version__  # of which options are no part: they read the table of engines
 
     options.refuse(
         "the scaling is folded into the Python code, which uses the feature names", "normalizers", "features"
     )
-    listed = {t.name: f"t{k}" for k, t in enumerate(t for t in of.terms if t.of_list)}
-    lines = [repr(of.intercept + options.offset), *(_line(t, listed.get(t.name)) for t in of.terms)]
-    inner = summed(lines, "\n        ")
+    inner = summed([repr(of.intercept + options.offset), *map(_line, of.terms)], "\n        ")
     names = "".join(f"    {t.name!r},\n" for t in of.terms)
     result = "_sigmoid(total)" if options.sigmoid else "total"
-    fills = "".join(f"    ({t.name!r}, {t.fill!r}),\n" for t in of.terms if t.of_list)
-    call, lists = ("scores(rows)", f"OF_LISTS = (\n{fills})\n\n{LISTS}") if listed else ("score(row)", "")
-    takes = f"_score({', '.join(['row', *listed.values()])})" if listed else call
     text = (
-        f'"""A ranking model, written by sparserank {__version__}. {call} needs only Python."""\n'
-        f"{HEAD}\nFEATURES = (\n{names})\n{lists}\n\ndef {takes}:\n"
+        f'"""A ranking model, written by sparserank {__version__}. score(row) needs only Python."""\n'
+        f"{HEAD}\nFEATURES = (\n{names})\n\n\ndef score(row):\n"
         '    """The score of a document; row: a mapping from the FEATURES to numbers."""\n    total = (\n        '
         f"{inner}\n    )\n    return {result}\n"
     )
     return {"model.py": text}
 
 
-def _line(term: Term, listed: str | None) -> str:
-    """listed: the variable of its t, if t depends on the list."""
+def _line(term: Term) -> str:
     x = f"_given(row, {term.name!r})" if term.fill is None else f"_known(row.get({term.name!r}), {term.fill!r})"
     t = f"_log({x})" if term.kind == LOG else f"_asinh({x}, {term.constant!r})" if term.kind == ASINH else x
-    t = t if listed is None else listed
     if term.curve is None:
         return f"{term.slope!r} * {t}"
     return f"_curve({t}, {term.curve.knots.tolist()!r}, {term.curve.values.tolist()!r})"
 
 
-ENGINE = Engine("python", "Python", python, sees_lists=True)
+ENGINE = Engine("python", "Python", python)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from sparserank.errors import DataError
@@ -13,7 +10,7 @@ from sparserank.export.engine import Engine
 from sparserank.export.expression import Dialect, expression
 from sparserank.export.expression_words import Words
 from sparserank.export.options import Files, Options
-from sparserank.export.terms import MISSING_FROM, Sum, Term
+from sparserank.export.terms import MISSING_FROM, Sum
 from sparserank.options import option
 from sparserank.quoting import brief
 
@@ -61,22 +58,6 @@ def _known(x: str, value: str, other: str | None) -> str:
 _SQL = Words("LN", "ABS", "1e0", _case, lambda x, of_size: f"SIGN({x}) * {of_size}", approximate)
 
 
-def _in_list(query: str, term: Term, x: str) -> tuple[str, str | None]:
-    """Windows over the known logs of the query; an empty window is NULL, and so is a quotient by a width of 0."""
-    log = SQL.log(x, True)
-    known = _known(x, log, None)
-    low, high = (f"{of}({known}) OVER (PARTITION BY {query})" for of in ("MIN", "MAX"))
-    t = f"COALESCE(({log} - {low}) / NULLIF({high} - {low}, 0e0), 0e0)"
-    if term.fill is None:
-        return t, None
-    fill = approximate(math.copysign(math.log1p(abs(term.fill)), term.fill))
-    inside = f"{fill} > {low} AND {fill} < {high}"
-    return t, (
-        f"CASE WHEN {inside} THEN ({fill} - {low}) / ({high} - {low}) "
-        f"WHEN {fill} >= {high} AND {high} > {low} THEN 1e0 ELSE 0e0 END"
-    )
-
-
 SQL = Dialect(
     "SQL",
     variable=_column,
@@ -94,13 +75,10 @@ SQL = Dialect(
 def sql(of: Sum, options: Options) -> Files:
     """Write score.sql, an expression over columns with the features' names;
     NULL where a feature is missing and the model has no fill value for it.
-
-    Where scores depend on the other documents of a query, it has windows over the rows with equal `qid`, a column.
     """
     options.refuse("the scaling is folded into the expression", "normalizers")
     _one_column_each(of, options.features or {})
-    dialect = replace(SQL, of_list=partial(_in_list, _column(options.qid)))
-    return {"score.sql": expression(of, dialect, options.features, options.offset, options.sigmoid)}
+    return {"score.sql": expression(of, SQL, options.features, options.offset, options.sigmoid)}
 
 
-ENGINE = Engine("sql", "SQL", sql, sees_lists=True)
+ENGINE = Engine("sql", "SQL", sql)

@@ -13,7 +13,7 @@ from sparserank.errors import DataError
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
 from sparserank.quoting import brief
-from sparserank.transforms import LOG, NONE, OF_LISTS, Transform
+from sparserank.transforms import LOG, NONE, Transform
 
 MISSING_FROM = f"{HUGE:g}".replace("+", "")  # in size: these, infinity and NaN are missing values, as in all data
 FINE_SCALE = 1e-4  # of t: below, its rounding near 0 (1e-16) is no more 1e-12 of what the term says
@@ -24,8 +24,7 @@ class Term:
     """slope * t(x), or curve(t(x)), of a feature x.
 
     index     of the feature, from 0
-    kind      of t: 'none', 'log' (sign(x) log(1 + |x|)), 'asinh' (asinh(x / constant)) or 'query-log' (the log, from 0
-              to 1 within the query)
+    kind      of t: 'none', 'log' (sign(x) log(1 + |x|)) or 'asinh' (asinh(x / constant))
     slope     weight of the unscaled t(x): the weight divided by the scale
     coef, center, scale   the same unfolded: coef * (t(x) - center) / scale
     curve     on the scale of t, slope included; None: linear
@@ -51,11 +50,6 @@ class Term:
         return self.kind == NONE and self.curve is None
 
     @property
-    def of_list(self) -> bool:
-        """Whether t depends on the other documents of the query."""
-        return self.kind in OF_LISTS
-
-    @property
     def shown(self) -> str:
         """How the feature enters, for messages: curve(log(name))."""
         of = self.name if self.kind == NONE else f"{self.kind}({self.name})"
@@ -69,7 +63,7 @@ class Term:
 
     @property
     def filled(self) -> float | None:
-        """Contribution to the score if x is missing; None: the model refuses missing values. Not for list terms."""
+        """Contribution to the score if x is missing; None: the model refuses missing values."""
         if self.fill is None:
             return None
         t = Transform((self.kind,), np.array([self.constant]))(np.array([[self.fill]]))[:, 0]
@@ -94,19 +88,12 @@ class Term:
 
 @dataclass(frozen=True)
 class Sum:
-    """score = intercept + terms; the intercept changes no order. longest: longest training list; None: unknown;
-    index_base: number of the first feature in text."""
+    """score = intercept + terms; the intercept changes no order. index_base: number of the first feature in text."""
 
     terms: tuple[Term, ...]
     intercept: float
     n_features: int
-    longest: int | None = None
     index_base: int = 1
-
-    @property
-    def of_lists(self) -> bool:
-        """Whether a score depends on the other documents of the query."""
-        return any(t.of_list for t in self.terms)
 
     @property
     def constant(self) -> float:
@@ -151,8 +138,7 @@ def sum_of(model: RankingModel) -> Sum:
     for term in terms:
         if term.curve is not None:
             term.pieces()  # refuses what is too steep for numbers
-    longest = None if model.list_lengths is None else model.list_lengths.longest
-    return Sum(tuple(terms), intercept, model.n_features, longest, model.index_base)
+    return Sum(tuple(terms), intercept, model.n_features, model.index_base)
 
 
 def _spread(method: str, scale: float, curve: Curve | None) -> float:

@@ -144,7 +144,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         data.fill_values,
         training_medians(data.X, np.flatnonzero(ranker.scaled_coef_)),
         index_base=first_index(data),
-    ).with_list_lengths(data.query_ptr)
+    )
     if client is None:
         model = with_lowest_score(model, data.X)
     return FittedModel(model, ranker, data, penalty.label)

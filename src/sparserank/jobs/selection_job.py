@@ -266,12 +266,12 @@ class SelectionJob:
         return [chosen if c is choice.chosen else m for c, m in zip(choice.by_size, models, strict=True)]
 
     def _with_facts(self, models: Sequence[RankingModel], medians: np.ndarray) -> list[RankingModel]:
-        """The models with the medians (n_features,) of their features, the list lengths and their lowest score."""
+        """The models with the medians (n_features,) of their features and their lowest score."""
         out = []
         for model in models:
             own = np.full(len(medians), np.nan)
             own[model.support] = medians[model.support]
-            out.append(replace(model, medians=own).with_list_lengths(self.cv.data.query_ptr))
+            out.append(replace(model, medians=own))
         return out if self.cv.first.client is not None else with_lowest_scores(out, self.cv.data.X)
 
     def _weights(self, candidate_set: CandidateSet, chosen: Candidate) -> RankingModel:

@@ -39,10 +39,9 @@ class SelectOptions(TypedDict, total=False):
     """Loss: squared_hinge, modified_huber or a custom PairwiseLoss. Default 'squared_hinge'."""
     feature_transform: str | Sequence[str]
     """Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); asinh (of x divided
-    by the median of |x|); query-log (the log, scaled to 0..1 within each query); mixed (each feature unchanged or
-    as its log); curves or curves(log) (piecewise linear, flat outside the knots; models without bends are tried
-    too). auto tries none, log and curves if the training data are in memory and have at most 4 million values,
-    otherwise mixed. Default ('auto',)."""
+    by the median of |x|); mixed (each feature unchanged or as its log); curves or curves(log) (piecewise linear,
+    flat outside the knots; models without bends are tried too). auto tries none, log and curves if the training
+    data are in memory and have at most 4 million values, otherwise mixed. Default ('auto',)."""
     n_knots: int
     """Number of knots of each curve, placed at quantiles of the training values. Default 10."""
     engine: str | None
@@ -144,8 +143,8 @@ class TreesOptions(TypedDict, total=False):
     """Options of `select_for_trees` by name."""
 
     feature_transform: str
-    """Transform of the features in sparserank's path: none, log, asinh, query-log, mixed (each feature unchanged or
-    as its log), or auto (mixed if logs differ from the features). Default 'auto'."""
+    """Transform of the features in sparserank's path: none, log, asinh, mixed (each feature unchanged or as its
+    log), or auto (mixed if logs differ from the features). Default 'auto'."""
     keep: Sequence[str] | None
     """Names of features that every sparse model uses, regardless of their cost, which counts towards budget.
     Default None."""
@@ -217,10 +216,9 @@ class CompareOptions(TypedDict, total=False):
 
     feature_transform: str | Sequence[str]
     """Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); asinh (of x divided
-    by the median of |x|); query-log (the log, scaled to 0..1 within each query); mixed (each feature unchanged or
-    as its log); curves or curves(log) (piecewise linear, flat outside the knots; models without bends are tried
-    too). auto tries none, log and curves if the training data are in memory and have at most 4 million values,
-    otherwise mixed. Default ('auto',)."""
+    by the median of |x|); mixed (each feature unchanged or as its log); curves or curves(log) (piecewise linear,
+    flat outside the knots; models without bends are tried too). auto tries none, log and curves if the training
+    data are in memory and have at most 4 million values, otherwise mixed. Default ('auto',)."""
     n_knots: int
     """Number of knots of each curve, placed at quantiles of the training values. Default 10."""
     sizes: Sequence[int]
@@ -285,9 +283,9 @@ class FitOptions(TypedDict, total=False):
     queries), none, min-max, standard, log-standard (signed log1p first) or query-min-max. Default
     'within-query-std'."""
     feature_transform: str
-    """Transform of the features. none; log (signed log1p); asinh (of x divided by its median absolute value);
-    query-log (the log, scaled to 0..1 within each query); or curves, curves(log), ... (each feature, or its log,
-    either linear or piecewise linear, flat outside the knots). Default 'none'."""
+    """Transform of the features. none; log (signed log1p); asinh (of x divided by its median absolute value); or
+    curves, curves(log), ... (each feature, or its log, either linear or piecewise linear, flat outside the knots).
+    Default 'none'."""
     n_knots: int
     """Number of knots of each curve, placed at quantiles of the training values. Default 10."""
     monotone: Mapping[str, str | int] | None

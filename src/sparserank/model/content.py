@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +13,14 @@ from sparserank.errors import DataError
 from sparserank.quoting import brief
 from sparserank.shards.scaling import SCALINGS
 from sparserank.strict_json import MAX_DEPTH, check_text, plain
-from sparserank.transforms import KINDS, NONE, QUERY_LOG
+from sparserank.transforms import KINDS, NONE, REMOVED, removed
 
 if TYPE_CHECKING:
     from sparserank.model.ranking_model import RankingModel
 
 
 FORMAT, FORMAT_OF_SIZES = "sparserank-model", "sparserank-models"
-LIST_LENGTH = "list_length"  # of training, where scores depend on it
 SINCE = {"transform": 2, "curve": 3, "missing": 4, "median": 5}
-SINCE_TRANSFORM = {QUERY_LOG: 6}
 INDEX_BASE, SINCE_INDEX_BASE = "index_base", 7  # where it is 0
 FORMAT_VERSION = SINCE_INDEX_BASE
 
@@ -65,7 +62,6 @@ def content_of(model: RankingModel) -> dict[str, Any]:
                 check_fill(f["name"], f["median"])
     except ValueError as error:
         raise DataError(f"the model cannot be saved: {error}.") from error
-    lists = {} if model.list_lengths is None or not model.of_lists else {LIST_LENGTH: asdict(model.list_lengths)}
     numbers = {} if model.index_base == 1 else {INDEX_BASE: model.index_base}
     return {
         "format": FORMAT,
@@ -74,7 +70,6 @@ def content_of(model: RankingModel) -> dict[str, Any]:
         "scaling": model.scaling.method,
         "intercept": 0.0,
         **numbers,
-        **lists,
         "features": features,
         "feature_names_in": [str(n) for n in model.feature_names],
         "parameters": plain(model.parameters, MAX_DEPTH - 1),
@@ -84,8 +79,7 @@ def content_of(model: RankingModel) -> dict[str, Any]:
 
 def _version_of(feature: Mapping[str, Any]) -> int:
     """The first version that supports everything the feature has."""
-    known = max((version for key, version in SINCE.items() if key in feature), default=1)
-    return max(known, SINCE_TRANSFORM.get(feature.get("transform", NONE), 1))
+    return max((version for key, version in SINCE.items() if key in feature), default=1)
 
 
 def check_names(names: Sequence[Any]) -> None:
@@ -118,19 +112,12 @@ def check_numbers(name: str, coef: float, center: float, scale: float) -> None:
 
 
 def check_transform(name: str, kind: Any, constant: float) -> None:
+    if kind == REMOVED:
+        raise ValueError(removed(REMOVED).rstrip("."))
     if kind not in KINDS:
         raise ValueError(f"feature {brief(name)}: transform must be one of {', '.join(KINDS)}; got {brief(kind)}")
     if not (math.isfinite(constant) and constant > 0):
         raise ValueError(f"feature {brief(name)}: constant must be a finite number > 0; got {constant}")
-
-
-def check_list_lengths(median: float, shortest: int, longest: int) -> None:
-    """Refuse lengths that no lists can have."""
-    if not (is_finite(median) and 1 <= shortest <= median <= longest):
-        raise ValueError(
-            f"{LIST_LENGTH} must satisfy 1 <= shortest <= median <= longest; got {brief(shortest)}, {brief(median)} "
-            f"and {brief(longest)}"
-        )
 
 
 def check_fill(name: str, value: float) -> None:

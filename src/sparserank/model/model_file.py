@@ -17,19 +17,15 @@ from sparserank.model.content import (
     FORMAT_OF_SIZES,
     FORMAT_VERSION,
     INDEX_BASE,
-    LIST_LENGTH,
     SINCE,
     SINCE_INDEX_BASE,
-    SINCE_TRANSFORM,
     check_curve,
     check_fill,
-    check_list_lengths,
     check_names,
     check_numbers,
     check_scaling,
     check_transform,
 )
-from sparserank.model.list_lengths import ListLengths
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
 from sparserank.quoting import brief
@@ -124,11 +120,6 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
         if "transform" in feature:
             kinds[j], constants[j] = _part(feature, "transform", TEXT), float(_part(feature, "constant", NUMBER))
             check_transform(name, kinds[j], float(constants[j]))
-            if content["version"] < SINCE_TRANSFORM.get(kinds[j], 1):
-                raise ValueError(
-                    f"feature {brief(name)} has the transform {kinds[j]}, which version {content['version']} does not "
-                    "support"
-                )
         if "curve" in feature:
             curve = _part(feature, "curve", OBJECT)
             knots, values = _part(curve, "knots", LIST), _part(curve, "values", LIST)
@@ -152,7 +143,6 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
         curves,
         None if np.isnan(fill).all() else fill,
         None if np.isnan(medians).all() else medians,
-        _list_lengths(content),
         _index_base(content),
     )
 
@@ -167,16 +157,6 @@ def _index_base(content: dict[str, Any]) -> int:
     if base not in (0, 1):
         raise ValueError(f"{INDEX_BASE} must be 0 or 1; got {brief(base)}")
     return base
-
-
-def _list_lengths(content: dict[str, Any]) -> ListLengths | None:
-    """The list lengths of training; None if the file does not contain them."""
-    if LIST_LENGTH not in content:
-        return None
-    said = _part(content, LIST_LENGTH, OBJECT)
-    median, *ends = _part(said, "median", NUMBER), *(_part(said, key, INTEGER) for key in ("shortest", "longest"))
-    check_list_lengths(median, *ends)
-    return ListLengths(float(median), *ends)
 
 
 INTEGER, NUMBER, TEXT = ("an integer", (int,)), ("a number", (int, float)), ("a string", (str,))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +18,9 @@ from sparserank.data.matrices import NO_MATRIX, as_array, as_dense, csr_or_array
 from sparserank.data.missing import ERROR, holds_missing, is_missing
 from sparserank.data.store.features import StoredFeatures
 from sparserank.data.tables.frames import NO_NUMBERS, QID, collected, column_names, numbers_in, query_ids, without_qid
-from sparserank.errors import DataError, DataWarning
+from sparserank.errors import DataError
 from sparserank.files import atomic_write
 from sparserank.model.content import content_of
-from sparserank.model.list_lengths import ListLengths
 from sparserank.options import option
 from sparserank.options.arguments import LATER, Position, Typed, check_arguments
 from sparserank.quoting import brief
@@ -30,16 +28,6 @@ from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import NONE, Transform
 
 OF_MODEL = "model"  # what missing values become, asked of a model: its training medians
-
-
-class _Columns(NamedTuple):
-    """values (n_docs, nnz) float64 of the selected features, filled; missing: mask of filled ones; None: unknown."""
-
-    values: np.ndarray
-    missing: np.ndarray | None = None
-
-    def take(self, rows: np.ndarray) -> _Columns:
-        return _Columns(self.values[rows], None if self.missing is None else self.missing[rows])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,8 +54,6 @@ class RankingModel:
         Replacements for a missing x (NaN, infinite or 1.797e308). NaN or None: a missing value is rejected.
     medians : ndarray of shape (n_features,), optional
         Medians of the training values, used only with missing='model'. NaN or None: unknown.
-    list_lengths : ListLengths, optional
-        Numbers of documents of the training queries, recorded if t depends on them.
     index_base : {1, 0}, default 1
         Number of the first feature in ranking text; read text for this model with it.
 
@@ -94,7 +80,6 @@ class RankingModel:
     curves: Curves = field(default_factory=dict)
     fill_values: np.ndarray | None = None
     medians: np.ndarray | None = None
-    list_lengths: ListLengths | None = None
     index_base: int = 1
 
     def __post_init__(self) -> None:
@@ -143,18 +128,9 @@ class RankingModel:
         return np.flatnonzero(self.coef)
 
     @property
-    def of_lists(self) -> bool:
-        """Whether a transform of a selected feature depends on the other documents of the query."""
-        return self.transform is not None and self.transform.take(self.support).of_lists
-
-    @property
     def per_query(self) -> bool:
         """Whether a score depends on the other documents of the query."""
-        return self.scaling.per_query or self.of_lists
-
-    def with_list_lengths(self, query_ptr: np.ndarray) -> RankingModel:
-        """This model with the lengths of its training lists, if its scores depend on them."""
-        return replace(self, list_lengths=ListLengths.of(query_ptr)) if self.of_lists else self
+        return self.scaling.per_query
 
     def with_missing(self, missing: str | None) -> RankingModel:
         """Return the model with another rule for missing values.
@@ -236,26 +212,19 @@ class RankingModel:
         if not self.per_query:
             return self._score(columns)
         if qid is None:
-            does = "scales" if self.scaling.per_query else "normalises"
-            raise DataError(f"this model {does} features within each query; pass qid.")
-        order, query_ptr, _ = group_rows(as_query_ids(qid, len(columns.values)))
-        self._warn_of_lengths(query_ptr)
+            raise DataError("this model scales features within each query; pass qid.")
+        order, query_ptr, _ = group_rows(as_query_ids(qid, len(columns)))
         if order is None:
             return self._score(columns, query_ptr)
         out = np.empty(len(order))
-        out[order] = self._score(columns.take(order), query_ptr, order)
+        out[order] = self._score(columns[order], query_ptr, order)
         return out
-
-    def _warn_of_lengths(self, query_ptr: np.ndarray) -> None:
-        said = "" if self.list_lengths is None else self.list_lengths.otherwise(query_ptr)
-        if said:
-            warnings.warn(said, DataWarning, stacklevel=3)
 
     def selected_values(self, data: RankingDataset) -> np.ndarray:
         """Unscaled values of the selected features of `data`, (n_docs, len(support)) float64, in the row order of the
         data set; features are found by name if it has names."""
         check_arguments(RankingModel.selected_values, locals())
-        return self._of_dataset(data).values
+        return self._of_dataset(data)
 
     def contributions(self, data: RankingDataset) -> np.ndarray:
         """Contribution of each selected feature to the score of each document.
@@ -286,29 +255,28 @@ class RankingModel:
         check_arguments(RankingModel.score_dataset, locals(), missing=LATER)
         if missing is not None:
             return self.with_missing(missing).score_dataset(data)
-        self._warn_of_lengths(data.query_ptr)
         return data.to_input_order(self._score(self._of_dataset(data), data.query_ptr, data.row_index))
 
-    def _of_dataset(self, data: RankingDataset) -> _Columns:
+    def _of_dataset(self, data: RankingDataset) -> np.ndarray:
         """The selected columns: by name, or by position if data or model have only generated names and share none."""
         held = tuple(data.feature_names or ())
         at = {name: j for j, name in enumerate(held)}
         nameless = numbered(held, data.index_base), numbered(self.feature_names, self.index_base)
         if held == self.feature_names:
-            return self._selected(data.X, data.filled)
+            return self._selected(data.X)
         if nameless[0] and data.index_base == 1 and self.index_base == 0:
             raise DataError(numbered_from_1("the features of the data", "the model"))
         if all(nameless) or (any(nameless) and at.keys().isdisjoint(self.feature_names)):
-            return self._selected(data.X, data.filled)
+            return self._selected(data.X)
         missing = next((self.feature_names[j] for j in self.support if self.feature_names[j] not in at), None)
         if missing is not None:
             raise DataError(f"the data have no feature {brief(missing)}, which the model uses.")
         own = [at[self.feature_names[j]] for j in self.support]
         columns = as_array(as_dense(data.X[:, own]), dtype=np.float64, order="C")
-        return self._filled(columns, None if data.filled is None else data.filled[:, own])
+        return self._filled(columns)
 
-    def _selected(self, X: Any, filled: np.ndarray | None = None) -> _Columns:
-        """The columns of the selected features; filled: mask of the values of X that were missing."""
+    def _selected(self, X: Any) -> np.ndarray:
+        """The columns of the selected features."""
         if not isinstance(X, StoredFeatures):
             frame = column_names(X) and hasattr(X, "to_numpy")
             X = csr_or_array(X.to_numpy() if frame else X)
@@ -317,16 +285,11 @@ class RankingModel:
         if X.shape[1] != self.n_features:
             raise DataError(f"the model was trained on {self.n_features} features; the data have {X.shape[1]}.")
         columns = as_array(as_dense(X[:, self.support]), dtype=np.float64, order="C")
-        return self._filled(columns, None if filled is None else filled[:, self.support])
+        return self._filled(columns)
 
-    def _filled(self, columns: np.ndarray, filled: np.ndarray | None = None) -> _Columns:
-        """The selected columns, with missing values replaced if there is a fill value; filled: mask of earlier ones."""
-        missing = is_missing(columns) if self.of_lists and holds_missing(columns) else None
-        if missing is not None and filled is not None:
-            missing |= filled
-        if self.fill_values is not None:
-            columns = fill_known(columns, self.fill_values[self.support])
-        return _Columns(columns, filled if missing is None else missing)
+    def _filled(self, columns: np.ndarray) -> np.ndarray:
+        """The selected columns, with missing values replaced if there is a fill value."""
+        return columns if self.fill_values is None else fill_known(columns, self.fill_values[self.support])
 
     def _finds_by_name(self, X: Any) -> bool:
         """Whether X is a data frame whose columns are found by name;
@@ -335,7 +298,7 @@ class RankingModel:
         nameless = numbered(self.feature_names, self.index_base) or numbered([n for n in known if n != QID])
         return bool(known) and not (set(known).isdisjoint(self.feature_names) and nameless)
 
-    def _named(self, frame: Any) -> _Columns:
+    def _named(self, frame: Any) -> np.ndarray:
         """The selected columns of a data frame, by name in any order; other columns are ignored."""
         columns = [numbers_in(frame, self.feature_names[j]) for j in self.support]
         return self._filled(np.column_stack(columns) if columns else np.zeros((len(frame), 0)))
@@ -344,11 +307,11 @@ class RankingModel:
         return f"RankingModel({len(self.support)} of {self.n_features} features, scaling {self.scaling.method})"
 
     def _score(
-        self, selected: _Columns, query_ptr: np.ndarray | None = None, row_index: np.ndarray | None = None
+        self, columns: np.ndarray, query_ptr: np.ndarray | None = None, row_index: np.ndarray | None = None
     ) -> np.ndarray:
         """Scores of the selected columns; `row_index` (n_docs,) is the user's number of each row,
         default their order."""
-        S, columns = self.support, selected.values
+        S = self.support
         if holds_missing(columns):
             row, k = (int(i) for i in np.argwhere(is_missing(columns))[0])
             median = np.nan if self.medians is None else float(self.medians[S[k]])
@@ -359,7 +322,7 @@ class RankingModel:
                 f"{option('missing', 'median')}."
             )
         with np.errstate(all="ignore"):
-            scaled = self._scaled(selected, query_ptr)
+            scaled = self._scaled(columns, query_ptr)
             scores = np.asarray(scaled @ self.coef[S])
             finite = np.isfinite(scores)
             if not finite.all():
@@ -374,13 +337,11 @@ class RankingModel:
                 )
         return scores
 
-    def _scaled(self, columns: _Columns, query_ptr: np.ndarray | None) -> np.ndarray:
+    def _scaled(self, columns: np.ndarray, query_ptr: np.ndarray | None) -> np.ndarray:
         """The selected columns, transformed, passed through curves and scaled: the weights apply to these."""
         S = self.support
         scaling = FeatureScaling(self.scaling.method, self.scaling.center[S], self.scaling.scale[S])
-        shaped = columns.values
-        if self.transform is not None:
-            shaped = self.transform.take(S)(shaped, query_ptr, columns.missing)
+        shaped = columns if self.transform is None else self.transform.take(S)(columns)
         return np.asarray(scaling.transform(self._bent(shaped), query_ptr))
 
     def _bent(self, columns: np.ndarray) -> np.ndarray:
@@ -394,8 +355,8 @@ class RankingModel:
         return out
 
     def transform_of(self, j: int) -> str:
-        """The transform of feature j: 'none', 'log', 'asinh', 'query-log', 'curve', 'clipped' (straight between two
-        knots, flat outside), or a curve of its transform: 'curve(log)', 'clipped(log)', ..."""
+        """The transform of feature j: 'none', 'log', 'asinh', 'curve', 'clipped' (straight between two knots, flat
+        outside), or a curve of its transform: 'curve(log)', 'clipped(log)', ..."""
         check_arguments(RankingModel.transform_of, locals(), j=Position(self.n_features, "feature"))
         kind = NONE if self.transform is None else self.transform.kinds[j]
         if j not in self.curves:

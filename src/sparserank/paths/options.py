@@ -91,7 +91,7 @@ TRANSFORM = Option(
     kind=Choice((*KINDS, *CURVES)),
     default=NONE,
     help="Transform of the features. none; log (signed log1p); asinh (of x divided by its median absolute value); "
-    "query-log (the log, scaled to 0..1 within each query); or curves, curves(log), ... (each feature, or its log, "
+    "or curves, curves(log), ... (each feature, or its log, "
     "either linear or piecewise linear, flat outside the knots).",
     panel=PANEL,
 )

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparserank.curves import STRAIGHT, Curve, Curves, Knots, Straight
 from sparserank.data.dataset import RankingDataset, first_index, numbered
-from sparserank.data.filling import missing_cells, training_medians
+from sparserank.data.filling import training_medians
 from sparserank.data.grouping import MANY_ROWS, ids_of_rows
 from sparserank.data.missing import ERROR
 from sparserank.data.store.features import check_unchanged
@@ -165,7 +165,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             if not self._takes_client:
                 raise DataError(f"{type(self).__name__} does not run on a cluster; SparseRanker does.")
             data = placed(given.client, data)
-        for old in ("transform_", "shaped_coef_", "curves_", "fill_values_", "medians_", "list_lengths_"):
+        for old in ("transform_", "shaped_coef_", "curves_", "fill_values_", "medians_"):
             self.__dict__.pop(old, None)
         if data.fill_values is not None and np.isfinite(data.fill_values).any():
             self.fill_values_ = data.fill_values
@@ -310,11 +310,6 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         exact = np.isfinite(cast).all() and not ((np.abs(cast) < np.finfo(dtype).tiny) & (coef != 0)).any()
         self.coef_ = cast if exact else coef
 
-    @property
-    def of_lists(self) -> bool:
-        """Whether a score depends on the other documents of its query."""
-        return self._fitted_transform is not None and self._fitted_transform.of_lists
-
     def predict(self, X: Any, qid: Any = None) -> np.ndarray:
         """Score documents.
 
@@ -323,43 +318,20 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         X : array_like, frame or SciPy sparse matrix of shape (n_docs, n_features)
             Features; the column qid of a frame is ignored.
         qid : array_like of shape (n_docs,), optional
-            Query of each row, needed only by a feature_transform within queries. Default: the column qid of X; without
-            one, all rows are one list if the ranker was fitted on one list.
+            Not used, because a score depends on its row alone; accepted as by `RankingModel.predict`.
 
         Returns
         -------
         ndarray of shape (n_docs,)
             Scores in row order.
-
-        Raises
-        ------
-        DataError
-            qid is missing, and the ranker was fitted on several queries and normalises features within them.
-
-        Warns
-        -----
-        DataWarning
-            As `RankingModel.predict`.
         """
         check_is_fitted(self)
-        if self.of_lists:
-            return self._predict_lists(X, qid)
         X = features_to_score(self, X, self.__dict__.get("fill_values_"))
         if self._curves is not None:
             return self.to_model().predict(X)
         if self._fitted_transform is not None:
             return np.asarray(self._fitted_transform(X) @ self.shaped_coef_).ravel()
         return np.asarray(X @ self.coef_).ravel()
-
-    def _predict_lists(self, X: Any, qid: Any) -> np.ndarray:
-        X, qid = without_qid(X, qid)
-        rows = features_to_score(self, X, self.__dict__.get("fill_values_"))
-        if qid is None and self.n_queries_in_ > 1:
-            raise DataError(f"{type(self).__name__} normalises features within each query; pass qid.")
-        missing = missing_cells(X)  # these move no minimum, so the model is told of them
-        if missing is not None:
-            rows = np.where(missing, np.nan, rows)
-        return self.to_model().predict(rows, np.zeros(rows.shape[0], dtype=np.int64) if qid is None else qid)
 
     def transform(self, X: Any) -> Any:
         """Return X with only the selected features; the column qid of a data frame is left out."""
@@ -446,7 +418,6 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             self._unit_curves(),
             self.__dict__.get("fill_values_"),
             self.__dict__.get("medians_"),
-            self.__dict__.get("list_lengths_"),
             self.__dict__.get("_index_base", 1),
         )
 

@@ -22,7 +22,6 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import fit_transform, transformed
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
-from sparserank.model.list_lengths import ListLengths
 from sparserank.model.ranking_model import curve_model
 from sparserank.number_range import kept_in_vain
 from sparserank.objective import PairwiseObjective
@@ -80,9 +79,9 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         'within-query-std' (divide by the standard deviation within queries, because only differences within a query
         affect a ranking), 'standard', 'min-max', or 'none' for exact comparisons.
     feature_transform : str, default 'none'
-        Transform of the features: 'none', 'log' (sign(x) log(1 + |x|)), 'asinh' (asinh(x / median |x|)), 'query-log'
-        (the log, scaled to 0 to 1 within each query), or 'curves', 'curves(log)', ...: see Notes. (The name is not
-        transform because scikit-learn's selectors have a method `transform`.)
+        Transform of the features: 'none', 'log' (sign(x) log(1 + |x|)), 'asinh' (asinh(x / median |x|)), or
+        'curves', 'curves(log)', ...: see Notes. (The name is not transform because scikit-learn's selectors have a
+        method `transform`.)
     n_knots : int, default 10
         Knots of each curve, 3 to 256, at quantiles of the transformed training values.
     missing : str, float or mapping, default 'error'
@@ -196,8 +195,6 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         if learned != NONE:
             self.transform_ = fit_transform(used_queries(data, query_weight), learned)
             data = transformed(data, [self.transform_])
-            if self.transform_.of_lists:
-                self.list_lengths_ = ListLengths.of(data.query_ptr)
             data = data if client is None else placed(client, data)
         knots: Knots | Straight = STRAIGHT
         if self.feature_transform in CURVES:

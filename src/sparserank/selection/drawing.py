@@ -23,8 +23,7 @@ def drawn(model: RankingModel, data: RankingDataset, j: int) -> dict[str, Any] |
     curve = model.curves[j]
     x = column(data.X, j).astype(np.float64)
     if model.transform is not None:
-        missing = None if data.filled is None else data.filled[:, [j]]
-        x = model.transform.take(np.array([j]))(x[:, None], data.query_ptr, missing)[:, 0]
+        x = model.transform.take(np.array([j]))(x[:, None])[:, 0]
     edges = np.linspace(curve.knots[0], curve.knots[-1], BINS + 1)
     counts, _ = np.histogram(np.clip(x, edges[0], edges[-1]), edges)
     return {

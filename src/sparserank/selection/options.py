@@ -147,7 +147,7 @@ TRANSFORM = replace(
     kind=Parsed(parse_transform, "str | Sequence[str]", several=True),
     default=(AUTO,),
     help="Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); asinh (of x "
-    "divided by the median of |x|); query-log (the log, scaled to 0..1 within each query); mixed (each feature "
+    "divided by the median of |x|); mixed (each feature "
     "unchanged or as its log); curves or curves(log) (piecewise linear, flat outside the knots; models without "
     "bends are tried too). auto tries none, log and curves if the training data are in memory and have at most "
     f"{MAX_VALUES_OF_CURVES / 1e6:g} million values, otherwise mixed.",
@@ -156,7 +156,7 @@ TRANSFORM_OF_LISTS = replace(  # of our path for trees: one
     of_paths.TRANSFORM,
     kind=Choice((AUTO, *KINDS, MIXED)),
     default=AUTO,
-    help="Transform of the features in sparserank's path: none, log, asinh, query-log, mixed (each feature unchanged "
+    help="Transform of the features in sparserank's path: none, log, asinh, mixed (each feature unchanged "
     "or as its log), or auto (mixed if logs differ from the features).",
 )
 ENGINE = Option(

@@ -39,16 +39,13 @@ class HeldRows(Stream):
         d = self._data
         n_blocks = max(stored_values(d.X).nbytes // BLOCK_BYTES, 1)
         cuts = np.linspace(0, d.n_docs, n_blocks + 1).round().astype(int).tolist()
-        if any(t.of_lists for t in self._transforms):
-            cuts = d.query_ptr[np.unique(np.searchsorted(d.query_ptr, cuts))].tolist()  # whole queries
         for b, (lo, hi) in enumerate(itertools.pairwise(cuts)):
             rows = slice(lo, hi)
             assert d.qid is not None
             docid, weight = (None if v is None else np.asarray(v[rows]) for v in (d.docid, d.doc_weight))
             X = d.X[rows]
             if self._transforms:
-                first, last = np.searchsorted(d.query_ptr, [lo, hi])
-                X = in_transforms(X, self._transforms, d.query_ptr[first : last + 1] - lo)
+                X = in_transforms(X, self._transforms)
             yield RowBlock(
                 X, d.relevance[rows], np.array(d.qid[rows].tolist()), docid, weight, positions(0, b, hi - lo)
             )
