@@ -30,16 +30,11 @@ SETS: dict[str, list[str]] = {
     "MSLR": [f"mslr-web10k-sample/fold1.{part}.5k.txt.gz" for part in ("train", "test")],
     "LambdaRank": [f"lightgbm-lambdarank/{part}.txt.gz" for part in ("train", "test")],
 }
-# Options of `select`; 'kinds' are those refits for the metric that may be chosen, by default all that were made.
-# 'any size' lifts the number of training queries from which they are made.
+# Options of `select`; 'products' is the number of features, of the largest weights, whose products are added.
 LINEAR = ("none", "log", "mixed")
 VARIANTS: dict[str, dict[str, Any]] = {
     BASELINE: {},
     "linear": {"feature_transform": LINEAR},
-    "metric": {"feature_transform": LINEAR, "metric_refits": True},
-    "a": {"feature_transform": LINEAR, "metric_refits": True, "kinds": ["refitted"]},
-    "b": {"feature_transform": LINEAR, "metric_refits": True, "kinds": ["polished"]},
-    "c": {"feature_transform": LINEAR, "metric_refits": True, "kinds": ["half polished"]},
     "products": {"feature_transform": LINEAR, "products": 12},
     "margin 0.5%": {"margin": 0.005},
     "bound 2%": {"guarantee": 0.02},
@@ -68,7 +63,6 @@ def main() -> int:
                 _one_fold(name, data, seed, fold, given)
     for name in given.sets:
         _print_table(name, given)
-        _print_gains(name, given)
     for system in given.variants:
         every = [r for name in given.sets for seed in given.seeds for r in _runs(name, system, seed, given)]
         print(f"{system}, all sets: raw - test, corrected - test: {', '.join(_optimism(every))}")
@@ -86,7 +80,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--n-alphas", type=int, default=40)
     parser.add_argument("--penalties", nargs="+", default=["l1", "log", "mcp"])
     parser.add_argument("--n-threads", type=int, default=1)
-    parser.add_argument("--any-size", action="store_true", help="refits for the metric of few training queries too")
     parser.add_argument("--rivals", nargs="*", choices=RIVALS, default=[ORDINARY, SLOW])
     parser.add_argument("--work", type=Path, default=Path("evidence/nested"))
     return parser.parse_args()
@@ -145,7 +138,7 @@ def _options(system: str, seed: int, given: argparse.Namespace) -> dict[str, Any
         "random_state": seed,
     }
     shared |= {} if given.inner == 5 else {"cv": given.inner}
-    return {**shared, **VARIANTS[system], **({"any_size": True} if given.any_size else {})}
+    return {**shared, **VARIANTS[system]}
 
 
 def _file(name: str, system: str, seed: int, fold: int, given: argparse.Namespace) -> Path:
@@ -157,8 +150,8 @@ def _selected(train: Any, test: Any, options: Mapping[str, Any], out: Path) -> d
     import sparserank as sr
 
     own = dict(options)
-    kinds, any_size, products = own.pop("kinds", None), own.pop("any_size", False), own.pop("products", 0)
-    with any_kind_of_refit(kinds, any_size), _remembered() as finished, warnings.catch_warnings():
+    products = own.pop("products", 0)
+    with _remembered() as finished, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = sr.select(train, metric=METRIC, out=out, n_threads=1, rival="none", **own)
         if products:
@@ -172,7 +165,6 @@ def _selected(train: Any, test: Any, options: Mapping[str, Any], out: Path) -> d
         "mean": result.chosen.mean,
         "corrected": result.choice.corrected_chosen,
         "fold_models": _of_fold_models(*finished[-1], result.choice.chosen, test),
-        "gains": _gains(result.choice.candidates),
     }
 
 
@@ -230,30 +222,6 @@ def _with_true_products(n_queries: int) -> Any:
     score = X[:, :5] @ np.array([1.0, 0.9, 0.8, 0.7, 0.6]) + 0.9 * X[:, 5] * X[:, 6] + 0.9 * X[:, 7] * X[:, 8]
     score += 1.2 * rng.standard_normal(len(score))
     return sr.RankingDataset(X, np.digitize(score, [0.5, 1.8, 3.0]).astype(float), np.repeat(np.arange(n_queries), 25))
-
-
-def _gains(candidates: Any) -> dict[str, list[float]]:
-    """{'kind k': (n_queries,) out of fold: a refit for the metric minus the full refit of the same points}, means over
-    the transforms that have both."""
-    full = {(c.penalty, c.k): c.values for c in candidates if c.relax == 1 and not c.for_metric}
-    own = [c for c in candidates if c.for_metric and (c.penalty, c.k) in full]
-    names = dict.fromkeys(f"{c.for_metric} {c.k:g}" for c in own)
-    found = {n: [c.values - full[c.penalty, c.k] for c in own if f"{c.for_metric} {c.k:g}" == n] for n in names}
-    return {name: np.mean(each, axis=0).tolist() for name, each in found.items()}
-
-
-@contextmanager
-def any_kind_of_refit(kinds: list[str] | None = None, any_size: bool = True) -> Iterator[None]:
-    """Refits for the metric of these kinds alone; however few the training queries."""
-    from sparserank.crossval import candidate_set, metric_refits
-
-    before: Any = candidate_set.METRIC_KINDS, metric_refits.MIN_QUERIES
-    try:
-        candidate_set.METRIC_KINDS = before[0] if kinds is None else tuple(kinds)
-        metric_refits.MIN_QUERIES = 0 if any_size else before[1]
-        yield
-    finally:
-        candidate_set.METRIC_KINDS, metric_refits.MIN_QUERIES = before
 
 
 def _trees(train: Any, test: Any, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -331,22 +299,6 @@ def _optimism(runs: list[dict[str, Any]]) -> list[str]:
         f"{d:+.4f} ({100 * d / test:+.1f}%)"
         for d in (np.mean([r[m] for r in runs]) - test for m in ("mean", "corrected"))
     ]
-
-
-def _print_gains(name: str, given: argparse.Namespace) -> None:
-    """What refits for the metric gain over the full refit of the same points, nothing chosen: out of the inner folds,
-    each query's mean over the outer folds and repeats that train on it."""
-    systems = [s for s in given.variants if VARIANTS[s].get("metric_refits") and "kinds" not in VARIANTS[s]]
-    of: dict[str, dict[int, list[float]]] = {}
-    for run in (run for s in systems for seed in given.seeds for run in _runs(name, s, seed, given)):
-        n = len(run["queries"]) + max((len(g) for g in run["gains"].values()), default=0)
-        trained = np.setdiff1d(np.arange(n), run["queries"])
-        for key, gains in run["gains"].items():
-            for q, gain in zip(trained.tolist(), gains, strict=True):
-                of.setdefault(key, {}).setdefault(q, []).append(gain)
-    for key, own in sorted(of.items(), key=lambda item: (item[0].rsplit(" ", 1)[0], int(item[0].rsplit(" ", 1)[1]))):
-        each = np.array([np.mean(gains) for gains in own.values()])
-        print(f"  {key:>18} features: {each.mean():+.4f} +- {1.96 * each.std(ddof=1) / np.sqrt(len(each)):.4f}")
 
 
 def _runs(name: str, system: str, seed: int, given: argparse.Namespace) -> list[dict[str, Any]]:

@@ -86,18 +86,6 @@ def test_selection_on_the_cluster(kind: str, client: Client, stores: dict[str, P
     assert (tmp_path / "run/model.json").exists()
 
 
-@pytest.mark.parametrize("kind", ["dense", "csr"])
-def test_refits_for_the_metric_on_the_cluster(kind: str, client: Client, stores: dict[str, Path]) -> None:
-    data = sr.open_store(stores[kind])
-    own = {**SELECT, "penalties": ["mcp"], "half_samples": 0, "feature_transform": "none", "metric_refits": True}
-    there, here = (sr.select(data, client=c, **own).choice.candidates for c in (client, None))
-    relaxed = [(a, b) for a, b in zip(there, here, strict=True) if a.for_metric]
-    assert relaxed
-    for a, b in relaxed:
-        assert (a.label, a.k, a.n_features) == (b.label, b.k, b.n_features)
-        np.testing.assert_allclose(a.values, b.values, rtol=1e-12)
-
-
 def test_fits_on_the_cluster(client: Client, cluster: LocalCluster, stores: dict[str, Path], tmp_path: Path) -> None:
     data = sr.open_store(stores["dense"])
     there, here = (sr.SparseRanker(alpha_ratio=0.1).fit_dataset(data, client=c) for c in (client, None))

@@ -38,17 +38,17 @@ ROOMS = {
 
 # Code lines of each room, which `test_code_lines.py` counts, and the number of files. They may only go down.
 LINES = {
-    "cli": 3238,
-    "pages": 1988,
+    "cli": 3225,
+    "pages": 1984,
     "papers": 3967,
-    "jobs": 2745,
+    "jobs": 2723,
     "rankers": 1429,
-    "selection": 1853,
-    "crossval": 2372,
+    "selection": 1830,
+    "crossval": 2284,
     "evaluation": 512,
     "export": 1299,
     "model": 600,
-    "paths": 1771,
+    "paths": 1403,
     "solvers": 1044,
     "objective": 315,
     "curves": 209,
@@ -63,7 +63,7 @@ LINES = {
     "options": 387,
     "ground": 617,
 }
-FILES = 465
+FILES = 459
 
 # Upward imports, from module to module.
 VIOLATIONS: set[tuple[str, str]] = set()

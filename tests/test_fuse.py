@@ -149,17 +149,6 @@ def test_costs_and_budgets() -> None:
     assert set(slowest.retrievers) >= {"other"}
 
 
-def test_formulas_are_refitted_for_the_metric() -> None:
-    """From 100 queries on; also where a document that no retriever in use returned would be in the sample."""
-    runs, qrels = made(n_queries=110)
-    result = sr.fuse(runs, qrels, **QUICK, norm="minmax", depth=8)
-    kinds = {c.for_metric for c in result.selection.choice.candidates}
-    assert kinds == {"", "refitted", "polished", "half polished"}
-    few = sr.fuse(*made(n_queries=90), **QUICK, norm="minmax")
-    assert {c.for_metric for c in few.selection.choice.candidates} == {""}
-    assert any("at least 100 training queries" in note for note in few.selection.notes)
-
-
 def test_every_spelling_of_a_metric_leaves_out_what_was_not_returned() -> None:
     """By a prefix, as an object, or as a metric to report; the wrong variant counts all documents as ranked."""
     runs, qrels = made(n_queries=30)

@@ -264,3 +264,15 @@ def test_the_page_names_flags_that_the_command_of_a_section_takes() -> None:
         taken = {o.name: o.spelled for c in COMMANDS if c.name == command for o in c.options}
         assert {"sizes", "n_seeds"} <= set(written)
         assert {n: f for n, f in written.items() if f} == {n: taken[n] for n in written if taken.get(n)}
+
+
+def test_options_that_were_removed_are_named_with_the_last_version_that_has_them() -> None:
+    with pytest.raises(ParameterError, match=r"metric_refits was removed; sparserank 0\.3\.0 is the last version"):
+        sr.select(sr.datasets.make_ranking(20, 5, 4, random_state=0).data, metric_refits=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "sparserank", "select", "absent.txt", "--metric-refits"], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert done.stderr == "error: --metric-refits was removed; sparserank 0.3.0 is the last version that has it.\n"
+    with pytest.raises(ImportError, match=r"best_k_bounds was removed; sparserank 0\.3\.0 is the last"):
+        from sparserank.paths import best_k_bounds  # noqa: F401

@@ -58,7 +58,6 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "feature_groups": "--feature-groups groups.csv",
     "half_samples": "--half-samples 6",
     "relaxed": "--no-relaxed",
-    "metric_refits": "--metric-refits",
     "metric": "--metric ndcg@3",  # pieces of the same shapes
     "report_metrics": "--report-metrics p@3",
     "convention": "--convention letor4",
@@ -306,7 +305,6 @@ TAKEN = {
             "rival_time",
             "half_samples",
             "relaxed",
-            "metric_refits",
             "margin",
             "guarantee",
             "k",

@@ -1,5 +1,5 @@
-"""Do the bounds and intervals that `select` prints hold? Worlds in which the truth is known, with refits for the metric
-and trees as rivals; the rule that was printed before (each candidate's own bound against the picked best) beside.
+"""Do the bounds and intervals that `select` prints hold? Worlds in which the truth is known, with trees as
+rivals; the rule that was printed before (each candidate's own bound against the picked best) beside.
 
 Resampled: the queries of real out-of-fold tables are the population; a table of as many queries is drawn from them
 again and again, one row shifted far up in half of the worlds. Refitted: the queries of MQ2008 are the population; n of
@@ -98,7 +98,7 @@ def _tables(data: Path) -> dict[str, Table]:
     out = {}
     for name, paths in sources.items():
         held = sr.read_data(paths)
-        candidates = sr.select(held, metric_refits=True, half_samples=0, rival="none").choice.candidates
+        candidates = sr.select(held, half_samples=0, rival="none").choice.candidates
         rows = np.unique(np.linspace(0, len(candidates) - 1, MAX_ROWS).round().astype(int))
         out[name] = Table(np.array([candidates[i].values for i in rows]), _rival_values(held))
     return out
@@ -209,7 +209,7 @@ def _judged(here: Any, rest: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     metric = parse_metric("ndcg@10")
     settings = PathSettings(n_alphas=25)
-    plan = SelectionPlan(tuple(map(parse_penalty, ("l1", "mcp"))), metric, settings=settings, metric_refits=True)
+    plan = SelectionPlan(tuple(map(parse_penalty, ("l1", "mcp"))), metric, settings=settings)
     job = SelectionJob(plan, here, None, None, n_threads=1)
     candidate_set = job.candidates()
     candidates = [*candidate_set.sparse, *candidate_set.dense]

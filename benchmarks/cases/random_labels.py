@@ -1,8 +1,7 @@
 """Does `select` learn anything where there is nothing to learn? Labels of real data permuted within each query, again
 and again: any model made from the other queries is then worth the expectation of a random order, which is known
-exactly. Judged are the largest refit for the metric of each kind, fixed before, and the mean that is printed of the
-chosen model: corrected for the choice, and as it was before. A query's own constant, planted as a feature, is never
-chosen."""
+exactly. Judged is the mean that is printed of the chosen model: corrected for the choice, and as it was before. A
+query's own constant, planted as a feature, is never chosen."""
 
 from __future__ import annotations
 
@@ -15,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.nested import any_kind_of_refit
 from benchmarks.report import Verdict, table
 
 N_PERMUTED = int(os.environ.get("SPARSERANK_PERMUTED", "50"))
@@ -51,20 +49,16 @@ def _judged(files: list[Path]) -> tuple[float, dict[str, list[float]], int]:
     """(mean metric of a random order, {what: its mean under each permutation}, in how many a planted constant was
     chosen)."""
     import sparserank as sr
-    from sparserank.paths.metric_refits import METRIC_KINDS
 
     read = sr.read_data(files)
     rng = np.random.default_rng(0)
     constant = np.repeat(rng.standard_normal(read.n_queries), np.diff(read.query_ptr))
     X = np.column_stack([np.asarray(read.X, dtype=float), constant])
-    found: dict[str, list[float]] = {what: [] for what in (*METRIC_KINDS, CHOSEN, UNCORRECTED)}
+    found: dict[str, list[float]] = {what: [] for what in (CHOSEN, UNCORRECTED)}
     planted = 0
     for i in range(N_PERMUTED):
         y = np.concatenate([rng.permutation(read.relevance[a:b]) for a, b in pairwise(read.query_ptr.tolist())])
         result = _selected(sr.RankingDataset(X, y, read.qid))
-        for kind in METRIC_KINDS:
-            own = [c for c in result.choice.candidates if c.for_metric == kind]
-            found[kind].append(max(own, key=lambda c: c.k).mean)
         found[CHOSEN].append(result.choice.corrected_chosen)
         found[UNCORRECTED].append(result.chosen.mean)
         planted += X.shape[1] - 1 in result.model.support
@@ -75,14 +69,13 @@ def _judged(files: list[Path]) -> tuple[float, dict[str, list[float]], int]:
 def _selected(data: Any) -> Any:
     import sparserank as sr
 
-    with any_kind_of_refit(), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return sr.select(
             data,
             penalties=["l1", "mcp"],
             metric=METRIC,
             n_alphas=15,
-            metric_refits=True,
             half_samples=0,
             rival="none",
             n_threads=1,

@@ -335,7 +335,7 @@ def fuse_rank_columns(data: Path, folder: Path) -> Arrays:
     """Ranks of 25 engines."""
     read = sr.read_data(data / "mq2008-agg/A1.txt.gz", missing={"*": 0})
     ranks = np.where(np.asarray(read.X) > 0, read.X, np.nan)
-    options: dict[str, Any] = {"penalties": "l1", "norm": "logrank", "half_samples": 0, "metric_refits": False}
+    options: dict[str, Any] = {"penalties": "l1", "norm": "logrank", "half_samples": 0}
     return of_fusion(sr.fuse((ranks, read.relevance, read.qid), rank_columns=True, **options))
 
 

@@ -34,6 +34,8 @@ from sparserank.cli.short_help import short_help, with_help_all
 from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError, TableError
 from sparserank.options.spelling import command_line
 
+REMOVED = ("--metric-refits", "--no-metric-refits", "--qid")  # options that commands had
+
 app = typer.Typer(
     name="sparserank",
     help="Sparse learning-to-rank: the smallest ranking model that ranks as well as the full one.",
@@ -91,6 +93,10 @@ def main() -> None:
 
 
 def _run() -> None:
+    removed = next((argument for argument in sys.argv[1:] if argument.partition("=")[0] in REMOVED), None)
+    if removed is not None:
+        error_line(f"{removed} was removed; sparserank 0.3.0 is the last version that has it.")
+        sys.exit(2)
     try:
         try:
             app()

@@ -13,7 +13,6 @@ FLAGS = {
     "penalties": "--penalty",
     "feature_transform": "--transform",
     "relaxed": "--relaxed",
-    "metric_refits": "--metric-refits",
     "cv": "--folds",
     "random_state": "--seed",
     "label": "--label-column",
@@ -171,16 +170,6 @@ Relaxed = Annotated[
         "--relaxed/--no-relaxed",
         help="Also try relaxed models of each size. They are refitted without the sparsity penalty, "
         "either half-way (0.5) or fully (1).",
-        rich_help_panel="Models",
-    ),
-]
-MetricRefits = Annotated[
-    bool,
-    typer.Option(
-        "--metric-refits/--no-metric-refits",
-        help="Also try models of a few sizes that are refitted for the metric (only ndcg, with at least "
-        "100 training queries). Each pair is weighted by its effect on the metric; small steps then"
-        " raise the metric on both halves of the training queries.",
         rich_help_panel="Models",
     ),
 ]
@@ -811,7 +800,6 @@ def select(
     drop: Drop = None,
     feature_groups: FeatureGroups = None,
     relaxed: Relaxed = True,
-    metric_refits: MetricRefits = False,
     query_weight: QueryWeight = None,
     doc_weight: DocWeight = None,
     metric: Metric = "ndcg@10",
@@ -866,7 +854,6 @@ def fuse(
     penalties: Penalties2 = None,
     sign: Sign = "positive",
     relaxed: Relaxed = True,
-    metric_refits: MetricRefits = True,
     metric: Metric = "ndcg@10",
     report_metrics: ReportMetrics = None,
     convention: Convention = "default",

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.crossval.choice import Candidate
-from sparserank.crossval.families import Family, Trial, refit_label
+from sparserank.crossval.families import Trial, refit_label
 from sparserank.crossval.feature_groups import FeatureGroups
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.fitted_path import FittedPath
@@ -20,7 +20,6 @@ from sparserank.lazy import cached_property
 from sparserank.model import RankingModel
 from sparserank.paths import PathResult
 from sparserank.paths.certificate import Certificate, certificate_of
-from sparserank.paths.metric_refits import METRIC_KINDS, metric_refit_of
 from sparserank.paths.named_formulas import NamedFormulas
 from sparserank.paths.relaxed import RELAX, refit_of
 from sparserank.paths.result import n_used
@@ -38,7 +37,6 @@ class CandidateSet:
         feature_groups   groups of the features, each paid for once; further columns are the same features under other
                          transforms
         by_cost  models are matched by cost, not by number of features
-        for_metric   {label: the family of its refits for the metric}, if there are any
     """
 
     def __init__(
@@ -48,12 +46,10 @@ class CandidateSet:
         fold: np.ndarray | None,
         feature_groups: FeatureGroups,
         by_cost: bool = False,
-        for_metric: Mapping[str, Family] | None = None,
     ) -> None:
         self.trials, self.paths = {t.label: t for t in trials}, paths
         self._groups, self._n_features = feature_groups, len(feature_groups.of_feature)
         self._size_of: SizeOf = feature_groups.costs_of if by_cost else n_used
-        self._for_metric = for_metric or {}
         self._fold = fold
         self._folds = [] if fold is None else sorted(set(fold[fold >= 0].tolist()))
         self._where: dict[Candidate, dict[int, tuple[str, int]]] = {}
@@ -98,34 +94,7 @@ class CandidateSet:
                 relaxed = {f: self._refit(label, f, i, relax) for f, i in points.items()}
                 if relaxed[FINAL][0] != label:
                     out.append(self._candidate(label, k, relax, relaxed))
-        return out + self._refitted_for_metric(label)
-
-    def _refitted_for_metric(self, label: str) -> list[Candidate]:
-        """For each size of the refits for the metric, once: the refits that the final path and every fold contain."""
-        family = self._for_metric.get(label)
-        out: list[Candidate] = []
-        seen: set[float | None] = set()
-        for k in family.sizes if family is not None else ():
-            assert family is not None
-            alphas = {f: self._alpha_within(label, f, k) for f in (FINAL, *self._folds)}
-            if alphas[FINAL] in seen:
-                continue
-            seen.add(alphas[FINAL])
-            for kind in METRIC_KINDS:
-                at = {
-                    f: None if alpha is None else metric_refit_of(self.paths[family.label, f].path.alphas, alpha, kind)
-                    for f, alpha in alphas.items()
-                }
-                where = {f: (family.label, i) for f, i in at.items() if i is not None}
-                if len(where) == len(at):
-                    out.append(self._candidate(label, k, 1.0, where, kind))
         return out
-
-    def _alpha_within(self, label: str, fold: int, k: float) -> float | None:
-        """The strength of the point that represents a size on a path; None if there is no such point."""
-        fitted = self.paths[label, fold]
-        at = point_within(self._sizes(fitted), fitted.path.losses, k)
-        return None if at is None else float(fitted.path.alphas[at])
 
     def of_points(self, label: str) -> list[Candidate]:
         """The candidates of a maker that selects nothing, point by point."""
@@ -225,13 +194,12 @@ class CandidateSet:
         k: float,
         relax: float,
         where: dict[int, tuple[str, int]],
-        for_metric: str = "",
         formula: str = "",
     ) -> Candidate:
         label_of_point, index = where[FINAL]
         used = self.paths[label_of_point, FINAL].columns(index)
         cost = self._groups.cost(used % self._n_features)
-        c = Candidate(label, k, relax, index, len(used), cost, self._values(where, 0), for_metric, formula)
+        c = Candidate(label, k, relax, index, len(used), cost, self._values(where, 0), formula)
         self._where[c] = where
         return c
 

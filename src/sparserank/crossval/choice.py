@@ -35,7 +35,6 @@ class Candidate:
     n_features   of the final model; cost: total cost of these features
     values       (n_queries,) metric on queries that the scored model has not seen
     formula      name of a formula with fixed weights, which was not fitted; '' for others
-    for_metric   '', or how the full refit was changed for the metric: 'refitted', 'polished', 'half polished'
     """
 
     penalty: str
@@ -45,7 +44,6 @@ class Candidate:
     n_features: int
     cost: float
     values: np.ndarray
-    for_metric: str = ""
     formula: str = ""
 
     @property
@@ -58,11 +56,9 @@ class Candidate:
 
     @property
     def label(self) -> str:
-        """'mcp', 'mcp relaxed (0.5)', 'mcp relaxed (1)', 'mcp polished for the metric', 'RRF'."""
+        """'mcp', 'mcp relaxed (0.5)', 'mcp relaxed (1)', 'RRF'."""
         if self.formula:
             return self.formula
-        if self.for_metric:
-            return f"{self.penalty} {self.for_metric} for the metric"
         return self.penalty + (f" relaxed ({self.relax:g})" if self.relax else "")
 
 

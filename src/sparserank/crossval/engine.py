@@ -16,7 +16,6 @@ from sparserank.crossval.feature_groups import FeatureGroups, each_alone
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.fitting import FittedPaths
 from sparserank.crossval.folded_paths import FINAL, FoldedPaths, PathRequest
-from sparserank.crossval.metric_refits import MetricRefits
 from sparserank.crossval.settings import PathSettings
 from sparserank.crossval.stability import complementary_halves, sets_of
 from sparserank.data.dataset import RankingDataset
@@ -116,7 +115,6 @@ class CrossValidation:
         trials: Sequence[Trial],
         *,
         relaxed: bool = False,
-        metric_refits: MetricRefits | None = None,
         store: WorkStore | None = None,
         progress: Progress | None = None,
     ) -> CandidateSet:
@@ -125,16 +123,12 @@ class CrossValidation:
         Parameters
             trials   trials with different labels, under transforms of this object
             relaxed  models of each size are also tried relaxed
-            metric_refits   some are also tried refitted for the metric
         Warns
             ConvergenceWarning   solves missed their tolerance
         """
-        wanted = families(trials, relaxed=relaxed, metric_refits=metric_refits, size_of=self._size_of)
+        wanted = families(trials, relaxed=relaxed, size_of=self._size_of)
         fitted = FittedPaths(self.works, wanted, [FINAL, *self.folds], self._n_workers).all(store, progress)
-        for_metric = {f.start: f for f in wanted if f.start is not None and f.sizes}
-        return CandidateSet(
-            trials, fitted, self.fold if self.folds else None, self.feature_groups, self.by_cost, for_metric
-        )
+        return CandidateSet(trials, fitted, self.fold if self.folds else None, self.feature_groups, self.by_cost)
 
     def kept(self, trials: Sequence[Trial], store: WorkStore, *, relaxed: bool = False) -> CandidateSet | None:
         """The candidates of trials, under transforms of this object, whose paths an earlier run left in `store`. None

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sparserank.crossval.feature_transforms import RAW, FeatureTransform
-from sparserank.crossval.metric_refits import MetricRefits, preferred
-from sparserank.paths import MetricRefitPath, PathMaker, PenaltyPath, RefitPath, RuledMaker
+from sparserank.paths import PathMaker, PenaltyPath, RefitPath, RuledMaker
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 from sparserank.penalties import FeatureRules, Ridge
@@ -29,7 +28,6 @@ class Family:
     kind     class that its paths are named after: a penalty, or a maker by size
     start    label of the family whose paths they start from, or refit
     scored   False: its paths are only starts for others
-    sizes    of refits for the metric: sizes that have one
     """
 
     label: str
@@ -38,7 +36,6 @@ class Family:
     kind: type[FeatureRules]
     start: str | None = None
     scored: bool = True
-    sizes: tuple[float, ...] = ()
 
 
 def refit_label(label: str) -> str:
@@ -50,15 +47,13 @@ def families(
     trials: Sequence[Trial],
     *,
     relaxed: bool = False,
-    metric_refits: MetricRefits | None = None,
     size_of: SizeOf = n_used,
 ) -> list[Family]:
     """The families to fit for these trials, transform by transform. Concave penalties start from the l1 path under the
     same rules, which is one of the trials or is added. They come after the paths that they start from, so no path
     depends on which other trials there are.
 
-    metric_refits  settings of refits for the metric, if any; for one maker under each transform
-    size_of        function that gives sizes; one point of each size is refitted
+    size_of  function that gives sizes; one point of each size is refitted
     """
     if len({t.label for t in trials}) < len(trials):
         raise ValueError("labels of trials must differ.")
@@ -66,28 +61,7 @@ def families(
     for transform in dict.fromkeys(t.transform for t in trials):
         own = [t for t in trials if t.transform == transform]
         out += _on_look(own, relaxed, size_of)
-        if metric_refits is not None:
-            out += _for_metric(own, metric_refits, size_of)
     return out
-
-
-def _for_metric(trials: Sequence[Trial], made_of: MetricRefits, size_of: SizeOf) -> list[Family]:
-    selecting = [t for t in trials if t.maker.selects]
-    if not selecting:
-        return []
-    t = selecting[preferred([t.maker.rules.name for t in selecting])]
-    maker = MetricRefitPath(
-        made_of.metric,
-        made_of.sizes,
-        made_of.seed,
-        t.maker.rules,
-        made_of.n_features,
-        t.transform.monotone(t.maker.rules),
-        t.maker.shrinks,
-        size_of,
-    )
-    label = f"{t.label} refitted for the metric{made_of.sizes_label}"
-    return [Family(label, maker, t.transform, Ridge, t.label, sizes=made_of.sizes)]
 
 
 def _on_look(trials: Sequence[Trial], relaxed: bool, size_of: SizeOf) -> list[Family]:

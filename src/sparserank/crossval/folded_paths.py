@@ -284,7 +284,6 @@ class FoldedPaths:
             starts=wanted.start,
             done=wanted.done,
             keep=wanted.keep,
-            fold=wanted.fold,
         )
 
     @property

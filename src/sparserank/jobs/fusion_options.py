@@ -113,7 +113,6 @@ FUSE = (
     PENALTIES,
     SIGN,
     of_selection.REFITS,
-    replace(of_selection.METRIC_REFITS, default=True),
     *(K if o is of_selection.K else o for o in of_selection.CHOOSING),
     COSTS,
     COST_RULE,

@@ -25,7 +25,6 @@ OF_RUNS, OF_RANK_COLUMNS = ("minmax", "zscore", "rrf"), ("rrf", "rrf(k=10)", "lo
 NO_PATH = "no retriever ranks the relevant documents above the others"
 N_ALPHAS = 20  # regularisation strengths on each path: retrievers are few
 LEAST_WEIGHT = 1e-6  # share of a retriever that is kept: less is what the tolerance of a solver leaves
-REFIT_SIZES = (2, 3, 4, 6, 9, 14)  # retrievers at most, of formulas that are refitted for the metric
 
 
 def norms_tried(given: Any, engine_name: str | None, negative: Sequence[str], *, of_ranks: bool) -> list[Norm]:
@@ -123,12 +122,10 @@ def fusion_plan(
         metric=chosen["metric"],
         convention=chosen["convention"],
         half_samples=chosen["half_samples"],
-        metric_refits=chosen["metric_refits"],
         settings=PathSettings(n_alphas=N_ALPHAS),
         feature_transform=("none",),
         most=None if engine is None else engine.most,
         noun="retriever",
-        refit_sizes=REFIT_SIZES,
         **{name: chosen[name] for name in same},
     )
     longest = depth if rules_of(chosen["engine"]).trims else None

@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 
 from sparserank.crossval.choice import Choice
-from sparserank.crossval.metric_refits import notes_of, why_not
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataWarning
 from sparserank.losses import loss_name
@@ -68,14 +67,6 @@ def notes_of_loss(plan: SelectionPlan, data: RankingDataset, weighted_queries: b
     if loss == LOSS.default and not weighted:
         return []
     return [f"the loss is {loss}" + (f", with its pairs weighted by {' and '.join(weighted)}." if weighted else ".")]
-
-
-def notes_of_metric_refits(plan: SelectionPlan, n_queries: int) -> list[str]:
-    """Notes on why requested refits for the metric were not made, or on the cutoff that they used."""
-    if not plan.metric_refits:
-        return []
-    reason = why_not(plan.metric, n_queries)
-    return notes_of(plan.metric) if reason is None else [reason]
 
 
 def notes_of_rules(plan: SelectionPlan, data: RankingDataset) -> list[str]:

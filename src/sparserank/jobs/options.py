@@ -88,7 +88,6 @@ SELECT = (
     of_selection.DROP,
     of_selection.GROUPS,
     of_selection.REFITS,
-    of_selection.METRIC_REFITS,
     of_selection.QUERY_WEIGHT,
     DOC_WEIGHT,
     *of_selection.CHOOSING,

@@ -95,7 +95,6 @@ def per_query_table(result: SelectionResult) -> pa.Table:
         {
             "penalty": pa.DictionaryArray.from_arrays(np.repeat(of_label, n), labels),
             "relax": np.repeat([c.relax for c in chosen], n),
-            "for_metric": np.repeat([c.for_metric for c in chosen], n),
             "index": np.repeat([c.index for c in chosen], n),
             "n_features": np.repeat([c.n_features for c in chosen], n),
             "query": pa.DictionaryArray.from_arrays(of_query, pa.array(result.query_ids)),

@@ -39,7 +39,6 @@ from sparserank.jobs.notes import (
     notes_of_choice,
     notes_of_kept,
     notes_of_loss,
-    notes_of_metric_refits,
     notes_of_rules,
 )
 from sparserank.jobs.options import RIVAL_TIME
@@ -174,7 +173,6 @@ class SelectionJob:
             *notes_of_loss(plan, cv.data, self.weighted),
             *notes_of_rules(plan, cv.data),
             *notes_of_curves(plan, cv.data, cv.first.client),
-            *notes_of_metric_refits(plan, cv.data.n_queries),
             *([short] if short else []),
             *notes_of_choice(plan, choice),
         ]
@@ -236,7 +234,6 @@ class SelectionJob:
         return self.cv.fit(
             self.trials,
             relaxed=self.plan.relaxed,
-            metric_refits=self.plan.metric_refits_on(self.cv.data, self.cv.feature_groups),
             store=store,
             progress=report,
         )
@@ -282,7 +279,6 @@ class SelectionJob:
             "penalty": repr(path.penalty.with_alpha(alpha)),
             "alpha_fraction": alpha / path.alpha_max,
             "relax": chosen.relax,
-            **({"for_metric": chosen.for_metric} if chosen.for_metric else {}),
             "transform": candidate_set.transform(chosen).name,
         }
         parameters = {**({"formula": chosen.formula} if chosen.formula else learned), **self.facts}

@@ -62,10 +62,6 @@ class SelectOptions(TypedDict, total=False):
     relaxed: bool
     """Also try relaxed models of each size. They are refitted without the sparsity penalty, either half-way (0.5)
     or fully (1). Default True."""
-    metric_refits: bool
-    """Also try models of a few sizes that are refitted for the metric (only ndcg, with at least 100 training
-    queries). Each pair is weighted by its effect on the metric; small steps then raise the metric on both halves of
-    the training queries. Default False."""
     query_weight: str | os.PathLike | Mapping[Any, float] | Sequence[float] | None
     """Weights (>= 0) of the training and validation queries in the loss: {query id: weight}, one weight for each
     query in order of first appearance, or a file with lines 'query-id weight'. Queries with weight 0 are left out.
@@ -367,10 +363,6 @@ class FuseOptions(TypedDict, total=False):
     relaxed: bool
     """Also try relaxed models of each size. They are refitted without the sparsity penalty, either half-way (0.5)
     or fully (1). Default True."""
-    metric_refits: bool
-    """Also try models of a few sizes that are refitted for the metric (only ndcg, with at least 100 training
-    queries). Each pair is weighted by its effect on the metric; small steps then raise the metric on both halves of
-    the training queries. Default True."""
     report_metrics: Sequence[str | Metric]
     """Further metrics to report. Default ('map', 'ndcg@5')."""
     convention: str

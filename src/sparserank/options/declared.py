@@ -66,6 +66,8 @@ FORMER = {  # what options were called in 0.2
     "transform": "feature_transform",
 }
 
+REMOVED = {"metric_refits": "was removed; sparserank 0.3.0 is the last version that has it."}
+
 
 def asked(owner: str, options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
     """All options of a call; those that are not passed have their defaults.
@@ -76,6 +78,8 @@ def asked(owner: str, options: Iterable[Option], given: Mapping[str, Any]) -> di
     known = {option.name: option for option in options}
     for name in given:
         if name not in known:
+            if name in REMOVED:
+                raise ParameterError(name, REMOVED[name])
             if FORMER.get(name) in known:
                 raise ParameterError(name, f"is now called {FORMER[name]}.")
             close = difflib.get_close_matches(name, known, 1)

@@ -60,10 +60,6 @@ def _certified(result: SelectionResult) -> list[str]:
             "A relaxed (1) model is the optimum of another problem, a ridge problem on what it uses. A relaxed (0.5) "
             "model is not the optimum of any problem."
         )
-    if any(c is not None and c.for_metric for c in result.by_penalty.values()):
-        said.append(
-            "A model refitted or polished for the metric is not the optimum of any problem, so it has no certificate."
-        )
     conditions = dict.fromkeys(path.certificate().gap_condition for path in result.paths.values())
     return [*said, *(f"The gaps are valid {condition}." for condition in conditions if condition is not None)]
 

@@ -16,7 +16,6 @@ from sparserank.paths.follow import (
     warn_of_missed,
 )
 from sparserank.paths.makers import PathMaker, PathPlan, PenaltyPath, RuledMaker, SizedMaker
-from sparserank.paths.metric_refits import MetricRefitPath
 from sparserank.paths.nesting import on_coefficients, resolved
 from sparserank.paths.one_transform import OneTransformEach
 from sparserank.paths.relaxed import RefitPath
@@ -28,7 +27,6 @@ __all__ = [
     "BestK",
     "Certificate",
     "CurvePath",
-    "MetricRefitPath",
     "OneTransformEach",
     "PathCertificate",
     "PathMaker",
@@ -58,6 +56,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("BestKBounds", "best_k_bounds", "lower_bound"):
+    if name in ("BestKBounds", "MetricRefitPath", "best_k_bounds", "lower_bound"):
         raise ImportError(f"{name} was removed; sparserank 0.3.0 is the last version that has it.")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,10 +19,7 @@ from sparserank.solvers.lockstep import Steps
 
 @dataclass(frozen=True)
 class PathPlan:
-    """Arguments for making a path; all but the last are as in `following`.
-
-    fold   number of the held-out fold; random draws depend on it
-    """
+    """Arguments for making a path, as in `following`."""
 
     n_alphas: int = N_ALPHAS
     alpha_min_ratio: float = ALPHA_MIN_RATIO
@@ -33,7 +30,6 @@ class PathPlan:
     done: Sequence[Point] = ()
     keep: Callable[[Point, int], None] | None = None
     feature_names: tuple[str, ...] = ()
-    fold: int = -1
 
 
 class PathMaker(Protocol):

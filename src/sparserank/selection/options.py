@@ -132,16 +132,6 @@ REFITS = Option(
     panel=MODEL,
     flag="--relaxed/--no-relaxed",
 )
-METRIC_REFITS = Option(
-    name="metric_refits",
-    kind=Flag(),
-    default=False,
-    help="Also try models of a few sizes that are refitted for the metric (only ndcg, with at least 100 training "
-    "queries). Each pair is weighted by its effect on the metric; small steps then raise the metric on both "
-    "halves of the training queries.",
-    panel=MODEL,
-    flag="--metric-refits/--no-metric-refits",
-)
 TRANSFORM = replace(
     of_paths.TRANSFORM,
     kind=Parsed(parse_transform, "str | Sequence[str]", several=True),
@@ -205,7 +195,6 @@ PLANNED = (  # what `SelectionPlan` holds and checks itself
     K,
     BUDGET,
     REFITS,
-    METRIC_REFITS,
     TRANSFORM,
     of_paths.N_KNOTS,
     ENGINE,

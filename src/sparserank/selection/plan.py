@@ -7,12 +7,9 @@ from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
-import numpy as np
-
 from sparserank import __version__
 from sparserank.crossval.choice import FEATURE, TOTAL_COST, Candidate, Choice, Rule, choose
 from sparserank.crossval.feature_groups import MAX, FeatureGroups, groups_of
-from sparserank.crossval.metric_refits import SIZES, MetricRefits, sizes_within, why_not
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
@@ -45,12 +42,10 @@ class SelectionPlan:
     engine     that will run the model: only models it can run are tried; None: all models
     half_samples  half-samples of the queries on which the selection is repeated, to measure stability; even, 0: none
     relaxed    whether the models of each size are also tried without the shrinkage of their penalty
-    metric_refits  whether models of a few sizes are also tried refitted for the metric
     k, budget  largest number of features, largest total cost; either replaces the margin
     costs      one per feature, in the order of the features; they weight the penalties too
     most       models with more features are not chosen
     noun       what sentences call a feature
-    refit_sizes  numbers of features at most, of the models that are refitted for the metric
     feature_groups  of features that are computed together, which enter the penalties together and are paid for once
 
     Raises
@@ -72,14 +67,12 @@ class SelectionPlan:
     costs: tuple[float, ...] | None = None
     feature_groups: FeatureGroups | None = None
     relaxed: bool = of_selection.REFITS.default
-    metric_refits: bool = of_selection.METRIC_REFITS.default
     feature_transform: tuple[str, ...] = of_selection.TRANSFORM.default
     n_knots: int = of_paths.N_KNOTS.default
     engine: str | None = None
     half_samples: int = of_selection.HALF_SAMPLES.default
     most: int | None = None
     noun: str = FEATURE
-    refit_sizes: tuple[int, ...] = SIZES
 
     def __post_init__(self) -> None:
         dense = next((p.name for p in self.penalties if not maker_of(p).selects), None if self.penalties else "ridge")
@@ -179,16 +172,6 @@ class SelectionPlan:
             seed=self.random_state,
             out_of_fold=self.protocol == "cv",
             named=named,
-        )
-
-    def metric_refits_on(self, data: RankingDataset, feature_groups: FeatureGroups) -> MetricRefits | None:
-        """What refits for the metric are made of on these training queries, or None where there are none."""
-        if not self.metric_refits or why_not(self.metric, data.n_queries) is not None:
-            return None
-        unit = float(np.median(feature_groups.costs)) if self.feature_groups is not None else 1
-        limit = self.budget if self.feature_groups is not None else self.k
-        return MetricRefits(
-            self.metric, self.random_state, sizes_within(limit, unit, self.refit_sizes), data.n_features
         )
 
     @property
