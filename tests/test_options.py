@@ -268,7 +268,7 @@ def test_the_page_names_flags_that_the_command_of_a_section_takes() -> None:
 
 def test_options_that_were_removed_are_named_with_the_last_version_that_has_them() -> None:
     with pytest.raises(ParameterError, match=r"metric_refits was removed; sparserank 0\.3\.0 is the last version"):
-        sr.select(sr.datasets.make_ranking(20, 5, 4, random_state=0).data, metric_refits=True)
+        sr.select(sr.datasets.make_ranking(20, 5, random_state=0).data, metric_refits=True)
     done = subprocess.run(
         [sys.executable, "-m", "sparserank", "select", "absent.txt", "--metric-refits"], capture_output=True, text=True
     )
