@@ -32,7 +32,7 @@ def parse_transform(name: Any) -> str:
         DataError   there is no such name
     """
     known = (AUTO, *KINDS, MIXED, *CURVES)
-    if name in (REMOVED, f"curves({REMOVED})"):
+    if isinstance(name, str) and name in (REMOVED, f"curves({REMOVED})"):
         raise DataError(removed(name))
     if not isinstance(name, str) or name not in known:
         raise DataError(f"a transform must be one of {', '.join(known)}; got {brief(name)}.")
