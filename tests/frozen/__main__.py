@@ -27,6 +27,7 @@ def record(out: Path, names: Sequence[str]) -> None:
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             arrays = RUNS[name](Path(os.environ["SPARSERANK_DATA"]), Path(folder))
+        assert all(a.dtype.kind != "O" for a in arrays.values()), name  # which cannot be compared bit by bit
         np.savez(out / f"{name}.npz", **arrays)  # type: ignore[arg-type]
         print(f"{name}: {len(arrays)} arrays, {time.perf_counter() - began:.1f} s", flush=True)
 

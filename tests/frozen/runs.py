@@ -308,7 +308,7 @@ def of_fusion(result: Any) -> Arrays:
     return of_selection(result.selection) | {
         "retrievers": np.array([name for name, _ in rows]),
         "weights": np.array([weight for _, weight in rows]),
-        "code": np.array(result.export("python")),
+        "code": np.array(list(result.export("python").values())),
     }
 
 
@@ -354,7 +354,9 @@ def fit_under_rules_and_curves(data: Path, folder: Path) -> Arrays:
 def export_two_models(data: Path, folder: Path) -> Arrays:
     linear = fit_model(mq2008(data, "S1"), penalty="mcp", k=5, feature_transform="log").model
     curved = fit_model(generated(), penalty="l1", k=4, feature_transform="curves").model
-    return {name: np.array(model.export("sql")) for name, model in (("linear", linear), ("curved", curved))}
+    return {
+        name: np.array(list(model.export("sql").values())) for name, model in (("linear", linear), ("curved", curved))
+    }
 
 
 # -- rankers, paths --------------------------------------------------------------------------------
