@@ -36,9 +36,9 @@ ROOMS = {
     "number_range quoting strict_json text given_weights",
 }
 
-# Code lines of each room, which `test_code_lines.py` counts, and the number of files. They may only go down.
+# Code lines of each room, which `test_code_lines.py` counts, and the number of files: a change may only lower them.
 LINES = {
-    "cli": 3230,
+    "cli": 3228,
     "pages": 1984,
     "papers": 3967,
     "jobs": 2723,

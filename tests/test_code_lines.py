@@ -1,4 +1,4 @@
-"""The code only shrinks: each room has at most the lines of `floor_plan.py`, and all have at most so many files.
+"""The code only shrinks: each room has exactly the lines of `floor_plan.py`, and there are as many files.
 
 A line of code is one that is not blank, and neither a comment, a docstring nor an import.
 """

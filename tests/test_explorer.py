@@ -59,7 +59,7 @@ def test_each_size_has_its_features_its_worth_and_its_command(result: sr.Selecti
     assert [s["worth"].endswith("(chosen)") for s in facts["sizes"]].count(True) == 1
 
 
-def test_without_a_folder_thecommands_of_sizes_are_those_of_python(result: sr.SelectionResult) -> None:
+def test_without_a_folder_the_commands_are_those_of_python(result: sr.SelectionResult) -> None:
     facts = facts_of(explorer(result, "", commands_of_sizes(result, None)))
     for size, c in zip(facts["sizes"], result.by_size, strict=True):
         found = eval(size["command"], {"result": result})

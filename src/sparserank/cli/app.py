@@ -32,9 +32,10 @@ from sparserank.cli.remedy import remedied
 from sparserank.cli.screen import error_command, error_line, prepare_streams, warn
 from sparserank.cli.short_help import short_help, with_help_all
 from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError, TableError
+from sparserank.options.declared import REMOVED
 from sparserank.options.spelling import command_line
 
-REMOVED = ("--metric-refits", "--no-metric-refits", "--qid")  # options that commands had
+REMOVED_FLAGS = ("--metric-refits", "--no-metric-refits", "--qid")
 
 app = typer.Typer(
     name="sparserank",
@@ -93,9 +94,9 @@ def main() -> None:
 
 
 def _run() -> None:
-    removed = next((argument for argument in sys.argv[1:] if argument.partition("=")[0] in REMOVED), None)
+    removed = next((argument for argument in sys.argv[1:] if argument.partition("=")[0] in REMOVED_FLAGS), None)
     if removed is not None:
-        error_line(f"{removed} was removed; sparserank 0.3.0 is the last version that has it.")
+        error_line(f"{removed} {REMOVED}")
         sys.exit(2)
     try:
         try:

@@ -184,12 +184,10 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
         nonlocal last, ended, begun
         if what.startswith("resumed"):
             note(f"{title}: {done} of {total} pieces reused from an earlier run{what.removeprefix('resumed')}")
-        now = time.monotonic()
-        one_more, ended = done > ended, done
-        resumed = what.startswith("resumed")
-        if not (begun or resumed) and done == 0 and left is None and what != "start":  # what is to be done
+        elif not begun and done == 0 and left is None and what != "start":  # what is to be done
             note(f"{title}: {what}")
-        begun = True
+        now, begun = time.monotonic(), True
+        one_more, ended = done > ended, done
         if left is None or (now - last < QUIET_INTERVAL_S and not (answer.verbose and one_more)):
             return
         last = now

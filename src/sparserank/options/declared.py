@@ -66,7 +66,7 @@ FORMER = {  # what options were called in 0.2
     "transform": "feature_transform",
 }
 
-REMOVED = {"metric_refits": "was removed; sparserank 0.3.0 is the last version that has it."}
+REMOVED = "was removed; sparserank 0.3.0 is the last version that has it."  # said of an option or a name
 
 
 def asked(owner: str, options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,8 +78,8 @@ def asked(owner: str, options: Iterable[Option], given: Mapping[str, Any]) -> di
     known = {option.name: option for option in options}
     for name in given:
         if name not in known:
-            if name in REMOVED:
-                raise ParameterError(name, REMOVED[name])
+            if name == "metric_refits":
+                raise ParameterError(name, REMOVED)
             if FORMER.get(name) in known:
                 raise ParameterError(name, f"is now called {FORMER[name]}.")
             close = difflib.get_close_matches(name, known, 1)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from sparserank.options.declared import REMOVED
 from sparserank.paths.best_k import BestK
 from sparserank.paths.by_name import maker_of, parse_maker
 from sparserank.paths.certificate import Certificate, certificate_of
@@ -57,5 +58,5 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in ("BestKBounds", "MetricRefitPath", "best_k_bounds", "lower_bound"):
-        raise ImportError(f"{name} was removed; sparserank 0.3.0 is the last version that has it.")
+        raise ImportError(f"{name} {REMOVED}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
