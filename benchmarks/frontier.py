@@ -17,7 +17,7 @@ import numpy as np
 
 INTRO = (
     "Written by `python -m benchmarks.frontier docs/frontier.md` (part of `make evidence`). Every system is evaluated "
-    'on the same folds, on queries that it has not seen. "Trees" are LightGBM\'s LambdaMART, 150 trees of 7 leaves. '
+    'on the same folds, on queries that it has not seen. "Trees" are LightGBM (150 x 0.05), 150 trees of 7 leaves. '
     '"Ours" are the penalties of `select` and splicing (best_k) on unchanged features, on logarithms, and on each '
     "feature either unchanged or as its logarithm, whichever is better; l1, MCP and best_k are also fitted on curves. "
     "Greedy RankRLS is forward selection by leave-query-out error (Pahikkala 2010) on unchanged features. Inside each "
@@ -39,7 +39,7 @@ def main() -> int:
     parser.add_argument("--nested", type=Path, help="the --work of `benchmarks.nested`, for the first section")
     parser.add_argument("--only", action="append", help="one of the sets; may be repeated")
     given = parser.parse_args()
-    from sparserank.pages.trees_page import comparison_section
+    from benchmarks.trees_by_size import comparison_section
     from sparserank.reporting.document import Section
     from sparserank.reporting.render import to_markdown, write_csv, write_picture, write_text
 
@@ -54,9 +54,7 @@ def main() -> int:
         result = _compared(data, repeats, given.work / name.replace(" ", "-").lower())
         key = name.replace(" ", "-").lower()
         found = comparison_section(result, name, key)
-        sections.append(
-            Section(name, f"{told} {found.text} {_shown_better(result)}", found.tables[::2], found.pictures)
-        )
+        sections.append(Section(name, f"{told} {found.text} {_shown_better(result)}", found.tables, found.pictures))
         rows += [{"data": name, **row} for row in result.rows()]
         write_picture(pictures / f"{key}.svg", found.pictures[0].svg)
     write_text(given.markdown, to_markdown("Quality against the number of features", INTRO, sections, pictures.name))
@@ -67,26 +65,26 @@ def main() -> int:
 def _nested(work: Path) -> Any:
     """The quality of `select` with its defaults on queries that it has not seen, compared with three settings of
     trees."""
-    from benchmarks.nested import BASELINE, ORDINARY, RIVALS, SLOW, nested_table
+    from benchmarks.nested import BASELINE, FAST, RIVAL, RIVALS, nested_table
     from sparserank.reporting.document import Section, Table
 
     tables = []
     for name in sorted(p.name for p in work.iterdir() if p.is_dir()):
-        for systems in ([BASELINE, ORDINARY, SLOW], [BASELINE, *RIVALS]):
+        for systems in ([BASELINE, FAST, RIVAL], [BASELINE, *RIVALS]):
             seeds = [s for s in range(5) if _finished(work / name, systems, s)]
             if seeds:
                 title, head, rows = nested_table(work, name, systems, seeds)
                 tables.append(Table(title, ["system", *head[1:]], rows))
     text = (
         "`python -m benchmarks.nested`: inside each outer fold, `select` runs with all its defaults except "
-        "half-samples (MQ2008 and OHSUMED: l1 and MCP with 25 strengths), and its model is evaluated on the queries of "
-        "the fold. *lightgbm*: 150 trees of 7 leaves at learning rate 0.05; *slow*: 400 trees at learning rate 0.02, "
-        "70% of rows, 30% of features; *grid*: the best of these two settings with 7 or 15 leaves, chosen by 3-fold "
-        "cross-validation inside the outer fold. Each cell shows the ratio of the means and their difference, both "
-        "+- 1.96 standard errors. Standard errors are paired over queries, with values averaged over the repeats. "
-        "*raw - test*, *corrected - test*: the mean that `select` printed, before and after its correction for the "
-        "choice, minus the mean on the outer fold of the same models of the inner folds; in tables without "
-        "*raw - test*, of the final model, which learned from more queries."
+        "half-samples (MQ2008 and OHSUMED: l1 and MCP with 25 strengths), and its model is evaluated on the queries "
+        "of the fold. *LightGBM*: 400 trees of 7 leaves at learning rate 0.02, 70% of rows, 30% of features; "
+        "*LightGBM (150 x 0.05)*: 150 trees at learning rate 0.05; *grid*: the best of these two settings with 7 or "
+        "15 leaves, chosen by 3-fold cross-validation inside the outer fold. Each cell shows the ratio of the means "
+        "and their difference, both +- 1.96 standard errors. Standard errors are paired over queries, with values "
+        "averaged over the repeats. *raw - test*, *corrected - test*: the mean that `select` printed, before and "
+        "after its correction for the choice, minus the mean on the outer fold of the same models of the inner folds; "
+        "in tables without *raw - test*, of the final model, which learned from more queries."
     )
     return Section("Compared with trees, nested", text, tables, [])
 
@@ -146,8 +144,9 @@ def _fused(work: Path) -> Any:
 
 
 def _finished(folder: Path, systems: list[str], seed: int) -> bool:
-    names = [s.replace(" ", "-") for s in systems]
-    return all((folder / f"{s}-seed{seed}-fold{f}of5.json").exists() for s in names for f in range(1, 6))
+    from benchmarks.nested import file_of
+
+    return all((folder / file_of(s, seed, f, 5)).exists() for s in systems for f in range(5))
 
 
 def _sets(folder: Path) -> dict[str, tuple[Any, int, str]]:
@@ -188,13 +187,13 @@ def _sets(folder: Path) -> dict[str, tuple[Any, int, str]]:
 
 def _compared(data: Any, repeats: int, work: Path) -> Any:
     from sparserank.jobs.trees.comparison_job import ComparisonPlan, compare
-    from sparserank.runs.work_store import WorkStore
-    from sparserank.selection.options import METRIC, PENALTIES
+
+    from sparserank.selection.options import METRIC
     from sparserank.selection.plan import make_plan
 
     plan = ComparisonPlan(
         make_plan(
-            penalties=(*PENALTIES.default, "best_k"),
+            penalties=("l1", "log", "mcp", "best_k"),
             metric=METRIC.default,
             report_metrics=(),
             convention="default",
@@ -202,17 +201,16 @@ def _compared(data: Any, repeats: int, work: Path) -> Any:
         ),
         repeats=repeats,
     )
-    with WorkStore(work, plan.identity(data), kind="compare") as store:
-        found = compare(data, plan, lambda done, n, what, left: print(f"  {done}/{n} {what}", flush=True), store)
+    found = compare(data, plan, work)
     return replace(found, systems=[*found.systems, *_greedy(data, plan)])
 
 
 def _greedy(data: Any, plan: Any) -> list[Any]:
     """Greedy RankRLS of every size on the same folds, means over the repeats."""
     import sparserank as sr
+    from benchmarks.trees_by_size import ComparedSystem
     from sparserank.data.folds import query_folds
     from sparserank.evaluation import per_query_values
-    from sparserank.selection.comparison import ComparedSystem
 
     values = {k: np.zeros(data.n_queries) for k in plan.sizes}
     for r in range(plan.repeats):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import tempfile
 import time
 import warnings
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 
 METRIC = "ndcg@10"
-BASELINE, ORDINARY, SLOW, GRID = "default", "lightgbm", "lightgbm slow", "lightgbm grid"
+BASELINE, RIVAL, FAST, GRID = "default", "LightGBM", "LightGBM (150 x 0.05)", "LightGBM grid"
 GRID_FOLDS = 3  # of the outer training queries, in which the best of the grid is found
 SETS: dict[str, list[str]] = {
     "MQ2008": [f"mq2008/S{i}.txt.gz" for i in range(1, 6)],
@@ -41,8 +42,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 MADE = ("curved", "products")  # sets that are made: additive curves, and two products beside linear features
 RIVALS: dict[str, dict[str, Any]] = {
-    ORDINARY: {"num_iterations": 150, "num_leaves": 7, "learning_rate": 0.05},
-    SLOW: {
+    RIVAL: {
         "num_iterations": 400,
         "num_leaves": 7,
         "learning_rate": 0.02,
@@ -50,8 +50,9 @@ RIVALS: dict[str, dict[str, Any]] = {
         "bagging_freq": 1,
         "feature_fraction": 0.3,
     },
+    FAST: {"num_iterations": 150, "num_leaves": 7, "learning_rate": 0.05},
 }
-RIVALS[GRID] = {"grid": [{**RIVALS[s], "num_leaves": leaves} for s in (ORDINARY, SLOW) for leaves in (7, 15)]}
+RIVALS[GRID] = {"grid": [{**RIVALS[s], "num_leaves": leaves} for s in (FAST, RIVAL) for leaves in (7, 15)]}
 
 
 def main() -> int:
@@ -77,10 +78,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--outer", type=int, default=5, help="outer folds")
     parser.add_argument("--inner", type=int, default=5, help="folds of each selection")
     parser.add_argument("--half-samples", type=int, default=0)
-    parser.add_argument("--n-alphas", type=int, default=40)
-    parser.add_argument("--penalties", nargs="+", default=["l1", "log", "mcp"])
+    parser.add_argument("--n-alphas", type=int, help="default: that of `select`")
+    parser.add_argument("--penalties", nargs="+", help="default: those of `select`")
     parser.add_argument("--n-threads", type=int, default=1)
-    parser.add_argument("--rivals", nargs="*", choices=RIVALS, default=[ORDINARY, SLOW])
+    parser.add_argument("--rivals", nargs="*", choices=RIVALS, default=[RIVAL, FAST])
     parser.add_argument("--work", type=Path, default=Path("evidence/nested"))
     return parser.parse_args()
 
@@ -131,19 +132,21 @@ def _options(system: str, seed: int, given: argparse.Namespace) -> dict[str, Any
     """All that a result depends on besides the data and its fold."""
     if system in RIVALS:
         return {**RIVALS[system], "seed": seed}
-    shared = {
-        "penalties": given.penalties,
-        "n_alphas": given.n_alphas,
-        "half_samples": given.half_samples,
-        "random_state": seed,
-    }
+    shared = {"half_samples": given.half_samples, "random_state": seed}
+    named = {"penalties": given.penalties, "n_alphas": given.n_alphas}
+    shared |= {option: value for option, value in named.items() if value is not None}
     shared |= {} if given.inner == 5 else {"cv": given.inner}
     return {**shared, **VARIANTS[system]}
 
 
 def _file(name: str, system: str, seed: int, fold: int, given: argparse.Namespace) -> Path:
     folder: Path = given.work
-    return folder / name / f"{system.replace(' ', '-')}-seed{seed}-fold{fold + 1}of{given.outer}.json"
+    return folder / name / file_of(system, seed, fold, given.outer)
+
+
+def file_of(system: str, seed: int, fold: int, outer: int) -> str:
+    """The file of a finished fold."""
+    return f"{re.sub(r'[^a-z0-9.%]+', '-', system.lower())}-seed{seed}-fold{fold + 1}of{outer}.json"
 
 
 def _selected(train: Any, test: Any, options: Mapping[str, Any], out: Path) -> dict[str, Any]:

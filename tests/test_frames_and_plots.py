@@ -75,17 +75,6 @@ def test_a_path_is_drawn_feature_by_feature() -> None:
     plt.close("all")
 
 
-@pytest.mark.usefixtures("no_processes")
-def test_a_comparison_is_drawn_system_by_system() -> None:
-    import matplotlib.pyplot as plt
-
-    found = sr.trees.compare_with_trees(MADE, penalties="l1", sizes=(2, 4), cv=2, n_trees=5, n_leaves=3, n_seeds=1)
-    labels = [own.get_label() for own in found.plot().lines]
-    assert set(found.names) - {n for n in found.names if n.startswith("trees")} <= set(labels)
-    assert "trees on all features" in labels
-    plt.close("all")
-
-
 def test_without_matplotlib_the_remedy_is_said(result: sr.SelectionResult, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(DataError, match=r"install it with: pip install 'sparserank\[report\]'"):

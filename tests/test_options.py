@@ -21,8 +21,7 @@ from sparserank.cli.app import app
 from sparserank.cli.declared import COMMANDS, Command
 from sparserank.data.options import READING
 from sparserank.errors import DataError, ParameterError
-from sparserank.jobs.options import SELECT
-from sparserank.jobs.trees.options import COMPARE, SELECT_FOR_TREES
+from sparserank.jobs.options import FIT, FOR_MODEL_TAKES, SELECT
 from sparserank.options import Choice, Count, Flag, Given, Number, Option, Or, Parsed
 from sparserank.options.spelling import command_line, option, rendered
 from sparserank.paths.options import FIT_PATH
@@ -34,8 +33,7 @@ ROWS = (DATA.X, DATA.relevance, DATA.qid)
 Entry = tuple[Callable[..., Any], Sequence[Option]]
 ENTRIES: dict[str, Entry] = {
     "select": (lambda **options: sr.select(DATA, **options), SELECT),
-    "select_for_trees": (lambda **options: sr.trees.select_for_trees(DATA, **options), SELECT_FOR_TREES),
-    "compare_with_trees": (lambda **options: sr.trees.compare_with_trees(DATA, **options), COMPARE),
+    "for_model": (lambda **options: sr.select(DATA, **{"for_model": "lightgbm", **options}), FOR_MODEL_TAKES),
     "fit_path": (lambda **options: sr.fit_path(DATA, **options), FIT_PATH),
     "read_data": (lambda **options: sr.read_data("absent.txt", **options), READING),
     "SparseRanker": (lambda **options: sr.SparseRanker(**options).fit(*ROWS[:2], qid=ROWS[2]), SPARSE_RANKER),
@@ -138,7 +136,7 @@ def test_what_is_written_from_the_declarations_is_what_stands_here(path: Path) -
 
 @pytest.mark.parametrize(
     ("function", "options"),
-    [(sr.select, SELECT), (sr.trees.select_for_trees, SELECT_FOR_TREES), (sr.trees.compare_with_trees, COMPARE)],
+    [(sr.select, SELECT)],
     ids=lambda v: getattr(v, "__name__", ""),
 )
 def test_written_defaults_are_the_declared_ones(function: Callable[..., Any], options: Sequence[Option]) -> None:
@@ -162,7 +160,7 @@ def test_no_written_function_has_more_than_fifteen_parameters() -> None:
 
 
 def test_python_and_the_command_line_take_the_same_options() -> None:
-    for command, options in (("select", SELECT), ("compare", COMPARE)):
+    for command, options in (("select", SELECT), ("fit", FIT)):
         (declared,) = (c for c in COMMANDS if c.name == command)
         own = {o.name for o in declared.options}
         left_to_python = {o.name for o in options if o.name not in own}
@@ -183,10 +181,13 @@ data = sr.datasets.make_ranking(20, (5, 8), 6).data
 found = sr.select(data, cv=3, feature_transform="none", keep=["f1"], margin=0.02, n_alphas=10)
 print(found.sentence, sr.fit_path(data, "mcp", n_alphas=10).nnz)
 ranker = sr.SparseRanker(penalty="scad", alpha_ratio=0.1)
+print(sr.select(data, for_model="lightgbm", cv=3).features)
 """
-WRONG = {
-    'sr.select(data, folds="three")': "folds",
-    "sr.select(data, fold=3)": "fold",
+WRONG = {  # of `select`, which has two signatures, mypy names the types alone
+    'sr.select(data, folds="three")': '"select" matches argument types "RankingDataset", "str"',
+    "sr.select(data, fold=3)": '"select" matches argument types "RankingDataset", "int"',
+    'sr.select(data, for_model="lightgbm").model': "model",
+    "sr.select(data).features": "features",
     "sr.fit_path(data, tol=None)": "tol",
     'sr.SparseRanker("l1")': "positional",
 }
@@ -254,18 +255,6 @@ def test_what_has_moved_is_found() -> None:
         sr.nothing  # noqa: B018
 
 
-def test_the_page_names_flags_that_the_command_of_a_section_takes() -> None:
-    """`select --for-model` has no --size and no --seeds; `compare` has."""
-    page = (Path(__file__).parents[1] / "docs/options.md").read_text(encoding="utf-8")
-    for title, command in (("select_for_trees", "select"), ("compare_with_trees", "compare")):
-        section = page.partition(f"## Options of `{title}` only\n")[2].partition("\n## ")[0]
-        rows = [line.split(" | ")[:2] for line in section.splitlines() if line.startswith("| `")]
-        written = {name.strip("| `"): flag.strip("`") for name, flag in rows}
-        taken = {o.name: o.spelled for c in COMMANDS if c.name == command for o in c.options}
-        assert {"sizes", "n_seeds"} <= set(written)
-        assert {n: f for n, f in written.items() if f} == {n: taken[n] for n in written if taken.get(n)}
-
-
 def test_options_that_were_removed_are_named_with_the_last_version_that_has_them() -> None:
     with pytest.raises(ParameterError, match=r"metric_refits was removed; sparserank 0\.3\.0 is the last version"):
         sr.select(sr.datasets.make_ranking(20, 5, random_state=0).data, metric_refits=True)
@@ -274,5 +263,12 @@ def test_options_that_were_removed_are_named_with_the_last_version_that_has_them
     )
     assert done.returncode == 2
     assert done.stderr == "error: --metric-refits was removed; sparserank 0.3.0 is the last version that has it.\n"
+    done = subprocess.run([sys.executable, "-m", "sparserank", "compare", "absent.txt"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: compare was removed; sparserank 0.3.0 is the last version that has it.\n",
+    )
+    with pytest.raises(AttributeError, match=r"no attribute 'trees'; it was removed: use sparserank\.select\("):
+        sr.trees  # noqa: B018
     with pytest.raises(ImportError, match=r"best_k_bounds was removed; sparserank 0\.3\.0 is the last"):
         from sparserank.paths import best_k_bounds  # noqa: F401

@@ -24,11 +24,10 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank import losses, papers, penalties, solvers, trees
+from sparserank import losses, papers, penalties, solvers
 from sparserank.errors import ParameterError, SparserankError
 from sparserank.jobs.fusion_options import FUSE
-from sparserank.jobs.options import SELECT
-from sparserank.jobs.trees.options import COMPARE, SELECT_FOR_TREES
+from sparserank.jobs.options import FOR_MODEL_TAKES, SELECT
 from sparserank.options import Count, Number, Option, arguments
 from sparserank.options.arguments import Typed, check_arguments
 from sparserank.paths.options import FIT_PATH
@@ -263,11 +262,8 @@ def targets() -> dict[str, Target]:
             {},
             solvers.solve,
         ),
-        "compare_with_trees": target(
-            trees.compare_with_trees, {"data": DATA, "repeats": 1, "n_seeds": 1, "cv": 2}, more=COMPARE
-        ),
-        "select_for_trees": target(
-            trees.select_for_trees, {"train": DATA, "cv": 2, "n_seeds": 1, "sizes": (1, 2)}, more=SELECT_FOR_TREES
+        "select_for_model": target(
+            sr.select, {"train": DATA, "cv": 2, "for_model": "lightgbm", "sizes": (1, 2)}, more=FOR_MODEL_TAKES
         ),
     }
     of_model = {"contributions": DATA, "predict": X, "score_dataset": DATA, "selected_values": DATA}
@@ -375,7 +371,7 @@ def world(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def reach(*args: Any, **options: Any) -> None:
         raise Reached
 
-    for job in ("select", "fuse", "trees.compare", "trees.select_for_trees"):
+    for job in ("select", "fuse", "for_model"):
         monkeypatch.setattr(f"sparserank.jobs.{job}.work_store_in", reach)
     monkeypatch.chdir(folder)
     return folder

@@ -16,7 +16,7 @@ from tests.command_line import Cli
 
 MAX_LINES, MAX_WIDTH = 25, 110
 MADE = sr.datasets.make_ranking(40, (6, 12), 30, n_informative=12, n_redundant=4, noise=0.5, random_state=1).data
-TREES = ("--n-trees", "8", "--n-leaves", "3", "--folds", "2", "--threads", "1")
+TREES = ("--folds", "2", "--threads", "1")
 
 
 @pytest.fixture(scope="module")
@@ -142,15 +142,6 @@ def test_lists_for_trees_fit_a_screen(cli_here: Cli, files: Path) -> None:
     assert any(line.startswith("trees, all features") for line in lines)
     assert any(line.startswith("trees against all features") for line in lines)
     assert any("with 95% confidence at most" in line for line in lines)
-
-
-@pytest.mark.usefixtures("no_processes")
-def test_a_comparison_with_trees_fits_a_screen(cli_here: Cli, files: Path) -> None:
-    call = ["compare", str(files / "train.txt"), *TREES, "--transform", "none", "--penalty", "mcp"]
-    lines = short(cli_here(*call, "--size", "2", "--size", "4", "--seeds", "1", "--out", "run").out)
-    assert lines[0].startswith("Our choice of ")
-    assert any(line.startswith("trees on own gain") for line in lines)
-    assert any("optimistically biased" in line for line in lines)
 
 
 @pytest.mark.slow

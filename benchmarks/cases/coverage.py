@@ -105,29 +105,25 @@ def _tables(data: Path) -> dict[str, Table]:
 
 
 def _rival_values(data: Any, n_trees: int | None = None, rest: Any = None) -> np.ndarray:
-    """(2, n_queries) NDCG@10 of trees in two settings on the folds of `select`; with `rest` one column more, their true
-    means: those of the trees of each fold on these queries and those of their fold."""
+    """(1, n_queries) NDCG@10 of trees on the folds of `select`; with `rest` one column more, their true mean: of the
+    trees of each fold on these queries and those of their fold."""
     from dataclasses import replace
 
-    from sparserank.crossval.tree_rivals import ORDINARY, SLOW
-    from sparserank.crossval.trees import HeldOutTrees
+    from sparserank.crossval.trees import LIGHTGBM, TreeData
     from sparserank.data.folds import query_folds
     from sparserank.evaluation import mean_of, per_query_values
     from sparserank.metrics import parse_metric
 
     metric, fold = parse_metric("ndcg@10"), query_folds(data.n_queries, 5, 0)
-    values, truth = np.zeros((2, data.n_queries)), np.zeros(2)
-    for r, settings in enumerate((ORDINARY, SLOW)):
-        if n_trees is not None:
-            settings = replace(settings, n_trees=n_trees)
-        for f in range(5):
-            held = HeldOutTrees(data, fold, f, settings)
-            trees = held.fit(np.arange(data.n_features))
-            values[r, held.where] = held.values([trees], metric)
-            if rest is not None:
-                beyond = per_query_values(trees.scores(rest.X), rest, [metric])[0]
-                truth[r] += mean_of(np.concatenate([beyond, values[r, held.where]])) / 5
-    return values if rest is None else np.column_stack([values, truth])
+    settings = LIGHTGBM if n_trees is None else replace(LIGHTGBM, n_trees=n_trees)
+    values, truth, held = np.zeros((1, data.n_queries)), 0.0, TreeData(data, np.arange(data.n_features), settings)
+    for f in range(5):
+        trees, own = held.fit(fold != f, f), data.take_queries(np.flatnonzero(fold == f))
+        (values[0, fold == f],) = per_query_values(trees.scores(own.X), own, [metric])
+        if rest is not None:
+            beyond = per_query_values(trees.scores(rest.X), rest, [metric])[0]
+            truth += mean_of(np.concatenate([beyond, values[0, fold == f]])) / 5
+    return values if rest is None else np.column_stack([values, [truth]])
 
 
 def _old_bounds(values: np.ndarray) -> np.ndarray:

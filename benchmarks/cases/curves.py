@@ -142,6 +142,7 @@ def _tuned_trees(train: Any, test: Any, quality: Any) -> tuple[str, float, float
     """(the settings of the highest NDCG@10 over five folds of the training queries, mean test quality of SEEDS seeds,
     seconds)"""
     import sparserank as sr
+    from benchmarks.trees_by_size import SHARES
     from sparserank.crossval.trees import TreeSettings, fit_trees
     from sparserank.data.folds import query_folds
 
@@ -149,7 +150,8 @@ def _tuned_trees(train: Any, test: Any, quality: Any) -> tuple[str, float, float
     columns, fold = np.arange(train.n_features), query_folds(train.n_queries, 5, 0)
     found = []
     for leaves, rate, trees in itertools.product(LEAVES, RATES, TREES):
-        settings, values = TreeSettings(trees, leaves, rate), []
+        settings = TreeSettings(trees, (*SHARES, ("num_leaves", leaves), ("learning_rate", rate)))
+        values = []
         for f in range(5):
             seen, unseen = train.take_queries(np.flatnonzero(fold != f)), train.take_queries(np.flatnonzero(fold == f))
             scores = fit_trees(seen, columns, settings, 0, n_threads=os.cpu_count() or 1).scores(unseen.X)

@@ -1,6 +1,6 @@
 """Sparse learning-to-rank: the smallest ranking model that ranks as well as the full one.
 
-Names, and the modules `penalties`, `losses`, `solvers`, `papers`, `trees`, `datasets` and `errors`, are imported on
+Names, and the modules `penalties`, `losses`, `solvers`, `papers`, `datasets` and `errors`, are imported on
 first use, so that `import sparserank` takes milliseconds.
 """
 
@@ -48,7 +48,7 @@ _HOME = {
     "load_model": "sparserank.model.loading",
 }
 
-_MODULES = ("datasets", "errors", "losses", "papers", "penalties", "solvers", "trees")
+_MODULES = ("datasets", "errors", "losses", "papers", "penalties", "solvers")
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 
@@ -57,10 +57,10 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"sparserank.{name}")
     if name not in _HOME:
-        homes = (m for m in _MODULES if not name.startswith("_"))
-        parts = {m: importlib.import_module(f"sparserank.{m}") for m in homes}
+        parts = {m: importlib.import_module(f"sparserank.{m}") for m in _MODULES if not name.startswith("_")}
         home = next((m for m, part in parts.items() if name in getattr(part, "__all__", ())), None)
         moved = "" if home is None else f"; it is sparserank.{home}.{name}"
+        moved = "; it was removed: use sparserank.select(..., for_model='lightgbm')" if name == "trees" else moved
         raise AttributeError(f"module 'sparserank' has no attribute {name!r}{moved}")
     value = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value

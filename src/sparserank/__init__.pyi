@@ -8,7 +8,6 @@ from sparserank import losses as losses
 from sparserank import papers as papers
 from sparserank import penalties as penalties
 from sparserank import solvers as solvers
-from sparserank import trees as trees
 from sparserank.data.dataset import RankingDataset as RankingDataset
 from sparserank.data.folds import query_folds as query_folds
 from sparserank.data.fusion.runs import read_run as read_run

@@ -438,18 +438,8 @@ def letor_systems(data: Path, folder: Path) -> Arrays:
 
 
 @run
-def compare_with_trees(data: Path, folder: Path) -> Arrays:
-    found = sr.trees.compare_with_trees(
-        ohsumed(data, "S1", "S2"), feature_transform="none", sizes=(2, 5), cv=3, n_seeds=2, n_trees=20, n_threads=2
-    )
-    return {f"{s.name} {s.k}": s.values for s in found.systems} | {"chosen": np.array(found.n_chosen)}
-
-
-@run
-def select_for_trees(data: Path, folder: Path) -> Arrays:
-    found = sr.trees.select_for_trees(
-        ohsumed(data, "S1", "S2"), cv=3, sizes=(2, 5, 8), n_seeds=2, n_trees=20, n_threads=2
-    )
+def select_for_model(data: Path, folder: Path) -> Arrays:
+    found = sr.select(ohsumed(data, "S1", "S2"), for_model="lightgbm", cv=3, sizes=(2, 5, 8), n_threads=2)
     out = {f"{c.penalty} {c.k:g}": np.append(c.values, found.choice.bound(c)) for c in found.choice.candidates}
     return out | {"features": np.array(found.features), "gains": found.gains}
 

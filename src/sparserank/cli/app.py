@@ -13,7 +13,6 @@ import typer
 from sparserank import __version__
 from sparserank.cli import (
     commands,
-    compare,
     convert,
     demo,
     evaluate,
@@ -35,7 +34,7 @@ from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError, 
 from sparserank.options.declared import REMOVED
 from sparserank.options.spelling import command_line
 
-REMOVED_FLAGS = ("--metric-refits", "--no-metric-refits", "--qid")
+REMOVED_FLAGS = ("--metric-refits", "--no-metric-refits", "--qid", "--n-trees", "--n-leaves")
 
 app = typer.Typer(
     name="sparserank",
@@ -65,7 +64,6 @@ def _root(
 
 app.command("select", help=select.HELP, cls=short_help(*select.SHOWN))(with_help_all(answering(commands.select)))
 app.command("fuse", help=fuse.HELP, cls=short_help(*fuse.SHOWN))(with_help_all(answering(commands.fuse)))
-app.command("compare", help=compare.HELP)(answering(commands.compare))
 app.command("fit", help=fit.HELP)(answering(commands.fit))
 app.command("predict", help=predict.HELP)(answering(commands.predict))
 app.command("evaluate", help=evaluate.HELP)(answering(commands.evaluate))
@@ -94,7 +92,10 @@ def main() -> None:
 
 
 def _run() -> None:
-    removed = next((argument for argument in sys.argv[1:] if argument.partition("=")[0] in REMOVED_FLAGS), None)
+    given = (argument.partition("=")[0] for argument in sys.argv[1:])
+    removed = next(
+        (flag for flag in given if flag in REMOVED_FLAGS), "compare" if sys.argv[1:2] == ["compare"] else None
+    )
     if removed is not None:
         error_line(f"{removed} {REMOVED}")
         sys.exit(2)

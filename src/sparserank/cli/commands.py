@@ -15,14 +15,12 @@ FLAGS = {
     "relaxed": "--relaxed",
     "cv": "--folds",
     "random_state": "--seed",
+    "sizes": "--size",
     "label": "--label-column",
     "qid": "--qid-column",
     "docid": "--docid-column",
     "n_threads": "--threads",
     "client": "--scheduler",
-    "with_": "--with",
-    "sizes": "--size",
-    "n_seeds": "--seeds",
     "k": "--k",
     "sparse": "--sparse",
 }
@@ -52,7 +50,7 @@ Penalties = Annotated[
     typer.Option(
         "--penalty",
         help="Penalties to try: l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), "
-        "or with parameters: 'mcp(gamma=2.0)'; may be repeated. \\[default: l1, log, mcp]",
+        "or with parameters: 'mcp(gamma=2.0)'; may be repeated. \\[default: l1, mcp]",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -103,8 +101,9 @@ FeatureTransform = Annotated[
         help="Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); "
         "asinh (of x divided by the median of |x|); mixed (each feature unchanged or as its log); "
         "curves or curves(log) (piecewise linear, flat outside the knots; models without bends are "
-        "tried too). auto tries none, log and curves if the training data are in memory and have at"
-        " most 4 million values, otherwise mixed; may be repeated. \\[default: auto]",
+        "tried too). auto tries none and curves(log) if the training data are in memory and have at"
+        " most 4 million values, otherwise none and mixed; without logarithms where they do not "
+        "differ from the features; may be repeated. \\[default: auto]",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -302,8 +301,9 @@ Rival = Annotated[
     typer.Option(
         "--rival",
         help="Trees that are trained and compared on the same folds, without affecting the choice: auto "
-        "(LightGBM in two settings, if it is installed), none, lightgbm, or the path of a saved "
-        "LightGBM model or of a parameter file. The settings in the file are used.",
+        "(LightGBM, if it is installed), none, lightgbm (400 trees of 7 leaves, rate 0.02, 70% of "
+        "rows, 30% of features), or the path of a saved LightGBM model or of a parameter file, "
+        "whose settings are used.",
         rich_help_panel="Choice",
     ),
 ]
@@ -314,6 +314,28 @@ RivalTime = Annotated[
         help="Time limit, in seconds, for training each ensemble of --rival on all folds. Ensembles that"
         " exceed the limit are left out.",
         rich_help_panel="Choice",
+    ),
+]
+ForModel = Annotated[
+    str | None,
+    typer.Option(
+        "--for-model",
+        help="Choose features for this ranker: lightgbm, or the path of a saved LightGBM model or of a "
+        "parameter file, whose settings are used. The result is the shortest list of features on "
+        "which the ranker ranks as well as on the best list tried. Lists come from the path of one "
+        "penalty and from the gain of the trees. This needs sparserank\\[trees].",
+        rich_help_panel="Trees",
+        show_default=False,
+    ),
+]
+Sizes = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--size",
+        help="Lengths of the feature lists to try with --for-model; may be repeated. \\[default: an "
+        "eighth and a third of the features that may be used]",
+        rich_help_panel="Trees",
+        show_default=False,
     ),
 ]
 NFeatures = Annotated[
@@ -432,22 +454,6 @@ Client = Annotated[
         show_default=False,
     ),
 ]
-ForModel = Annotated[
-    str | None,
-    typer.Option(
-        "--for-model",
-        help="Choose features for this ranker: lightgbm, or the path of a saved LightGBM model or of a "
-        "parameter file, whose settings are used. The result is the shortest list of features on "
-        "which the ranker ranks as well as on the best list tried. Lists come from our path and "
-        "from the gain of the trees. This needs sparserank\\[trees].",
-        rich_help_panel="Trees",
-        show_default=False,
-    ),
-]
-NTrees = Annotated[
-    int, typer.Option("--n-trees", help="Number of trees in each LightGBM ensemble.", rich_help_panel="Trees")
-]
-NLeaves = Annotated[int, typer.Option("--n-leaves", help="Number of leaves of each tree.", rich_help_panel="Trees")]
 Runs = Annotated[
     list[Path],
     typer.Argument(
@@ -570,31 +576,6 @@ Engine2 = Annotated[
         "elasticsearch, opensearch, vespa, qdrant, ranx, pyterrier, python, sql.",
         rich_help_panel="Choice",
         show_default=False,
-    ),
-]
-With = Annotated[str, typer.Option("--with", help="The tree ranker: lightgbm.", rich_help_panel="Trees")]
-Sizes = Annotated[
-    list[int] | None,
-    typer.Option(
-        "--size",
-        help="Numbers of features to compare; may be repeated. \\[default: 1 to 20]",
-        rich_help_panel="Trees",
-        show_default=False,
-    ),
-]
-Repeats = Annotated[
-    int,
-    typer.Option(
-        "--repeats", help="Number of repetitions; the folds are drawn anew for each.", rich_help_panel="Choice"
-    ),
-]
-NSeeds = Annotated[
-    int,
-    typer.Option(
-        "--seeds",
-        help="Number of random seeds with which the trees on all features are trained; values are "
-        "averages over the seeds.",
-        rich_help_panel="Trees",
     ),
 ]
 Out2 = Annotated[Path, typer.Option("--out", help="Model file to write (JSON).", show_default=False)]
@@ -818,6 +799,8 @@ def select(
     current: Current = None,
     rival: Rival = "auto",
     rival_time: RivalTime = 300.0,
+    for_model: ForModel = None,
+    sizes: Sizes = None,
     n_features: NFeatures = None,
     missing: Missing = None,
     index_base: IndexBase = 1,
@@ -832,9 +815,6 @@ def select(
     restart: Restart = False,
     n_threads: NThreads = None,
     client: Client = None,
-    for_model: ForModel = None,
-    n_trees: NTrees = 150,
-    n_leaves: NLeaves = 7,
 ) -> None:
     call("select", context, locals())
 
@@ -875,39 +855,6 @@ def fuse(
     n_threads: NThreads = None,
 ) -> None:
     call("fuse", context, locals())
-
-
-def compare(
-    context: typer.Context,
-    data: Train,
-    out: Out,
-    with_: With = "lightgbm",
-    penalties: Penalties = None,
-    feature_transform: FeatureTransform = None,
-    n_knots: NKnots = 10,
-    sizes: Sizes = None,
-    cv: Cv = 5,
-    repeats: Repeats = 1,
-    n_seeds: NSeeds = 5,
-    random_state: RandomState = 0,
-    n_trees: NTrees = 150,
-    n_leaves: NLeaves = 7,
-    metric: Metric = "ndcg@10",
-    convention: Convention = "default",
-    n_features: NFeatures = None,
-    missing: Missing = None,
-    index_base: IndexBase = 1,
-    unjudged: Unjudged = "error",
-    feature_names: FeatureNames = None,
-    label: Label = None,
-    qid: Qid = None,
-    docid: Docid = None,
-    feature_columns: FeatureColumns = None,
-    ignore_columns: IgnoreColumns = None,
-    restart: Restart = False,
-    n_threads: NThreads = None,
-) -> None:
-    call("compare", context, locals())
 
 
 def fit(

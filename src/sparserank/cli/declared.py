@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 
 from sparserank.cli.convert import SHARD_MB
 from sparserank.cli.explain import MOST
-from sparserank.crossval.options import LEARNING_RATE, TREES
 from sparserank.data import options as of_data
 from sparserank.jobs import options as of_jobs
 from sparserank.jobs.fusion_options import FUSE
-from sparserank.jobs.trees.options import COMPARE, FOR_MODEL, TREE_RANKERS
-from sparserank.options import Choice, Flag, Given, Option
+from sparserank.options import Flag, Given, Option
 from sparserank.selection import options as of_selection
 
 TRAINING = "Training files: LETOR text (plain or gzip), Parquet, CSV or Arrow tables, or a folder of Parquet files."
@@ -67,22 +65,6 @@ SELECT = Command(
         own("valid", "list[Path] | None", "Validation file; may be repeated."),
         own("test", "list[Path] | None", "Test file, used only for the comparison; may be repeated."),
         *without(of_jobs.SELECT, "out", "sparse", "dtype"),
-        replace(FOR_MODEL, default=None),
-        *(o for o in TREES if o is not LEARNING_RATE),
-    ],
-    required=["out"],
-)
-COMPARE_COMMAND = Command(
-    "compare",
-    [Argument("data", "list[Path]", TRAINING)],
-    [
-        OUT,
-        replace(
-            own("with_", "str", "The tree ranker: lightgbm.", flag="--with", panel="Trees"),
-            kind=Choice(TREE_RANKERS),
-            default="lightgbm",
-        ),
-        *without(COMPARE, "out", "sparse", "dtype"),
     ],
     required=["out"],
 )
@@ -218,4 +200,4 @@ FUSE_COMMAND = Command(
     ],
     required=["out"],
 )
-COMMANDS = (SELECT, FUSE_COMMAND, COMPARE_COMMAND, FIT, CONVERT, PREDICT, EVALUATE, INSPECT, EXPLAIN)
+COMMANDS = (SELECT, FUSE_COMMAND, FIT, CONVERT, PREDICT, EVALUATE, INSPECT, EXPLAIN)

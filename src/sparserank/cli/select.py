@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sparserank.cli import select_for_trees
 from sparserank.cli.cluster import client_of
-from sparserank.cli.commands import FLAGS
-from sparserank.cli.given import require
 from sparserank.cli.interrupts import resumable
-from sparserank.cli.output import answer
-from sparserank.cli.screen import announce_compiling, progress_bar, say
-from sparserank.options.spelling import flag_of
+from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.screen import announce_compiling, gap, progress_bar, say, show, show_all
+
+if TYPE_CHECKING:
+    from sparserank.selection.for_model import TreesSelection
 
 SHOWN = (
     *("out", "valid", "test", "label", "qid", "missing", "drop", "ignore_columns", "metric", "k", "margin"),
@@ -37,18 +37,8 @@ loss of at most 1%, and shows the value of each feature. If it is killed, run it
 """
 
 
-def run(
-    *, train: list[Path], out: Path, for_model: str | None = None, client: str | None = None, **options: Any
-) -> None:
-    """Options are those of `select` or, with `for_model`, those of `select_for_trees`."""
-    if for_model is not None:
-        select_for_trees.run(
-            train, out, {"for_model": for_model, **options, **({} if client is None else {"client": client})}
-        )
-        return
-    for name in ("n_trees", "n_leaves"):
-        require(name not in options, flag_of(name, FLAGS), "applies only to trees; add --for-model lightgbm.")
-
+def run(*, train: list[Path], out: Path, client: str | None = None, **options: Any) -> None:
+    """Options are those of `select`."""
     from sparserank.cli.replaced import chosen_in, warn_if_replaced
     from sparserank.cli.selection_tables import show_selection
     from sparserank.data.letor._line_kernels import parse_lines
@@ -56,6 +46,7 @@ def run(
     from sparserank.jobs.result_files import RESULT_FILES
     from sparserank.jobs.select import select
     from sparserank.options import check_given
+    from sparserank.selection.for_model import LIST_FILES, TreesSelection
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     check_given(SELECT, options)
@@ -64,7 +55,36 @@ def run(
         announce_compiling(parse_lines, descend)
         with progress_bar("paths") as progress:
             result = select(train, out=out, client=client_of(client), progress=progress, **options)
-    show_selection(result, str(out))
-    warn_if_replaced(out, before, len(result.model.support), result.noun)
-    if answer.verbose:
-        say("wrote " + ", ".join(str(out / name) for name in RESULT_FILES if (out / name).exists()))
+    if isinstance(result, TreesSelection):
+        _show_list(result)
+        files: Sequence[str] = LIST_FILES
+    else:
+        show_selection(result, str(out))
+        warn_if_replaced(out, before, len(result.model.support), result.noun)
+        files = RESULT_FILES if answer.verbose else ()
+    if files:
+        say("wrote " + ", ".join(str(out / name) for name in files if (out / name).exists()))
+
+
+def _show_list(result: TreesSelection) -> None:
+    """What trees should keep."""
+    from sparserank.pages.for_model_screen import for_model_lines, kept_table, list_table
+    from sparserank.pages.selection_tables import comparison_rows
+
+    give(result.to_json(), [{"feature": name} for name in result.features])
+    if answer.format == TEXT and not answer.verbose:
+        show_all(for_model_lines(result))
+        return
+    for sentence in result.sentences:
+        say(sentence)
+    for text in result.notes:
+        say(f"note: {text}")
+    gap()
+    show(list_table(result))
+    show(kept_table(result))
+    if result.test is not None:
+        show(comparison_rows(result.test, result.plan.confidence))
+    say(
+        "trees.txt expects these features in the order of the data, and missing values unchanged (`trees.columns` "
+        "and `trees.missing` in result.json)."
+    )

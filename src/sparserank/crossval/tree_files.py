@@ -119,7 +119,7 @@ def read_tree_file(path: str | os.PathLike) -> TreeFile:
     """
     file, text = Path(path), read_text(path)
     found = _of_model(file, text) if text.startswith(f"{LIGHTGBM_FIRST_LINE}\n") else _of_parameters(file, text)
-    objective = dict(found.settings.others or ()).get("objective", "lambdarank")
+    objective = dict(found.settings.others).get("objective", "lambdarank")
     if objective in REFUSED_OBJECTIVES:
         raise DataFormatError(f"{file}: trees with a custom objective cannot be trained; use one of LightGBM's.")
     return found
@@ -243,10 +243,9 @@ def _value(value: Any) -> str:
 
 
 def _settings(file: Path, own: Mapping[str, str], n_trees: int, categorical: Iterable[str]) -> TreeSettings:
-    try:
-        return TreeSettings(n_trees, others=tuple(sorted(own.items())), categorical=tuple(categorical))
-    except ValueError as error:
-        raise DataFormatError(f"{file}: {error}") from error
+    if n_trees < 1:
+        raise DataFormatError(f"{file}: the number of trees must be an integer >= 1; got {n_trees}.")
+    return TreeSettings(n_trees, tuple(sorted(own.items())), tuple(categorical))
 
 
 def _left_out(given: Mapping[str, str], others: Iterable[str]) -> tuple[str, ...]:

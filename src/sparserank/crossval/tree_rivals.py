@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.crossval import trees
 from sparserank.crossval.tree_files import read_tree_file
 from sparserank.crossval.trees import TreeSettings, check_trees
 from sparserank.data.dataset import RankingDataset
@@ -19,8 +20,6 @@ from sparserank.errors import DataError, ParameterError
 from sparserank.quoting import brief
 
 AUTO, NO, LIGHTGBM = "auto", "none", "lightgbm"  # words for which rivals
-ORDINARY = TreeSettings(n_trees=150, n_leaves=7, learning_rate=0.05)
-SLOW = TreeSettings(n_trees=400, n_leaves=7, learning_rate=0.02, row_share=0.7, feature_share=0.3)
 MAX_VALUES = 200_000_000  # of all training documents, of which LightGBM gets a dense copy
 NUMBERED = re.compile(r"Column_\d+")  # what LightGBM calls features without names
 AS_IN, WITHOUT = "LightGBM as in ", ", without "  # of the name of a rival: its file, and what it lacks
@@ -59,7 +58,7 @@ def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *
     """The requested tree rivals.
 
     Parameters
-        given   'auto' (LightGBM in two settings, if it is installed), 'none' (or None), 'lightgbm', or a file: a
+        given   'auto' (LightGBM, if it is installed), 'none' (or None), 'lightgbm', or a file: a
                 model that LightGBM saved, or its parameters
         data    training queries; never: features that no model may use
         here    the data are in the memory of this process; if they are not, 'auto' leaves trees out
@@ -71,16 +70,13 @@ def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *
     if given is None or (isinstance(given, str) and given == NO):
         return TreeRivals()
     columns = np.setdiff1d(np.arange(data.n_features), list(never))
-    two = [("LightGBM", ORDINARY), ("LightGBM (slow)", SLOW)]
+    found = TreeRivals((TreeRival("LightGBM", trees.LIGHTGBM, columns),))
     if isinstance(given, str) and given == AUTO:
         if not is_installed():
             return TreeRivals()
-        found = TreeRivals(tuple(TreeRival(name, settings, columns) for name, settings in two))
         if not here or data.is_stored:
             return _none(found, "the training data are not in the memory of one process")
-    elif isinstance(given, str) and given == LIGHTGBM:
-        found = TreeRivals(tuple(TreeRival(name, settings, columns) for name, settings in two))
-    else:
+    elif not (isinstance(given, str) and given == LIGHTGBM):
         found = _of_file(given, data, columns)
     try:
         check_trees(data)

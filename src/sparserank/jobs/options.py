@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
 from sparserank.crossval.tree_rivals import AUTO
 from sparserank.data import options as of_data
-from sparserank.options import Flag, Given, Number, Option
+from sparserank.errors import ParameterError
+from sparserank.options import Flag, Given, Number, Option, Or, Parsed
 from sparserank.paths import options as of_paths
+from sparserank.quoting import brief
 from sparserank.rankers.options import ALPHA, ALPHA_RATIO, SIZE, SPARSE_RANKER
 from sparserank.selection import options as of_selection
+
+PANEL = "Trees"
+
+
+def lengths_of(sizes: Any) -> tuple[int, ...]:
+    """Different numbers of features, in rising order.
+
+    Raises
+        ParameterError   they are not positive whole numbers
+    """
+    many = isinstance(sizes, Iterable) and not isinstance(sizes, str) and getattr(sizes, "ndim", True)
+    listed = list(sizes) if many else []
+    if not listed or any(
+        isinstance(s, bool | np.bool_) or not isinstance(s, int | np.integer) or s < 1 for s in listed
+    ):
+        raise ParameterError("sizes", f"must be whole numbers >= 1; got {brief(sizes)}.")
+    return tuple(sorted({int(s) for s in listed}))
+
 
 OUT = Option(
     name="out",
@@ -63,9 +88,9 @@ RIVAL = Option(
     name="rival",
     kind=Given("str | os.PathLike | None", "str", words=True),
     default=AUTO,
-    help="Trees that are trained and compared on the same folds, without affecting the choice: auto (LightGBM in two "
-    "settings, if it is installed), none, lightgbm, or the path of a saved LightGBM model or of a parameter "
-    "file. The settings in the file are used.",
+    help="Trees that are trained and compared on the same folds, without affecting the choice: auto (LightGBM, if it "
+    "is installed), none, lightgbm (400 trees of 7 leaves, rate 0.02, 70% of rows, 30% of features), or the path of a "
+    "saved LightGBM model or of a parameter file, whose settings are used.",
     panel=of_selection.CHOICE,
 )
 RIVAL_TIME = Option(
@@ -75,6 +100,24 @@ RIVAL_TIME = Option(
     help="Time limit, in seconds, for training each ensemble of {rival} on all folds. Ensembles that exceed the limit "
     "are left out.",
     panel=of_selection.CHOICE,
+)
+FOR_MODEL = Option(
+    name="for_model",
+    kind=Given("str | os.PathLike | None", "str | None", words=True),
+    help="Choose features for this ranker: lightgbm, or the path of a saved LightGBM model or of a parameter file, "
+    "whose settings are used. The result is the shortest list of features on which the ranker ranks as well as on the "
+    "best list tried. Lists come from the path of one penalty and from the gain of the trees. This needs "
+    "sparserank[trees].",
+    panel=PANEL,
+)
+SIZES = Option(
+    name="sizes",
+    kind=Or(None, Parsed(lengths_of, "Sequence[int]", refused=(0, "three", (0,), (2.5,), (True,), ()))),
+    help="Lengths of the feature lists to try with {for_model}.",
+    panel=PANEL,
+    flag="--size",
+    command="list[int] | None",
+    shown="an eighth and a third of the features that may be used",
 )
 RUN = (OUT, RESTART, of_data.N_THREADS, PROGRESS)
 SELECT = (
@@ -97,10 +140,26 @@ SELECT = (
     CURRENT,
     RIVAL,
     RIVAL_TIME,
+    FOR_MODEL,
+    SIZES,
     *of_data.READING,
     ALLOW_OVERLAP,
     *RUN,
     CLIENT,
+)
+FOR_MODEL_TAKES = (  # the options of `select` that can be combined with for_model
+    of_selection.PENALTIES,
+    of_selection.TRANSFORM,
+    of_selection.KEEP,
+    of_selection.DROP,
+    of_selection.GROUPS,
+    *of_selection.CHOOSING,
+    of_selection.COSTS,
+    FOR_MODEL,
+    SIZES,
+    *of_data.READING,
+    ALLOW_OVERLAP,
+    *RUN,
 )
 FIT = (
     next(o for o in SPARSE_RANKER if o.name == "penalty"),

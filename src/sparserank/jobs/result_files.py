@@ -15,6 +15,7 @@ from sparserank.arrow import has_arrow, pa, pq
 from sparserank.files import atomic_write
 from sparserank.model.size_models import FILE as MODELS
 from sparserank.model.size_models import save_size_models
+from sparserank.selection.for_model import LIST_FILES, TreesSelection
 from sparserank.selection.result import SelectionResult
 
 if TYPE_CHECKING:
@@ -68,6 +69,26 @@ def _left_out(result: SelectionResult, folder: Path, names: Sequence[str], note:
         (folder / name).unlink(missing_ok=True)
     if note not in result.notes:
         result.notes.append(note)
+
+
+def write_lists(result: TreesSelection, folder: Path) -> list[Path]:
+    """Write features.txt, trees.txt, result.json and, with the extra `report`, report.html. Files of an earlier run are
+    removed first, so that files of two runs are never mixed."""
+    texts = {
+        "features.txt": "\n".join(result.features) + "\n",
+        "trees.txt": result.trees.booster.model_to_string(),
+        "result.json": json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n",
+    }
+    if importlib.util.find_spec("matplotlib"):
+        from sparserank.pages.for_model_page import lists_page
+
+        texts["report.html"] = lists_page(result)
+    for name in LIST_FILES:
+        (folder / name).unlink(missing_ok=True)
+    for name, text in texts.items():
+        with atomic_write(folder / name) as out:
+            out.write(text)
+    return [folder / name for name in texts]
 
 
 def path_table(result: SelectionResult) -> pa.Table:

@@ -6,8 +6,8 @@ import hashlib
 import math
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.rivals import Rival
 from sparserank.crossval.tree_rivals import LeftOut, TreeRival, TreeRivals
-from sparserank.crossval.trees import HeldOutTrees, TooSlow, fit_trees, identity_of_trees
+from sparserank.crossval.trees import TooSlow, TreeData, identity_of_trees
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.evaluation import per_query_values
@@ -65,10 +65,11 @@ class RivalsOnFolds(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass
 class TreesOfRival:
     """A piece of work: the trees of a rival without fold f, as scores of the queries of the fold ('scores'). If f is
-    FINAL, the trees are trained on all training queries and score the queries of `unseen`, by name."""
+    FINAL, the trees are trained on all training queries and score the queries of `unseen`, by name. 'by_gain': their
+    columns, by total gain. Folds with the same columns share one `TreeData`."""
 
     data: RankingDataset
     fold: np.ndarray
@@ -76,7 +77,9 @@ class TreesOfRival:
     unseen: dict[str, RankingDataset]
     seed: int
     n_threads: int
-    stopped: threading.Event
+    stopped: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _held: dict[bytes, TreeData] = field(default_factory=dict)
 
     def __call__(self, rival: TreeRival, f: int, columns: np.ndarray, seconds: float) -> Arrays:
         """Train and score; raise TooSlow after so many seconds, or once `stopped` is set."""
@@ -85,12 +88,22 @@ class TreesOfRival:
         def in_time() -> bool:
             return time.perf_counter() < end and not self.stopped.is_set()
 
-        more: Any = {"query_weight": self.query_weight, "n_threads": self.n_threads, "in_time": in_time}
+        held = self._data(rival, columns)
         if f == FINAL:
-            trees = fit_trees(self.data, columns, rival.settings, self.seed, **more)
-            return {name: trees.scores(data.X) for name, data in self.unseen.items()}
-        held = HeldOutTrees(self.data, self.fold, f, rival.settings, self.seed, **more)
-        return {"scores": held.scores(held.fit(columns))}
+            trees = held.fit(in_time=in_time)
+            out = {name: trees.scores(data.X) for name, data in self.unseen.items()}
+        else:
+            trees = held.fit(self.fold != f, self.seed + f, in_time)
+            out = {"scores": trees.scores(self.data.take_queries(np.flatnonzero(self.fold == f)).X)}
+        return {**out, "by_gain": trees.by_gain()}
+
+    def _data(self, rival: TreeRival, columns: np.ndarray) -> TreeData:
+        with self._lock:
+            key = columns.tobytes()
+            if key not in self._held:
+                more: dict[str, Any] = {"query_weight": self.query_weight, "n_threads": self.n_threads}
+                self._held[key] = TreeData(self.data, columns, rival.settings, self.seed, **more)
+            return self._held[key]
 
 
 @dataclass
@@ -104,7 +117,7 @@ class TreesOnFolds:
     seconds       time limit of each of the trees for all its folds
     scores        {name: scores of the judged documents, in the order of their rows}; test_scores: scores of the test
                   documents, in the order of the input
-    rivals        {name: rival}, of those that finished
+    rivals        {name: rival}, of those that finished; by_gain: {name: {fold: columns by total gain}}
     """
 
     cv: CrossValidation
@@ -121,6 +134,7 @@ class TreesOnFolds:
     test_scores: dict[str, np.ndarray] = field(default_factory=dict)
     scores: dict[str, np.ndarray] = field(default_factory=dict)
     rivals: dict[str, Rival] = field(default_factory=dict)
+    by_gain: dict[str, dict[int, np.ndarray]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.left_out.extend(self.trees.left_out)
@@ -136,21 +150,33 @@ class TreesOnFolds:
 
     def fit(self, store: WorkStore | None, progress: Progress | None) -> list[Rival]:
         """The rivals that finished within their time; pieces in `store` are reused."""
-        columns = {rival.name: dict.fromkeys(self._folds, rival.columns) for rival in self.trees.trees}
-        for rival, scores in self._scored(columns, self._folds, store, progress):
+        for rival, of_fold in self._scored(
+            {rival: dict.fromkeys(self._folds, rival.columns) for rival in self.trees.trees}, store, progress
+        ):
             if self.test is not None:
-                self.test_scores[rival.name] = self.test.to_input_order(scores["test"])
-            self.scores[rival.name] = scores["judged"]
-            self.rivals[rival.name] = Rival(rival.name, len(rival.columns), self._values(scores["judged"]))
+                self.test_scores[rival.name] = self.test.to_input_order(of_fold[FINAL]["test"])
+            scores = self.scores[rival.name] = self._judged(of_fold)
+            self.by_gain[rival.name] = {f: arrays["by_gain"] for f, arrays in of_fold.items()}
+            self.rivals[rival.name] = Rival(rival.name, len(rival.columns), self._values(scores))
         return list(self.rivals.values())
 
     def on_features(self, name: str, features: dict[int, np.ndarray], store: WorkStore | None) -> np.ndarray | None:
         """(n_queries,) metric of the trees of a rival on some features of each fold; None if they do not finish within
         their time."""
+        return self.on_lists(name, {name: features}, store, None).get(name)
+
+    def on_lists(
+        self,
+        name: str,
+        lists: Mapping[str, Mapping[int, np.ndarray]],
+        store: WorkStore | None,
+        progress: Progress | None,
+    ) -> dict[str, np.ndarray]:
+        """{list: (n_queries,) metric of the trees of a rival on its features of each fold}, of those that finish."""
+        (rival,) = (r for r in self.trees.trees if r.name == name)
         folds = self.cv.folds or [FINAL]
-        for _, scores in self._scored({name: {f: features[f] for f in folds}}, folds, store, None):
-            return self._values(scores["judged"])
-        return None
+        columns = {replace(rival, name=own): {f: features[f] for f in folds} for own, features in lists.items()}
+        return {r.name: self._values(self._judged(found)) for r, found in self._scored(columns, store, progress)}
 
     # -- what is behind them -----------------------------------------------------------------------------------------
 
@@ -161,65 +187,68 @@ class TreesOnFolds:
 
     def _scored(
         self,
-        columns: dict[str, dict[int, np.ndarray]],
-        folds: Sequence[int],
+        columns: Mapping[TreeRival, Mapping[int, np.ndarray]],
         store: WorkStore | None,
         progress: Progress | None,
-    ) -> list[tuple[TreeRival, Arrays]]:
-        """(rival, its scores of the judged queries and of the test queries), from {name: {fold: columns}}."""
-        rivals = [rival for rival in self.trees.trees if rival.name in columns]
+    ) -> list[tuple[TreeRival, dict[int, Arrays]]]:
+        """(rival, its pieces of work by fold), of those that finish, from the columns of each fold."""
         together = self.data.n_docs * self.data.n_features >= MIN_SHARED_VALUES
         n_workers, n_threads = (1, self.n_threads) if together else (self.n_threads, 1)
         unseen = {"judged": self.judged} if not self.cv.folds else {}
-        if self.test is not None and FINAL in folds:
+        if self.test is not None:
             unseen["test"] = self.test
-        names = {(r.name, f): self._name(r, f, columns[r.name][f], unseen) for r in rivals for f in folds}
-        kinds = {name: rival for (rival, _), name in names.items()}
+        names = {(r, f): self._name(r, f, own, unseen) for r, of_fold in columns.items() for f, own in of_fold.items()}
+        kinds = {name: rival.name for (rival, _), name in names.items()}
         n_docs = np.bincount(np.repeat(self.cv.fold, np.diff(self.data.query_ptr)) - FINAL)  # from FINAL on
         expected = {
-            name: {n: ("f", (d.n_docs,)) for n, d in unseen.items()}
-            if f == FINAL
-            else {"scores": ("f", (int(n_docs[f - FINAL]),))}
-            for (_, f), name in names.items()
+            name: {
+                **({n: d.n_docs for n, d in unseen.items()} if f == FINAL else {"scores": int(n_docs[f - FINAL])}),
+                "by_gain": len(columns[rival][f]),
+            }
+            for (rival, f), name in names.items()
         }
-        keeper = None if store is None else Reader(store, lambda name, arrays: checked(arrays, **expected[name]))
+
+        def held(name: str, arrays: Arrays) -> Arrays:
+            known = expected[name].items()
+            return checked(arrays, **{what: ("iu" if what == "by_gain" else "f", (n,)) for what, n in known})
+
+        keeper = None if store is None else Reader(store, held)
         work: Work[Arrays] = Work(kinds, keeper=keeper, n_workers=n_workers, progress=progress)
         out = []
-        for rival in rivals:
-            own, stopped = {names[rival.name, f]: f for f in folds}, threading.Event()
-            task = TreesOfRival(self.data, self.cv.fold, self.query_weight, unseen, self.seed, n_threads, stopped)
-            share = self.seconds / math.ceil(len(folds) / n_workers)
+        for rival, of_fold in columns.items():
+            own = {names[rival, f]: f for f in of_fold}
+            task = TreesOfRival(self.data, self.cv.fold, self.query_weight, unseen, self.seed, n_threads)
+            share = self.seconds / math.ceil(len(own) / n_workers)
             try:
                 work.run(
                     task,
-                    {name: (rival, f, columns[rival.name][f], share) for name, f in own.items()},
+                    {name: (rival, f, of_fold[f], share) for name, f in own.items()},
                     {name: f"{rival.name} {_what(f)}" for name, f in own.items()},
                     processes=False,
                 )
             except TooSlow:
-                self._leave_out(rival, f"they took longer than {self.seconds:g} s")
+                self._leave_out(rival, f"training took longer than {self.seconds:g} s")
             except Exception as error:  # what is only compared must not end what is asked for
                 self._leave_out(rival, str(error).rstrip(".") or type(error).__name__)
             else:
-                out.append((rival, self._together({f: work.results[name] for name, f in own.items()})))
+                out.append((rival, {f: work.results[name] for name, f in own.items()}))
             finally:  # neither the next rival nor an interrupt waits for trees that nobody wants any more
-                stopped.set()
+                task.stopped.set()
         return out
 
     def _leave_out(self, rival: TreeRival, reason: str) -> None:
         if all(left.name != rival.name for left in self.left_out):
             self.left_out.append(LeftOut(rival.name, reason))
 
-    def _together(self, of_fold: dict[int, Arrays]) -> Arrays:
-        """The scores of all queries that candidates are judged on, each by trees that have not seen it."""
-        out = dict(of_fold.get(FINAL, {}))
-        if self.cv.folds:
-            fold = np.repeat(self.cv.fold, np.diff(self.data.query_ptr))
-            scores = np.full(self.data.n_docs, np.nan)
-            for f in self.cv.folds:
-                scores[fold == f] = of_fold[f]["scores"]
-            out["judged"] = scores
-        return out
+    def _judged(self, of_fold: Mapping[int, Arrays]) -> np.ndarray:
+        """The scores of all documents that candidates are judged on, each by trees that have not seen it."""
+        if not self.cv.folds:
+            return of_fold[FINAL]["judged"]
+        fold = np.repeat(self.cv.fold, np.diff(self.data.query_ptr))
+        scores = np.full(self.data.n_docs, np.nan)
+        for f in self.cv.folds:
+            scores[fold == f] = of_fold[f]["scores"]
+        return scores
 
     def _values(self, scores: np.ndarray) -> np.ndarray:
         """(n_queries,) metric of scores of the judged documents, which are in the order of their rows."""

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, Unpack, overload
 
 from sparserank.crossval.current_model import in_use, left_out, left_out_note
 from sparserank.crossval.settings import PathSettings
@@ -16,6 +16,7 @@ from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.errors import DataWarning, ParameterError
 from sparserank.export import ENGINES
+from sparserank.jobs.for_model import select_for_model
 from sparserank.jobs.options import SELECT
 from sparserank.jobs.result_files import RESULT_FILES, write_results
 from sparserank.jobs.selection_job import SelectionJob
@@ -23,7 +24,7 @@ from sparserank.jobs.side_weights import notes_of_side_weights, weighted
 from sparserank.jobs.typed import SelectOptions
 from sparserank.losses import parse_loss
 from sparserank.metrics import Metric
-from sparserank.options import asked
+from sparserank.options import asked, option
 from sparserank.options.arguments import check_arguments
 from sparserank.paths import SizedMaker
 from sparserank.paths.options import LOSS, SETTINGS
@@ -33,6 +34,7 @@ from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import work_store_in
 from sparserank.selection import options as of_selection
 from sparserank.selection.for_engine import warn_of_fills
+from sparserank.selection.for_model import TreesSelection
 from sparserank.selection.inputs import check_overlap
 from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.options import OF_FEATURES
@@ -44,6 +46,33 @@ from sparserank.shards.scaling import LINEAR_SCALINGS
 from sparserank.warmup import warming_up
 
 NO_DOC_WEIGHT = "trees do not support document weights; they were trained without them."
+
+
+@overload
+def select(
+    train: Any,
+    valid: Any = None,
+    test: Any = None,
+    *,
+    label: Any = None,
+    qid: Any = None,
+    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker] = of_selection.PENALTIES.default,
+    metric: str | Metric = of_selection.METRIC.default,
+    margin: float = of_selection.MARGIN.default,
+    k: int | None = None,
+    budget: float | None = None,
+    out: str | os.PathLike | None = None,
+    n_threads: int | None = None,
+    progress: Progress | None = None,
+    for_model: None = None,
+    **options: Unpack[SelectOptions],
+) -> SelectionResult: ...
+
+
+@overload
+def select(
+    train: Any, valid: Any = None, test: Any = None, *, for_model: str | os.PathLike, **options: Any
+) -> TreesSelection: ...
 
 
 def select(
@@ -61,8 +90,9 @@ def select(
     out: str | os.PathLike | None = None,
     n_threads: int | None = None,
     progress: Progress | None = None,
-    **options: Unpack[SelectOptions],
-) -> SelectionResult:
+    for_model: str | os.PathLike | None = None,
+    **options: Any,
+) -> SelectionResult | TreesSelection:
     """Select the smallest ranking model that ranks as well as the best.
 
     Fits a path of models for every penalty, estimates the quality of every size out of fold over the queries of `train`
@@ -77,7 +107,7 @@ def select(
         `valid` and `test` are matched by name if they have names; other columns are ignored.
     label, qid : str or array_like, optional
         Columns of a frame, by default 'label' and 'qid'; the other columns are features.
-    penalties : str, Penalty, SizedMaker, or sequence of them, default ('l1', 'log', 'mcp')
+    penalties : str, Penalty, SizedMaker, or sequence of them, default ('l1', 'mcp')
         Names such as 'mcp(gamma=2.0)', 'best_k' (splicing, size by size), Penalty objects, or makers of paths by size
         (BestK, or a custom class).
     metric : str or Metric, default 'ndcg@10'
@@ -93,6 +123,10 @@ def select(
         Number of threads. Default: all cores. Results do not depend on it.
     progress : callable, optional
         Called with (pieces done, pieces in total, the last piece, seconds left or None).
+    for_model : str or path, optional
+        Choose features for this ranker instead: 'lightgbm', or the path of a saved LightGBM model or of a file of its
+        parameters, whose settings are used. Lists of features come from the gain of the trees and from the path of one
+        penalty (default 'mcp'); the shortest one on which the trees rank as well as on the best is chosen.
     **options
         feature_transform, feature_groups, costs, keep, drop, cv, missing, current, ... `SelectOptions` and
         docs/options.md give the type, default and meaning of each.
@@ -100,7 +134,8 @@ def select(
     Returns
     -------
     SelectionResult
-        .model, .headline, .table(), .sizes(), .plot(), .report(path), .save(folder), .to_json()
+        .model, .headline, .table(), .sizes(), .plot(), .report(path), .save(folder), .to_json(). With `for_model`, a
+        `TreesSelection`: .features, .sentence, .sizes(), .save(folder), .to_json()
 
     Raises
     ------
@@ -121,8 +156,13 @@ def select(
     """
     check_arguments(select, {"out": out, "progress": progress})
     given = {"label": label, "qid": qid, "penalties": penalties, "metric": metric, "margin": margin, "k": k}
-    given |= {"budget": budget, "out": out, "n_threads": n_threads, "progress": progress, **options}
-    return _select({"train": train, "validation": valid, "test": test}, asked("select", SELECT, given))
+    given |= {"budget": budget, "out": out, "n_threads": n_threads, "progress": progress, "for_model": for_model}
+    chosen, sources = asked("select", SELECT, {**given, **options}), {"train": train, "validation": valid, "test": test}
+    if for_model is not None:
+        return select_for_model(sources, chosen)
+    if chosen["sizes"] is not None:
+        raise ParameterError("sizes", f"needs {option('for_model', 'lightgbm')}.")
+    return _select(sources, chosen)
 
 
 def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:

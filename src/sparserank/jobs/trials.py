@@ -22,7 +22,7 @@ from sparserank.penalties.nested import like_l1
 from sparserank.selection.options import MAX_VALUES_OF_CURVES
 from sparserank.selection.plan import SelectionPlan
 from sparserank.shards.scaling import LINEAR_SCALINGS
-from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE
+from sparserank.transforms import AUTO, CURVES, MIXED, NONE
 
 ON_CURVES = ("l1", "mcp", "scad", "best_k")  # penalties; log takes ten times as long there
 DENSE = "ridge"  # the label of the dense reference
@@ -74,10 +74,9 @@ def transforms_tried(plan: SelectionPlan, data: RankingDataset, client: Any = No
         return [*(linear or dict.fromkeys(CURVES[name] for name in curved)), *curved]
     if plan.settings.scaling not in LINEAR_SCALINGS:
         return [NONE]
-    logs = [LOG] if logs_differ(data) else []
     if tries_curves(plan, data, client):
-        return [NONE, *logs, "curves(log)" if logs else "curves"]
-    return [NONE, *logs, *([MIXED] if logs else [])]
+        return [NONE, "curves(log)" if logs_differ(data) else "curves"]
+    return [NONE, MIXED] if logs_differ(data) else [NONE]
 
 
 def tries_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> bool:

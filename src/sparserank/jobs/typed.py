@@ -40,8 +40,9 @@ class SelectOptions(TypedDict, total=False):
     feature_transform: str | Sequence[str]
     """Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); asinh (of x divided
     by the median of |x|); mixed (each feature unchanged or as its log); curves or curves(log) (piecewise linear,
-    flat outside the knots; models without bends are tried too). auto tries none, log and curves if the training
-    data are in memory and have at most 4 million values, otherwise mixed. Default ('auto',)."""
+    flat outside the knots; models without bends are tried too). auto tries none and curves(log) if the training
+    data are in memory and have at most 4 million values, otherwise none and mixed; without logarithms where they do
+    not differ from the features. Default ('auto',)."""
     n_knots: int
     """Number of knots of each curve, placed at quantiles of the training values. Default 10."""
     engine: str | None
@@ -97,12 +98,15 @@ class SelectOptions(TypedDict, total=False):
     unless keep names it. The choice is not affected; the result reports the gains and losses of switching to the
     chosen model, with an interval. Default None."""
     rival: str | os.PathLike | None
-    """Trees that are trained and compared on the same folds, without affecting the choice: auto (LightGBM in two
-    settings, if it is installed), none, lightgbm, or the path of a saved LightGBM model or of a parameter file. The
-    settings in the file are used. Default 'auto'."""
+    """Trees that are trained and compared on the same folds, without affecting the choice: auto (LightGBM, if it is
+    installed), none, lightgbm (400 trees of 7 leaves, rate 0.02, 70% of rows, 30% of features), or the path of a
+    saved LightGBM model or of a parameter file, whose settings are used. Default 'auto'."""
     rival_time: float
     """Time limit, in seconds, for training each ensemble of rival on all folds. Ensembles that exceed the limit are
     left out. Default 300.0."""
+    sizes: Sequence[int] | None
+    """Lengths of the feature lists to try with for_model. Default an eighth and a third of the features that may be
+    used."""
     n_features: int | None
     """Number of features in text files; needed only if the files may lack the last feature. Default None."""
     missing: str | float | Mapping[Any, str | float] | None
@@ -133,132 +137,6 @@ class SelectOptions(TypedDict, total=False):
     client: Any
     """A dask.distributed Client whose workers read the training data from a store on a disk that all of them can
     access. Other data are first written to a store in the folder for temporary files (TMPDIR). Default None."""
-
-
-class TreesOptions(TypedDict, total=False):
-    """Options of `select_for_trees` by name."""
-
-    feature_transform: str
-    """Transform of the features in sparserank's path: none, log, asinh, mixed (each feature unchanged or as its
-    log), or auto (mixed if logs differ from the features). Default 'auto'."""
-    keep: Sequence[str] | None
-    """Names of features that every sparse model uses, regardless of their cost, which counts towards budget.
-    Default None."""
-    drop: Sequence[str] | None
-    """Names of features that no model may use. Default None."""
-    feature_groups: str | os.PathLike | Mapping[str, str] | None
-    """Features that are computed together: {feature: group}, or a file with lines feature,group,cost. A group is
-    selected as a whole, and its cost is counted once. Every other feature is a group by itself; a missing cost
-    counts as 1. Default None."""
-    report_metrics: Sequence[str | Metric]
-    """Further metrics to report. Default ('map', 'ndcg@5')."""
-    convention: str
-    """Metric convention: default, letor3, letor4, trec, xgboost, lightgbm. Default 'default'."""
-    cv: int
-    """Number of folds of the cv protocol. Default 5."""
-    random_state: int
-    """Random seed for drawing the folds. Default 0."""
-    guarantee: float | None
-    """Used instead of margin: choose the smallest model that is shown, with confidence, to lose at most this share
-    of the metric of the best model tried. Default None."""
-    confidence: float
-    """Confidence level of every bound and interval, above 0.5 and at most 0.99. Default 0.95."""
-    costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None
-    """Costs > 0 of the features: one cost for each feature, or a file with one cost per line. Costs also weight the
-    penalties. With feature_groups, pass a mapping {group: cost}. Default None."""
-    for_model: str | os.PathLike
-    """The ranker for which features are chosen: lightgbm, or the path of a saved LightGBM model or of a parameter
-    file. The settings in the file replace n_trees, n_leaves and learning_rate. Default 'lightgbm'."""
-    n_trees: int
-    """Number of trees in each LightGBM ensemble. Default 150."""
-    n_leaves: int
-    """Number of leaves of each tree. Default 7."""
-    learning_rate: float
-    """Learning rate (the shrinkage of each tree). Default 0.05."""
-    n_seeds: int
-    """Number of random seeds with which the trees on every list are trained; values are averages over the seeds.
-    Default 1."""
-    n_features: int | None
-    """Number of features in text files; needed only if the files may lack the last feature. Default None."""
-    missing: str | float | Mapping[Any, str | float] | None
-    """Replacement for missing values (NULL, nan, inf and 1.797e308). error; zero; min or median (of the training
-    values, stored in the model); query-min; a number; or one per feature, such as '11,12=zero;bm25=min;*=median'.
-    Default error."""
-    index_base: int
-    """Index of the first feature in text files, 0 or 1. Default 1."""
-    unjudged: str
-    """Treatment of rows with label -1 (unjudged): error, drop or zero. Default 'error'."""
-    feature_names: str | os.PathLike | Sequence[str] | None
-    """File with one feature name per line. Default None."""
-    docid: Any
-    """Table column that contains the document ids; with an array of features, the ids themselves. Default a text
-    column docno, docid or doc_id."""
-    feature_columns: Sequence[str] | None
-    """Table columns used as features, in order. Default every other column."""
-    ignore_columns: Sequence[str]
-    """Table columns to ignore. Default none."""
-    sparse: bool | None
-    """Store the features of text files as a sparse or as a dense matrix. Default whichever is smaller."""
-    dtype: Any | None
-    """Data type of the features: float32 or float64. Default as in the files."""
-    allow_overlap: bool
-    """Accept query ids that occur in more than one of train, validation and test. Default False."""
-    restart: bool
-    """Discard the results of earlier runs in out with other data or options. Default False."""
-
-
-class CompareOptions(TypedDict, total=False):
-    """Options of `compare_with_trees` by name."""
-
-    feature_transform: str | Sequence[str]
-    """Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); asinh (of x divided
-    by the median of |x|); mixed (each feature unchanged or as its log); curves or curves(log) (piecewise linear,
-    flat outside the knots; models without bends are tried too). auto tries none, log and curves if the training
-    data are in memory and have at most 4 million values, otherwise mixed. Default ('auto',)."""
-    n_knots: int
-    """Number of knots of each curve, placed at quantiles of the training values. Default 10."""
-    sizes: Sequence[int]
-    """Numbers of features to compare. Default 1 to 20."""
-    cv: int
-    """Number of folds of the cv protocol. Default 5."""
-    repeats: int
-    """Number of repetitions; the folds are drawn anew for each. Default 1."""
-    n_seeds: int
-    """Number of random seeds with which the trees on all features are trained; values are averages over the seeds.
-    Default 5."""
-    random_state: int
-    """Random seed for drawing the folds. Default 0."""
-    n_trees: int
-    """Number of trees in each LightGBM ensemble. Default 150."""
-    n_leaves: int
-    """Number of leaves of each tree. Default 7."""
-    convention: str
-    """Metric convention: default, letor3, letor4, trec, xgboost, lightgbm. Default 'default'."""
-    n_features: int | None
-    """Number of features in text files; needed only if the files may lack the last feature. Default None."""
-    missing: str | float | Mapping[Any, str | float] | None
-    """Replacement for missing values (NULL, nan, inf and 1.797e308). error; zero; min or median (of the training
-    values, stored in the model); query-min; a number; or one per feature, such as '11,12=zero;bm25=min;*=median'.
-    Default error."""
-    index_base: int
-    """Index of the first feature in text files, 0 or 1. Default 1."""
-    unjudged: str
-    """Treatment of rows with label -1 (unjudged): error, drop or zero. Default 'error'."""
-    feature_names: str | os.PathLike | Sequence[str] | None
-    """File with one feature name per line. Default None."""
-    docid: Any
-    """Table column that contains the document ids; with an array of features, the ids themselves. Default a text
-    column docno, docid or doc_id."""
-    feature_columns: Sequence[str] | None
-    """Table columns used as features, in order. Default every other column."""
-    ignore_columns: Sequence[str]
-    """Table columns to ignore. Default none."""
-    sparse: bool | None
-    """Store the features of text files as a sparse or as a dense matrix. Default whichever is smaller."""
-    dtype: Any | None
-    """Data type of the features: float32 or float64. Default as in the files."""
-    restart: bool
-    """Discard the results of earlier runs in out with other data or options. Default False."""
 
 
 class FitOptions(TypedDict, total=False):

@@ -78,7 +78,7 @@ def asked(owner: str, options: Iterable[Option], given: Mapping[str, Any]) -> di
     known = {option.name: option for option in options}
     for name in given:
         if name not in known:
-            if name == "metric_refits":
+            if name in ("metric_refits", "n_trees", "n_leaves", "learning_rate", "n_seeds"):
                 raise ParameterError(name, REMOVED)
             if FORMER.get(name) in known:
                 raise ParameterError(name, f"is now called {FORMER[name]}.")

@@ -6,7 +6,6 @@ from typing import Any
 
 from sparserank.errors import DataError
 from sparserank.paths import PathResult
-from sparserank.selection.comparison import ComparisonResult
 from sparserank.selection.result import SelectionResult
 
 
@@ -26,15 +25,6 @@ def plot_path(path: PathResult, axes: Any = None) -> Any:
 
     draw_path(path, axes, path.feature_names)
     return _labelled(axes, *path_labels(path))
-
-
-def plot_comparison(result: ComparisonResult, axes: Any = None) -> Any:
-    """Means by number of features, ours and trees."""
-    axes = _axes(axes)
-    from sparserank.pages.trees_page import draw_comparison
-
-    draw_comparison(result, axes)
-    return _labelled(axes, "number of features", f"mean {result.metric}, out of fold")
 
 
 def _axes(axes: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What is selected and how: options of `select`, and of the lists for trees."""
+"""What is selected and how: options of `select`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sparserank.metrics import parse_convention, parse_metric
 from sparserank.options import Choice, Count, Flag, Given, Number, Option, Or, Parsed
 from sparserank.paths import options as of_paths
 from sparserank.paths.by_name import parse_maker
-from sparserank.transforms import AUTO, KINDS, MIXED, parse_transform
+from sparserank.transforms import AUTO, parse_transform
 
 MODEL, CHOICE = of_paths.PANEL, "Choice"
 PROTOCOLS = ("cv", "holdout")
@@ -20,7 +20,7 @@ MAX_VALUES_OF_CURVES = 4_000_000  # of training data on which curves are tried u
 PENALTIES = Option(
     name="penalties",
     kind=Parsed(parse_maker, "str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]", several=True),
-    default=("l1", "log", "mcp"),
+    default=("l1", "mcp"),
     help="Penalties to try: l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), or with "
     "parameters: 'mcp(gamma=2.0)'.",
     panel=MODEL,
@@ -139,15 +139,9 @@ TRANSFORM = replace(
     help="Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); asinh (of x "
     "divided by the median of |x|); mixed (each feature "
     "unchanged or as its log); curves or curves(log) (piecewise linear, flat outside the knots; models without "
-    "bends are tried too). auto tries none, log and curves if the training data are in memory and have at most "
-    f"{MAX_VALUES_OF_CURVES / 1e6:g} million values, otherwise mixed.",
-)
-TRANSFORM_OF_LISTS = replace(  # of our path for trees: one
-    of_paths.TRANSFORM,
-    kind=Choice((AUTO, *KINDS, MIXED)),
-    default=AUTO,
-    help="Transform of the features in sparserank's path: none, log, asinh, mixed (each feature unchanged "
-    "or as its log), or auto (mixed if logs differ from the features).",
+    "bends are tried too). auto tries none and curves(log) if the training data are in memory and have at most "
+    f"{MAX_VALUES_OF_CURVES / 1e6:g} million values, otherwise none and mixed; without logarithms where they do not "
+    "differ from the features.",
 )
 ENGINE = Option(
     name="engine",

@@ -91,9 +91,7 @@ class RivalReport:
             return ""
         bends = self.straight and (r.on_chosen is None or r.chosen_mean is None or r.on_chosen > r.chosen_mean)
         curves = f"{option('feature_transform', 'curves')} may close the gap; " if bends else ""
-        return (
-            f"{curves}to choose features for it, use {option('for_model', r.for_model)} (in Python: select_for_trees)"
-        )
+        return f"{curves}to choose features for it, use {option('for_model', r.for_model)}"
 
     def with_chosen_features(self, name: str, on_chosen: float, chosen_mean: float) -> RivalReport:
         """The same, with what trees of this name are worth on the features of the chosen model."""

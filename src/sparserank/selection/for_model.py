@@ -20,15 +20,17 @@ from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.statements import choice_sentences, expected_sentence, headline
 from sparserank.strict_json import plain
 
+ALL = "trees on all features"
 LIST_FILES = ("features.txt", "trees.txt", "result.json", "report.html")
-FORMAT, FORMAT_VERSION = "sparserank-trees-selection", 4
+FORMAT, FORMAT_VERSION = "sparserank-trees-selection", 5
 
 
 @dataclass(frozen=True)
 class OurModel:
-    """Our linear models on the chosen list of each fold: their mean metric, its difference to that of the trees with an
-    interval of this pair alone; transform: of the features."""
+    """The best model of our path with at most as many features as the chosen list: its features, its mean metric, the
+    difference to that of the trees with an interval of this pair alone; transform: of the features."""
 
+    n_features: int
     mean: float
     difference: float
     low: float
@@ -38,7 +40,7 @@ class OurModel:
 
 @dataclass(frozen=True, repr=False)
 class TreesSelection:
-    """The result of `select_for_trees`.
+    """The result of `select(for_model=)`.
 
     Attributes
     ----------
@@ -51,7 +53,7 @@ class TreesSelection:
     test : Comparison or None
         `trees` and the trees on all features, compared on the test queries.
     ours : OurModel or None
-        Our linear models on the chosen list of each fold.
+        The best model of our path with at most as many features.
     notes : tuple of str
         Settings that are not used.
 
@@ -59,14 +61,13 @@ class TreesSelection:
     --------
     >>> import sparserank as sr
     >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
-    >>> found = sr.trees.select_for_trees(data, k=2, sizes=[2], n_trees=5, n_seeds=1, cv=2)
+    >>> found = sr.select(data, for_model="lightgbm", k=2, sizes=[2], cv=2)
     >>> found.all_features.k
     6
     """
 
     plan: SelectionPlan
     settings: TreeSettings
-    n_seeds: int
     choice: Choice
     all_features: Candidate
     trees: Trees
@@ -114,18 +115,18 @@ class TreesSelection:
         and the value of all features."""
         said = choice_sentences(self.choice, self.metric, len(self.feature_names))
         everything = self.all_features
-        seeds = f"means of {self.n_seeds} {'seed' if self.n_seeds == 1 else 'seeds'}"
         text = f"Trees on the chosen list have {self.metric} {self.chosen.mean:.4f} out of fold"
         if self.chosen is not everything:
             text += (
                 f"; trees on all {everything.n_features} features that vary and may be used have {everything.mean:.4f}"
             )
-        said.append(" ".join(filter(None, [f"{text} ({seeds}).", expected_sentence(self.choice)])))
+        said.append(" ".join(filter(None, [f"{text}.", expected_sentence(self.choice)])))
         if self.ours is not None:
             o = self.ours
             said.append(
-                f"Our linear model ({o.transform}), refitted on the same list, has {o.mean:.4f}; the trees have "
-                f"{self.chosen.mean:.4f}. The difference is {o.difference:+.4f}, with a "
+                f"The best model of our path with at most as many features has {o.n_features} (transform: "
+                f"{o.transform}) and {o.mean:.4f}; the trees have {self.chosen.mean:.4f}. The difference is "
+                f"{o.difference:+.4f}, with a "
                 f"{as_percent(self.plan.confidence)} interval for this pair of {o.low:+.4f} to {o.high:+.4f}."
             )
         return said
@@ -175,7 +176,6 @@ class TreesSelection:
                 "n_trees": self.settings.n_trees,
                 "parameters": self.settings.parameters,
                 "categorical": list(self.settings.categorical),
-                "n_seeds": self.n_seeds,
                 "columns": [self.feature_names[j] for j in self.trees.columns],
                 "missing": [
                     None if self.fill_values is None or np.isnan(self.fill_values[j]) else float(self.fill_values[j])
@@ -214,7 +214,7 @@ class TreesSelection:
         RunDirectoryError
             The folder contains other files, or cannot be written.
         """
-        with RunDirectory(folder, "select_for_trees") as run:
-            from sparserank.jobs.trees.files import write_lists
+        with RunDirectory(folder, "for_model") as run:
+            from sparserank.jobs.result_files import write_lists
 
             return write_lists(self, run.path)

@@ -1,18 +1,18 @@
-"""What `select --for-model` and `compare` print: at most 25 lines, in the order in which a reader asks."""
+"""What `select --for-model` prints, in the order in which a reader asks, and the tables of its page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from sparserank.crossval.choice import Candidate
-from sparserank.evaluation.statistics import as_percent, mean_interval
+from sparserank.evaluation.statistics import as_percent
+from sparserank.pages.selection_tables import size_rows
 from sparserank.reporting.document import Table, figure
-from sparserank.reporting.percents import percent, relative
-from sparserank.selection.comparison import CHOICE, ComparisonResult
-from sparserank.selection.for_trees import TreesSelection
+from sparserank.reporting.percents import percent
+from sparserank.selection.for_model import TreesSelection
 from sparserank.selection.statements import counted, estimated, share
 
-MAX_FEATURES, MAX_SIZES, MAX_SYSTEMS = 8, 6, 12
+MAX_FEATURES, MAX_SIZES = 8, 6
 MAX_NAMES = 40  # characters of the names of further features in a line
 BAR = 10  # characters of the largest gain
 
@@ -27,8 +27,7 @@ def for_model_lines(result: TreesSelection) -> list[str | Table]:
         )
     if (o := result.ours) is not None:
         transform = "" if o.transform == "none" else f", {o.transform}"
-        on_list = f"our linear model{transform}, chosen list"
-        rows.append([on_list, str(chosen.n_features), figure(o.mean), _relative(o.mean, everything.mean)])
+        rows.append([f"our path{transform}", str(o.n_features), figure(o.mean), _relative(o.mean, everything.mean)])
     head = (
         f"Keep {chosen.n_features} of {counted(len(result.feature_names))}: {chosen.penalty}.  {result.n_queries} "
         "queries, each scored by trees not trained on it."
@@ -46,36 +45,25 @@ def for_model_lines(result: TreesSelection) -> list[str | Table]:
     return [*out, *result.notes]
 
 
-def comparison_lines(result: ComparisonResult) -> list[str | Table]:
-    """Lines and tables of a comparison with trees."""
-    base, difference = result.all_features.mean, result.choice.values - result.all_features.values
-    _, low, high = mean_interval(difference, result.confidence)
-    head = (
-        f"Our choice of {counted(result.span)} compared with trees on {result.n_features}.  {result.n_queries} "
-        f"queries, each scored by models not trained on it."
-    )
-    against = relative(result.choice.mean - base, low, high, base, shown=False)
-    rows = [
-        ["trees, all features", str(result.n_features), figure(base), ""],
-        [CHOICE, result.span, figure(result.choice.mean), against],
-    ]
-    columns = ["", "features", result.metric, f"against trees ({as_percent(result.confidence)})"]
-    names = result.names[:MAX_SYSTEMS]
-    sizes = _spread(result.sizes, MAX_SIZES)
-    cells = [
-        [name, *(_relative(own[k].mean, base) if k in (own := result.of(name)) else "-" for k in sizes)]
-        for name in names
-    ]
-    more = len(result.names) - len(names)
-    others = f" --verbose shows {more} more systems." if more else ""
-    return [
+def list_table(result: TreesSelection) -> Table:
+    """The best list of each length, then all features, with bounds that hold for all of them at once."""
+    choice, shown = result.choice, [*result.by_size, result.all_features]
+    head, rows = size_rows(choice, shown, result.plan, "list")
+    return Table(
+        f"LightGBM on the best list of each {'cost' if choice.by_cost else 'length'}, out of fold over "
+        f"{result.n_queries} queries (simultaneous bounds, "
+        f"{as_percent(result.plan.confidence)})",
         head,
-        "",
-        Table("", columns, rows),
-        "Compared with trees on all features, by maximum number of features:",
-        Table("", ["", *map(str, sizes)], cells),
-        f"Our choice is optimistically biased, because these queries were used to make it.{others}",
-    ]
+        rows,
+        words=(head.index("list"),),
+        strong=tuple(i for i, c in enumerate(shown) if c is result.chosen),
+    )
+
+
+def kept_table(result: TreesSelection) -> Table:
+    """The chosen features and their share of the gain."""
+    rows = [[f, f"{g:.1%}"] for f, g in zip(result.features, result.gains.tolist(), strict=True)]
+    return Table("Features to keep", ["feature", "share of the gain"], rows)
 
 
 def _gains(result: TreesSelection) -> Table:

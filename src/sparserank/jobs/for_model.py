@@ -1,0 +1,315 @@
+"""`select(for_model=)`: the shortest list of features on which trees rank as well as on the best list tried. Lists come
+from the gain of the trees and from our path; trees on each list, judged out of fold, are the candidates of a choice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sparserank.crossval import trees
+from sparserank.crossval.candidate_set import CandidateSet
+from sparserank.crossval.choice import Candidate
+from sparserank.crossval.engine import CrossValidation
+from sparserank.crossval.families import Trial
+from sparserank.crossval.feature_groups import each_alone
+from sparserank.crossval.feature_transforms import feature_transforms, logs_differ
+from sparserank.crossval.folded_paths import FINAL
+from sparserank.crossval.settings import PathSettings
+from sparserank.crossval.tree_rivals import LIGHTGBM, TreeRival, TreeRivals, is_file, rival_of_file
+from sparserank.crossval.trees import Trees, check_trees, fit_trees, identity_of_trees, usable_by_trees
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.folds import query_folds
+from sparserank.data.joining import concatenate
+from sparserank.data.sources import read_sources
+from sparserank.data.suspects import names_in, warn_of_suspects
+from sparserank.errors import DataError, ParameterError
+from sparserank.evaluation import Comparison, compare_systems, mean_of
+from sparserank.evaluation.statistics import mean_interval
+from sparserank.execution import available_cores
+from sparserank.execution.threads import one_blas_thread
+from sparserank.jobs.options import FOR_MODEL_TAKES, SELECT
+from sparserank.jobs.result_files import write_lists
+from sparserank.jobs.rivals import TreesOnFolds
+from sparserank.options import option
+from sparserank.paths import maker_of
+from sparserank.quoting import brief
+from sparserank.runs.directory import refuse_unusable
+from sparserank.runs.progress import Progress
+from sparserank.runs.work_store import WorkStore, work_store_in
+from sparserank.selection.for_model import ALL, LIST_FILES, OurModel, TreesSelection
+from sparserank.selection.inputs import check_overlap, check_relevant
+from sparserank.selection.options import PENALTIES
+from sparserank.selection.plan import SelectionPlan, make_plan, planned
+from sparserank.transforms import AUTO, MIXED, NONE
+from sparserank.warmup import warming_up
+
+GAIN, OURS = "trees on own gain", "trees on ours"
+SHARES = (8, 3)  # lengths of lists by default: the features that may be used, divided by these
+PATH_ALPHAS = 25  # regularisation strengths of our path, which only puts features in order
+Lists = dict[tuple[str, int], dict[int, np.ndarray]]  # {(what it is of, length): {fold: features}}
+
+
+def select_for_model(sources: dict[str, Any], chosen: dict[str, Any]) -> TreesSelection:
+    """sources: train, validation and test data; chosen: all options of `select`."""
+    plan = _plan(chosen)
+    refuse_unusable(chosen["out"], "for_model")
+    with warming_up():
+        parts = read_sources(sources, chosen)
+    if not chosen["allow_overlap"]:
+        check_overlap(parts)
+    train, valid, test = parts.values()
+    assert train is not None
+    data = train if valid is None else concatenate([train, valid], join_queries=False)
+    check_relevant(plan.metrics, data.relevance)
+    check_trees(data)
+    warn_of_suspects(train, names_in(chosen["keep"], chosen["drop"]))
+    names = tuple(data.feature_names or ())
+    plan = plan.for_features(names, **{name: chosen[name] for name in ("costs", "feature_groups", "keep", "drop")})
+    rival, notes = TreeRival("LightGBM", trees.LIGHTGBM, np.arange(len(names))), tuple[str, ...]()
+    if chosen["for_model"] != LIGHTGBM:
+        rival, notes = rival_of_file(chosen["for_model"], names, rival.columns)
+        plan = _without(plan, np.setdiff1d(np.arange(len(names)), rival.columns), names)
+    rival = replace(rival, name=ALL, columns=usable_by_trees(data.unfilled(), plan.penalties[0].drop))
+    job = ForModel(plan, data, test, rival, _sizes(plan, len(rival.columns), chosen["sizes"]), chosen["n_threads"])
+    place = {"restart": chosen["restart"], "kind": "for_model", "results": LIST_FILES}
+    with work_store_in(chosen["out"], job.identity, **place) as store:
+        with one_blas_thread():
+            result = replace(job.execute(store, chosen["progress"]), notes=notes)
+        if store is not None:
+            write_lists(result, store.path)
+    return result
+
+
+def _plan(chosen: Mapping[str, Any]) -> SelectionPlan:
+    """The plan of our path, of one penalty under one transform.
+
+    Raises
+        ParameterError   an option cannot be combined with for_model
+    """
+    given, taken = option("for_model"), {o.name for o in FOR_MODEL_TAKES}
+    for o in SELECT:
+        value = chosen[o.name]
+        if o.name not in taken and (value is not None if o.default is None else value != o.default):
+            raise ParameterError(o.name, f"cannot be combined with {given}.")
+    path = chosen["for_model"]
+    if not (isinstance(path, str) and path == LIGHTGBM) and not is_file(path):
+        raise ParameterError("for_model", f"must be {LIGHTGBM}, or an existing LightGBM file; got {brief(path)}.")
+    penalties = "mcp" if chosen["penalties"] == PENALTIES.default else chosen["penalties"]
+    plan = make_plan(penalties=penalties, **planned(chosen), settings=PathSettings(n_alphas=PATH_ALPHAS))
+    for name, several in (("penalties", plan.penalties), ("feature_transform", plan.feature_transform)):
+        if len(several) > 1:
+            raise ParameterError(name, f"must be a single one with {given}; got {len(several)}.")
+    return plan
+
+
+def _without(plan: SelectionPlan, unknown: np.ndarray, names: tuple[str, ...]) -> SelectionPlan:
+    """The plan for trees that do not know some features.
+
+    Raises
+        ParameterError   keep names one of these features
+    """
+    (p,) = plan.penalties
+    kept = [names[j] for j in p.keep if j in unknown]
+    if kept:
+        raise ParameterError(
+            "keep", f"names {brief(kept[0])}, which is not a feature of the trees in {option('for_model')}."
+        )
+    never = tuple(sorted({*p.drop, *unknown.tolist()}))
+    return replace(plan, penalties=(replace(p, drop=never),))
+
+
+def _sizes(plan: SelectionPlan, usable: int, asked: tuple[int, ...] | None) -> tuple[int, ...]:
+    """The lengths of lists: at least as many features as are kept, fewer than may be used, k the longest.
+
+    Raises
+        DataError        there is nothing to choose
+        ParameterError   k or the sizes are out of range
+    """
+    kept, k = len(plan.penalties[0].keep), plan.k
+    if k is not None and k < kept:
+        raise ParameterError("k", f"is {k}, but keep names {kept} features.")
+    sizes = tuple(max((k or usable) // n, 1) for n in SHARES) if asked is None else tuple(asked)
+    wanted = sorted({*sizes} if k is None else {int(k), *(s for s in sizes if s < k)})
+    if usable < 2:
+        raise DataError(
+            f"{'one feature varies' if usable else 'no feature varies'} and may be used, so there is nothing to choose."
+        )
+    possible = tuple(s for s in wanted if max(kept, 1) <= s < usable)
+    if not possible:
+        raise ParameterError(
+            "sizes", f"contain no length from {max(kept, 1)} to {usable - 1}: {usable} features vary and may be used."
+        )
+    return possible
+
+
+class ForModel:
+    """A checked job. Trees read missing values as they are.
+
+    plan    our path, of one penalty, and the rule of choice
+    rival   the trees, on all features that they may use
+    sizes   lengths of lists
+    """
+
+    def __init__(
+        self,
+        plan: SelectionPlan,
+        data: RankingDataset,
+        test: RankingDataset | None,
+        rival: TreeRival,
+        sizes: tuple[int, ...],
+        n_threads: int | None,
+    ) -> None:
+        self.plan, self.data, self.rival, self.sizes = plan, data, rival, sizes
+        self.of_trees, self.test = data.unfilled(), None if test is None else test.unfilled()
+        self.n_threads, n_folds = n_threads or available_cores(), min(plan.cv, data.n_queries)
+        (name,) = plan.feature_transform
+        if name in (AUTO, MIXED):
+            name = MIXED if logs_differ(data) else NONE
+        ((label, penalty),), (transform,) = plan.labelled.items(), feature_transforms(data, [name])
+        self.trial = Trial(label, maker_of(penalty), transform)
+        fold = query_folds(data.n_queries, n_folds, plan.random_state)
+        threads: dict[str, Any] = {"n_workers": self.n_threads, "n_threads": self.n_threads}
+        self.cv = CrossValidation(data, fold, [transform], plan.settings, plan.metrics, **threads)
+        self.on_folds = TreesOnFolds(
+            self.cv,
+            self.of_trees,
+            self.of_trees,
+            None,
+            TreeRivals((rival,)),
+            plan.metric,
+            None,
+            plan.random_state,
+            self.n_threads,
+            math.inf,
+        )
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Everything that stored pieces depend on."""
+        own = {"for_model": repr(self.rival.settings), "sizes": list(self.sizes), "usable": self.rival.columns.tolist()}
+        transform = {"feature_transform": list(self.plan.feature_transform)}
+        return {**self.plan.identity(self.data, None), **own, **transform, **identity_of_trees()}
+
+    def execute(self, store: WorkStore | None, progress: Progress | None) -> TreesSelection:
+        """Judge lists, choose one, and fit the trees on it to all queries. Finished pieces are kept in `store`."""
+        plan, of_trees, usable = self.plan, self.of_trees, self.rival.columns
+        n_folds, n_lists = len(self.cv.folds), 2 * len(self.sizes)
+        n_trees = n_folds * (1 + n_lists)
+        start = f"at most {n_trees + 2} trainings of LightGBM: {1 + n_lists} in each of {n_folds} folds"
+
+        def on_paths(done: int, n: int, what: str, left: float | None) -> None:
+            if progress is not None:
+                progress(done, n + n_trees, start if what == "start" else what, left)
+
+        def after(n_before: int) -> Progress | None:
+            """Progress of the trees, of which so many are finished."""
+            n_paths = len(candidate_set.paths)
+            before, n_all = n_paths + n_before, n_paths + n_trees
+            return progress and (lambda done, n, what, left: progress(before + done, n_all, what, left))
+
+        candidate_set = self.cv.fit([self.trial], relaxed=True, store=store, progress=on_paths)
+        found = self.on_folds.fit(store, after(0))
+        self._refuse_left_out()
+        (all_features,) = found
+        full = fit_trees(of_trees, usable, self.rival.settings, plan.random_state, n_threads=self.n_threads)
+        lists = self._lists(candidate_set, full)
+        names = {f"{of}, {k}": (of, k) for of, k in lists}
+        of_fold = {name: lists[key] for name, key in names.items()}
+        of_fold = {name: lists[key] for name, key in names.items()}
+        on_lists = self.on_folds.on_lists(ALL, of_fold, store, after(n_folds))
+        self._refuse_left_out()
+        values = {names[name]: own for name, own in on_lists.items()}
+        finals = {self._candidate(of, k, lists[of, k][FINAL], values[of, k]): lists[of, k][FINAL] for of, k in lists}
+        everything = self._candidate(ALL, len(usable), usable, all_features.values)
+        choice = plan.choose([*finals, everything])
+        chosen, named = choice.chosen, self.data.feature_names
+        kept = {**finals, everything: usable}[chosen]
+        trees = fit_trees(of_trees, kept, self.rival.settings, plan.random_state, named, n_threads=self.n_threads)
+        return TreesSelection(
+            plan,
+            self.rival.settings,
+            choice,
+            everything,
+            trees,
+            tuple(named or ()),
+            self.data.n_queries,
+            None if self.test is None else _on_test(plan, self.test, trees, full),
+            _filled_values(self.data),
+            None if chosen is everything else self._ours(candidate_set, chosen),
+        )
+
+    def _refuse_left_out(self) -> None:
+        """Raise DataError if trees could not be trained."""
+        for left in self.on_folds.left_out:
+            raise DataError(f"{left.reason}.")
+
+    def _lists(self, candidate_set: CandidateSet, full: Trees) -> Lists:
+        """The lists of every fold and of all queries (FINAL), in rising order of length."""
+        penalty, groups = self.plan.penalties[0], self.plan.feature_groups
+        usable = self.rival.columns
+        by_gain = {**self.on_folds.by_gain[ALL], FINAL: full.by_gain()}
+        front = np.array([j for j in penalty.keep if j in usable], dtype=np.int64)
+        orders = {f: np.concatenate([front, own[~np.isin(own, front)]]) for f, own in by_gain.items()}
+        out: Lists = {(GAIN, k): {f: own[:k] for f, own in orders.items()} for k in self.sizes}
+        ours = [c for c in candidate_set.sparse if c.relax == 0]
+        for k, c in largest_within(ours, self.sizes).items():
+            out[OURS, k] = {f: candidate_set.features(c, f) for f in by_gain}
+        whole = {
+            key: {
+                f: _whole_groups(own, usable, None if groups is None else groups.of_feature) for f, own in each.items()
+            }
+            for key, each in out.items()
+            if all(len(own) for own in each.values())
+        }
+        return dict(sorted(whole.items()))
+
+    def _candidate(self, of: str, k: int, features: np.ndarray, values: np.ndarray) -> Candidate:
+        price = self.plan.feature_groups or each_alone(self.data.feature_names or (), self.plan.costs)
+        return Candidate(of, k, 0.0, -1, len(features), price.cost(features), values)
+
+    def _ours(self, candidate_set: CandidateSet, chosen: Candidate) -> OurModel | None:
+        """The best model of our path with at most as many features as the list; None: there is none."""
+        own = [c for c in candidate_set.sparse if c.n_features <= chosen.n_features]
+        best = max(own, key=lambda c: c.mean, default=None)
+        if best is None:
+            return None
+        interval = mean_interval(best.values - chosen.values, self.plan.confidence)
+        return OurModel(best.n_features, mean_of(best.values), *interval, candidate_set.transform(best).name)
+
+
+def largest_within(candidates: list[Candidate], sizes: tuple[int, ...]) -> dict[int, Candidate]:
+    """{k: the largest of some candidates of one maker with at most k features}, without candidates that already
+    represent a smaller k."""
+    out: dict[int, Candidate] = {}
+    for k in sorted(sizes):
+        c = max((c for c in candidates if c.k <= k), key=lambda c: c.k, default=None)
+        if c is not None and c not in out.values():
+            out[k] = c
+    return out
+
+
+def _whole_groups(features: np.ndarray, usable: np.ndarray, of_feature: tuple[int, ...] | None) -> np.ndarray:
+    """Some features with all usable features of their groups (n_features,), in rising order."""
+    if of_feature is None:
+        return np.sort(features)
+    of = np.array(of_feature)
+    return usable[np.isin(of[usable], of[features])]
+
+
+def _filled_values(data: RankingDataset) -> np.ndarray | None:
+    """(n_features,) value that replaces a missing value of each feature for trees that have seen none: the one that our
+    models use. NaN where the trees have seen missing values and read them as they are. None if nothing is known."""
+    if data.fill_values is None or data.filled is None:
+        return data.fill_values
+    return np.where(data.filled.any(axis=0), np.nan, data.fill_values)
+
+
+def _on_test(plan: SelectionPlan, test: RankingDataset, chosen: Trees, full: Trees) -> Comparison:
+    """Compare the trees on the chosen list with those on all features."""
+    systems = {f"trees on the {len(chosen.columns)} chosen": chosen, ALL: full}
+    scores = {name: test.to_input_order(trees.scores(test.X)) for name, trees in systems.items()}
+    return compare_systems(scores, test, plan.metrics)

@@ -1,1 +1,0 @@
-"""Jobs with tree ensembles of LightGBM: comparison with our models, and selection of features for the trees."""

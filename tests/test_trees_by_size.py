@@ -1,0 +1,145 @@
+"""The benchmark of ours and trees side by side: the same folds, features chosen inside them, intervals that hold
+together, killed runs that go on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from benchmarks import trees_by_size
+from benchmarks.trees_by_size import ALL, CHOICE, ComparisonPlan, compare, comparison_section, simultaneous_intervals
+
+from sparserank.crossval.settings import PathSettings
+from sparserank.crossval.trees import TreeSettings, fit_trees
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.folds import query_folds
+from sparserank.data.synthetic import make_ranking
+from sparserank.errors import DataError
+from sparserank.evaluation import per_query_values
+from sparserank.selection.plan import make_plan
+from tests.shortcuts import no_processes
+
+QUICK = TreeSettings(20, (("num_leaves", 4), ("bagging_fraction", 0.8), ("bagging_freq", 1)))
+
+
+def plan_of(**more):
+    plan = make_plan(
+        penalties="mcp",
+        metric="ndcg@10",
+        report_metrics=(),
+        convention="default",
+        settings=PathSettings(n_alphas=15),
+        cv=3,
+        feature_transform="none",
+    )
+    return ComparisonPlan(plan, QUICK, **{"sizes": (2, 4), "repeats": 2, "n_seeds": 2, **more})
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    return make_ranking(60, (8, 12), 12, n_informative=3, n_redundant=2, random_state=5).data
+
+
+@pytest.fixture(scope="module")
+def result(data):
+    with no_processes():
+        return compare(data, plan_of())
+
+
+def test_every_system_has_every_size_and_a_value_of_every_query(data, result):
+    assert result.sizes == [2, 4]
+    assert result.names == [
+        "mcp",
+        "trees on own gain",
+        "trees on SHAP",
+        "trees on recursive gain",
+        "trees on random",
+        "trees on ours",
+    ]
+    for s in result.systems:
+        assert s.values.shape == (data.n_queries,)
+        assert np.isfinite(s.values).all()
+    assert len(result.n_chosen) == 2
+    assert result.all_features.k is None
+    rows = result.rows()
+    assert {r["system"] for r in rows} == {*result.names, CHOICE, ALL}
+    for r in rows:
+        if r["system"] != ALL:
+            assert r["low"] <= r["difference"] <= r["high"]
+    assert all(result.of("mcp")[k].mean > result.of("trees on random")[k].mean for k in (2, 4))
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_trees_are_judged_on_queries_that_they_have_not_seen(data):
+    """The trees on all features, by hand."""
+    plan = plan_of(repeats=1, n_seeds=1, sizes=(2,))
+    found = compare(data, plan).all_features.values
+    fold = query_folds(data.n_queries, 3, plan.plan.random_state)
+    by_hand, seen = np.zeros(data.n_queries), np.zeros(data.n_queries)
+    for f in range(3):
+        out = np.flatnonzero(fold == f)
+        train, test = data.take_queries(np.flatnonzero(fold != f)), data.take_queries(out)
+        varying = np.flatnonzero(~train.constant_features())
+        trees = fit_trees(train, varying, QUICK, seed=f)
+        by_hand[out] = per_query_values(trees.scores(test.X), test, [plan.plan.metric])[0]
+        whole = fit_trees(data, varying, QUICK, seed=f)
+        seen[out] = per_query_values(whole.scores(test.X), test, [plan.plan.metric])[0]
+    np.testing.assert_allclose(found, by_hand)
+    assert seen.mean() > by_hand.mean() + 0.01  # what has seen the queries would be flattered
+
+
+def test_intervals_hold_for_all_sizes_at_once():
+    rng = np.random.default_rng(0)
+    together = alone = 0
+    for _ in range(200):
+        d = rng.standard_normal((10, 40))
+        low, high = simultaneous_intervals(d, 0.9)
+        together += bool(((low <= 0) & (high >= 0)).all())
+        half = 1.69 * d.std(axis=1, ddof=1) / np.sqrt(40)  # each alone
+        alone += bool((np.abs(d.mean(axis=1)) <= half).all())
+    assert together / 200 == pytest.approx(0.9, abs=0.07)
+    assert alone / 200 < 0.6
+    low, high = simultaneous_intervals(np.zeros((2, 10)), 0.9)
+    assert (low == 0).all()
+    assert (high == 0).all()
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_finished_pieces_are_kept_and_change_nothing(data, tmp_path, monkeypatch):
+    plan, made = plan_of(repeats=1, sizes=(2,)), []
+    whole = trees_by_size._trees
+
+    def stop(*given):
+        made.append(given[2])
+        if len(made) == 2:
+            raise KeyboardInterrupt
+        return whole(*given)
+
+    monkeypatch.setattr(trees_by_size, "_trees", stop)
+    with pytest.raises(KeyboardInterrupt):
+        compare(data, plan, tmp_path / "run")
+    again = compare(data, plan, tmp_path / "run")
+    assert made == [0, 1, 1, 2]
+    fresh = compare(data, plan)
+    for a, b in zip(again.systems, fresh.systems, strict=True):
+        assert (a.name, a.k) == (b.name, b.k)
+        np.testing.assert_array_equal(a.values, b.values)
+
+
+@pytest.mark.usefixtures("pictures")
+def test_the_section_shows_every_system(result):
+    section = comparison_section(result, "Made", "made")
+    assert [row[0] for row in section.tables[0].rows] == result.names
+    assert "<svg" in section.pictures[0].svg
+    assert "Our choice of" in section.text
+
+
+def test_what_cannot_be_compared_is_refused(data):
+    halves = RankingDataset(data.X, data.relevance + 0.5, np.repeat(data.query_ids, np.diff(data.query_ptr)))
+    with pytest.raises(DataError, match="whole grades from 0 to 30; row 0 has"):
+        compare(halves, plan_of())
+    with pytest.raises(DataError, match="a single query cannot be split"):
+        compare(data.take_queries(np.arange(1)), plan_of())
+    rng = np.random.default_rng(0)
+    long = RankingDataset(rng.random((10_101, 2)), rng.integers(0, 2, 10_101), np.repeat([1, 2], [10_001, 100]))
+    with pytest.raises(DataError, match="query 1 has 10001 documents"):
+        compare(long, plan_of())
