@@ -260,7 +260,8 @@ def _kept(work: Path | None, identity: str, name: str, make: Callable[[], Arrays
                 return {key: file[key] for key in file.files if key != "identity"}
     made, part = make(), path.with_suffix(".part.npz")
     work.mkdir(parents=True, exist_ok=True)
-    np.savez(part, identity=np.array(identity), **made)
+    arrays: dict[str, Any] = {"identity": np.array(identity), **made}
+    np.savez(part, **arrays)
     part.replace(path)
     print(f"  {name}", flush=True)
     return made

@@ -1,8 +1,8 @@
 """Which features should my LightGBM ranker keep? Lists of every size are evaluated by trees trained on them.
 
-Ten of forty features matter here, each through a different curve. Lists come from the trees' gain, from SHAP values
-and from our sparse path, always without the queries that evaluate them. The result printed at the end is measured on
-queries that no list has seen.
+Ten of forty features matter here, each through a different curve. Lists come from the trees' gain and from our sparse
+path, always without the queries that evaluate them. The result printed at the end is measured on queries that no list
+has seen.
 """
 
 import numpy as np
@@ -12,9 +12,7 @@ import sparserank as sr
 problem = sr.datasets.make_curved_ranking(n_queries=240, n_features=40, n_curved=10, random_state=0)
 train, test = problem.data.take_queries(np.arange(160)), problem.data.take_queries(np.arange(160, 240))
 
-result = sr.trees.select_for_trees(
-    train, test=test, k=10, sizes=(5, 10), n_trees=80, n_leaves=15, n_seeds=1, cv=3, report_metrics=()
-)
+result = sr.select(train, test=test, for_model="lightgbm", k=10, sizes=(5, 10), cv=3, report_metrics=())
 
 print(result.sentences[0])
 found = [name for name in result.features if not name.startswith("noise")]

@@ -1,4 +1,4 @@
-"""The pages of `select`, `fuse`, `compare` and `--for-model` in headless Chromium: nothing asked for, nothing in the
+"""The pages of `select`, `fuse` and `--for-model` in headless Chromium: nothing asked for, nothing in the
 console, nothing cut or overlapping, on a phone and on a desk, light and dark and on paper."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import sparserank as sr
 PHONE, DESK = 390, 1280
 LONG = "a_feature_whose_name_somebody_made_longer_than_any_column_" * 3
 HOSTILE = ("<script>throw 1</script>", "<img src=http://127.0.0.1:9/x>", "$x_1$ & \x1b[31m")
-PAGES = ("select", "curves", "fuse", "compare", "for_model")
+PAGES = ("select", "curves", "fuse", "for_model")
 RETRIEVERS = ("bm25", LONG[:90].replace("feature", "run"), "dense")
 
 
@@ -64,19 +64,6 @@ def pages(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> dict[st
         "select": ("select", "train.parquet", "--test", "test.parquet", "--n-alphas", "15", *quick),
         "curves": ("select", "train.parquet", "--transform", "curves", "--penalty", "mcp", "--n-alphas", "10", *quick),
         "fuse": ("fuse", *(f"{name}.run" for name in RETRIEVERS), "--qrels", "judged.qrels", *quick),
-        "compare": (
-            "compare",
-            "train.parquet",
-            "--penalty",
-            "mcp",
-            "--penalty",
-            "l1",
-            "--n-trees",
-            "10",
-            "--seeds",
-            "1",
-            *quick,
-        ),
         "for_model": (
             "select",
             "train.parquet",
@@ -84,8 +71,6 @@ def pages(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> dict[st
             "test.parquet",
             "--for-model",
             "lightgbm",
-            "--n-trees",
-            "10",
             *quick,
         ),
     }

@@ -19,17 +19,17 @@ from sparserank.metrics import Convention
 from sparserank.penalties.base import Penalty
 from sparserank.penalties.rules import FeatureRules
 from sparserank.rankers.base import LinearRanker
+from sparserank.selection.for_model import TreesSelection
 
 # page: (title, modules whose names stand there, what stands there besides: bases that its classes share, what users
 # meet without importing it)
 PAGES: dict[str, tuple[str, tuple[str, ...], tuple[Any, ...]]] = {
-    "job": ("The main job", ("jobs.select", "selection.result", "export.explanation"), ()),
+    "job": ("The main job", ("jobs.select", "selection.result", "export.explanation"), (TreesSelection,)),
     "models": ("Models", ("model",), (sparserank.export.export,)),
     "data": ("Data", ("data", "datasets"), ()),
     "evaluation": ("Metrics and evaluation", ("evaluation", "metrics"), (Convention,)),
     "rankers": ("Rankers", ("rankers", "papers"), (LinearRanker,)),
     "paths": ("Paths", ("paths",), ()),
-    "trees": ("Trees", ("trees",), ()),
     "penalties": ("Penalties", ("penalties",), (Penalty, FeatureRules)),
     "engine": ("Losses, objective, solvers", ("losses", "objective", "solvers"), (PairwiseLoss,)),
     "errors": ("Errors and warnings", (), tuple(v for v in vars(sparserank.errors).values() if inspect.isclass(v))),
