@@ -38,7 +38,7 @@ FEW = (
     "none",
 )
 FUSED = ("--half-samples", "0", "--penalty", "l1", "--norm", "minmax")
-TREES = ("--n-trees", "3", "--folds", "2", "--penalty", "l1", "--transform", "none", "--threads", "1")
+TREES = ("--folds", "2", "--penalty", "l1", "--transform", "none", "--threads", "1")
 
 GOOD = ("train.txt", "constant.txt", "twice.txt", "long-ids.txt", "large.txt", "store", "t.parquet", "t.csv")
 DOUBTFUL = ("scattered.txt", "one-query.txt", "no-pairs.txt", "missing.txt", "unjudged.txt")
@@ -173,7 +173,7 @@ OPTIONS: dict[str, tuple[int, str]] = {
     "trees": (DONE, f"select constant.txt --for-model lightgbm --out OUT/run {' '.join(TREES)}"),
     "trees of one query": (FAILED, f"select one-query.txt --for-model lightgbm --out OUT/run {' '.join(TREES)}"),
     "trees with an option of ours": (MISUSED, "select train.txt --for-model lightgbm --out OUT/run --tol 1e-3"),
-    "leaves without trees": (MISUSED, "select train.txt --out OUT/run --n-leaves 3"),
+    "lengths of lists without trees": (MISUSED, "select train.txt --out OUT/run --size 3"),
     "fuse": (DONE, f"fuse bm25.run dense.run --qrels train.qrels --out OUT/run {' '.join(FUSED)}"),
     "fuse for an engine": (
         DONE,
@@ -188,10 +188,7 @@ OPTIONS: dict[str, tuple[int, str]] = {
     "fuse a broken run": (FAILED, "fuse bm25.run broken.run --qrels train.qrels --out OUT/run"),
     "fuse what is absent": (FAILED, "fuse bm25.run absent.run --qrels train.qrels --out OUT/run"),
     "fuse by a norm that is none": (MISUSED, "fuse bm25.run dense.run --qrels train.qrels --norm max --out OUT/run"),
-    "compare": (DONE, f"compare constant.txt --out OUT/run --size 1 --seeds 1 {' '.join(TREES)}"),
-    "compare with what is not known": (MISUSED, "compare train.txt --out OUT/run --with xgboost"),
-    "compare one query": (FAILED, f"compare one-query.txt --out OUT/run {' '.join(TREES)}"),
-    "compare a file that is absent": (FAILED, "compare absent.txt --out OUT/run"),
+    "compare, which was removed": (MISUSED, "compare train.txt --out OUT/run"),
     "predict to a file": (DONE, "predict model.json test.txt --out OUT/scores.txt"),
     "predict a run and judgments": (DONE, "predict model.json test.txt --run OUT/t.run --qrels OUT/t.qrels"),
     "predict into its input": (FAILED, "predict model.json test.txt --out test.txt"),

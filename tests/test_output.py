@@ -69,8 +69,6 @@ COMMANDS: dict[str, tuple[object, ...]] = {
         "train.txt",
         "--for-model",
         "lightgbm",
-        "--n-trees",
-        "5",
         "--penalty",
         "l1",
         "--transform",

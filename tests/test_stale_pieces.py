@@ -23,7 +23,6 @@ import typer
 
 import sparserank as sr
 from sparserank.cli.app import app
-from sparserank.data.options import READING
 from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
 from sparserank.selection.plan import SelectionPlan
 from tests.command_line import Cli
@@ -36,7 +35,7 @@ FILES = "train.txt --valid valid.txt --test test.txt "
 FEW = " --n-alphas 5 --folds 2 --half-samples 4 --transform none --penalty mcp"
 L1 = " --n-alphas 4 --folds 2 --half-samples 0 --transform none --penalty l1"
 TABLE = "t.parquet --label-column grade --qid-column query --ignore-columns words,other" + FEW
-FOR_MODEL = FILES + " --for-model lightgbm --penalty l1 --n-trees 3 --n-leaves 3 --folds 2 --transform none --threads 1"
+FOR_MODEL = FILES + " --for-model lightgbm --penalty l1 --folds 2 --transform none --threads 1"
 
 # option: what is added to the line of the first run, or (that line, the other one)
 SELECT: dict[str, str | tuple[str, str]] = {
@@ -77,8 +76,7 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "rival": "--rival lightgbm",
     "rival_time": "--rival lightgbm --rival-time 100",
     "for_model": (FILES + FEW, FOR_MODEL),
-    "n_trees": (FOR_MODEL, FOR_MODEL + " --n-trees 4"),
-    "n_leaves": (FOR_MODEL, FOR_MODEL + " --n-leaves 4"),
+    "sizes": (FOR_MODEL, FOR_MODEL + " --size 3"),
     "n_features": "--n-features 7",
     "missing": ("missing.txt --missing zero" + FEW, "missing.txt --missing median" + FEW),
     "index_base": "--index-base 0",
@@ -104,6 +102,7 @@ OF_FOR_MODEL = {
         "margin",
         "guarantee",
         "k",
+        "sizes",
         "costs",
         "feature_groups",
         "keep",
@@ -115,23 +114,6 @@ OF_FOR_MODEL = {
     "costs": "--costs other-costs.txt",
     "feature_transform": (FOR_MODEL, FOR_MODEL.replace("--transform none", "--transform log")),
     "k": "--k 3",
-}
-ONE = "train.txt --penalty l1 --folds 2 --n-trees 3 --size 1 --size 2 --seeds 1 --transform none --threads 1"
-COMPARE: dict[str, str | tuple[str, str]] = {
-    "data": (ONE, ONE.replace("train", "other")),
-    "with_": "--with lightgbm",  # there is no other
-    "penalties": "--penalty mcp",
-    "feature_transform": "--transform curves",
-    "n_knots": (ONE + " --transform curves", ONE + " --transform curves --n-knots 3"),
-    "sizes": "--size 3",
-    "cv": "--folds 3",
-    "repeats": "--repeats 2",
-    "n_seeds": "--seeds 2",
-    "random_state": "--seed 1",
-    "n_trees": "--n-trees 4",
-    "n_leaves": "--n-leaves 4",
-    "metric": "--metric map",
-    "convention": "--convention letor4",
 }
 TWO = "folds --system rank_rls --system random --threads 1"
 LETOR: dict[str, str | tuple[str, str]] = {
@@ -289,10 +271,9 @@ def check(
 CASES = {
     **{f"select {name}": (f"select {FILES}{FEW}", given) for name, given in SELECT.items()},
     **{f"for_model {name}": (f"select {FOR_MODEL}", given) for name, given in OF_FOR_MODEL.items()},
-    **{f"compare {name}": (f"compare {ONE}", given) for name, given in COMPARE.items()},
     **{f"letor {name}": (f"letor {TWO}", given) for name, given in LETOR.items()},
 }
-# Choices among finished pieces and additions to them; all others are refused by select and compare.
+# Choices among finished pieces and additions to them; all others are refused by select.
 TAKEN = {
     *(
         f"select {n}"
@@ -312,18 +293,15 @@ TAKEN = {
             "confidence",
         )
     ),
-    *(f"for_model {n}" for n in ("margin", "guarantee", "confidence")),
-    "compare with_",
-    "compare repeats",
+    *(f"for_model {n}" for n in ("margin", "guarantee", "confidence", "k", "sizes", "feature_transform")),
     *(f"letor {n}" for n in LETOR),
 }
 
 
-@pytest.mark.parametrize(("command", "cases"), [("select", SELECT), ("compare", COMPARE), ("letor", LETOR)])
+@pytest.mark.parametrize(("command", "cases"), [("select", SELECT), ("letor", LETOR)])
 def test_every_option_that_a_command_declares_is_a_case(command: str, cases: dict[str, Any]) -> None:
-    """How files are read is the same for select and compare; that other data are seen is the case `data`."""
     declared = {p.name for p in typer.main.get_command(app).commands[command].params}  # type: ignore[attr-defined]
-    assert set(cases) == declared - SHOWS - ({o.name for o in READING} if command == "compare" else set())
+    assert set(cases) == declared - SHOWS
 
 
 def test_every_field_of_a_plan_is_a_case() -> None:
@@ -332,7 +310,7 @@ def test_every_field_of_a_plan_is_a_case() -> None:
     assert {*PLAN, "datasets", "name"} == {f.name for f in fields(ExperimentPlan)}
 
 
-@pytest.mark.slow_but("select guarantee", "for_model feature_groups", "compare n_seeds")
+@pytest.mark.slow_but("select guarantee", "for_model feature_groups")
 @pytest.mark.parametrize("case", CASES)
 def test_a_changed_option(
     case: str, run: Run, bases: Bases, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory

@@ -20,7 +20,7 @@ from sparserank.crossval.feature_transforms import feature_transforms, logs_diff
 from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.settings import PathSettings
 from sparserank.crossval.tree_rivals import LIGHTGBM, TreeRival, TreeRivals, is_file, rival_of_file
-from sparserank.crossval.trees import Trees, check_trees, fit_trees, identity_of_trees, usable_by_trees
+from sparserank.crossval.trees import Trees, check_trees, fit_trees, usable_by_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
@@ -76,7 +76,7 @@ def select_for_model(sources: dict[str, Any], chosen: dict[str, Any]) -> TreesSe
     rival = replace(rival, name=ALL, columns=usable_by_trees(data.unfilled(), plan.penalties[0].drop))
     job = ForModel(plan, data, test, rival, _sizes(plan, len(rival.columns), chosen["sizes"]), chosen["n_threads"])
     place = {"restart": chosen["restart"], "kind": "for_model", "results": LIST_FILES}
-    with work_store_in(chosen["out"], job.identity, **place) as store:
+    with work_store_in(chosen["out"], plan.identity(data, None), **place) as store:
         with one_blas_thread():
             result = replace(job.execute(store, chosen["progress"]), notes=notes)
         if store is not None:
@@ -186,13 +186,6 @@ class ForModel:
             self.n_threads,
             math.inf,
         )
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """Everything that stored pieces depend on."""
-        own = {"for_model": repr(self.rival.settings), "sizes": list(self.sizes), "usable": self.rival.columns.tolist()}
-        transform = {"feature_transform": list(self.plan.feature_transform)}
-        return {**self.plan.identity(self.data, None), **own, **transform, **identity_of_trees()}
 
     def execute(self, store: WorkStore | None, progress: Progress | None) -> TreesSelection:
         """Judge lists, choose one, and fit the trees on it to all queries. Finished pieces are kept in `store`."""
