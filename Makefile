@@ -69,7 +69,7 @@ evidence: $(VENV)/.dev
 	SPARSERANK_REQUIRE_DATA=1 $(BIN)/python -m pytest -n 2 tests/test_reader_fuzz.py tests/test_model_fuzz.py tests/test_store_fuzz.py tests/test_plan_file.py --fuzz-seconds 300
 	SCIPY_ARRAY_API=1 $(BIN)/python -m tests.as_cpu generic -n 2 --dist loadfile
 	mkdir -p evidence
-	$(BIN)/sparserank experiment published $(SPARSERANK_DATA) --out evidence/published --markdown evidence/reproduction.md --preface docs/reproduction-preface.md
+	$(BIN)/python -m reproduction published $(SPARSERANK_DATA) --out evidence/published --markdown evidence/reproduction.md --preface docs/reproduction-preface.md
 	$(BIN)/python -m benchmarks > evidence/benchmarks.md
 	$(BIN)/python -m benchmarks.nested
 	$(BIN)/python -m benchmarks.fusion
@@ -80,6 +80,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks
+	$(BIN)/mypy reproduction
 	$(BIN)/mypy docs/site_pages
 
 clean:

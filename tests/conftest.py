@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sparserank.cli.app import main
+import reproduction.__main__ as reproduction
+from sparserank.cli.app import app, main
 from sparserank.cli.output import Answer, answer
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.letor.reader import read_letor
@@ -157,14 +158,16 @@ def pictures() -> Iterator[None]:
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """The command line in this process: the same `main` as the installed command calls."""
+    """The command line in this process: the same `main` as the installed command calls; after the word "reproduction",
+    that of `python -m reproduction`."""
 
     def run(*args: object) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["sparserank", *map(str, args)])
+        application = reproduction.app if args[:1] == ("reproduction",) else app
+        monkeypatch.setattr(sys, "argv", ["sparserank", *map(str, args[application is not app :])])
         capsys.readouterr()
         with warnings.catch_warnings():
             try:
-                main()
+                main(application)
                 code = 0
             except SystemExit as stop:
                 code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)

@@ -14,20 +14,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from reproduction.datasets import find_folds, find_published, read_fold
+from reproduction.protocol.experiment import Experiment
+from reproduction.protocol.frontier_tables import frontier_sections
+from reproduction.protocol.plan import DatasetPlan, ExperimentPlan, read_plan
+from reproduction.protocol.results import Results
+from reproduction.protocol.summary import frontier, system_table
+from reproduction.protocol.summary_tables import summary_sections
+from reproduction.published.best_sets import against_best, best_set_sections
+from reproduction.systems import SYSTEMS
 
 import sparserank as sr
+from reproduction.__main__ import app
 from sparserank.cli.app import main
 from sparserank.errors import DataError, DataWarning
-from sparserank.papers.protocol.experiment import Experiment
-from sparserank.papers.protocol.frontier_tables import frontier_sections
-from sparserank.papers.protocol.layouts import find_folds, find_published, read_fold
-from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan, read_plan
-from sparserank.papers.protocol.results import Results
-from sparserank.papers.protocol.summary import frontier, system_table
-from sparserank.papers.protocol.summary_tables import summary_sections
-from sparserank.papers.published.best_sets import against_best, best_set_sections
 from sparserank.papers.rls.centring import centre
-from sparserank.papers.systems import SYSTEMS
 from sparserank.reporting.render import to_html
 from tests.oracles import best_subset as subsets
 from tests.oracles import rank_rls as papers
@@ -39,7 +40,7 @@ QUICK = ("log", "greedy_rank_rls", "rank_svm", "random")
 def _run(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
     monkeypatch.setattr("sys.argv", ["sparserank", *map(str, args)])
     with pytest.raises(SystemExit) as stop:
-        main()
+        main(app)
     return int(stop.value.code or 0)
 
 
@@ -279,7 +280,7 @@ def test_a_piece_that_fails_costs_no_other(parts: Path, tmp_path: Path, monkeypa
     out = tmp_path / "cli"
     text = f"systems=['log','rank_rls']\n[[datasets]]\nname='x'\npath='{parts}'\n[grids.log]\nalpha_ratio=[1.0]"
     (tmp_path / "plan.toml").write_text(text)
-    assert _run(monkeypatch, "experiment", "run", tmp_path / "plan.toml", "--out", out, "--threads", 1) == 1
+    assert _run(monkeypatch, "run", tmp_path / "plan.toml", "--out", out, "--threads", 1) == 1
     assert (out / "summary.html").exists()
 
 
@@ -414,7 +415,7 @@ def test_published_command_puts_our_figures_beside_theirs(
     parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     args = ["--system", "greedy_rank_rls", "--system", "rank_rls", "--threads", 1, "--markdown", tmp_path / "r.md"]
-    assert _run(monkeypatch, "experiment", "published", parts.parent, "--out", tmp_path / "out", *args) == 0
+    assert _run(monkeypatch, "published", parts.parent, "--out", tmp_path / "out", *args) == 0
     printed = capsys.readouterr()
     assert "MQ2007" in printed.err
     with open(tmp_path / "out/published.csv", newline="") as text:
@@ -432,7 +433,7 @@ def test_published_command_puts_our_figures_beside_theirs(
     page = (tmp_path / "r.md").read_text()
     assert page.index("Table 7") < page.index("## Greedy RankRLS against the best set") < page.index("## Laporte 2014")
     assert list((tmp_path / "r-figures").glob("*.svg"))
-    assert _run(monkeypatch, "experiment", "published", tmp_path / "out", "--out", tmp_path / "o2") == 1
+    assert _run(monkeypatch, "published", tmp_path / "out", "--out", tmp_path / "o2") == 1
     assert "contains none of" in capsys.readouterr().err
 
 

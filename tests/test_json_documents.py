@@ -17,7 +17,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import reproduction.__main__ as reproduction
 import sparserank as sr
+from sparserank.cli.app import app
 from tests.command_line import Cli, Outcome
 
 DONE, FAILED, MISUSED = 0, 1, 2
@@ -216,17 +218,17 @@ OPTIONS: dict[str, tuple[int, str]] = {
     "convert into itself": (FAILED, "convert store store"),
     "convert nothing": (MISUSED, "convert train.txt"),
     "convert to float16": (MISUSED, "convert train.txt OUT/store --dtype float16"),
-    "systems": (DONE, "experiment systems"),
-    "letor": (DONE, "letor folds --system rank_rls --system random --threads 1 --out OUT/run"),
-    "letor without folds": (FAILED, "letor absent --out OUT/run"),
-    "letor of an unknown system": (MISUSED, "letor folds --system best --out OUT/run"),
-    "letor, an unknown scaling": (MISUSED, "letor folds --scaling best --out OUT/run"),
-    "a plan with a data set that is absent": (DONE, "experiment run plan.toml --threads 1 --out OUT/run"),
-    "a plan without data": (FAILED, "experiment run none.toml --out OUT/run"),
-    "a plan that is none": (FAILED, "experiment run bad.toml --out OUT/run"),
-    "no plan": (FAILED, "experiment run absent.toml --out OUT/run"),
-    "published without data": (FAILED, "experiment published folds --out OUT/run"),
-    "published with a preface alone": (MISUSED, "experiment published folds --preface plan.toml --out OUT/run"),
+    "systems": (DONE, "reproduction systems"),
+    "letor": (DONE, "reproduction letor folds --system rank_rls --system random --threads 1 --out OUT/run"),
+    "letor without folds": (FAILED, "reproduction letor absent --out OUT/run"),
+    "letor of an unknown system": (MISUSED, "reproduction letor folds --system best --out OUT/run"),
+    "letor, an unknown scaling": (MISUSED, "reproduction letor folds --scaling best --out OUT/run"),
+    "a plan with a data set that is absent": (DONE, "reproduction run plan.toml --threads 1 --out OUT/run"),
+    "a plan without data": (FAILED, "reproduction run none.toml --out OUT/run"),
+    "a plan that is none": (FAILED, "reproduction run bad.toml --out OUT/run"),
+    "no plan": (FAILED, "reproduction run absent.toml --out OUT/run"),
+    "published without data": (FAILED, "reproduction published folds --out OUT/run"),
+    "published with a preface alone": (MISUSED, "reproduction published folds --preface plan.toml --out OUT/run"),
     "demo": (DONE, "demo --out OUT/run --threads 2"),
     "demo of a seed below 0": (MISUSED, "demo --seed -1 --out OUT/run"),
 }
@@ -255,7 +257,7 @@ NO_PLACE = {
     "select": f"select train.txt --out plan.toml {' '.join(FEW)}",
     "select, of others": f"select train.txt --out folds {' '.join(FEW)}",
     "convert": "convert train.txt folds",
-    "letor": "letor folds --system random --out folds",
+    "letor": "reproduction letor folds --system random --out folds",
     "export": "export model.json --to sql --out folds",
 }
 
@@ -325,12 +327,10 @@ def check(outcome: Outcome, code: int) -> None:
 
 def test_there_are_150_lines_of_every_command() -> None:
     assert len(LINES) >= 150
-    commands = {line[0] if line[0] != "experiment" else " ".join(line[:2]) for _, line in LINES.values() if line}
-    from sparserank.cli.app import app
-
+    commands = {line[0] if line[0] != "reproduction" else " ".join(line[:2]) for _, line in LINES.values() if line}
     named = {c.name for c in app.registered_commands}
-    grouped = {f"{g.name} {c.name}" for g in app.registered_groups for c in g.typer_instance.registered_commands}
-    assert commands == named | grouped
+    papers = {f"reproduction {c.name}" for c in reproduction.app.registered_commands}
+    assert commands - {"compare"} == named | papers
 
 
 @pytest.mark.parametrize(

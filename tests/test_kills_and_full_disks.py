@@ -20,8 +20,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import reproduction.__main__ as reproduction
 import sparserank as sr
-from sparserank.cli.app import main
+from sparserank.cli.app import app, main
 from sparserank.cli.interrupts import UNDONE
 from sparserank.files import PART
 from tests.shortcuts import no_processes
@@ -73,13 +74,18 @@ def arguments(command: str, data: Path, out: Path) -> list[str]:
     return [command, *given[command], "--out", str(out), "--threads", "1" if command == "demo" else "2"]
 
 
+def application(command: str) -> Any:
+    """The one that has the command."""
+    return reproduction.app if command == "letor" else app
+
+
 def run_here(args: list[str]) -> None:
     """A command in this process, without worker processes."""
     with no_processes(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sr, "select", partial(sr.select, **QUICK_DEMO))  # which the demo calls, and no other command
         patch.setattr(sys, "argv", ["sparserank", *args])
         with pytest.raises(SystemExit) as stop:
-            main()
+            main(application(args[0]))
     assert stop.value.code in (0, None)
 
 
@@ -147,7 +153,7 @@ def test_kills_at_random_moments_change_nothing(
     rng, out, ended = np.random.default_rng(fuzz_seed), tmp_path / "out", 0
     for n in range(max(N_KILLS, int(fuzz_seconds))):
         how = SIGNALS[(n + COMMANDS.index(command)) % len(SIGNALS)]
-        how_started = ["-c", DEMO] if command == "demo" else ["-m", "sparserank"]
+        how_started = ["-c", DEMO] if command == "demo" else ["-m", "reproduction" if command == "letor" else "sparserank"]
         args = [sys.executable, *how_started, *arguments(command, data, out)]
         killed_before = set(tmp_path.rglob(PART))  # removed by the next run that gets as far as its directory
         process = subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -201,7 +207,7 @@ def test_a_disk_full_at_any_point_is_one_sentence_and_costs_nothing_finished(
     for n_bytes in (0, 5, 300, 1500, 6000, 15_000, 30_000, 60_000, 120_000):
         monkeypatch.setattr(sys, "argv", ["sparserank", *arguments(command, data, out)])
         with largest_file(n_bytes), pytest.raises(SystemExit) as stop:
-            main()
+            main(application(command))
         err = capsys.readouterr().err
         assert stop.value.code in (0, 1)
         if stop.value.code:
@@ -212,6 +218,6 @@ def test_a_disk_full_at_any_point_is_one_sentence_and_costs_nothing_finished(
         assert_whole(out)
     assert failures >= 4
     with pytest.raises(SystemExit) as stop:
-        main()
+        main(application(command))
     assert stop.value.code in (0, None), capsys.readouterr().err
     assert results_of(out) == results_of(undisturbed[command][0])

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reproduction.protocol.plan import DatasetPlan, ExperimentPlan
 
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES, PairwiseLoss, loss_name, parse_loss
 from sparserank.metrics import CONVENTIONS, METRICS, Convention, Metric, parse_metric
-from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
 from sparserank.penalties import PENALTIES, Penalty, Ridge, parse_penalty
 
 TABLE = np.tril(np.arange(1.0, 17.0).reshape(4, 4) / 7.0, -1)

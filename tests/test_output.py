@@ -63,7 +63,7 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "export to a folder": ("export", "model.json", "--to", "solr", "--out", "solr"),
     "convert": ("convert", "train.txt", "store"),
     "convert to a file": ("convert", "train.txt", "train.parquet"),
-    "systems": ("experiment", "systems"),
+    "systems": ("reproduction", "systems"),
     "judge": (
         "select",
         "train.txt",

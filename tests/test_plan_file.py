@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reproduction.protocol.plan import MAX_SIZE, DatasetPlan, ExperimentPlan, read_plan
 
-from sparserank.cli import app
+from reproduction.__main__ import app
+from sparserank.cli.app import main
 from sparserank.errors import DataError
-from sparserank.papers.protocol.plan import MAX_SIZE, DatasetPlan, ExperimentPlan, read_plan
 
 DATA = "[[datasets]]\nname='a'\npath='b'\n"
 HUGE = "0x" + "f" * 10_000  # hexadecimal integers may have any number of digits
@@ -200,7 +201,7 @@ def test_choosing_twice_by_the_same_metric_is_misuse(
     ]
     monkeypatch.setattr(sys, "argv", ["sparserank", *args])
     with pytest.raises(SystemExit) as end:
-        app.main()
+        main(app)
     assert end.value.code == 2
     assert "names the same metric twice" in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "o").exists()

@@ -151,7 +151,7 @@ def test_systems_of_the_papers_fit_a_screen(cli_here: Cli, tmp_path: Path) -> No
     for i in range(5):
         sr.write_letor(MADE.take_queries(np.arange(8 * i, 8 * i + 8)), tmp_path / f"set/S{i + 1}.txt")
     systems = [x for s in ("l1", "greedy_rank_rls", "random") for x in ("--system", s)]
-    done = cli_here("letor", "set", *systems, "--out", "results")
+    done = cli_here("reproduction", "letor", "set", *systems, "--out", "results")
     assert done.code == 0, done.err
     lines = short(done.out)
     assert [line.split("  ")[0] for line in lines[3:6]].count("random weights") == 1

@@ -82,7 +82,7 @@ def test_the_reference_has_every_public_name_once_with_its_parameters() -> None:
 def test_the_page_of_commands_has_every_option() -> None:
     page = commands.page()
     assert "## sparserank select" in page
-    assert "## sparserank experiment published" in page
+    assert "## python -m reproduction published" in page
     for option in ("--margin", "--relaxed`, `--no-relaxed", "--seed", "--penalty"):
         assert f"`{option}`\n: " in page
     assert "[bold]" not in page

@@ -20,10 +20,11 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import typer
+from reproduction.protocol.plan import DatasetPlan, ExperimentPlan
 
+import reproduction.__main__ as reproduction
 import sparserank as sr
 from sparserank.cli.app import app
-from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
 from sparserank.selection.plan import SelectionPlan
 from tests.command_line import Cli
 
@@ -271,7 +272,7 @@ def check(
 CASES = {
     **{f"select {name}": (f"select {FILES}{FEW}", given) for name, given in SELECT.items()},
     **{f"for_model {name}": (f"select {FOR_MODEL}", given) for name, given in OF_FOR_MODEL.items()},
-    **{f"letor {name}": (f"letor {TWO}", given) for name, given in LETOR.items()},
+    **{f"letor {name}": (f"reproduction letor {TWO}", given) for name, given in LETOR.items()},
 }
 # Choices among finished pieces and additions to them; all others are refused by select.
 TAKEN = {
@@ -300,7 +301,8 @@ TAKEN = {
 
 @pytest.mark.parametrize(("command", "cases"), [("select", SELECT), ("letor", LETOR)])
 def test_every_option_that_a_command_declares_is_a_case(command: str, cases: dict[str, Any]) -> None:
-    declared = {p.name for p in typer.main.get_command(app).commands[command].params}  # type: ignore[attr-defined]
+    application = reproduction.app if command == "letor" else app
+    declared = {p.name for p in typer.main.get_command(application).commands[command].params}  # type: ignore[attr-defined]
     assert set(cases) == declared - SHOWS
 
 
@@ -329,7 +331,7 @@ def _plan(folder: Path, name: str, content: dict[str, Any], dataset: dict[str, A
     for system, grid in grids.items():
         lines += [f"[grids.{system}]", *(f"{k} = {json.dumps(v)}" for k, v in grid.items())]
     (folder / name).write_text("\n".join(lines) + "\n")
-    return f"experiment run {name} --threads 1"
+    return f"reproduction run {name} --threads 1"
 
 
 @pytest.mark.parametrize("field", [name for name, value in EXPERIMENT.items() if value is not None])

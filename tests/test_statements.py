@@ -10,9 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from reproduction.protocol.experiment import Experiment
+from reproduction.protocol.plan import DatasetPlan, ExperimentPlan
 
+import reproduction.__main__ as reproduction
 import sparserank as sr
-from sparserank.cli.app import main
+from sparserank.cli.app import app, main
 from sparserank.cli.output import answer
 from sparserank.cli.selection_tables import show_selection
 from sparserank.crossval.settings import PathSettings
@@ -22,8 +25,6 @@ from sparserank.jobs.selection_job import SelectionJob, SelectionPlan, Selection
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
 from sparserank.pages.selection_page import render_page
-from sparserank.papers.protocol.experiment import Experiment
-from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
 from sparserank.penalties import L1, MCP, Penalty, Ridge
 from sparserank.solvers import Stop, solve
 from sparserank.solvers.lockstep import Steps
@@ -161,9 +162,10 @@ def test_a_rewritten_file_is_other_data_in_the_same_process_too(tmp_path: Path) 
 
 
 def run_cli(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
-    monkeypatch.setattr(sys, "argv", ["sparserank", *map(str, args)])
+    of_papers = args[0] == "reproduction"
+    monkeypatch.setattr(sys, "argv", ["sparserank", *map(str, args[of_papers:])])
     with pytest.raises(SystemExit) as stop:
-        main()
+        main(reproduction.app if of_papers else app)
     return int(stop.value.code or 0)
 
 
@@ -189,8 +191,8 @@ def test_no_command_touches_a_folder_that_is_not_its_own(
     (tmp_path / "plan.toml").write_text(f"systems=['rank_rls']\n[[datasets]]\nname='x'\npath='{data}'\n")
     args = {
         "demo": ("demo",),
-        "letor": ("letor", data, "--system", "rank_rls"),
-        "experiment": ("experiment", "run", tmp_path / "plan.toml"),
+        "letor": ("reproduction", "letor", data, "--system", "rank_rls"),
+        "experiment": ("reproduction", "run", tmp_path / "plan.toml"),
         "select": ("select", data / "S1.txt", "--restart"),
     }[command]
     before = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}

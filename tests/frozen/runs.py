@@ -423,9 +423,9 @@ def rankers_of_papers(data: Path, folder: Path) -> Arrays:
 
 @run
 def letor_systems(data: Path, folder: Path) -> Arrays:
-    from sparserank.papers.protocol.experiment import Experiment
-    from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
-    from sparserank.papers.protocol.tasks import TaskRunner
+    from reproduction.protocol.experiment import Experiment
+    from reproduction.protocol.plan import DatasetPlan, ExperimentPlan
+    from reproduction.protocol.tasks import TaskRunner
 
     systems = ("sparserank", "select", "greedy_rank_rls", "rank_svm", "fsm_rank", "l1", "random")
     dataset = DatasetPlan("ohsumed", str(data / "ohsumed/querylevelnorm"))

@@ -16,13 +16,11 @@ from sparserank.cli import (
     convert,
     demo,
     evaluate,
-    experiment,
     explain,
     export,
     fit,
     fuse,
     inspect,
-    letor,
     predict,
     select,
 )
@@ -34,7 +32,9 @@ from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError, 
 from sparserank.options.declared import REMOVED
 from sparserank.options.spelling import command_line
 
-REMOVED_FLAGS = ("--metric-refits", "--no-metric-refits", "--qid", "--n-trees", "--n-leaves")
+GONE = dict.fromkeys(("--metric-refits", "--no-metric-refits", "--qid", "--n-trees", "--n-leaves", "compare"), REMOVED)
+MOVED = "is now in a checkout of the project: python -m reproduction "
+GONE |= {"letor": f"{MOVED}letor", "experiment": f"{MOVED}run, published or systems"}
 
 app = typer.Typer(
     name="sparserank",
@@ -72,8 +72,6 @@ app.command("explain", help=explain.HELP)(answering(commands.explain))
 app.command("export", help=export.HELP)(answering(export.export))
 app.command("convert", help=convert.HELP)(answering(commands.convert))
 app.command("demo", help=demo.HELP)(answering(demo.demo))
-app.command("letor", help=letor.HELP)(answering(letor.letor))
-app.add_typer(experiment.app, name="experiment", context_settings={"help_option_names": ["-h", "--help"]})
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, **options: Any) -> None:
@@ -81,27 +79,25 @@ def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, *
         warn(str(message))
 
 
-def main() -> None:
+def main(application: typer.Typer = app) -> None:
     prepare_streams()
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", ConvergenceWarning)
     warnings.simplefilter("always", DataWarning)
     warnings.showwarning = _show_warning
     with command_line(commands.FLAGS):
-        _run()
+        _run(application)
 
 
-def _run() -> None:
-    given = (argument.partition("=")[0] for argument in sys.argv[1:])
-    removed = next(
-        (flag for flag in given if flag in REMOVED_FLAGS), "compare" if sys.argv[1:2] == ["compare"] else None
-    )
-    if removed is not None:
-        error_line(f"{removed} {REMOVED}")
+def _run(application: typer.Typer) -> None:
+    flags = (argument.partition("=")[0] for argument in sys.argv[1:] if argument.startswith("--"))
+    removed = next((name for name in (*sys.argv[1:2], *flags) if name in GONE), None)
+    if removed is not None and application is app:
+        error_line(f"{removed} {GONE[removed]}")
         sys.exit(2)
     try:
         try:
-            app()
+            application()
         finally:
             _flush()  # here, and not at the interpreter's end, where nobody could say what went wrong
     except TableError as error:

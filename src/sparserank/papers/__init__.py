@@ -1,4 +1,4 @@
-"""The five papers: their algorithms, rankers, measures, protocol and published tables."""
+"""The five papers: their algorithms, rankers and measures."""
 
 from sparserank.papers.measures import feature_importance, feature_similarity
 from sparserank.papers.rankers import (

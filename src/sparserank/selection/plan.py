@@ -228,8 +228,8 @@ class SelectionPlan:
 
 
 def _computes_nothing_here(inside: tuple[str, ...]) -> bool:
-    """The papers' world, and files that results are written into."""
-    return inside[0] == "papers" or inside in (("jobs", "result_files.py"), ("jobs", "trees", "files.py"))
+    """The papers' world, and the files that results are written into."""
+    return inside[0] == "papers" or inside == ("jobs", "result_files.py")
 
 
 def _refuse_rules_that_are_not_kept(p: Penalty | SizedMaker) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.papers.protocol.results import Results
-from sparserank.papers.published.best_sets import best_set_sections
-from sparserank.papers.published.cells import TABLES, ComparedCell, PublishedTable, compare
+from reproduction.protocol.results import Results
+from reproduction.published.best_sets import best_set_sections
+from reproduction.published.cells import TABLES, ComparedCell, PublishedTable, compare
 from sparserank.reporting.document import Picture, Section, Table, figure
 
 
@@ -37,7 +37,7 @@ def published_sections(results: Results, *, pictures: bool) -> list[Section]:
         if source == "pahikkala2010":
             sections += best_set_sections(results)
     if pictures:
-        from sparserank.papers.published.figures import published_figures
+        from reproduction.published.figures import published_figures
 
         drawn = [Picture(name.replace("@", ""), caption, svg) for name, caption, svg in published_figures(results)]
         sections.append(Section("Figures of the papers", pictures=drawn))

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from reproduction.datasets import FoldData, open_fold
+from reproduction.protocol.experiment import Experiment
+from reproduction.systems import COMPARED, SYSTEMS
 from sparserank.evaluation import per_query_values
 from sparserank.lazy import cached_property
-from sparserank.papers.protocol.experiment import Experiment
-from sparserank.papers.protocol.layouts import FoldData, open_fold
-from sparserank.papers.systems import COMPARED, SYSTEMS
 
 Row = dict[str, Any]
 

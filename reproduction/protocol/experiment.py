@@ -8,13 +8,13 @@ import time
 from importlib.metadata import version
 from typing import Any
 
+from reproduction.datasets import content_hash, find_folds
+from reproduction.protocol.plan import DatasetPlan, ExperimentPlan
+from reproduction.protocol.store import ResultsStore
+from reproduction.protocol.tasks import Task, TaskRunner
 from sparserank import __version__
 from sparserank.errors import DataError, SparserankError
 from sparserank.execution import available_cores
-from sparserank.papers.protocol.layouts import content_hash, find_folds
-from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
-from sparserank.papers.protocol.store import ResultsStore
-from sparserank.papers.protocol.tasks import Task, TaskRunner
 from sparserank.runs.progress import Progress
 from sparserank.runs.work import Work
 

@@ -1,4 +1,4 @@
-"""`sparserank experiment`: plans, the papers' tables, the list of systems."""
+"""Plans, the papers' tables, the list of systems."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from reproduction.execute import Out, Systems, check_systems, execute
 from sparserank.cli import commands
-from sparserank.cli.experiment_run import Out, Systems, check_systems, execute
 from sparserank.cli.given import check_threads, require
-from sparserank.cli.output import answering
 from sparserank.cli.screen import table
 
 if TYPE_CHECKING:
     from sparserank.reporting.document import Section
-
-app = typer.Typer(no_args_is_help=True, help="Run experiments on LETOR data sets and compare with published tables.")
 
 RUN_HELP = """Run an experiment plan: data sets x folds x systems, each with its grid.
 
@@ -43,13 +40,13 @@ computed again.
   \\[grids.fenchel_rank]             # replaces the default grid of the system
   radius = \\[1, 2, 4, 8]
 
-All keys except the data sets have defaults; 'sparserank experiment systems' lists systems and grids.
+All keys except the data sets have defaults; 'python -m reproduction systems' lists systems and grids.
 
 [bold]Examples[/bold]
 
-  sparserank experiment run plan.toml --out results
+  python -m reproduction run plan.toml --out results
 
-  sparserank experiment run plan.toml --out results --threads 4
+  python -m reproduction run plan.toml --out results --threads 4
 """
 
 PUBLISHED_HELP = """Reproduce the papers' tables and figures on the available data sets.
@@ -61,27 +58,23 @@ published.html (with figures) contain all results. Missing data sets are reporte
 
 [bold]Examples[/bold]
 
-  sparserank experiment published $SPARSERANK_DATA --out results
+  python -m reproduction published $SPARSERANK_DATA --out results
 
-  sparserank experiment published ~/letor --out results --markdown report.md --preface words.md
+  python -m reproduction published ~/letor --out results --markdown report.md --preface words.md
 """
 
 
-@app.command("run", help=RUN_HELP)
-@answering
 def run(
     plan: Annotated[Path, typer.Argument(help="Plan, a TOML file.", show_default=False)],
     out: Out,
     threads: commands.NThreads = None,
 ) -> None:
-    from sparserank.papers.protocol.plan import read_plan
+    from reproduction.protocol.plan import read_plan
 
     check_threads(threads)
     execute(read_plan(plan), out, threads)
 
 
-@app.command("published", help=PUBLISHED_HELP)
-@answering
 def published(
     data: Annotated[Path, typer.Argument(help="Folder with the LETOR data sets.", show_default=False)],
     out: Out,
@@ -95,14 +88,14 @@ def published(
     ] = None,
     threads: commands.NThreads = None,
 ) -> None:
+    from reproduction.datasets import PUBLISHED_DATASETS, find_published
+    from reproduction.protocol.plan import MAX_BYTES, DatasetPlan, ExperimentPlan
+    from reproduction.published.screen import published_lines
+    from reproduction.published.tables import published_rows, published_sections
+    from reproduction.systems import SYSTEMS
     from sparserank.bounded import read_bounded
     from sparserank.errors import DataError
     from sparserank.files import refuse_inputs
-    from sparserank.papers.protocol.layouts import PUBLISHED_DATASETS, find_published
-    from sparserank.papers.protocol.plan import MAX_BYTES, DatasetPlan, ExperimentPlan
-    from sparserank.papers.published.screen import published_lines
-    from sparserank.papers.published.tables import published_rows, published_sections
-    from sparserank.papers.systems import SYSTEMS
 
     check_systems(system)
     check_threads(threads)
@@ -129,11 +122,9 @@ def published(
     execute(chosen, out, threads, name="published", more=more, screen=published_lines, absent=absent, **files)
 
 
-@app.command("systems")
-@answering
 def systems() -> None:
     """List the systems, their sources and their default grids."""
-    from sparserank.papers.systems import SYSTEMS
+    from reproduction.systems import SYSTEMS
 
     table(
         "Systems",

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from reproduction.systems import lai, laporte, least_squares, ours
+from reproduction.systems.base import System, each_of
 from sparserank.errors import DataError
 from sparserank.papers.rankers.fenchel_rank import FenchelRank
 from sparserank.papers.rankers.truncated_gradient import RSRank, TGRank
-from sparserank.papers.systems import lai, laporte, least_squares, ours
-from sparserank.papers.systems.base import System, each_of
 from sparserank.quoting import brief
 
 RIDGE_ALPHAS = [10.0**e for e in range(-7, 1)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from reproduction.systems.base import Candidate, Fold, Grid, fitted, points_of
 from sparserank.crossval import choice
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.families import Trial
@@ -17,7 +18,6 @@ from sparserank.crossval.settings import PathSettings
 from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
 from sparserank.papers.rankers.random_ranker import RandomRanker
-from sparserank.papers.systems.base import Candidate, Fold, Grid, fitted, points_of
 from sparserank.paths import PathResult, fit_path_on, maker_of, parse_maker
 from sparserank.selection import options as of_selection
 

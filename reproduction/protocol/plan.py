@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from reproduction.systems import COMPARED, find_system
 from sparserank.bounded import read_bounded
 from sparserank.data.missing import MissingPolicy
 from sparserank.errors import DataError
 from sparserank.metrics import Convention, Metric, parse_convention, parse_metric, parse_metrics
-from sparserank.papers.systems import COMPARED, find_system
 from sparserank.quoting import brief
 from sparserank.shards.scaling import SCALINGS
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sparserank.papers.protocol.results import Results
-from sparserank.papers.protocol.summary import frontier
-from sparserank.papers.systems import SYSTEMS
+from reproduction.protocol.results import Results
+from reproduction.protocol.summary import frontier
+from reproduction.systems import SYSTEMS
 from sparserank.reporting.document import Picture, Section, Table, figure
 
 SCREEN_SIZES = (1, 2, 3, 4, 5, 8, 10, 15)
@@ -48,7 +48,7 @@ def frontier_sections(results: Results, *, pictures: bool) -> list[Section]:
                 )
             )
             if pictures:
-                from sparserank.papers.published.figures import frontier_figure
+                from reproduction.published.figures import frontier_figure
 
                 svg = frontier_figure(results, dataset, metric)
                 drawn.append(

@@ -1,4 +1,4 @@
-"""Code shared by `sparserank experiment` and `sparserank letor`: options, the run, its tables and files."""
+"""What the commands share: options, the run, its tables and files."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sparserank.cli.output import TEXT, answer
 from sparserank.cli.screen import announce_compiling, note, progress_bar, say, show_all, table
 
 if TYPE_CHECKING:
-    from sparserank.papers.protocol.experiment import Experiment
-    from sparserank.papers.protocol.plan import ExperimentPlan
+    from reproduction.protocol.experiment import Experiment
+    from reproduction.protocol.plan import ExperimentPlan
     from sparserank.reporting.document import Section, Table
 
 Out = Annotated[
@@ -25,7 +25,7 @@ Systems = Annotated[
     list[str] | None,
     typer.Option(
         "--system",
-        help="Name of a system in 'sparserank experiment systems'; may be repeated. \\[default: the 19 systems of the "
+        help="Name of a system in 'python -m reproduction systems'; may be repeated. \\[default: the 19 systems of the "
         "comparison]",
         show_default=False,
     ),
@@ -33,7 +33,7 @@ Systems = Annotated[
 
 
 def check_systems(system: list[str] | None) -> None:
-    from sparserank.papers.systems import find_system
+    from reproduction.systems import find_system
 
     for s in system or ():
         parsed("--system", find_system, s)
@@ -62,9 +62,9 @@ def execute(
     """
     import time
 
+    from reproduction.protocol.experiment import Experiment
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.errors import DataError
-    from sparserank.papers.protocol.experiment import Experiment
     from sparserank.reporting.render import refuse_foreign_pictures
     from sparserank.runs.directory import refuse_unusable
     from sparserank.solvers._coordinate_descent_kernels import descend
@@ -125,11 +125,11 @@ def _present(
     """Show the tables on the screen and write them to files; return the files."""
     import importlib.util
 
-    from sparserank.papers.protocol.frontier_tables import frontier_rows, frontier_sections
-    from sparserank.papers.protocol.results import Results
-    from sparserank.papers.protocol.summary import fold_rows
-    from sparserank.papers.protocol.summary_screen import summary_lines
-    from sparserank.papers.protocol.summary_tables import summary_rows, summary_sections
+    from reproduction.protocol.frontier_tables import frontier_rows, frontier_sections
+    from reproduction.protocol.results import Results
+    from reproduction.protocol.summary import fold_rows
+    from reproduction.protocol.summary_screen import summary_lines
+    from reproduction.protocol.summary_tables import summary_rows, summary_sections
     from sparserank.reporting.render import to_html, to_markdown, write_csv, write_picture, write_text
 
     plan, results = experiment.plan, Results(experiment)

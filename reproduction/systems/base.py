@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from reproduction.datasets import FoldData
 from sparserank.data.dataset import RankingDataset
 from sparserank.evaluation import mean_of, per_query_values
 from sparserank.lazy import cached_property
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
-from sparserank.papers.protocol.layouts import FoldData
 from sparserank.paths import PathResult
 from sparserank.rankers.base import LinearRanker
 

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from sparserank.papers.protocol.results import Results
-from sparserank.papers.protocol.summary import system_table
-from sparserank.papers.systems import SYSTEMS
+from reproduction.protocol.results import Results
+from reproduction.protocol.summary import system_table
+from reproduction.systems import SYSTEMS
 from sparserank.reporting.document import Table, figure
 
 MAX_CHOICES = 4  # data sets times metrics of choice that fit beside each other

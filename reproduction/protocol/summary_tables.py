@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.papers.protocol.results import Results, Row
-from sparserank.papers.protocol.summary import system_table
-from sparserank.papers.systems import SYSTEMS
+from reproduction.protocol.results import Results, Row
+from reproduction.protocol.summary import system_table
+from reproduction.systems import SYSTEMS
 from sparserank.reporting.document import Section, Table, figure, p_text
 
 SHOWN = ("map", "ndcg@10", "p@10")

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from reproduction.protocol.results import Results
+from reproduction.systems import SYSTEMS
 from sparserank.evaluation.statistics import holm, mean_interval, one_sided_t, randomisation_test
-from sparserank.papers.protocol.results import Results
-from sparserank.papers.systems import SYSTEMS
 
 FREQUENT = 5
 SIGNIFICANCE = 0.05

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reproduction.systems.base import Candidate, Fold, Grid, points_of, timed
 from sparserank.papers.rankers.greedy_rank_rls import GreedyRankRLS
 from sparserank.papers.rankers.rank_rls import RankRLS
-from sparserank.papers.systems.base import Candidate, Fold, Grid, points_of, timed
 from sparserank.paths import fit_path_on
 from sparserank.penalties import Ridge
 

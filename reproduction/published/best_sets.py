@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparserank.papers.protocol.results import Results, Row
+from reproduction.protocol.results import Results, Row
 from sparserank.papers.rls.best_subset import best_subset, model_of
 from sparserank.papers.rls.centring import CentredData, centre
 from sparserank.reporting.document import Section, Table

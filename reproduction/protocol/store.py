@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from reproduction.protocol.plan import ExperimentPlan
+from reproduction.protocol.tasks import Task
 from sparserank.arrow import pa, pq, require_arrow
 from sparserank.errors import RunDirectoryError
-from sparserank.papers.protocol.plan import ExperimentPlan
-from sparserank.papers.protocol.tasks import Task
 from sparserank.runs.directory import RunDirectory
 from sparserank.runs.identity import code_hash, name_of
 from sparserank.runs.pieces import PieceStore
@@ -33,10 +36,18 @@ COLUMNS = {
 }
 
 
-def _presents(inside: tuple[str, ...]) -> bool:
-    """Whether a source file only shows results: all of the protocol except the files that fit, choose and test."""
-    protocol = inside[:2] == ("papers", "protocol") and inside[2] not in ("tasks.py", "layouts.py")
-    return protocol or inside[:2] == ("papers", "published")
+def _all(inside: tuple[str, ...]) -> bool:
+    """No file of the package is left out."""
+    return False
+
+
+@cache
+def _code() -> str:
+    """Hash of the code that fits, chooses and tests: of the package, and of what is not only shown here."""
+    root, digest = Path(__file__).parents[1], hashlib.sha256(code_hash(_all).encode())
+    for file in [root / "datasets.py", root / "protocol/tasks.py", *sorted((root / "systems").glob("*.py"))]:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 class ResultsStore(RunDirectory):
@@ -74,7 +85,7 @@ class ResultsStore(RunDirectory):
         """The name of its piece, with a hash of everything that the piece depends on."""
         p = self.plan
         depends_on = [
-            code_hash(_presents),
+            _code(),
             task.content,
             task.dataset.missing,
             task.dataset.scaling,

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from reproduction.datasets import FoldData, open_fold
+from reproduction.protocol.plan import DatasetPlan, ExperimentPlan
+from reproduction.systems import find_system
+from reproduction.systems.base import Candidate, Fold
 from sparserank.arrow import pa
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.evaluation import mean_of, per_query_values
 from sparserank.execution.threads import one_blas_thread
-from sparserank.papers.protocol.layouts import FoldData, open_fold
-from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
-from sparserank.papers.systems import find_system
-from sparserank.papers.systems.base import Candidate, Fold
 
 INFO = ("n_iter", "alpha", "loss", "objective", "gap", "kkt_violation", "leave_query_out_error")
 

@@ -8,10 +8,10 @@ from itertools import groupby
 
 import numpy as np
 
+from reproduction.protocol.results import Results
+from reproduction.published.cells import TABLES, ComparedCell, PublishedTable, compare
 from sparserank.errors import DataError
 from sparserank.metrics import parse_metric
-from sparserank.papers.protocol.results import Results
-from sparserank.papers.published.cells import TABLES, ComparedCell, PublishedTable, compare
 from sparserank.reporting.document import Table
 
 

@@ -12,10 +12,10 @@ from importlib.resources import files
 
 import numpy as np
 
+from reproduction.protocol.results import Results, Row
+from reproduction.protocol.summary import system_table
 from sparserank.evaluation.statistics import one_sided_t
 from sparserank.losses.levels import pair_totals, relevance_levels
-from sparserank.papers.protocol.results import Results, Row
-from sparserank.papers.protocol.summary import system_table
 
 Value = float | str | None  # None: not available
 
@@ -99,7 +99,7 @@ class PublishedTable:
 @cache
 def published_cells() -> tuple[Cell, ...]:
     """Every table cell of the four papers, as printed."""
-    text = files("sparserank.papers.published").joinpath("published.csv").read_text(encoding="utf-8")
+    text = files("reproduction.published").joinpath("published.csv").read_text(encoding="utf-8")
     return tuple(
         Cell(r["source"], r["table"], DATASET_OF.get(r["dataset"], r["dataset"]), r["row"], r["column"], r["value"])
         for r in csv.DictReader(text.splitlines())

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from reproduction.protocol.results import Results, Row
+from reproduction.protocol.summary import frontier
+from reproduction.published.cells import LAPORTE, TABLES, best_systems, compare, number_of
+from reproduction.systems import SYSTEMS
 from sparserank.papers.measures import single_feature_metric
-from sparserank.papers.protocol.results import Results, Row
-from sparserank.papers.protocol.summary import frontier
-from sparserank.papers.published.cells import LAPORTE, TABLES, best_systems, compare, number_of
-from sparserank.papers.systems import SYSTEMS
 from sparserank.penalties import L1, MCP, Log, Lp
 from sparserank.reporting.colours import ACCENT, BAND, INK, SERIES, SOFT
 from sparserank.reporting.plots import new_axes, picture_text, to_svg

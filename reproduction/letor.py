@@ -1,4 +1,4 @@
-"""`sparserank letor`: all systems on LETOR folders."""
+"""All systems on LETOR folders."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from reproduction.execute import Out, Systems, check_systems, execute
 from sparserank.cli import commands
-from sparserank.cli.experiment_run import Out, Systems, check_systems, execute
 from sparserank.cli.given import check_threads, parsed, require
 
 HELP = """Compare all systems on LETOR folders: five folds, grids, choice on the validation queries, significance tests.
@@ -19,9 +19,9 @@ features. Finished pieces are kept.
 
 [bold]Examples[/bold]
 
-  sparserank letor $SPARSERANK_DATA/mq2008 $SPARSERANK_DATA/ohsumed/querylevelnorm --out results
+  python -m reproduction letor $SPARSERANK_DATA/mq2008 $SPARSERANK_DATA/ohsumed/querylevelnorm --out results
 
-  sparserank letor MSLR-WEB10K --scaling within-query-std --system log --system greedy_rank_rls --out results
+  python -m reproduction letor MSLR-WEB10K --scaling within-query-std --system log --out results
 """
 
 
@@ -46,11 +46,11 @@ def letor(
     missing: commands.Missing = None,
     threads: commands.NThreads = None,
 ) -> None:
+    from reproduction.datasets import find_folds
+    from reproduction.protocol.plan import CHOOSE_BY, DatasetPlan, ExperimentPlan
+    from reproduction.systems import COMPARED
     from sparserank.data.missing import MissingPolicy
     from sparserank.metrics import parse_convention, parse_metric
-    from sparserank.papers.protocol.layouts import find_folds
-    from sparserank.papers.protocol.plan import CHOOSE_BY, DatasetPlan, ExperimentPlan
-    from sparserank.papers.systems import COMPARED
     from sparserank.shards.scaling import SCALINGS
 
     check_threads(threads)

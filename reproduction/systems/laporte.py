@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from reproduction.systems.base import Candidate, Candidates, Fold, Grid
 from sparserank.papers.solvers.laporte2014 import PENALTIES, Point, laporte2014_penalty, laporte_path
-from sparserank.papers.systems.base import Candidate, Candidates, Fold, Grid
 
 
 def _info(point: Point) -> dict[str, Any]:
