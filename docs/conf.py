@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import sparserank  # noqa: E402
 from site_pages import api, commands, conventions, files, gallery, installed, sections  # noqa: E402

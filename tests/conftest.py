@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 import reproduction.__main__ as reproduction
+
 from sparserank.cli.app import app, main
 from sparserank.cli.output import Answer, answer
 from sparserank.data.dataset import RankingDataset

@@ -12,7 +12,10 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-from sparserank.cli.app import main
+import reproduction.__main__ as reproduction
+import typer
+
+from sparserank.cli.app import app, main
 from sparserank.errors import ConvergenceWarning
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -49,16 +52,19 @@ def blocks(page: str) -> list[Block]:
     return [Block(m["language"], m["text"], m["kind"], m["why"]) for m in FENCE.finditer(text)]
 
 
+APPLICATIONS = {"sparserank ": app, "python -m reproduction ": reproduction.app}
+
+
 def runs(block: Block) -> bool:
     return block.language in ("python", "sh") and block.kind != "not run"
 
 
-def main_of(*arguments: str) -> None:
+def main_of(application: typer.Typer, *arguments: str) -> None:
     """The command in this process, where everything is imported and compiled."""
     before, code = sys.argv, None
     sys.argv = ["sparserank", *arguments]
     try:
-        main()
+        main(application)
     except SystemExit as end:
         code = end.code
     finally:
@@ -67,16 +73,17 @@ def main_of(*arguments: str) -> None:
 
 
 def run_shell(text: str) -> None:
-    """A shell block: `sparserank` in this process, everything else by bash."""
+    """A shell block: `sparserank` and `python -m reproduction` in this process, everything else by bash."""
     other: list[str] = []
     heredoc = None
     for line in [*text.replace("\\\n", " ").splitlines(), ""]:
-        if heredoc is None and (line.startswith("sparserank ") or not line):
+        if heredoc is None and (line.startswith(tuple(APPLICATIONS)) or not line):
             if other:
                 subprocess.run(["bash", "-euo", "pipefail", "-c", "\n".join(other)], check=True)
                 other = []
             if line:
-                main_of(*shlex.split(line, comments=True)[1:])
+                named = next(name for name in APPLICATIONS if line.startswith(name))
+                main_of(APPLICATIONS[named], *shlex.split(line.removeprefix(named), comments=True))
         else:
             other.append(line)
             opened = re.search(r"<<'(\w+)'", line)

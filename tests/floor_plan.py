@@ -38,10 +38,10 @@ ROOMS = {
 
 # Code lines of each room, which `test_code_lines.py` counts, and the number of files: a change may only lower them.
 LINES = {
-    "cli": 3125,
+    "cli": 2866,
     "pages": 1854,
-    "papers": 3967,
-    "jobs": 2318,
+    "papers": 1835,
+    "jobs": 2313,
     "rankers": 1429,
     "selection": 1686,
     "crossval": 2243,
@@ -63,7 +63,8 @@ LINES = {
     "options": 390,
     "ground": 617,
 }
-FILES = 444
+REPRODUCTION = 2402  # code lines of `reproduction/`, beside the package
+FILES = 418
 
 # Upward imports, from module to module.
 VIOLATIONS: set[tuple[str, str]] = set()

@@ -360,7 +360,6 @@ def test_an_impossible_place_for_output_is_one_sentence(
     [
         ("select", "bad.txt", "--out", "{place}/run"),
         ("select", "bad.txt", "--for-model", "lightgbm", "--out", "{place}/run"),
-        ("compare", "bad.txt", "--out", "{place}/run"),
         ("fuse", "bad.txt", "other.txt", "--qrels", "bad.txt", "--out", "{place}/run"),
         ("fit", "bad.txt", "--out", "{place}/m.json"),
         ("fit", "bad.txt", "--out", "absent/m.json"),

@@ -9,7 +9,7 @@ import ast
 from collections import Counter
 from pathlib import Path
 
-from tests.floor_plan import FILES, LINES, ROOMS
+from tests.floor_plan import FILES, LINES, REPRODUCTION, ROOMS
 from tests.test_imports import SOURCE, room_of
 
 COUNTED = (".py", ".css", ".js", ".html", ".j2")
@@ -45,6 +45,8 @@ def test_every_room_has_as_many_lines_as_the_plan_says() -> None:
     assert dict(found) == LINES, f"write these numbers into tests/floor_plan.py, if none rises: {dict(found)}"
     n_files = len([*SOURCE.rglob("*.py")])
     assert n_files == FILES
+    beside = [code_lines(file.read_text(encoding="utf-8")) for file in SOURCE.parents[1].glob("reproduction/**/*.py")]
+    assert sum(beside) == REPRODUCTION
 
 
 def test_what_is_a_line_of_code(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from reproduction.__main__ import app
 from reproduction.datasets import find_folds, find_published, read_fold
 from reproduction.protocol.experiment import Experiment
 from reproduction.protocol.frontier_tables import frontier_sections
@@ -25,7 +26,6 @@ from reproduction.published.best_sets import against_best, best_set_sections
 from reproduction.systems import SYSTEMS
 
 import sparserank as sr
-from reproduction.__main__ import app
 from sparserank.cli.app import main
 from sparserank.errors import DataError, DataWarning
 from sparserank.papers.rls.centring import centre

@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 import pytest
-
 import reproduction.__main__ as reproduction
+
 import sparserank as sr
 from sparserank.cli.app import app
 from tests.command_line import Cli, Outcome

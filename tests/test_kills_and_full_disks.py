@@ -19,8 +19,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-
 import reproduction.__main__ as reproduction
+import typer
+
 import sparserank as sr
 from sparserank.cli.app import app, main
 from sparserank.cli.interrupts import UNDONE
@@ -74,7 +75,7 @@ def arguments(command: str, data: Path, out: Path) -> list[str]:
     return [command, *given[command], "--out", str(out), "--threads", "1" if command == "demo" else "2"]
 
 
-def application(command: str) -> Any:
+def application(command: str) -> typer.Typer:
     """The one that has the command."""
     return reproduction.app if command == "letor" else app
 
@@ -153,7 +154,7 @@ def test_kills_at_random_moments_change_nothing(
     rng, out, ended = np.random.default_rng(fuzz_seed), tmp_path / "out", 0
     for n in range(max(N_KILLS, int(fuzz_seconds))):
         how = SIGNALS[(n + COMMANDS.index(command)) % len(SIGNALS)]
-        how_started = ["-c", DEMO] if command == "demo" else ["-m", "reproduction" if command == "letor" else "sparserank"]
+        how_started = {"demo": ["-c", DEMO], "letor": ["-m", "reproduction"]}.get(command, ["-m", "sparserank"])
         args = [sys.executable, *how_started, *arguments(command, data, out)]
         killed_before = set(tmp_path.rglob(PART))  # removed by the next run that gets as far as its directory
         process = subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reproduction.__main__ import app
 from reproduction.protocol.plan import MAX_SIZE, DatasetPlan, ExperimentPlan, read_plan
 
-from reproduction.__main__ import app
 from sparserank.cli.app import main
 from sparserank.errors import DataError
 

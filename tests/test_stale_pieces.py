@@ -19,10 +19,10 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+import reproduction.__main__ as reproduction
 import typer
 from reproduction.protocol.plan import DatasetPlan, ExperimentPlan
 
-import reproduction.__main__ as reproduction
 import sparserank as sr
 from sparserank.cli.app import app
 from sparserank.selection.plan import SelectionPlan

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import reproduction.__main__ as reproduction
 import scipy.sparse as sp
 from reproduction.protocol.experiment import Experiment
 from reproduction.protocol.plan import DatasetPlan, ExperimentPlan
 
-import reproduction.__main__ as reproduction
 import sparserank as sr
 from sparserank.cli.app import app, main
 from sparserank.cli.output import answer

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import reproduction.__main__ as reproduction
 from typer.main import get_command
 
 from site_pages.docstrings import inline
@@ -69,7 +70,13 @@ def _panels(options: list[Any]) -> list[str | None]:
 
 
 def page() -> str:
-    lines = ["# Commands", "", "What `sparserank COMMAND --help` prints.", ""]
-    for name, command in _commands(get_command(app)):
+    lines = [
+        "# Commands",
+        "",
+        "What `--help` prints.",
+        "",
+    ]
+    ours, of_papers = _commands(get_command(app)), _commands(get_command(reproduction.app), "python -m reproduction")
+    for name, command in (*ours, *of_papers):
         lines += [f"## {name}", "", _text(command.help or ""), "", *_options(command), ""]
     return "\n".join(lines)

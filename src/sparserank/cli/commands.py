@@ -301,9 +301,8 @@ Rival = Annotated[
     typer.Option(
         "--rival",
         help="Trees that are trained and compared on the same folds, without affecting the choice: auto "
-        "(LightGBM, if it is installed), none, lightgbm (400 trees of 7 leaves, rate 0.02, 70% of "
-        "rows, 30% of features), or the path of a saved LightGBM model or of a parameter file, "
-        "whose settings are used.",
+        "(LightGBM, if it is installed), none, lightgbm, or the path of a saved LightGBM model or "
+        "of a parameter file, whose settings are used.",
         rich_help_panel="Choice",
     ),
 ]
@@ -321,9 +320,9 @@ ForModel = Annotated[
     typer.Option(
         "--for-model",
         help="Choose features for this ranker: lightgbm, or the path of a saved LightGBM model or of a "
-        "parameter file, whose settings are used. The result is the shortest list of features on "
-        "which the ranker ranks as well as on the best list tried. Lists come from the path of one "
-        "penalty and from the gain of the trees. This needs sparserank\\[trees].",
+        "parameter file, whose settings are used. The result is the shortest list on which the "
+        "ranker ranks as well as on the best list tried. Lists come from the path of one penalty "
+        "and from the gain of the trees. This needs sparserank\\[trees].",
         rich_help_panel="Trees",
         show_default=False,
     ),

@@ -89,8 +89,8 @@ RIVAL = Option(
     kind=Given("str | os.PathLike | None", "str", words=True),
     default=AUTO,
     help="Trees that are trained and compared on the same folds, without affecting the choice: auto (LightGBM, if it "
-    "is installed), none, lightgbm (400 trees of 7 leaves, rate 0.02, 70% of rows, 30% of features), or the path of a "
-    "saved LightGBM model or of a parameter file, whose settings are used.",
+    "is installed), none, lightgbm, or the path of a saved LightGBM model or of a parameter file, whose settings "
+    "are used.",
     panel=of_selection.CHOICE,
 )
 RIVAL_TIME = Option(
@@ -105,9 +105,8 @@ FOR_MODEL = Option(
     name="for_model",
     kind=Given("str | os.PathLike | None", "str | None", words=True),
     help="Choose features for this ranker: lightgbm, or the path of a saved LightGBM model or of a parameter file, "
-    "whose settings are used. The result is the shortest list of features on which the ranker ranks as well as on the "
-    "best list tried. Lists come from the path of one penalty and from the gain of the trees. This needs "
-    "sparserank[trees].",
+    "whose settings are used. The result is the shortest list on which the ranker ranks as well as on the best list "
+    "tried. Lists come from the path of one penalty and from the gain of the trees. This needs sparserank[trees].",
     panel=PANEL,
 )
 SIZES = Option(

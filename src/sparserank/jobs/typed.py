@@ -99,8 +99,8 @@ class SelectOptions(TypedDict, total=False):
     chosen model, with an interval. Default None."""
     rival: str | os.PathLike | None
     """Trees that are trained and compared on the same folds, without affecting the choice: auto (LightGBM, if it is
-    installed), none, lightgbm (400 trees of 7 leaves, rate 0.02, 70% of rows, 30% of features), or the path of a
-    saved LightGBM model or of a parameter file, whose settings are used. Default 'auto'."""
+    installed), none, lightgbm, or the path of a saved LightGBM model or of a parameter file, whose settings are
+    used. Default 'auto'."""
     rival_time: float
     """Time limit, in seconds, for training each ensemble of rival on all folds. Ensembles that exceed the limit are
     left out. Default 300.0."""
