@@ -12,7 +12,7 @@ import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
-from sparserank.papers.filters import gas_order
+from sparserank.papers.rankers.two_stage import gas_order
 from sparserank.papers.solvers._importance_kernels import weighted_huber
 from sparserank.papers.solvers.laporte2014 import PENALTIES, laporte2014_penalty, laporte2014_solver, laporte_path
 from sparserank.papers.solvers.truncated_gradient import TruncatedGradient

@@ -12,8 +12,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.losses import SquaredHinge
 from sparserank.objective import PairwiseObjective
-from sparserank.papers.solvers.fenchel_rank import frank_wolfe, solve_ball
-from sparserank.papers.solvers.line_search import exact_minimum
+from sparserank.papers.solvers.fenchel_rank import exact_minimum, frank_wolfe, solve_ball
 from tests.oracles import fenchel_rank as oracle
 from tests.oracles import pairs
 from tests.problems import long_real_problem, small_problem, unit_problem

@@ -18,7 +18,7 @@ from sparserank.execution import BlockExecutor, blocks
 from sparserank.objective import PairwiseObjective
 from sparserank.shards import local, passes
 from sparserank.shards._pass_kernels import APART
-from sparserank.shards.parcels import packed
+from sparserank.shards.dask import packed
 from tests.extension.logistic import PairwiseLogistic
 
 DATA = sr.datasets.make_ranking(90, (5, 40), 10, n_informative=4, n_redundant=2, noise=0.5, random_state=3).data

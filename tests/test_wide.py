@@ -13,7 +13,7 @@ import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.paths import fit_path_on, follow
-from sparserank.shards.parcels import packed, unpacked
+from sparserank.shards.dask import packed, unpacked
 from sparserank.solvers.newton_cg import NewtonCG
 
 DATA = sr.datasets.make_ranking(120, (8, 40), 40, n_informative=6, noise=0.5, random_state=2).data

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from reproduction.systems.base import Candidate, Candidates, Fold, Grid, fitted, timed
-from sparserank.papers.filters import gas_order
 from sparserank.papers.measures import feature_importance, feature_similarity
 from sparserank.papers.rankers.fenchel_rank import FenchelRank
 from sparserank.papers.rankers.fsm_rank import FSMRank
 from sparserank.papers.rankers.truncated_gradient import TGRank
-from sparserank.papers.rankers.two_stage import FSRank
+from sparserank.papers.rankers.two_stage import FSRank, gas_order
 from sparserank.paths import refit_on_support
 
 FSM = ("kkt_violation", "objective", "n_iter", "status")

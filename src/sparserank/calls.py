@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from typing import Any
+
+
+def source_of(cls: type) -> str:
+    """The source, or an empty text if it cannot be found, as for a class defined in a console."""
+    try:
+        return inspect.getsource(cls)
+    except (OSError, TypeError):
+        return ""
 
 
 def parse_call(text: str) -> tuple[str, dict[str, Any]]:

@@ -141,8 +141,8 @@ def export(
 ) -> None:
     from sparserank.export import ENGINES, offset_of
     from sparserank.export import export as write
-    from sparserank.export.definitions import read_definitions
     from sparserank.export.fusion import FUSION_ENGINES, export_fusion
+    from sparserank.export.options import read_definitions
     from sparserank.model.fusion import formula_of, is_fusion
     from sparserank.runs.directory import refuse_uncreatable
 

@@ -44,7 +44,7 @@ retriever alone.
 
 def run(*, runs: list[Path], out: Path, qrels: Path | None = None, **options: Any) -> None:
     """Options are those of `fuse`."""
-    from sparserank.cli.replaced import chosen_in, warn_if_replaced
+    from sparserank.cli.selection_tables import chosen_in, warn_if_replaced
     from sparserank.jobs.fuse import fuse
     from sparserank.jobs.fusion_options import FUSE
     from sparserank.jobs.result_files import RESULT_FILES

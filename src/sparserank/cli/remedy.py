@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparserank.cli import commands
-from sparserank.cli.names import joined_names
+from sparserank.cli.given import joined_names
 from sparserank.errors import TableError
 from sparserank.options.spelling import flag_of
 from sparserank.text import visible

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from sparserank.cli.output import TEXT, answer, give
-from sparserank.cli.screen import gap, say, show, width_of_screen
+from sparserank.cli.screen import gap, say, show, warn, width_of_screen
+from sparserank.errors import SparserankError
+from sparserank.model.loading import load_model
 from sparserank.pages.selection_screen import MAX_LINES, screen_lines
 from sparserank.pages.selection_tables import (
     feature_table,
@@ -18,6 +21,22 @@ from sparserank.pages.selection_tables import (
     zeroed_table,
 )
 from sparserank.selection.result import SelectionResult
+from sparserank.selection.statements import counted
+
+
+def chosen_in(out: Path) -> int | None:
+    """Number of features of the model in a run directory; None if there is none."""
+    try:
+        return len(load_model(out / "model.json").support)
+    except SparserankError:
+        return None
+
+
+def warn_if_replaced(out: Path, before: int | None, now: int, noun: str) -> None:
+    """Warn if the directory contained a model of another number of features (or other `noun`)."""
+    if before is not None and before != now:
+        warn(f"{out} contained the model of {counted(before, noun)}; it now contains the one of {counted(now, noun)}.")
+
 
 MAX_SIZES = 20  # features of the largest model in the table of sizes, or rows of the table of costs; the report has all
 

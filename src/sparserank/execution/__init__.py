@@ -1,7 +1,6 @@
 """Map-reduce over blocks of whole queries."""
 
 from sparserank.execution.blocks import split_queries
-from sparserank.execution.cores import available_cores
-from sparserank.execution.threads import BlockExecutor
+from sparserank.execution.threads import BlockExecutor, available_cores
 
 __all__ = ["BlockExecutor", "available_cores", "split_queries"]

@@ -7,13 +7,20 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from threading import Lock, local
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-from sparserank.execution.cores import available_cores
+
+@cache
+def available_cores() -> int:
+    """Cores allowed by affinity and container limits, at least 1."""
+    from joblib import cpu_count
+
+    return max(int(cpu_count()), 1)
+
 
 T = TypeVar("T")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,6 @@ from sparserank.data.missing import KEEP
 from sparserank.data.reading import Reading
 from sparserank.data.sources import read_sources
 from sparserank.errors import DataError, ParameterError
-from sparserank.execution.freed_memory import return_freed_memory
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.jobs.formulas import Formulas
 from sparserank.jobs.fusion_notes import facts, notes_of_judged, notes_of_runs
@@ -42,6 +42,20 @@ from sparserank.selection.fusion import FusionFacts, FusionResult, alone, title_
 from sparserank.selection.inputs import check_queries, check_relevant
 from sparserank.selection.origin import origin_of
 from sparserank.warmup import warming_up
+
+
+def return_freed_memory() -> None:
+    """Return freed memory to the system, where the C library offers it (glibc); elsewhere nothing happens.
+
+    Arrays below 32 MB lie between small objects, and glibc keeps their place when they are freed, for arrays like them.
+    After many of them this can be as much as what is in use. Takes milliseconds.
+    """
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # another C library; TypeError: Windows
+        return
+    trim(0)
+
 
 EQUAL_SCORES, EQUAL_RANKS = (Norm(MINMAX), Norm("zscore")), (Norm("logrank"),)  # compared with equal weights
 

@@ -7,8 +7,7 @@ import pickle
 import uuid
 from contextlib import suppress
 
-from sparserank.calls import parse_call
-from sparserank.class_source import source_of
+from sparserank.calls import parse_call, source_of
 from sparserank.errors import ParameterError
 from sparserank.losses.modified_huber import ModifiedHuber
 from sparserank.losses.pairwise import PairwiseLoss, loss_name, parameters_of

@@ -6,18 +6,18 @@ from sparserank.options.declared import REMOVED
 from sparserank.paths.best_k import BestK
 from sparserank.paths.by_name import maker_of, parse_maker
 from sparserank.paths.certificate import Certificate, certificate_of
-from sparserank.paths.curve_paths import CurvePath
 from sparserank.paths.fit import alpha_max, feature_scale, fit_path, fit_path_on
 from sparserank.paths.follow import (
     DEFAULT_TOL,
     following,
+    on_coefficients,
     path_start,
     refit_on_support,
     refitting,
+    resolved,
     warn_of_missed,
 )
-from sparserank.paths.makers import PathMaker, PathPlan, PenaltyPath, RuledMaker, SizedMaker
-from sparserank.paths.nesting import on_coefficients, resolved
+from sparserank.paths.makers import CurvePath, PathMaker, PathPlan, PenaltyPath, RuledMaker, SizedMaker
 from sparserank.paths.one_transform import OneTransformEach
 from sparserank.paths.relaxed import RefitPath
 from sparserank.paths.result import PathCertificate, PathResult, Point

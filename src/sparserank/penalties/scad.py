@@ -12,7 +12,7 @@ from sparserank.options import Choice
 from sparserank.options.arguments import check_arguments
 from sparserank.penalties import _dispatch
 from sparserank.penalties.base import Penalty
-from sparserank.penalties.scales import GAMMA_SCALES, scale_factor
+from sparserank.penalties.mcp import GAMMA_SCALES, scale_factor
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -38,10 +38,26 @@ from sparserank.rankers.evaluation_sets import evaluation_sets
 from sparserank.rankers.inputs import feature_names, features_to_score, training_data
 from sparserank.rankers.keywords import refuse_foreign
 from sparserank.rankers.query_weights import query_weights, weighted_mean
-from sparserank.rankers.training import TrainingSet
 from sparserank.shards.dask import placed
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Training data with the other arguments of a fit.
+
+    query_weight   (n_queries,) >= 0, or None
+    client         client of the workers that read the data, or None
+    evaluation     evaluation sets
+    one_list       whether there were no query ids: all rows are one list
+    """
+
+    data: RankingDataset
+    query_weight: np.ndarray | None = None
+    client: Any = None
+    evaluation: Sequence[RankingDataset] = ()
+    one_list: bool = False
 
 
 class LinearRanker(SelectorMixin, BaseEstimator):

@@ -39,12 +39,11 @@ from sparserank.paths import (
 )
 from sparserank.penalties import FeatureRules, Penalty
 from sparserank.penalties.nested import NESTING, Nested, like_l1, nests
-from sparserank.rankers.base import LinearRanker, used_queries
+from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
 from sparserank.rankers.checks import checked_penalty, numbered_penalty, usable_penalty
 from sparserank.rankers.options import RANK_SVM, SPARSE_RANKER
 from sparserank.rankers.parameters import RankSVMParameters, SparseRankerParameters
 from sparserank.rankers.penalty_parameters import PenaltyParameters
-from sparserank.rankers.training import TrainingSet
 from sparserank.shards.dask import placed, sums_on
 from sparserank.solvers import ProxNewton, Solution, Stop, solve
 from sparserank.transforms import CURVES, NONE

@@ -20,7 +20,7 @@ from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.options import Option
 from sparserank.paths import BestK, PenaltyPath
-from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.base import LinearRanker, TrainingSet
 from sparserank.rankers.checks import (
     checked_loss,
     checked_metric,
@@ -33,7 +33,6 @@ from sparserank.rankers.options import SPARSE_RANKER_CV
 from sparserank.rankers.parameters import SparseRankerCVParameters
 from sparserank.rankers.penalty_parameters import PenaltyParameters
 from sparserank.rankers.query_splits import check_splits, split_queries
-from sparserank.rankers.training import TrainingSet
 from sparserank.selection import options as of_selection
 
 PATH = "path"

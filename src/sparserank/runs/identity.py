@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sparserank.class_source import source_of
+from sparserank.calls import source_of
 
 COMPUTING_LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
 LONGEST_LABEL = 100  # file systems allow 255 bytes

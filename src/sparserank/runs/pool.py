@@ -28,7 +28,7 @@ from typing import Any
 from sparserank.errors import RunDirectoryError
 from sparserank.options import option
 from sparserank.options.spelling import spelled_as_here
-from sparserank.runs.frames import END_OF_TASK, read_frame, write_frame
+from sparserank.runs.worker import END_OF_TASK, read_frame, write_frame
 
 Worker = subprocess.Popen[bytes]
 

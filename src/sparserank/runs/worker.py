@@ -16,7 +16,24 @@ import time
 import warnings
 from typing import IO, Any
 
-from sparserank.runs.frames import END_OF_TASK, read_frame, write_frame
+LENGTH_BYTES = 8
+END_OF_TASK = b""
+
+
+def write_frame(stream: IO[bytes], content: bytes) -> None:
+    stream.write(len(content).to_bytes(LENGTH_BYTES, "little"))
+    stream.write(content)
+    stream.flush()
+
+
+def read_frame(stream: IO[bytes]) -> bytes | None:
+    """The next message, or None if the other side is gone."""
+    head = stream.read(LENGTH_BYTES)
+    if len(head) < LENGTH_BYTES:
+        return None
+    size = int.from_bytes(head, "little")
+    content = stream.read(size)
+    return content if len(content) == size else None
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from sparserank.data.missing import MissingPolicy
 from sparserank.data.reading import UNJUDGED, Reading
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.errors import DataError, DataFormatError, TooManyFeaturesError
-from sparserank.execution.cores import available_cores
+from sparserank.execution.threads import available_cores
 from sparserank.options import option
 from sparserank.quoting import brief
 

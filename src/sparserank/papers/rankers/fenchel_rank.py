@@ -6,9 +6,8 @@ import warnings
 
 from sparserank.errors import ConvergenceWarning
 from sparserank.papers.solvers.fenchel_rank import EXACT_GOAL, STEPS, frank_wolfe, solve_ball
-from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.base import LinearRanker, TrainingSet
 from sparserank.rankers.checks import require_choice, require_count, require_number
-from sparserank.rankers.training import TrainingSet
 
 SOLVERS = ("frank_wolfe", "exact")
 

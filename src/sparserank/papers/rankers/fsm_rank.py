@@ -18,9 +18,8 @@ from sparserank.papers.measures import (
     nearest_positive_semidefinite,
 )
 from sparserank.papers.solvers.fsm import FsmProblem, accelerated_gradient
-from sparserank.rankers.base import LinearRanker, used_queries
+from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
 from sparserank.rankers.checks import checked_metric, require_choice, require_count, require_flag, require_number
-from sparserank.rankers.training import TrainingSet
 from sparserank.solvers.solution import Status
 
 FORMS = ("split", "quadratic")

@@ -20,9 +20,8 @@ from sparserank.papers.rls.centring import (
 )
 from sparserank.papers.rls.gram_search import floating_search, gram_greedy_search, prefers_grams
 from sparserank.papers.rls.greedy import Candidates, GreedyStep, greedy_search
-from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.base import LinearRanker, TrainingSet
 from sparserank.rankers.checks import random_generator, require_choice, require_count, require_number
-from sparserank.rankers.training import TrainingSet
 
 SEARCHES = ("forward", "floating", "backfitting", "exact")
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.papers.solvers.laporte2014 import MAX_ROUNDS, PENALTIES, laporte2014_penalty, laporte2014_solve
-from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.base import LinearRanker, TrainingSet
 from sparserank.rankers.checks import require_choice, require_count, require_flag, require_number
-from sparserank.rankers.training import TrainingSet
 from sparserank.solvers import Stop
 
 

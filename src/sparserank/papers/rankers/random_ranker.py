@@ -6,9 +6,8 @@ import numpy as np
 
 from sparserank.data.varying import nothing_varies
 from sparserank.errors import DataError
-from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.base import LinearRanker, TrainingSet
 from sparserank.rankers.checks import random_generator
-from sparserank.rankers.training import TrainingSet
 
 
 class RandomRanker(LinearRanker):

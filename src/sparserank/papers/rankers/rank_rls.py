@@ -8,8 +8,7 @@ import numpy as np
 
 from sparserank.papers.rls import leave_query_out
 from sparserank.papers.rls.leave_query_out import strengths
-from sparserank.rankers.base import LinearRanker
-from sparserank.rankers.training import TrainingSet
+from sparserank.rankers.base import LinearRanker, TrainingSet
 
 
 class RankRLS(LinearRanker):

@@ -7,9 +7,8 @@ from sparserank.errors import DataError
 from sparserank.papers.solvers.importance import ImportanceWeighted
 from sparserank.papers.solvers.truncated_gradient import TruncatedGradient
 from sparserank.penalties import L1
-from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.base import LinearRanker, TrainingSet
 from sparserank.rankers.checks import require_count, require_number
-from sparserank.rankers.training import TrainingSet
 from sparserank.solvers.fista import tight_lipschitz
 from sparserank.solvers.lockstep import run
 from sparserank.solvers.loop import minimising

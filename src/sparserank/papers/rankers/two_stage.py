@@ -6,7 +6,6 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.papers.filters import gas_order
 from sparserank.papers.measures import (
     CORRELATIONS,
     SIMILARITIES,
@@ -16,9 +15,34 @@ from sparserank.papers.measures import (
 )
 from sparserank.papers.rankers.fsm_rank import FSMRank
 from sparserank.paths import refit_on_support
-from sparserank.rankers.base import LinearRanker, used_queries
+from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
 from sparserank.rankers.checks import checked_metric, require_choice, require_convention, require_count, require_number
-from sparserank.rankers.training import TrainingSet
+
+
+def gas_order(importance: np.ndarray, similarity: np.ndarray, c: float, k: int) -> np.ndarray:
+    """(k,) features in the order of the greedy search algorithm GAS.
+
+    k times: take the feature of largest importance, then lower every other one's importance by 2 c times its similarity
+    to it.
+
+    Parameters
+        importance (d,), similarity (d, d), c >= 0 (0: importance alone), 1 <= k <= d
+    Source
+        Geng, Liu, Qin and Li (2007), doi:10.1145/1277741.1277811, Algorithm 1. Ties are broken in favour of the smaller
+        index.
+    """
+    importance = np.asarray(importance, dtype=np.float64).copy()
+    if not 1 <= k <= len(importance):
+        raise DataError(f"GAS selects between 1 and {len(importance)} features; got {k}.")
+    if not c >= 0:
+        raise DataError(f"GAS: c must be >= 0; got {c}.")
+    order = []
+    for _ in range(k):
+        j = int(np.argmax(importance))
+        order.append(j)
+        importance -= 2.0 * c * similarity[j]
+        importance[order] = -np.inf
+    return np.array(order)
 
 
 class TwoStageRanker(LinearRanker):
