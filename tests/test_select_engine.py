@@ -222,4 +222,4 @@ def test_the_command_says_it(data, cli_here: Cli, tmp_path: Path):
         assert "Traceback" not in refused.err
     refused = cli_here("select", "train.txt", "--engine", "solr", "--for-model", "lightgbm", "--out", "other")
     assert refused.code == 2
-    assert "cannot be combined with --engine" in " ".join(refused.err.replace("│", " ").split())
+    assert "--engine: cannot be combined with --for-model" in " ".join(refused.err.replace("│", " ").split())
