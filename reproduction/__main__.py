@@ -1,26 +1,17 @@
-"""`python -m reproduction`: published, letor, run, systems."""
+"""Entry point of `python -m reproduction`; interrupts are quiet from before the first import that takes time."""
 
 from __future__ import annotations
 
-import typer
+from sparserank.cli.interrupts import leave_on_signals
 
-from reproduction import commands, letor
-from sparserank.cli.app import main
-from sparserank.cli.output import answering
 
-app = typer.Typer(
-    name="python -m reproduction",
-    help="Run the papers' systems on LETOR data sets and compare with the published tables.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("published", help=commands.PUBLISHED_HELP)(answering(commands.published))
-app.command("letor", help=letor.HELP)(answering(letor.letor))
-app.command("run", help=commands.RUN_HELP)(answering(commands.run))
-app.command("systems")(answering(commands.systems))
+def main() -> None:
+    leave_on_signals()
+    from reproduction.app import app
+    from sparserank.cli.app import main as run
+
+    run(app)
+
 
 if __name__ == "__main__":
-    main(app)
+    main()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import reproduction.__main__ as reproduction
+import reproduction.app as reproduction
 
 from sparserank.cli.app import app, main
 from sparserank.cli.output import Answer, answer

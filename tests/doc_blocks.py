@@ -12,7 +12,7 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-import reproduction.__main__ as reproduction
+import reproduction.app as reproduction
 import typer
 
 from sparserank.cli.app import app, main

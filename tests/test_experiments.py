@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from reproduction.__main__ import app
+from reproduction.app import app
 from reproduction.datasets import find_folds, find_published, read_fold
 from reproduction.protocol.experiment import Experiment
 from reproduction.protocol.frontier_tables import frontier_sections

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 import pytest
-import reproduction.__main__ as reproduction
+import reproduction.app as reproduction
 
 import sparserank as sr
 from sparserank.cli.app import app

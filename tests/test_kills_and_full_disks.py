@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import reproduction.__main__ as reproduction
+import reproduction.app as reproduction
 import typer
 
 import sparserank as sr

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reproduction.__main__ import app
+from reproduction.app import app
 from reproduction.protocol.plan import MAX_SIZE, DatasetPlan, ExperimentPlan, read_plan
 
 from sparserank.cli.app import main

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-import reproduction.__main__ as reproduction
+import reproduction.app as reproduction
 import typer
 from reproduction.protocol.plan import DatasetPlan, ExperimentPlan
 
@@ -292,6 +292,7 @@ TAKEN = {
             "k",
             "budget",
             "confidence",
+            "sizes",
         )
     ),
     *(f"for_model {n}" for n in ("margin", "guarantee", "confidence", "k", "sizes", "feature_transform")),
@@ -318,7 +319,7 @@ def test_a_changed_option(
     case: str, run: Run, bases: Bases, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     usual, given = CASES[case]
-    command = usual.partition(" ")[0]
+    command = usual.partition(" ")[0] if not usual.startswith("reproduction ") else "reproduction letor"
     first, other = (usual, f"{usual} {given}") if isinstance(given, str) else (f"{command} {line}" for line in given)
     assert check(first, other, run, bases, tmp_path, tmp_path_factory) == (case in TAKEN)
 

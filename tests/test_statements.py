@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import reproduction.__main__ as reproduction
+import reproduction.app as reproduction
 import scipy.sparse as sp
 from reproduction.protocol.experiment import Experiment
 from reproduction.protocol.plan import DatasetPlan, ExperimentPlan

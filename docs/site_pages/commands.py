@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import reproduction.__main__ as reproduction
+import reproduction.app as reproduction
 from typer.main import get_command
 
 from site_pages.docstrings import inline

@@ -170,7 +170,7 @@ class ForModel:
         if name in (AUTO, MIXED):
             name = MIXED if logs_differ(data) else NONE
         ((label, penalty),), (transform,) = plan.labelled.items(), feature_transforms(data, [name])
-        self.trial = Trial(label, maker_of(penalty), transform)
+        self.trial = Trial(transform.label(label), maker_of(transform.limited(penalty)), transform)
         fold = query_folds(data.n_queries, n_folds, plan.random_state)
         threads: dict[str, Any] = {"n_workers": self.n_threads, "n_threads": self.n_threads}
         self.cv = CrossValidation(data, fold, [transform], plan.settings, plan.metrics, **threads)
