@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from scipy.special import ndtr, stdtrit
 
-from sparserank.crossval.trees import Trees, TreeSettings, check_trees, fit_trees, usable_by_trees
+from sparserank.crossval.trees import Trees, TreeSettings, check_trees, fit_trees, identity_of_trees, usable_by_trees
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
@@ -26,10 +26,12 @@ from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution import available_cores
 from sparserank.jobs.for_model import largest_within
 from sparserank.jobs.selection_job import SelectionJob
-from sparserank.pages.selection_figures import PAGE_SIZE, limits_of
+from sparserank.metrics import parse_metric
+from sparserank.pages.selection_figures import PAGE_SIZE
 from sparserank.reporting.colours import ACCENT, INK, SERIES, SOFT
 from sparserank.reporting.document import Picture, Section, Table, figure
 from sparserank.reporting.plots import keep_within, legend_below, new_axes, to_svg
+from sparserank.runs.identity import code_hash
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.statements import counted
 
@@ -49,7 +51,7 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class ComparedSystem:
-    """name; k, the number of features it may use (None: its own business);
+    """name; k, the number of features it may use (None: any);
     values (n_queries,), means over repeats and seeds."""
 
     name: str
@@ -210,12 +212,17 @@ class ComparisonPlan:
 
     def identity(self, data: RankingDataset) -> str:
         """All that pieces of work depend on."""
-        return repr((self, data_hash(data)))
+        return repr((self, data_hash(data), code_hash(_nothing), identity_of_trees()))
+
+
+def _nothing(inside: tuple[str, ...]) -> bool:
+    """No file of the package is left out."""
+    return False
 
 
 def compare(data: RankingDataset, plan: ComparisonPlan, work: Path | None = None) -> ComparisonResult:
     """Compare our makers at every size with trees on all features and on k features chosen in five ways, inside each
-    fold. Finished pieces lie in `work`, a file each, and are used again.
+    fold. `work` keeps finished pieces, a file each, which are used again.
 
     Raises
         DataError   LightGBM is not installed, or its objective does not accept the relevance
@@ -405,7 +412,8 @@ def comparison_picture(result: ComparisonResult) -> str:
     """Quality against the number of features: ours in colour, trees in grey, what has no size as lines across."""
     drawn, axes = _quality_axes(result.metric)
     draw_comparison(result, axes)
-    return _finished(drawn, axes, limits_of(result.metric), "Quality against number of features, ours and trees")
+    limits = parse_metric(result.metric).limits
+    return _finished(drawn, axes, limits, "Quality against number of features, ours and trees")
 
 
 def draw_comparison(result: ComparisonResult, axes: Any) -> None:

@@ -30,7 +30,7 @@ SETTINGS = TreeSettings(20, (("num_leaves", 4), ("bagging_fraction", 0.8), ("bag
 @pytest.fixture(scope="module", autouse=True)
 def small_ensembles():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trees, "LIGHTGBM", SETTINGS)
+        patch.setattr(trees, "LIGHTGBM_SETTINGS", SETTINGS)
         yield
 
 

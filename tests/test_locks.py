@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from sparserank.runs import directory as locks
+from sparserank.runs import locks
 
-HELD = "import os, sys, time; from sparserank.runs.directory import is_locked_elsewhere as f; "
+HELD = "import os, sys, time; from sparserank.runs.locks import is_locked_elsewhere as f; "
 OTHER = HELD + "print(f(os.open(sys.argv[1], os.O_RDWR)))"
 
 

@@ -434,8 +434,6 @@ def test_metrics_of_ours_lie_between_their_limits_and_others_may_lie_anywhere() 
 
     assert {cls.limits for cls in METRICS.values() if cls.__module__.startswith("sparserank.")} == {(0.0, 1.0)}
     assert Metric.limits == (-math.inf, math.inf)
-    assert figures.limits_of("letor4:ndcg@5") == (0.0, 1.0)
-    assert figures.limits_of("somebody's") == (-math.inf, math.inf)
 
 
 def test_pictures_are_images_with_title_and_description(page: str) -> None:

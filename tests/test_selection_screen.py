@@ -128,7 +128,7 @@ def test_its_figures_are_those_of_the_result(selected: tuple[str, sr.SelectionRe
         rows = [line.split()[0] for line in text.splitlines() if line.startswith("cov")]
         assert len(set(rows)) == len(rows) > 2
     if name == "trees that are too slow":
-        assert "LightGBM, LightGBM (slow): not compared, " in text
+        assert "LightGBM: not compared, " in text
     if name == "a metric that tells nothing apart":
         assert "which cannot tell them apart" in text
     if name in ("four", "a guarantee", "a budget"):

@@ -33,7 +33,7 @@ FEW = TreeSettings(12, tuple(SETTINGS.items()))
 @pytest.fixture(autouse=True)
 def small_ensembles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_rivals, "is_installed", lambda: True)
-    monkeypatch.setattr(trees, "LIGHTGBM", FEW)
+    monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", FEW)
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +200,7 @@ def test_they_are_not_trained_again(data, tmp_path, monkeypatch):
 
 def test_other_settings_are_other_pieces_of_work(data, tmp_path, monkeypatch):
     first = sr.select(data, out=tmp_path / "run", **QUICK)
-    monkeypatch.setattr(trees, "LIGHTGBM", TreeSettings(3, (("num_leaves", 3),)))
+    monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", TreeSettings(3, (("num_leaves", 3),)))
     again = sr.select(data, out=tmp_path / "run", **QUICK).rivals.compared
     assert again[0].mean != first.rivals.compared[0].mean
 
@@ -279,7 +279,7 @@ def test_what_is_not_finished_in_its_time_is_left_out_and_named(data, seconds, t
 
 def test_an_interrupt_does_not_wait_for_trees(data, monkeypatch):
     """Trees that would take an hour end after one tree once the loop around them is left."""
-    monkeypatch.setattr(trees, "LIGHTGBM", TreeSettings(50_000, (("num_leaves", 4),)))
+    monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", TreeSettings(50_000, (("num_leaves", 4),)))
 
     def interrupted(done: int, n: int, what: str, left: float | None) -> None:
         if what.startswith("LightGBM"):
@@ -299,7 +299,7 @@ def test_an_interrupt_does_not_wait_for_trees(data, monkeypatch):
 
 
 def test_where_trees_are_shown_better_the_headline_says_so_and_what_to_do(bent, monkeypatch):
-    monkeypatch.setattr(trees, "LIGHTGBM", TreeSettings(60, (("num_leaves", 8), ("learning_rate", 0.1))))
+    monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", TreeSettings(60, (("num_leaves", 8), ("learning_rate", 0.1))))
     result = sr.select(bent, **QUICK)
     best = result.rivals.better
     assert best is not None

@@ -109,13 +109,13 @@ def _rival_values(data: Any, n_trees: int | None = None, rest: Any = None) -> np
     trees of each fold on these queries and those of their fold."""
     from dataclasses import replace
 
-    from sparserank.crossval.trees import LIGHTGBM, TreeData
+    from sparserank.crossval.trees import LIGHTGBM_SETTINGS, TreeData
     from sparserank.data.folds import query_folds
     from sparserank.evaluation import mean_of, per_query_values
     from sparserank.metrics import parse_metric
 
     metric, fold = parse_metric("ndcg@10"), query_folds(data.n_queries, 5, 0)
-    settings = LIGHTGBM if n_trees is None else replace(LIGHTGBM, n_trees=n_trees)
+    settings = LIGHTGBM_SETTINGS if n_trees is None else replace(LIGHTGBM_SETTINGS, n_trees=n_trees)
     values, truth, held = np.zeros((1, data.n_queries)), 0.0, TreeData(data, np.arange(data.n_features), settings)
     for f in range(5):
         trees, own = held.fit(fold != f, f), data.take_queries(np.flatnonzero(fold == f))

@@ -1,4 +1,4 @@
-"""Screen of `experiment published` without --verbose: at most 25 lines, one row per table of the papers."""
+"""Screen of `python -m reproduction published` without --verbose: at most 25 lines, one row per table of the papers."""
 
 from __future__ import annotations
 

@@ -32,9 +32,9 @@ from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError, 
 from sparserank.options.declared import REMOVED
 from sparserank.options.spelling import command_line
 
-GONE = dict.fromkeys(("--metric-refits", "--no-metric-refits", "--qid", "--n-trees", "--n-leaves", "compare"), REMOVED)
+GONE = dict.fromkeys(("--metric-refits", "--no-metric-refits", "--qid", "--n-trees", "--n-leaves", "--seeds"), REMOVED)
 MOVED = "is now in a checkout of the project: python -m reproduction "
-GONE |= {"letor": f"{MOVED}letor", "experiment": f"{MOVED}run, published or systems"}
+GONE |= {"compare": REMOVED, "letor": f"{MOVED}letor", "experiment": f"{MOVED}run, published or systems"}
 
 app = typer.Typer(
     name="sparserank",

@@ -322,7 +322,7 @@ ForModel = Annotated[
         help="Choose features for this ranker: lightgbm, or the path of a saved LightGBM model or of a "
         "parameter file, whose settings are used. The result is the shortest list on which the "
         "ranker ranks as well as on the best list tried. Lists come from the path of one penalty "
-        "and from the gain of the trees. This needs sparserank\\[trees].",
+        "(mcp) and from the gain of the trees. This needs sparserank\\[trees].",
         rich_help_panel="Trees",
         show_default=False,
     ),

@@ -6,8 +6,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sparserank.cli.cluster import client_of
 from sparserank.cli.output import TEXT, answer, give
-from sparserank.cli.reading import client_of
 from sparserank.cli.screen import announce_compiling, say, show_all, table
 from sparserank.reporting.document import Table
 

@@ -133,25 +133,3 @@ def _with_columns_of(reading: Reading, models: Sequence[RankingModel], data: Seq
     if lacking is not None and not held.isdisjoint(used):
         raise DataError(f"{data[0]} has no column {brief(lacking)}, which the model uses.")
     return reading
-
-
-def client_of(scheduler: str | None) -> Any:
-    """A client of the cluster that --scheduler names, or None."""
-    if scheduler is None:
-        return None
-    from sparserank.cli.screen import note
-    from sparserank.shards.dask import connect
-
-    client = connect(scheduler)
-    _quieten("distributed")  # whose import sets the levels; what matters of it is said in one sentence
-    note(f"{len(client.nthreads())} workers at {scheduler}; dashboard: {client.dashboard_link}")
-    return client
-
-
-def _quieten(package: str) -> None:
-    """Silence every logger of a package, because each may have a separate level."""
-    import logging
-
-    for name in [package, *logging.root.manager.loggerDict]:
-        if name.partition(".")[0] == package:
-            logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sparserank.cli.cluster import client_of
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import TEXT, answer, give
-from sparserank.cli.reading import client_of
 from sparserank.cli.screen import announce_compiling, gap, progress_bar, say, show, show_all
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     before = chosen_in(out)
     with resumable(out, restart=options.get("restart", False)):
         announce_compiling(parse_lines, descend)
-        with progress_bar("paths") as progress:
+        with progress_bar("paths" if options.get("for_model") is None else "select") as progress:
             result = select(train, out=out, client=client_of(client), progress=progress, **options)
     if isinstance(result, TreesSelection):
         _show_list(result)
@@ -66,7 +66,7 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
 
 
 def _show_list(result: TreesSelection) -> None:
-    """What trees should keep."""
+    """Show the list of features for trees."""
     from sparserank.pages.for_model_screen import for_model_lines, kept_table, list_table
     from sparserank.pages.selection_tables import comparison_rows
 

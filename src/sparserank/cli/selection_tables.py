@@ -23,21 +23,6 @@ from sparserank.pages.selection_tables import (
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import counted
 
-
-def chosen_in(out: Path) -> int | None:
-    """Number of features of the model in a run directory; None if there is none."""
-    try:
-        return len(load_model(out / "model.json").support)
-    except SparserankError:
-        return None
-
-
-def warn_if_replaced(out: Path, before: int | None, now: int, noun: str) -> None:
-    """Warn if the directory contained a model of another number of features (or other `noun`)."""
-    if before is not None and before != now:
-        warn(f"{out} contained the model of {counted(before, noun)}; it now contains the one of {counted(now, noun)}.")
-
-
 MAX_SIZES = 20  # features of the largest model in the table of sizes, or rows of the table of costs; the report has all
 
 
@@ -75,3 +60,17 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
         known = dict.fromkeys(cost) if row["cost"] is None else row["cost"][metric]
         out |= {f"{metric} {name}": value for name, value in known.items()}
     return out
+
+
+def chosen_in(out: Path) -> int | None:
+    """Number of features of the model in a run directory; None if there is none."""
+    try:
+        return len(load_model(out / "model.json").support)
+    except SparserankError:
+        return None
+
+
+def warn_if_replaced(out: Path, before: int | None, now: int, noun: str) -> None:
+    """Warn if the directory contained a model of another number of features (or other `noun`)."""
+    if before is not None and before != now:
+        warn(f"{out} contained the model of {counted(before, noun)}; it now contains the one of {counted(now, noun)}.")

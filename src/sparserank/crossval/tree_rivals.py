@@ -70,7 +70,7 @@ def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *
     if given is None or (isinstance(given, str) and given == NO):
         return TreeRivals()
     columns = np.setdiff1d(np.arange(data.n_features), list(never))
-    found = TreeRivals((TreeRival("LightGBM", trees.LIGHTGBM, columns),))
+    found = TreeRivals((TreeRival("LightGBM", trees.LIGHTGBM_SETTINGS, columns),))
     if isinstance(given, str) and given == AUTO:
         if not is_installed():
             return TreeRivals()

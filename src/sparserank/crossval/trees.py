@@ -42,7 +42,7 @@ class TreeSettings:
 
 
 # What "LightGBM" means without a file of settings: small steps, and trees that differ.
-LIGHTGBM = TreeSettings(
+LIGHTGBM_SETTINGS = TreeSettings(
     400,
     (
         ("num_leaves", 7),
@@ -118,8 +118,8 @@ def check_trees(data: RankingDataset) -> None:
 
 @dataclass
 class TreeData:
-    """Some columns of the training data as LightGBM holds them: values become bins once, over all documents and without
-    their labels, and trees on some of the queries use the same bins.
+    """Some columns of the training data as a data set of LightGBM: values become bins once, over all
+    documents and without their labels, and trees on some of the queries use the same bins.
 
     seed           of the documents that bins are found from, and of `fit` if it has no other
     names          of all features, used if LightGBM accepts such names

@@ -90,3 +90,8 @@ def refuse_mixed(paths: Sequence[Any], kinds: Sequence[str]) -> str:
             "same kind."
         )
     return kinds[0]
+
+
+def is_dask(source: Any) -> bool:
+    """Whether the source is a Dask collection, whose values are elsewhere or not yet computed."""
+    return hasattr(source, "__dask_graph__") and hasattr(source, "compute")

@@ -16,7 +16,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import fill_matrix, missing_cells
 from sparserank.data.grouping import as_query_ids, query_codes
 from sparserank.data.joining import refuse_other_filling
-from sparserank.data.kinds import kind_of
+from sparserank.data.kinds import is_dask, kind_of
 from sparserank.data.letor.side_files import WEIGHTS, beside
 from sparserank.data.matrices import with_nan
 from sparserank.data.missing import MissingPolicy, taught
@@ -25,7 +25,6 @@ from sparserank.data.reading import UNJUDGED, Reading, reading_from, with_option
 from sparserank.data.store.temporary import in_temporary_store
 from sparserank.data.streams import Stream
 from sparserank.data.tables.batches import document_texts, is_frame, table_of
-from sparserank.data.tables.dask_kinds import is_dask
 from sparserank.data.tables.dask_sources import ArrayRows, Partitions
 from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.data.tables.reader import TableRows, read_tables

@@ -13,15 +13,6 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-
-@cache
-def available_cores() -> int:
-    """Cores allowed by affinity and container limits, at least 1."""
-    from joblib import cpu_count
-
-    return max(int(cpu_count()), 1)
-
-
 T = TypeVar("T")
 
 
@@ -151,3 +142,11 @@ class BlockExecutor:
             wait(others)
         for other in others:
             other.result()
+
+
+@cache
+def available_cores() -> int:
+    """Cores allowed by affinity and container limits, at least 1."""
+    from joblib import cpu_count
+
+    return max(int(cpu_count()), 1)

@@ -16,38 +16,13 @@ from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.near_equal import NearEqual
-from sparserank.data.dataset import RankingDataset
-from sparserank.data.matrices import column
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.model import RankingModel
 from sparserank.paths.given_supports import TOUCH
 from sparserank.runs.work_store import WorkStore, kept
+from sparserank.selection.drawing import drawn
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.worth import Substitute, Worth
-
-BINS = 30
-
-
-def drawn(model: RankingModel, data: RankingDataset, j: int) -> dict[str, Any] | None:
-    """knots and values (what the curve adds to the score there), counts (BINS,) of the training values between edges
-    (BINS + 1,), from the first knot to the last, values beyond counted at the ends; all on the scale of the transformed
-    feature. None for a feature without a curve.
-    """
-    if j not in model.curves:
-        return None
-    curve = model.curves[j]
-    x = column(data.X, j).astype(np.float64)
-    if model.transform is not None:
-        x = model.transform.take(np.array([j]))(x[:, None])[:, 0]
-    edges = np.linspace(curve.knots[0], curve.knots[-1], BINS + 1)
-    counts, _ = np.histogram(np.clip(x, edges[0], edges[-1]), edges)
-    return {
-        "knots": curve.knots.tolist(),
-        "values": (model.coef[j] * curve.values).tolist(),
-        "edges": edges.tolist(),
-        "counts": counts.tolist(),
-    }
-
 
 MAX_OF_SIZE = 12  # features of a model that is not the chosen one, whose ablation is made too
 MAX_DOCUMENTS = 100_000  # of training queries, up to which it is

@@ -38,7 +38,7 @@ from sparserank.options import option
 from sparserank.paths import maker_of
 from sparserank.quoting import brief
 from sparserank.runs.directory import refuse_unusable
-from sparserank.runs.progress import Progress
+from sparserank.runs.progress import LaterWork, Progress
 from sparserank.runs.work_store import WorkStore, work_store_in
 from sparserank.selection.for_model import ALL, LIST_FILES, OurModel, TreesSelection
 from sparserank.selection.inputs import check_overlap, check_relevant
@@ -69,7 +69,7 @@ def select_for_model(sources: dict[str, Any], chosen: dict[str, Any]) -> TreesSe
     warn_of_suspects(train, names_in(chosen["keep"], chosen["drop"]))
     names = tuple(data.feature_names or ())
     plan = plan.for_features(names, **{name: chosen[name] for name in ("costs", "feature_groups", "keep", "drop")})
-    rival, notes = TreeRival("LightGBM", trees.LIGHTGBM, np.arange(len(names))), tuple[str, ...]()
+    rival, notes = TreeRival("LightGBM", trees.LIGHTGBM_SETTINGS, np.arange(len(names))), tuple[str, ...]()
     if chosen["for_model"] != LIGHTGBM:
         rival, notes = rival_of_file(chosen["for_model"], names, rival.columns)
         plan = _without(plan, np.setdiff1d(np.arange(len(names)), rival.columns), names)
@@ -98,7 +98,7 @@ def _plan(chosen: Mapping[str, Any]) -> SelectionPlan:
     path = chosen["for_model"]
     if not (isinstance(path, str) and path == LIGHTGBM) and not is_file(path):
         raise ParameterError("for_model", f"must be {LIGHTGBM}, or an existing LightGBM file; got {brief(path)}.")
-    penalties = "mcp" if chosen["penalties"] == PENALTIES.default else chosen["penalties"]
+    penalties = "mcp" if chosen["penalties"] is PENALTIES.default else chosen["penalties"]
     plan = make_plan(penalties=penalties, **planned(chosen), settings=PathSettings(n_alphas=PATH_ALPHAS))
     for name, several in (("penalties", plan.penalties), ("feature_transform", plan.feature_transform)):
         if len(several) > 1:
@@ -175,70 +175,56 @@ class ForModel:
         threads: dict[str, Any] = {"n_workers": self.n_threads, "n_threads": self.n_threads}
         self.cv = CrossValidation(data, fold, [transform], plan.settings, plan.metrics, **threads)
         self.on_folds = TreesOnFolds(
-            self.cv,
-            self.of_trees,
-            self.of_trees,
-            None,
-            TreeRivals((rival,)),
-            plan.metric,
-            None,
-            plan.random_state,
-            self.n_threads,
-            math.inf,
+            cv=self.cv,
+            data=self.of_trees,
+            judged=self.of_trees,
+            test=None,
+            trees=TreeRivals((rival,)),
+            metric=plan.metric,
+            query_weight=None,
+            seed=plan.random_state,
+            n_threads=self.n_threads,
+            seconds=math.inf,
+            required=True,
         )
 
     def execute(self, store: WorkStore | None, progress: Progress | None) -> TreesSelection:
         """Judge lists, choose one, and fit the trees on it to all queries. Finished pieces are kept in `store`."""
-        plan, of_trees, usable = self.plan, self.of_trees, self.rival.columns
-        n_folds, n_lists = len(self.cv.folds), 2 * len(self.sizes)
-        n_trees = n_folds * (1 + n_lists)
-        start = f"at most {n_trees + 2} trainings of LightGBM: {1 + n_lists} in each of {n_folds} folds"
-
-        def on_paths(done: int, n: int, what: str, left: float | None) -> None:
-            if progress is not None:
-                progress(done, n + n_trees, start if what == "start" else what, left)
-
-        def after(n_before: int) -> Progress | None:
-            """Progress of the trees, of which so many are finished."""
-            n_paths = len(candidate_set.paths)
-            before, n_all = n_paths + n_before, n_paths + n_trees
-            return progress and (lambda done, n, what, left: progress(before + done, n_all, what, left))
-
-        candidate_set = self.cv.fit([self.trial], relaxed=True, store=store, progress=on_paths)
-        found = self.on_folds.fit(store, after(0))
-        self._refuse_left_out()
-        (all_features,) = found
-        full = fit_trees(of_trees, usable, self.rival.settings, plan.random_state, n_threads=self.n_threads)
+        plan, of_trees, usable, settings = self.plan, self.of_trees, self.rival.columns, self.rival.settings
+        # Our path, and the trees on all features, without each fold and on all queries.
+        report = Told(progress, len(self.cv.folds), 2 * len(self.sizes))
+        candidate_set = self.cv.fit([self.trial], relaxed=True, store=store, progress=report.on_paths)
+        report.n_before = len(candidate_set.paths)
+        (all_features,) = self.on_folds.fit(store, report.on_all_features)
+        full = fit_trees(of_trees, usable, settings, plan.random_state, n_threads=self.n_threads)
+        # Trees on lists of both kinds, each judged on the queries that its list has not seen.
         lists = self._lists(candidate_set, full)
         names = {f"{of}, {k}": (of, k) for of, k in lists}
+        report.n_before += len(self.cv.folds)
         of_fold = {name: lists[key] for name, key in names.items()}
-        of_fold = {name: lists[key] for name, key in names.items()}
-        on_lists = self.on_folds.on_lists(ALL, of_fold, store, after(n_folds))
-        self._refuse_left_out()
-        values = {names[name]: own for name, own in on_lists.items()}
-        finals = {self._candidate(of, k, lists[of, k][FINAL], values[of, k]): lists[of, k][FINAL] for of, k in lists}
+        on_lists = self.on_folds.on_lists(ALL, of_fold, store, report.on_lists)
+        finals = {
+            self._candidate(*key, lists[key][FINAL], on_lists[name]): lists[key][FINAL] for name, key in names.items()
+        }
         everything = self._candidate(ALL, len(usable), usable, all_features.values)
+        # The choice, and the trees on the chosen list.
         choice = plan.choose([*finals, everything])
         chosen, named = choice.chosen, self.data.feature_names
         kept = {**finals, everything: usable}[chosen]
-        trees = fit_trees(of_trees, kept, self.rival.settings, plan.random_state, named, n_threads=self.n_threads)
+        trees_on_it = fit_trees(of_trees, kept, settings, plan.random_state, named, n_threads=self.n_threads)
+        report.done()
         return TreesSelection(
             plan,
-            self.rival.settings,
+            settings,
             choice,
             everything,
-            trees,
+            trees_on_it,
             tuple(named or ()),
             self.data.n_queries,
-            None if self.test is None else _on_test(plan, self.test, trees, full),
+            None if self.test is None else _on_test(plan, self.test, trees_on_it, full),
             _filled_values(self.data),
             None if chosen is everything else self._ours(candidate_set, chosen),
         )
-
-    def _refuse_left_out(self) -> None:
-        """Raise DataError if trees could not be trained."""
-        for left in self.on_folds.left_out:
-            raise DataError(f"{left.reason}.")
 
     def _lists(self, candidate_set: CandidateSet, full: Trees) -> Lists:
         """The lists of every fold and of all queries (FINAL), in rising order of length."""
@@ -261,17 +247,58 @@ class ForModel:
         return dict(sorted(whole.items()))
 
     def _candidate(self, of: str, k: int, features: np.ndarray, values: np.ndarray) -> Candidate:
+        return Candidate(of, k, 0.0, -1, len(features), self._cost(features), values)
+
+    def _cost(self, features: np.ndarray) -> float:
         price = self.plan.feature_groups or each_alone(self.data.feature_names or (), self.plan.costs)
-        return Candidate(of, k, 0.0, -1, len(features), price.cost(features), values)
+        return price.cost(features)
 
     def _ours(self, candidate_set: CandidateSet, chosen: Candidate) -> OurModel | None:
-        """The best model of our path with at most as many features as the list; None: there is none."""
-        own = [c for c in candidate_set.sparse if c.n_features <= chosen.n_features]
+        """The best model of our path with at most as many features as the list, and no dearer; None: there is none."""
+        own = [
+            c
+            for c in candidate_set.sparse
+            if c.n_features <= chosen.n_features and self._cost(candidate_set.features(c, FINAL)) <= chosen.cost
+        ]
         best = max(own, key=lambda c: c.mean, default=None)
         if best is None:
             return None
         interval = mean_interval(best.values - chosen.values, self.plan.confidence)
-        return OurModel(best.n_features, mean_of(best.values), *interval, candidate_set.transform(best).name)
+        return OurModel(best.n_features, mean_of(best.values), *interval, candidate_set.transform(best).name, len(own))
+
+
+class Told:
+    """Progress of the three parts: our path, trees on all features, trees on lists.
+
+    n_lists    lists of each fold, at most
+    n_before   pieces of the parts that are finished
+    """
+
+    def __init__(self, progress: Progress | None, n_folds: int, n_lists: int) -> None:
+        self._progress, self._lists, self._folds = progress, n_folds * n_lists, n_folds
+        self._start = (
+            f"at most {n_folds * (1 + n_lists) + 2} trainings of LightGBM: {1 + n_lists} in each of {n_folds} folds"
+        )
+        self.n_before = self._n = 0
+        self._later = [LaterWork(n_folds + self._lists), LaterWork(self._lists)]
+
+    def on_paths(self, done: int, n: int, what: str, left: float | None) -> None:
+        what = self._start if what == "start" else what
+        self._tell(done, n + self._folds + self._lists, what, self._later[0].seconds(done, left))
+
+    def on_all_features(self, done: int, n: int, what: str, left: float | None) -> None:
+        self._tell(done, n + self._lists, what, self._later[1].seconds(done, left))
+
+    def on_lists(self, done: int, n: int, what: str, left: float | None) -> None:
+        self._tell(done, n, what, left)
+
+    def done(self) -> None:
+        self._tell(self._n - self.n_before, self._n - self.n_before, "done", 0.0)
+
+    def _tell(self, done: int, n: int, what: str, left: float | None) -> None:
+        self._n = self.n_before + n
+        if self._progress is not None:
+            self._progress(self.n_before + done, self._n, what, left)
 
 
 def largest_within(candidates: list[Candidate], sizes: tuple[int, ...]) -> dict[int, Candidate]:

@@ -43,20 +43,6 @@ from sparserank.selection.inputs import check_queries, check_relevant
 from sparserank.selection.origin import origin_of
 from sparserank.warmup import warming_up
 
-
-def return_freed_memory() -> None:
-    """Return freed memory to the system, where the C library offers it (glibc); elsewhere nothing happens.
-
-    Arrays below 32 MB lie between small objects, and glibc keeps their place when they are freed, for arrays like them.
-    After many of them this can be as much as what is in use. Takes milliseconds.
-    """
-    try:
-        trim = ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):  # another C library; TypeError: Windows
-        return
-    trim(0)
-
-
 EQUAL_SCORES, EQUAL_RANKS = (Norm(MINMAX), Norm("zscore")), (Norm("logrank"),)  # compared with equal weights
 
 
@@ -295,3 +281,16 @@ def _sources(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> dict[str, Any]
     """What the queries come from, for the record."""
     listed = list(runs.values()) if isinstance(runs, Mapping) else runs if isinstance(runs, list | tuple) else [runs]
     return {"train": [*listed, *([] if qrels is None else [qrels])], "test": chosen["test_qrels"]}
+
+
+def return_freed_memory() -> None:
+    """Return freed memory to the system, where the C library offers it (glibc); elsewhere nothing happens.
+
+    Arrays below 32 MB lie between small objects, and glibc keeps their place when they are freed, for arrays like them.
+    After many of them this can be as much as what is in use. Takes milliseconds.
+    """
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # another C library; TypeError: Windows
+        return
+    trim(0)

@@ -106,7 +106,8 @@ FOR_MODEL = Option(
     kind=Given("str | os.PathLike | None", "str | None", words=True),
     help="Choose features for this ranker: lightgbm, or the path of a saved LightGBM model or of a parameter file, "
     "whose settings are used. The result is the shortest list on which the ranker ranks as well as on the best list "
-    "tried. Lists come from the path of one penalty and from the gain of the trees. This needs sparserank[trees].",
+    "tried. Lists come from the path of one penalty (mcp) and from the gain of the trees. This needs "
+    "sparserank[trees].",
     panel=PANEL,
 )
 SIZES = Option(

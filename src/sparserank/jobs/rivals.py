@@ -115,6 +115,7 @@ class TreesOnFolds:
     data          training queries as trees read them: with missing values, where these are known
     judged        queries that candidates are judged on; test: queries that trees on all training queries score too
     seconds       time limit of each of the trees for all its folds
+    required      an error ends the job, where trees are what is asked for
     scores        {name: scores of the judged documents, in the order of their rows}; test_scores: scores of the test
                   documents, in the order of the input
     rivals        {name: rival}, of those that finished; by_gain: {name: {fold: columns by total gain}}
@@ -130,6 +131,7 @@ class TreesOnFolds:
     seed: int
     n_threads: int
     seconds: float
+    required: bool = False
     left_out: list[LeftOut] = field(default_factory=list)
     test_scores: dict[str, np.ndarray] = field(default_factory=dict)
     scores: dict[str, np.ndarray] = field(default_factory=dict)
@@ -229,6 +231,8 @@ class TreesOnFolds:
             except TooSlow:
                 self._leave_out(rival, f"training took longer than {self.seconds:g} s")
             except Exception as error:  # what is only compared must not end what is asked for
+                if self.required:
+                    raise
                 self._leave_out(rival, str(error).rstrip(".") or type(error).__name__)
             else:
                 out.append((rival, {f: work.results[name] for name, f in own.items()}))

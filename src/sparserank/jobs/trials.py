@@ -22,7 +22,7 @@ from sparserank.penalties.nested import like_l1
 from sparserank.selection.options import MAX_VALUES_OF_CURVES
 from sparserank.selection.plan import SelectionPlan
 from sparserank.shards.scaling import LINEAR_SCALINGS
-from sparserank.transforms import AUTO, CURVES, MIXED, NONE
+from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE
 
 ON_CURVES = ("l1", "mcp", "scad", "best_k")  # penalties; log takes ten times as long there
 DENSE = "ridge"  # the label of the dense reference
@@ -38,6 +38,7 @@ def trials_of(
     transforms: Sequence[FeatureTransform] | None = None,
 ) -> list[Trial]:
     """The trials, transform by transform: the penalties, then the dense reference. Curves have no dense reference.
+    Where curves of logarithms are tried unasked, penalties that support them are not tried on straight logarithms.
     transforms: by default those that the plan names.
 
     Raises
@@ -50,13 +51,16 @@ def trials_of(
         directions = _directions(plan, data.n_features) if not CURVES.keys().isdisjoint(names) else None
         transforms = feature_transforms(data, names, plan.n_knots, directions)
     limited = _limited(plan, groups, data.n_features)
+    unasked = plan.feature_transform == (AUTO,) and any(t.knots.curved for t in transforms)
+    straight = {label: p for label, p in limited.items() if p.name not in ON_CURVES}
     out: list[Trial] = []
     for transform in transforms:
         if transform.knots.curved:
             out += _on(transform, _for_curves(limited))
         else:
             dense = PenaltyPath(transform.limited(_dense(plan)), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
-            out += [*_on(transform, limited), Trial(transform.label(DENSE), dense, transform)]
+            own = straight if unasked and transform.transforms else limited
+            out += [*_on(transform, own), Trial(transform.label(DENSE), dense, transform)]
     return out
 
 
@@ -75,7 +79,7 @@ def transforms_tried(plan: SelectionPlan, data: RankingDataset, client: Any = No
     if plan.settings.scaling not in LINEAR_SCALINGS:
         return [NONE]
     if tries_curves(plan, data, client):
-        return [NONE, "curves(log)" if logs_differ(data) else "curves"]
+        return [NONE, LOG, "curves(log)"] if logs_differ(data) else [NONE, "curves"]
     return [NONE, MIXED] if logs_differ(data) else [NONE]
 
 

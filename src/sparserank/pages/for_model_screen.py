@@ -27,7 +27,8 @@ def for_model_lines(result: TreesSelection) -> list[str | Table]:
         )
     if (o := result.ours) is not None:
         transform = "" if o.transform == "none" else f", {o.transform}"
-        rows.append([f"our path{transform}", str(o.n_features), figure(o.mean), _relative(o.mean, everything.mean)])
+        name = f"best of our path{transform}"
+        rows.append([name, str(o.n_features), figure(o.mean), _relative(o.mean, everything.mean)])
     head = (
         f"Keep {chosen.n_features} of {counted(len(result.feature_names))}: {chosen.penalty}.  {result.n_queries} "
         "queries, each scored by trees not trained on it."

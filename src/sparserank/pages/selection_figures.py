@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from sparserank.errors import DataError
 from sparserank.evaluation.statistics import as_percent
-from sparserank.metrics import parse_metric
 from sparserank.paths import PathResult
 from sparserank.reporting.colours import ACCENT, FAINT, GRID, INK, SERIES, SOFT
 from sparserank.reporting.plots import dress, legend_below, new_axes, picture_text, to_svg
@@ -23,15 +20,6 @@ LONGEST_NAME = 36  # characters of a feature's name under its curve
 PAGE_SIZE = (5.4, 3.1)  # inches, without its legend: legible on a phone, where a picture is as wide as the page
 BARS = 20  # features in the picture of half-samples
 LABELLED = 11  # coefficient curves named at the side; more would overprint each other
-
-
-def limits_of(metric: str) -> tuple[float, float]:
-    """Between which the values of a metric lie, by its name;
-    of somebody else's metric that is not known here, anywhere."""
-    try:
-        return parse_metric(metric).limits
-    except DataError:
-        return -math.inf, math.inf
 
 
 def ring(axes: Any, size: float, height: float, label: str) -> None:

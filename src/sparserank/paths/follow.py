@@ -24,29 +24,6 @@ from sparserank.solvers.lockstep import Seconds, Steps
 from sparserank.solvers.loop import solving
 from sparserank.solvers.solution import Iterate
 
-
-def resolved(penalty: Penalty, objective: PairwiseObjective) -> Penalty:
-    """The penalty with every parameter on the scale of the mean loss; of curves, the linear parts count."""
-    per_value = 1 if isinstance(penalty, Nested) else objective.width  # the others have their rules per feature
-    return penalty.resolve(objective.curvature[::per_value], objective.total_weight)
-
-
-def on_coefficients(penalty: Penalty, objective: PairwiseObjective) -> Penalty:
-    """The penalty on the coefficients of an objective: unchanged, or nested if it has groups or the objective has
-    curves.
-
-    The penalty of bending is that of as many coefficients as the bends have degrees of freedom.
-    """
-    if isinstance(penalty, Nested) or not (objective.knots.curved or penalty.feature_groups is not None):
-        return penalty
-    if penalty.feature_groups is not None:  # what does not vary enters no group, and is no part of its size
-        still = ~objective.varying.reshape(-1, objective.width).any(axis=1)
-        never = {*penalty.drop, *np.flatnonzero(still).tolist()}
-        keep = tuple(j for j in penalty.keep if j not in never)
-        penalty = replace(penalty, drop=tuple(sorted(never)), keep=keep)
-    return nested(penalty, *objective.knots.bends(objective.curvature))
-
-
 DEFAULT_TOL = 1e-6
 REFIT_RATIO = 1e-4  # ridge strength of a refit, relative to the mean curvature on the support: keeps it well-posed
 WINDOW = 10  # points over which an early stop looks back
@@ -265,3 +242,25 @@ def refit_problem(
     weights[support] = 1.0
     scale = max(float(np.abs(objective.gradient_at_zero).max()), 1e-300)
     return Ridge(alpha, weights=tuple(weights.tolist()), monotone=monotone), Stop(tol=tol, scale=scale)
+
+
+def resolved(penalty: Penalty, objective: PairwiseObjective) -> Penalty:
+    """The penalty with every parameter on the scale of the mean loss; of curves, the linear parts count."""
+    per_value = 1 if isinstance(penalty, Nested) else objective.width  # the others have their rules per feature
+    return penalty.resolve(objective.curvature[::per_value], objective.total_weight)
+
+
+def on_coefficients(penalty: Penalty, objective: PairwiseObjective) -> Penalty:
+    """The penalty on the coefficients of an objective: unchanged, or nested if it has groups or the objective has
+    curves.
+
+    The penalty of bending is that of as many coefficients as the bends have degrees of freedom.
+    """
+    if isinstance(penalty, Nested) or not (objective.knots.curved or penalty.feature_groups is not None):
+        return penalty
+    if penalty.feature_groups is not None:  # what does not vary enters no group, and is no part of its size
+        still = ~objective.varying.reshape(-1, objective.width).any(axis=1)
+        never = {*penalty.drop, *np.flatnonzero(still).tolist()}
+        keep = tuple(j for j in penalty.keep if j not in never)
+        penalty = replace(penalty, drop=tuple(sorted(never)), keep=keep)
+    return nested(penalty, *objective.knots.bends(objective.curvature))

@@ -61,9 +61,3 @@ class GivenSupports:
 
     def n_points(self, plan: PathPlan) -> int:
         return int(self.starts.shape[0])
-
-
-def touching(n_coefficients: int, columns: np.ndarray) -> sp.csr_array:
-    """(1, n_coefficients) a start on these columns that changes no score."""
-    entries = np.full(len(columns), TOUCH)
-    return sp.csr_array((entries, np.asarray(columns), [0, len(columns)]), shape=(1, n_coefficients))

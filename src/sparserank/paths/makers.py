@@ -16,19 +16,18 @@ from sparserank.penalties import FeatureRules, Penalty
 from sparserank.penalties.nested import like_l1
 from sparserank.solvers.lockstep import Steps
 
-MAX_FEATURES = (
-    30  # where the path ends: curves of more features are neither small nor, from a few hundred queries, to be learned
-)
+# Where a path on curves ends: curves of more features are neither small nor, from a few hundred queries, to be learned.
+MAX_CURVED_FEATURES = 30
 
 
 @dataclass(frozen=True)
 class CurvePath:
-    """A path maker: the path of a penalty on an objective with knots; it ends after MAX_FEATURES features."""
+    """A path maker: the path of a penalty on an objective with knots; it ends after MAX_CURVED_FEATURES features."""
 
     maker: PathMaker
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
-        most = MAX_FEATURES if plan.k is None else min(plan.k, MAX_FEATURES)
+        most = MAX_CURVED_FEATURES if plan.k is None else min(plan.k, MAX_CURVED_FEATURES)
         return self.maker.path(objective, replace(plan, k=most))
 
     def n_points(self, plan: PathPlan) -> int:

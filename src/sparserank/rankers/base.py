@@ -43,23 +43,6 @@ from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
 
 
-@dataclass(frozen=True)
-class TrainingSet:
-    """Training data with the other arguments of a fit.
-
-    query_weight   (n_queries,) >= 0, or None
-    client         client of the workers that read the data, or None
-    evaluation     evaluation sets
-    one_list       whether there were no query ids: all rows are one list
-    """
-
-    data: RankingDataset
-    query_weight: np.ndarray | None = None
-    client: Any = None
-    evaluation: Sequence[RankingDataset] = ()
-    one_list: bool = False
-
-
 class LinearRanker(SelectorMixin, BaseEstimator):
     """Base of the rankers: `coef_` ranks documents by X @ coef_, larger first.
 
@@ -472,3 +455,20 @@ def _parameter(value: Any) -> Any:
 def used_queries(data: RankingDataset, query_weight: np.ndarray | None) -> RankingDataset:
     """The queries with a positive weight, for feature measures that support no other weights."""
     return data if query_weight is None or (query_weight > 0).all() else data.take_queries(query_weight > 0)
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Training data with the other arguments of a fit.
+
+    query_weight   (n_queries,) >= 0, or None
+    client         client of the workers that read the data, or None
+    evaluation     evaluation sets
+    one_list       whether there were no query ids: all rows are one list
+    """
+
+    data: RankingDataset
+    query_weight: np.ndarray | None = None
+    client: Any = None
+    evaluation: Sequence[RankingDataset] = ()
+    one_list: bool = False

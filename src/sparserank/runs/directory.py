@@ -14,44 +14,7 @@ from sparserank.bounded import read_regular
 from sparserank.errors import RunDirectoryError
 from sparserank.files import atomic_write, discard_parts, try_to_create_in
 from sparserank.options import option
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-try:
-    import msvcrt
-except ImportError:  # all others
-    msvcrt = None  # type: ignore[assignment]
-
-PLACE = 1 << 30  # of the byte that Windows locks: beyond the content, which others may read
-
-
-def is_locked_elsewhere(handle: int) -> bool:
-    """Lock an open file until it is closed; True if another process has locked it."""
-    try:
-        if fcntl is not None:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        elif msvcrt is not None:
-            _lock_byte(handle)
-    except BlockingIOError:
-        return True
-    except OSError:  # a file system without locks
-        return False
-    return False
-
-
-def _lock_byte(handle: int) -> None:
-    """Raise BlockingIOError if another process has locked the byte."""
-    place = os.lseek(handle, 0, os.SEEK_CUR)
-    os.lseek(handle, PLACE, os.SEEK_SET)
-    try:
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-    except PermissionError as error:
-        raise BlockingIOError from error
-    finally:
-        os.lseek(handle, place, os.SEEK_SET)
-
+from sparserank.runs.locks import is_locked_elsewhere
 
 MARK = ".sparserank-run"
 MAX_JSON_BYTES = 1 << 26
@@ -107,7 +70,7 @@ class RunDirectory:
     however that happens. Partly written files of a killed run are removed.
 
     Parameters
-        kind   kind of run: 'select', 'compare', 'experiment' or 'demo'
+        kind   kind of run: 'select', 'for_model', 'experiment' or 'demo'
     Raises
         RunDirectoryError   it cannot be created, contains foreign files, links or a run of another kind, or is in use
     """

@@ -17,23 +17,9 @@ import warnings
 from typing import IO, Any
 
 LENGTH_BYTES = 8
+# Messages are a length, then that many bytes: a task, arguments for it as often as needed, the end of the task, and
+# then perhaps the next task.
 END_OF_TASK = b""
-
-
-def write_frame(stream: IO[bytes], content: bytes) -> None:
-    stream.write(len(content).to_bytes(LENGTH_BYTES, "little"))
-    stream.write(content)
-    stream.flush()
-
-
-def read_frame(stream: IO[bytes]) -> bytes | None:
-    """The next message, or None if the other side is gone."""
-    head = stream.read(LENGTH_BYTES)
-    if len(head) < LENGTH_BYTES:
-        return None
-    size = int.from_bytes(head, "little")
-    content = stream.read(size)
-    return content if len(content) == size else None
 
 
 def main() -> None:
@@ -82,3 +68,19 @@ def _packed(outcome: tuple[bool, Any], seconds: float, remarks: list[tuple[type[
         plain = SparserankError if isinstance(what, SparserankError) else RuntimeError
         words = str(what) if plain is SparserankError else f"{type(what).__name__}: {what}"
         return pickle.dumps((False, plain(words), seconds, []))
+
+
+def write_frame(stream: IO[bytes], content: bytes) -> None:
+    stream.write(len(content).to_bytes(LENGTH_BYTES, "little"))
+    stream.write(content)
+    stream.flush()
+
+
+def read_frame(stream: IO[bytes]) -> bytes | None:
+    """The next message, or None if the other side is gone."""
+    head = stream.read(LENGTH_BYTES)
+    if len(head) < LENGTH_BYTES:
+        return None
+    size = int.from_bytes(head, "little")
+    content = stream.read(size)
+    return content if len(content) == size else None

@@ -1,4 +1,4 @@
-"""What trees should keep: the list, what it is worth, the trees on it; as sentences, tables, files."""
+"""The result of `select(for_model=)`: sentences, tables and files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ FORMAT, FORMAT_VERSION = "sparserank-trees-selection", 5
 @dataclass(frozen=True)
 class OurModel:
     """The best model of our path with at most as many features as the chosen list: its features, its mean metric, the
-    difference to that of the trees with an interval of this pair alone; transform: of the features."""
+    difference to that of the trees with an interval of this pair alone; transform: of the features; n_models: among
+    which it has the highest mean."""
 
     n_features: int
     mean: float
@@ -36,6 +37,7 @@ class OurModel:
     low: float
     high: float
     transform: str
+    n_models: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,9 +126,9 @@ class TreesSelection:
         if self.ours is not None:
             o = self.ours
             said.append(
-                f"The best model of our path with at most as many features has {o.n_features} (transform: "
-                f"{o.transform}) and {o.mean:.4f}; the trees have {self.chosen.mean:.4f}. The difference is "
-                f"{o.difference:+.4f}, with a "
+                f"The best of {o.n_models} models of our path with at most as many features has {o.n_features} "
+                f"(transform: {o.transform}) and {o.mean:.4f}, which is optimistically biased because these queries "
+                f"chose it; the trees have {self.chosen.mean:.4f}. The difference is {o.difference:+.4f}, with a "
                 f"{as_percent(self.plan.confidence)} interval for this pair of {o.low:+.4f} to {o.high:+.4f}."
             )
         return said

@@ -467,7 +467,7 @@ class SelectionResult:
         matplotlib Axes
             The axes.
         """
-        from sparserank.pages.axes import plot_sizes
+        from sparserank.pages.notebook import plot_sizes
 
         return plot_sizes(self, axes)
 

@@ -35,37 +35,6 @@ LEAST = 1 << 14  # values from which looking pays
 MAX_FILLED = 0.5  # share of values that are not 0; an index is half a value
 
 
-class _Parcel(NamedTuple):
-    """An array of float64 in which most values are 0."""
-
-    shape: tuple[int, ...]
-    at: np.ndarray
-    values: np.ndarray
-
-
-def packed(value: Any) -> Any:
-    """The value (arrays, tuples and lists of arrays) with its large sparse arrays compressed."""
-    if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.size >= LEAST:
-        at = np.flatnonzero(value)
-        if len(at) <= MAX_FILLED * value.size:
-            return _Parcel(value.shape, at.astype(np.int32 if value.size < 2**31 else np.int64), value.ravel()[at])
-        return value
-    if type(value) in (tuple, list):
-        return type(value)(packed(v) for v in value)
-    return value
-
-
-def unpacked(value: Any) -> Any:
-    """The value that `packed` received; zeros are +0."""
-    if isinstance(value, _Parcel):
-        out = np.zeros(value.shape)
-        out.ravel()[value.at] = value.values
-        return out
-    if type(value) in (tuple, list):
-        return type(value)(unpacked(v) for v in value)
-    return value
-
-
 def placed(client: Any, data: RankingDataset) -> RankingDataset:
     """`data` with its features in a store that every worker sees: the existing store, or a temporary one.
 
@@ -352,3 +321,34 @@ class DaskShards:
 
     def _of(self, per_query: np.ndarray, shard: int) -> np.ndarray:
         return per_query[..., self._starts[shard] : self._starts[shard + 1]]
+
+
+class _Parcel(NamedTuple):
+    """An array of float64 in which most values are 0."""
+
+    shape: tuple[int, ...]
+    at: np.ndarray
+    values: np.ndarray
+
+
+def packed(value: Any) -> Any:
+    """The value (arrays, tuples and lists of arrays) with its large sparse arrays compressed."""
+    if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.size >= LEAST:
+        at = np.flatnonzero(value)
+        if len(at) <= MAX_FILLED * value.size:
+            return _Parcel(value.shape, at.astype(np.int32 if value.size < 2**31 else np.int64), value.ravel()[at])
+        return value
+    if type(value) in (tuple, list):
+        return type(value)(packed(v) for v in value)
+    return value
+
+
+def unpacked(value: Any) -> Any:
+    """The value that `packed` received; zeros are +0."""
+    if isinstance(value, _Parcel):
+        out = np.zeros(value.shape)
+        out.ravel()[value.at] = value.values
+        return out
+    if type(value) in (tuple, list):
+        return type(value)(unpacked(v) for v in value)
+    return value

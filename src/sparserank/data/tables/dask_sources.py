@@ -10,11 +10,11 @@ import numpy as np
 from sparserank.arrow import pa
 from sparserank.data.faults import column_twice, missing_value
 from sparserank.data.grouping import as_query_ids
+from sparserank.data.kinds import is_dask
 from sparserank.data.matrices import as_dense
 from sparserank.data.missing import is_missing
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.data.tables.batches import Table
-from sparserank.data.tables.dask_kinds import is_dask
 from sparserank.data.tables.roles import Roles
 from sparserank.errors import DataError
 

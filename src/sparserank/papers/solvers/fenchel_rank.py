@@ -19,42 +19,6 @@ from sparserank.weighting import Evaluation
 
 MAX_EVALUATIONS = 60
 FLAT = 1e-13  # a slope this small relative to the first one is zero up to rounding
-
-
-def exact_minimum(
-    at: Callable[[float], tuple[float, float, float]], first: tuple[float, float, float], high: float = 1.0
-) -> float:
-    """argmin over 0 <= mu <= high of a convex, piecewise quadratic function with slope < 0 at 0.
-
-    Newton steps on the piecewise linear slope, kept in a bracket. Once a step stays on its piece, it reaches the
-    minimum.
-
-    Parameters
-        at     mu -> (value, slope, curvature)
-        first  the same at mu = 0
-    """
-    low, mu = 0.0, 0.0
-    _, slope, curvature = first
-    flat = FLAT * abs(slope)
-    top: float | None = None  # smallest mu known to have slope > 0
-    for _ in range(MAX_EVALUATIONS):
-        newton = mu - slope / curvature if curvature > 0 else high
-        following = min(newton, high)
-        if top is not None and not low < following < top:
-            following = 0.5 * (low + top)
-        if following == mu:
-            break
-        mu = following
-        _, slope, curvature = at(mu)
-        if abs(slope) <= flat or (mu >= high and slope < 0):
-            break
-        if slope < 0:
-            low = mu
-        else:
-            top = mu
-    return mu
-
-
 STEPS = ("exact", "closed_form")
 LOG_ALPHA_RANGE = 25.0  # the constraint counts as inactive when it still is not reached at exp(-25) alpha_max
 EXACT_GOAL = 1e-6  # gap up to which the exact solution is called that
@@ -242,3 +206,37 @@ def _of_norm(radius: float, inside: np.ndarray, outside: np.ndarray) -> np.ndarr
         return inside
     w = inside + float(brentq(excess, 0.0, 1.0, xtol=1e-300, maxiter=2000)) * (outside - inside)
     return np.asarray(w * min(1.0, radius / float(np.abs(w).sum())))
+
+
+def exact_minimum(
+    at: Callable[[float], tuple[float, float, float]], first: tuple[float, float, float], high: float = 1.0
+) -> float:
+    """argmin over 0 <= mu <= high of a convex, piecewise quadratic function with slope < 0 at 0.
+
+    Newton steps on the piecewise linear slope, kept in a bracket. Once a step stays on its piece, it reaches the
+    minimum.
+
+    Parameters
+        at     mu -> (value, slope, curvature)
+        first  the same at mu = 0
+    """
+    low, mu = 0.0, 0.0
+    _, slope, curvature = first
+    flat = FLAT * abs(slope)
+    top: float | None = None  # smallest mu known to have slope > 0
+    for _ in range(MAX_EVALUATIONS):
+        newton = mu - slope / curvature if curvature > 0 else high
+        following = min(newton, high)
+        if top is not None and not low < following < top:
+            following = 0.5 * (low + top)
+        if following == mu:
+            break
+        mu = following
+        _, slope, curvature = at(mu)
+        if abs(slope) <= flat or (mu >= high and slope < 0):
+            break
+        if slope < 0:
+            low = mu
+        else:
+            top = mu
+    return mu
