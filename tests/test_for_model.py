@@ -300,7 +300,7 @@ def test_a_killed_run_goes_on_and_other_options_are_refused(data, result, tmp_pa
         sr.select(train, None, test, out=tmp_path / "run", progress=stop, **QUICK)
     seen = []
     again = sr.select(train, None, test, out=tmp_path / "run", progress=lambda *a: seen.append(a), **QUICK)
-    assert seen[0][2] == "resumed"
+    assert seen[0][2].startswith("resumed")
     assert again.to_json() == result.to_json()
     for other in ({"keep": [train.feature_names[0]]}, {"penalties": "l1"}):
         with pytest.raises(RunDirectoryError, match="other data or options"):
@@ -342,3 +342,44 @@ def test_the_command_says_the_same_and_goes_on(data, cli_here: Cli, tmp_path: Pa
         assert f"{more[0]}: cannot be combined with --for-model" in " ".join(refused.err.split())
     assert cli_here(*call[:2], "--for-model", "forest", "--out", "x").code == 2
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_few_queries_are_too_few_for_a_bound_and_the_screen_says_so(cli_here: Cli, tmp_path: Path):
+    made = make_ranking(12, (8, 12), 6, n_informative=3, n_redundant=0, random_state=1).data
+    write_letor(made.take_queries(np.arange(9)), tmp_path / "nine.txt")
+    write_letor(made.take_queries(np.arange(9, 12)), tmp_path / "test.txt")
+    done = cli_here(
+        "select", "nine.txt", "--test", "test.txt", "--for-model", "lightgbm", "--folds", "3", "--out", "run"
+    )
+    assert done.code == 0, done.err
+    text = " ".join(done.out.split())
+    assert "9 queries are too few to bound it, at least 10 are needed" in text
+    assert "Your 3 test queries: chosen 0." in text
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_lengths_follow_k_and_the_features_that_are_kept(data):
+    train = data[0].take_queries(np.arange(40))
+    given = {"for_model": "lightgbm", "feature_transform": "none", "cv": 2, "penalties": "l1", "n_threads": 1}
+    lengths = {c.k for c in sr.select(train, k=400, **given).choice.candidates}
+    assert lengths == {1, 4, 12}  # as without k: all twelve may be chosen
+    kept = list(train.feature_names[:5])
+    assert {c.k for c in sr.select(train, keep=kept, **given).choice.candidates} == {5, 12}
+    with pytest.raises(ParameterError, match="keep names all 12 features that may be used; there is nothing to choose"):
+        sr.select(train, keep=list(train.feature_names), **given)
+    with pytest.raises(DataError, match=r"no list tried has a cost within budget=0.5, the least is 3; allow more"):
+        sr.select(train, costs=[3.0] * 12, budget=0.5, **given)
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_lists_hold_no_feature_that_no_split_uses(data, monkeypatch: pytest.MonkeyPatch):
+    train = data[0].take_queries(np.arange(40))
+    given = {"for_model": "lightgbm", "feature_transform": "none", "cv": 2, "penalties": "l1", "n_threads": 1}
+    monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", TreeSettings(1, (("num_leaves", 3),)))
+    found = sr.select(train, sizes=[6], **given)
+    by_gain = next(c for c in found.choice.candidates if c.penalty == "trees on own gain")
+    assert by_gain.n_features <= 2
+    monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", TreeSettings(2, (("min_data_in_leaf", 10_000),)))
+    with pytest.raises(DataError, match="never split on these data; allow smaller leaves"):
+        sr.select(train, **given)

@@ -555,3 +555,15 @@ def test_on_the_command_line(data, tmp_path, cli_here: Cli):
     assert "must be auto, none, lightgbm, or an existing LightGBM file" in " ".join(
         refused.err.replace("│", " ").split()
     )
+
+
+def test_a_lightgbm_that_cannot_be_imported_is_left_out(data, monkeypatch):
+    """A broken installation of what is optional does not break the main job."""
+
+    def broken(name: str) -> None:
+        raise ImportError("libgomp.so.1: cannot open shared object file")
+
+    monkeypatch.setattr("sparserank.crossval.trees.importlib.import_module", broken)
+    result = sr.select(data, **QUICK)
+    (left,) = result.rivals.left_out
+    assert "LightGBM is installed, but cannot be loaded (libgomp.so.1: " in left.reason

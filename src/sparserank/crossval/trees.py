@@ -81,19 +81,20 @@ class Trees:
             raise DataError("scores of LightGBM are infinite or NaN; its settings let them grow without bound.")
         return scores
 
-    def by_gain(self) -> np.ndarray:
-        """Its columns, by total gain, largest first."""
+    def by_gain(self, *, used: bool = False) -> np.ndarray:
+        """Its columns, by total gain, largest first; used: without those that no split uses."""
         gain = self.booster.feature_importance(importance_type="gain")
-        return self.columns[np.argsort(-gain, kind="stable")]
+        order = np.argsort(-gain, kind="stable")
+        return self.columns[order[gain[order] > 0] if used else order]
 
 
 def check_trees(data: RankingDataset) -> None:
     """Raise DataError if LightGBM is missing, or if its objective does not accept the relevance."""
     try:
         importlib.import_module("lightgbm")
-    except ModuleNotFoundError as error:
-        raise DataError(MISSING) from error
-    except OSError as error:  # of its library, e.g. without OpenMP
+    except (ImportError, OSError) as error:  # OSError: of its library, e.g. without OpenMP
+        if isinstance(error, ModuleNotFoundError) and error.name == "lightgbm":
+            raise DataError(MISSING) from error
         raise DataError(
             f"LightGBM is installed, but cannot be loaded ({error}); install its missing dependencies."
         ) from error

@@ -132,13 +132,16 @@ def _sizes(plan: SelectionPlan, usable: int, asked: tuple[int, ...] | None) -> t
     kept, k = len(plan.penalties[0].keep), plan.k
     if k is not None and k < kept:
         raise ParameterError("k", f"is {k}, but keep names {kept} features.")
-    sizes = tuple(max((k or usable) // n, 1) for n in SHARES) if asked is None else tuple(asked)
-    wanted = sorted({*sizes} if k is None else {int(k), *(s for s in sizes if s < k)})
+    most = usable if k is None else min(int(k), usable)
+    sizes = tuple(max(most // n, kept, 1) for n in SHARES) if asked is None else tuple(asked)
+    wanted = sorted({s for s in sizes if s < most} | ({most} if most < usable else set()))
     if usable < 2:
         raise DataError(
             f"{'one feature varies' if usable else 'no feature varies'} and may be used, so there is nothing to choose."
         )
-    possible = tuple(s for s in wanted if max(kept, 1) <= s < usable)
+    if kept >= usable:
+        raise ParameterError("keep", f"names all {usable} features that may be used; there is nothing to choose.")
+    possible = tuple(s for s in wanted if s >= max(kept, 1))
     if not possible:
         raise ParameterError(
             "sizes", f"contain no length from {max(kept, 1)} to {usable - 1}: {usable} features vary and may be used."
@@ -197,6 +200,11 @@ class ForModel:
         report.n_before = len(candidate_set.paths)
         (all_features,) = self.on_folds.fit(store, report.on_all_features)
         full = fit_trees(of_trees, usable, settings, plan.random_state, n_threads=self.n_threads)
+        if not len(full.by_gain(used=True)):
+            raise DataError(
+                f"trees with these settings ({option('for_model')}) never split on these data; allow smaller leaves "
+                "(min_data_in_leaf)."
+            )
         # Trees on lists of both kinds, each judged on the queries that its list has not seen.
         lists = self._lists(candidate_set, full)
         names = {f"{of}, {k}": (of, k) for of, k in lists}
@@ -208,6 +216,7 @@ class ForModel:
         }
         everything = self._candidate(ALL, len(usable), usable, all_features.values)
         # The choice, and the trees on the chosen list.
+        self._refuse_too_large([*finals, everything])
         choice = plan.choose([*finals, everything])
         chosen, named = choice.chosen, self.data.feature_names
         kept = {**finals, everything: usable}[chosen]
@@ -230,7 +239,7 @@ class ForModel:
         """The lists of every fold and of all queries (FINAL), in rising order of length."""
         penalty, groups = self.plan.penalties[0], self.plan.feature_groups
         usable = self.rival.columns
-        by_gain = {**self.on_folds.by_gain[ALL], FINAL: full.by_gain()}
+        by_gain = {**self.on_folds.by_gain[ALL], FINAL: full.by_gain(used=True)}
         front = np.array([j for j in penalty.keep if j in usable], dtype=np.int64)
         orders = {f: np.concatenate([front, own[~np.isin(own, front)]]) for f, own in by_gain.items()}
         out: Lists = {(GAIN, k): {f: own[:k] for f, own in orders.items()} for k in self.sizes}
@@ -248,6 +257,16 @@ class ForModel:
 
     def _candidate(self, of: str, k: int, features: np.ndarray, values: np.ndarray) -> Candidate:
         return Candidate(of, k, 0.0, -1, len(features), self._cost(features), values)
+
+    def _refuse_too_large(self, lists: list[Candidate]) -> None:
+        """Raise DataError if no list is within the budget, or none of whole groups within k features."""
+        for limit, size, what in (("budget", "cost", "cost"), ("k", "n_features", "length")):
+            most, least = getattr(self.plan, limit), min(getattr(c, size) for c in lists)
+            if most is not None and least > most:
+                raise DataError(
+                    f"no list tried has a {what} within {option(limit, most)}, the least is {least:g}; allow more, "
+                    f"or try shorter lists with {option('sizes')}."
+                )
 
     def _cost(self, features: np.ndarray) -> float:
         price = self.plan.feature_groups or each_alone(self.data.feature_names or (), self.plan.costs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -76,7 +77,7 @@ def write_lists(result: TreesSelection, folder: Path) -> list[Path]:
     removed first, so that files of two runs are never mixed."""
     texts = {
         "features.txt": "\n".join(result.features) + "\n",
-        "trees.txt": result.trees.booster.model_to_string(),
+        "trees.txt": re.sub(r"\[num_threads: \d+\]", "[num_threads: 0]", result.trees.booster.model_to_string()),
         "result.json": json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n",
     }
     if importlib.util.find_spec("matplotlib"):

@@ -68,8 +68,8 @@ class RivalsOnFolds(Protocol):
 @dataclass
 class TreesOfRival:
     """A piece of work: the trees of a rival without fold f, as scores of the queries of the fold ('scores'). If f is
-    FINAL, the trees are trained on all training queries and score the queries of `unseen`, by name. 'by_gain': their
-    columns, by total gain. Folds with the same columns share one `TreeData`."""
+    FINAL, the trees are trained on all training queries and score the queries of `unseen`, by name. 'by_gain': the
+    columns that they use, by total gain. Folds with the same columns share one `TreeData`."""
 
     data: RankingDataset
     fold: np.ndarray
@@ -95,7 +95,7 @@ class TreesOfRival:
         else:
             trees = held.fit(self.fold != f, self.seed + f, in_time)
             out = {"scores": trees.scores(self.data.take_queries(np.flatnonzero(self.fold == f)).X)}
-        return {**out, "by_gain": trees.by_gain()}
+        return {**out, "by_gain": trees.by_gain(used=True)}
 
     def _data(self, rival: TreeRival, columns: np.ndarray) -> TreeData:
         with self._lock:
@@ -201,18 +201,22 @@ class TreesOnFolds:
             unseen["test"] = self.test
         names = {(r, f): self._name(r, f, own, unseen) for r, of_fold in columns.items() for f, own in of_fold.items()}
         kinds = {name: rival.name for (rival, _), name in names.items()}
+        columns_of = {name: columns[rival][f] for (rival, f), name in names.items()}
         n_docs = np.bincount(np.repeat(self.cv.fold, np.diff(self.data.query_ptr)) - FINAL)  # from FINAL on
         expected = {
             name: {
                 **({n: d.n_docs for n, d in unseen.items()} if f == FINAL else {"scores": int(n_docs[f - FINAL])}),
-                "by_gain": len(columns[rival][f]),
+                "by_gain": None,
             }
             for (rival, f), name in names.items()
         }
 
         def held(name: str, arrays: Arrays) -> Arrays:
             known = expected[name].items()
-            return checked(arrays, **{what: ("iu" if what == "by_gain" else "f", (n,)) for what, n in known})
+            checked(arrays, **{what: ("iu" if what == "by_gain" else "f", (n,)) for what, n in known})
+            if not np.isin(arrays["by_gain"], columns_of[name]).all():
+                raise ValueError("by_gain has a column that the trees do not have")
+            return arrays
 
         keeper = None if store is None else Reader(store, held)
         work: Work[Arrays] = Work(kinds, keeper=keeper, n_workers=n_workers, progress=progress)
