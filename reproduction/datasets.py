@@ -10,7 +10,6 @@ from pathlib import Path
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.letor.reader import read_letor
 from sparserank.errors import DataError, TooManyFeaturesError
-from sparserank.runs.identity import file_hash
 from sparserank.selection.inputs import check_overlap
 from sparserank.shards.scaling import fit_scaling
 
@@ -167,3 +166,8 @@ def _file(place: Path, names: tuple[str, ...]) -> Path | None:
             if candidate.is_file():
                 return candidate
     return None
+
+
+def file_hash(path: str | os.PathLike) -> str:
+    with open(path, "rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

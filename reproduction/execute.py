@@ -65,13 +65,12 @@ def execute(
     from reproduction.protocol.experiment import Experiment
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.errors import DataError
-    from sparserank.reporting.render import refuse_foreign_pictures
     from sparserank.runs.directory import refuse_unusable
     from sparserank.solvers._coordinate_descent_kernels import descend
     from sparserank.warmup import finish_compiling, start_compiling
 
     if markdown is not None:
-        refuse_foreign_pictures(_pictures_of(markdown))
+        _refuse_foreign_pictures(_pictures_of(markdown))
     refuse_unusable(out, "experiment")
     began = time.monotonic()
     with resumable(out):
@@ -92,6 +91,20 @@ def execute(
         raise DataError(
             f"{len(experiment.failed)} of {len(experiment.tasks)} pieces failed; the tables contain the others."
         )
+
+
+def _refuse_foreign_pictures(folder: Path) -> None:
+    """Refuse a folder with pictures that `write_picture` did not write.
+
+    Raises
+        RunDirectoryError   there is one; the message names the first
+    """
+    from sparserank.errors import RunDirectoryError
+    from sparserank.reporting.render import DRAWN_HERE
+
+    for picture in sorted(folder.glob("*.svg")):
+        if not picture.read_bytes().startswith(DRAWN_HERE.encode()):
+            raise RunDirectoryError(f"{picture}: was not drawn by sparserank; choose another name for the page.")
 
 
 def _pictures_of(markdown: Path) -> Path:

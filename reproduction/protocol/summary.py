@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from reproduction.one_sided_tests import one_sided_t, randomisation_test
 from reproduction.protocol.results import Results
 from reproduction.systems import SYSTEMS
-from sparserank.evaluation.statistics import holm, mean_interval, one_sided_t, randomisation_test
+from sparserank.evaluation.statistics import holm, mean_interval
 
 FREQUENT = 5
 SIGNIFICANCE = 0.05

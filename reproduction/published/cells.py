@@ -12,9 +12,9 @@ from importlib.resources import files
 
 import numpy as np
 
+from reproduction.one_sided_tests import one_sided_t
 from reproduction.protocol.results import Results, Row
 from reproduction.protocol.summary import system_table
-from sparserank.evaluation.statistics import one_sided_t
 from sparserank.losses.levels import pair_totals, relevance_levels
 
 Value = float | str | None  # None: not available

@@ -42,16 +42,14 @@ class TreeSettings:
 
 
 # What "LightGBM" means without a file of settings: small steps, and trees that differ.
-LIGHTGBM_SETTINGS = TreeSettings(
-    400,
-    (
-        ("num_leaves", 7),
-        ("learning_rate", 0.02),
-        ("bagging_fraction", 0.7),
-        ("bagging_freq", 1),
-        ("feature_fraction", 0.3),
-    ),
-)
+SMALL_STEPS = {
+    "num_leaves": 7,
+    "learning_rate": 0.02,
+    "bagging_fraction": 0.7,
+    "bagging_freq": 1,
+    "feature_fraction": 0.3,
+}
+LIGHTGBM_SETTINGS = TreeSettings(400, tuple(SMALL_STEPS.items()))
 
 
 class TooSlow(Exception):

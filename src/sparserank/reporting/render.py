@@ -10,7 +10,6 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from sparserank.errors import RunDirectoryError
 from sparserank.files import atomic_write
 from sparserank.reporting.colours import variables
 from sparserank.reporting.document import Section, Table
@@ -221,17 +220,6 @@ def write_text(path: Path, text: str) -> Path:
     with atomic_write(path) as out:
         out.write(text)
     return path
-
-
-def refuse_foreign_pictures(folder: Path) -> None:
-    """Refuse a folder with pictures that `write_picture` did not write.
-
-    Raises
-        RunDirectoryError   there is one; the message names the first
-    """
-    for picture in sorted(folder.glob("*.svg")):
-        if not picture.read_bytes().startswith(DRAWN_HERE.encode()):
-            raise RunDirectoryError(f"{picture}: was not drawn by sparserank; choose another name for the page.")
 
 
 def write_picture(path: Path, svg: str) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
@@ -39,11 +38,6 @@ def foreign_code(cls: type) -> str:
     if cls.__module__.split(".")[0] == __name__.split(".")[0]:
         return ""
     return f" of {cls.__module__}.{cls.__qualname__} {hashlib.sha256(source_of(cls).encode()).hexdigest()[:12]}"
-
-
-def file_hash(path: str | os.PathLike) -> str:
-    with open(path, "rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def name_of(label: str, depends_on: Any) -> str:
