@@ -59,7 +59,7 @@ test-integrations: $(INTEGRATIONS)/.done
 options: $(VENV)/.dev
 	$(BIN)/python -m tools.write_options
 
-# Thirty runs by this code and by that of an earlier commit, compared bit by bit: AGAINST=COMMIT, or the one that the file names. Needs SPARSERANK_DATA.
+# Thirty-four runs by this code and by that of an earlier commit, compared bit by bit: AGAINST=COMMIT, or the one that the file names. Needs SPARSERANK_DATA.
 frozen: $(INTEGRATIONS)/.done
 	$(INTEGRATIONS)/bin/python -m tests.frozen $(if $(AGAINST),--against $(AGAINST))
 
