@@ -39,7 +39,7 @@ ROOMS = {
 # Code lines of each room, which `test_code_lines.py` counts, and the number of files: a change may only lower them.
 LINES = {
     "cli": 2865,
-    "pages": 1871,
+    "pages": 1860,
     "papers": 1835,
     "jobs": 2362,
     "rankers": 1429,

@@ -195,7 +195,7 @@ class ForModel:
         """Judge lists, choose one, and fit the trees on it to all queries. Finished pieces are kept in `store`."""
         plan, of_trees, usable, settings = self.plan, self.of_trees, self.rival.columns, self.rival.settings
         # Our path, and the trees on all features, without each fold and on all queries.
-        report = Told(progress, len(self.cv.folds), 2 * len(self.sizes))
+        report = ThreeParts(progress, len(self.cv.folds), 2 * len(self.sizes))
         candidate_set = self.cv.fit([self.trial], relaxed=True, store=store, progress=report.on_paths)
         report.n_before = len(candidate_set.paths)
         (all_features,) = self.on_folds.fit(store, report.on_all_features)
@@ -286,7 +286,7 @@ class ForModel:
         return OurModel(best.n_features, mean_of(best.values), *interval, candidate_set.transform(best).name, len(own))
 
 
-class Told:
+class ThreeParts:
     """Progress of the three parts: our path, trees on all features, trees on lists.
 
     n_lists    lists of each fold, at most

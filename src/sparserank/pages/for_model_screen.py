@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from sparserank.crossval.choice import Candidate
 from sparserank.evaluation.loss_bounds import MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
-from sparserank.pages.selection_tables import size_rows
+from sparserank.pages.selection_tables import on_test, size_rows
 from sparserank.reporting.document import Table, figure
-from sparserank.reporting.percents import lower, percent, upper
+from sparserank.reporting.percents import percent
 from sparserank.selection.for_model import ALL, TreesSelection
 from sparserank.selection.statements import counted, estimated, share
 
@@ -44,32 +44,16 @@ def for_model_lines(result: TreesSelection) -> list[str | Table]:
         if math.isfinite(bound)
         else f"{result.n_queries} queries are too few to bound it, at least {MIN_QUERIES} are needed"
     )
-    n = len(choice.candidates)
+    n, test, metric = len(choice.candidates), result.test, result.metric
+    tested = [] if test is None else [on_test(test, metric, result.plan.confidence, (ALL,), "all features")]
     out += [
         f"{rule}Estimated loss against the best of {n} lists: {estimated(chosen, choice)}; {at_most}.",
-        *_test(result),
+        *tested,
         "",
         _gains(result),
         _sizes(result),
     ]
     return [*out, *result.notes]
-
-
-def _test(result: TreesSelection) -> list[str]:
-    """The trees on the chosen list on the test queries, compared with those on all features."""
-    if result.test is None:
-        return []
-    rows = [r for r in result.test.rows(result.plan.confidence) if r["metric"] == result.metric]
-    by_name = {r["system"]: r for r in rows}
-    n, chosen = len(result.test.values[result.test.baseline][result.metric]), by_name[result.test.baseline]
-    text = f"Your {n} test {'query' if n == 1 else 'queries'}: chosen {figure(chosen['mean'])}"
-    if (r := by_name.get(ALL)) is not None:
-        unit = abs(r["mean"]) or 1.0
-        text += f", all features {figure(r['mean'])}, {percent(-r['difference'] / unit)}"
-        low, high = -r["difference_high"] / unit, -r["difference_low"] / unit
-        if math.isfinite(high - low):
-            text += f" ({lower(low).removesuffix('%')} to {upper(high)}, this pair alone)"
-    return [f"{text}."]
 
 
 def list_table(result: TreesSelection) -> Table:

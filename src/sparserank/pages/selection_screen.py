@@ -18,9 +18,9 @@ from sparserank.crossval.tree_rivals import AS_IN, WITHOUT
 from sparserank.evaluation.statistics import as_percent
 from sparserank.export import ENGINES, export_command
 from sparserank.options import option
-from sparserank.pages.selection_tables import selection_frequency, shaped_name
+from sparserank.pages.selection_tables import on_test, selection_frequency, shaped_name
 from sparserank.reporting.document import figure
-from sparserank.reporting.percents import lower, percent, relative, upper
+from sparserank.reporting.percents import percent, relative
 from sparserank.selection.all_features import AllFeatures
 from sparserank.selection.for_engine import other_fills
 from sparserank.selection.result import SelectionResult
@@ -208,19 +208,7 @@ class Screen:
         test, metric = self.result.test, self.result.metric
         if test is None:
             return []
-        rows = [r for r in test.rows(self.result.plan.confidence) if r["metric"] == metric]
-        chosen = next(r for r in rows if r["system"] == test.baseline)
-        n = len(test.values[test.baseline][metric])
-        text = f"Your {_counted(n, 'test query', 'test queries')}: chosen {figure(chosen['mean'])}"
-        dense = next((r for r in rows if r["system"].startswith(("dense", self.all))), None)
-        if dense is not None:
-            unit = abs(dense["mean"]) or 1.0
-            low, high = -dense["difference_high"] / unit, -dense["difference_low"] / unit
-            text += f", {self.all} {figure(dense['mean'])}, {percent(-dense['difference'] / unit)}"
-            if math.isfinite(high - low):
-                shown = ": chosen is better" if low > 0 else f": {self.all} better" if high < 0 else ""
-                text += f" ({lower(low).removesuffix('%')} to {upper(high)}, this pair alone){shown}"
-        return self.wrapped(f"{text}.")
+        return self.wrapped(on_test(test, metric, self.result.plan.confidence, ("dense", self.all), self.all))
 
     def rule(self) -> list[str]:
         """Why this size, and what the stars mean."""

@@ -10,6 +10,7 @@ from sparserank.crossval.choice import FEATURE, Candidate, Choice
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
 from sparserank.reporting.document import Table, figure, listed, p_text
+from sparserank.reporting.percents import lower, percent, upper
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Added, Pair, QueryDifference
 from sparserank.selection.result import SelectionResult
@@ -414,3 +415,20 @@ def comparison_rows(test: Comparison, confidence: float) -> Table:
 
 def interval(row: dict[str, Any], signed: bool = False) -> str:
     return f"[{figure(row['low'], signed=signed)}, {figure(row['high'], signed=signed)}]"
+
+
+def on_test(test: Comparison, metric: str, confidence: float, others: tuple[str, ...], name: str) -> str:
+    """The chosen model on the test queries, compared with the system whose name begins with one of `others`."""
+    rows = [r for r in test.rows(confidence) if r["metric"] == metric]
+    chosen = next(r for r in rows if r["system"] == test.baseline)
+    n = len(test.values[test.baseline][metric])
+    text = f"Your {n:,} test {'query' if n == 1 else 'queries'}: chosen {figure(chosen['mean'])}"
+    other = next((r for r in rows if r["system"].startswith(others) and r is not chosen), None)
+    if other is not None:
+        unit = abs(other["mean"]) or 1.0
+        low, high = -other["difference_high"] / unit, -other["difference_low"] / unit
+        text += f", {name} {figure(other['mean'])}, {percent(-other['difference'] / unit)}"
+        if math.isfinite(high - low):
+            shown = ": chosen is better" if low > 0 else f": {name} better" if high < 0 else ""
+            text += f" ({lower(low).removesuffix('%')} to {upper(high)}, this pair alone){shown}"
+    return f"{text}."
