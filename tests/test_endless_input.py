@@ -13,6 +13,7 @@ from sparserank.data import text_lines as module
 from sparserank.data.text_lines import read_entries, text_lines
 from sparserank.errors import DataFormatError
 
+ROOT = Path(__file__).parents[1]  # of reproduction
 MEMORY_BYTES = 4 << 30  # of addresses; what an endless file would take is more than any machine has
 COMMANDS = {
     "judgments": (
@@ -24,7 +25,7 @@ COMMANDS = {
         "/dev/zero: is a binary file; expected a model file (JSON, or as LightGBM saves it), a run (lines",
     ),
     "plan": (
-        ["experiment", "run", "/dev/zero", "--out", "out"],
+        ["run", "/dev/zero", "--out", "out"],
         "/dev/zero: cannot be read as TOML (it is larger than 16 MB).",
     ),
 }
@@ -37,15 +38,16 @@ def test_commands_refuse_what_never_ends(case: str, tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text("0 Q0 d1 1 1.0 x\n")
     (tmp_path / "a.qrels").write_text("0 0 d1 1\n")
     arguments, message = COMMANDS[case]
+    program = "reproduction" if case == "plan" else "sparserank"
     done = subprocess.run(
-        [sys.executable, "-m", "sparserank", *arguments],
+        [sys.executable, "-m", program, *arguments],
         capture_output=True,
         text=True,
         cwd=tmp_path,
         check=False,
         timeout=120,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES)),
-        env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"},
+        env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: {message}")
