@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.conftest import data_folder_or_skip
-from tests.real_models import REAL, real_model
+from tests.support.real_models import REAL, real_model
 
 import sparserank as sr
 from sparserank.data.synthetic import make_curved_ranking, make_ranking

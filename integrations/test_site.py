@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from tests.doc_blocks import PAGES, blocks, run_page
+from tests.support.doc_blocks import PAGES, blocks, run_page
 
 import sparserank as sr
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import xgboost
-from tests.test_metrics import random_lists, values_of
+from tests.metrics.test_metrics import random_lists, values_of
 
 from sparserank import evaluate
 from sparserank.data.dataset import RankingDataset

@@ -22,7 +22,7 @@ COMPARES = re.compile(r"assert_allclose|approx\(")  # with a tolerance
 
 def numerical_tests(folder: Path) -> list[str]:
     """The test files that compare numbers with a tolerance."""
-    return [str(path) for path in sorted(folder.glob("test_*.py")) if COMPARES.search(path.read_text())]
+    return [str(path) for path in sorted(folder.rglob("test_*.py")) if COMPARES.search(path.read_text())]
 
 
 def reason_to_skip(cpu: str) -> str | None:

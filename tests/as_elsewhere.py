@@ -54,7 +54,7 @@ NEEDS_POSIX = " and ".join(
 
 def core_tests(folder: Path) -> list[str]:
     """The test files whose names begin with a part of the core."""
-    return [str(p) for p in sorted(folder.glob("test_*.py")) if p.stem.removeprefix("test_").startswith(CORE)]
+    return [str(p) for p in sorted(folder.rglob("test_*.py")) if p.stem.removeprefix("test_").startswith(CORE)]
 
 
 def main(*options: str) -> int:

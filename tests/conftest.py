@@ -17,8 +17,8 @@ from sparserank.cli.app import app, main
 from sparserank.cli.output import Answer, answer
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.letor.reader import read_letor
-from tests import shortcuts
-from tests.command_line import Cli, Outcome
+from tests.support import shortcuts
+from tests.support.command_line import Cli, Outcome
 
 FUZZ_SECONDS = 2.0
 

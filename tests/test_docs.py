@@ -12,7 +12,7 @@ import pytest
 from benchmarks.first_hour import tasks
 
 import sparserank as sr
-from tests.doc_blocks import DOCS, MAX_NOT_RUN, NEEDS, NOT_RUN, PAGES, PRINTED, SHOWN, blocks, run_page, runs
+from tests.support.doc_blocks import DOCS, MAX_NOT_RUN, NEEDS, NOT_RUN, PAGES, PRINTED, SHOWN, blocks, run_page, runs
 
 RUNNING = [page for page in PAGES if any(runs(block) and block.kind is None for block in blocks(page))]
 

@@ -32,7 +32,7 @@ from tests.extension.prox_gradient import ProxGradient
 from tests.extension.reciprocal_rank import BestReciprocalRank
 from tests.extension.shaped_rows import ShapedRows
 from tests.oracles import pairs as oracle
-from tests.problems import iterate_at, small_problem
+from tests.support.problems import iterate_at, small_problem
 
 RNG = np.random.default_rng(7)
 DATA = sr.datasets.make_ranking(20, (5, 15), 5, n_informative=3, n_redundant=0, noise=0.5, random_state=1).data

@@ -16,7 +16,7 @@ from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError
 from sparserank.evaluation import per_query_values
 from sparserank.selection.plan import make_plan
-from tests.shortcuts import no_processes
+from tests.support.shortcuts import no_processes
 
 QUICK = TreeSettings(20, (("num_leaves", 4), ("bagging_fraction", 0.8), ("bagging_freq", 1)))
 

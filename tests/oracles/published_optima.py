@@ -1,5 +1,5 @@
-"""The numbers of tests/test_published_optima.py, from explicit pairs by scikit-learn's liblinear, each with what proves
-it.
+"""The numbers of tests/paths/test_published_optima.py, from explicit pairs by scikit-learn's liblinear, each with what
+proves it.
 
 `python -m tests.oracles.published_optima FOLDER`, FOLDER with mq2008/S1.txt.gz ... and ohsumed/querylevelnorm/S1.txt.gz
 ... (SPARSERANK_DATA). Nothing from the package: files by the plain reader of this folder, every pair of different

@@ -1,0 +1,376 @@
+"""`--format json`, whatever is warned of, refused or misused:
+standard output holds one strict JSON document, or nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
+import pytest
+import reproduction.app as reproduction
+
+import sparserank as sr
+from sparserank.cli.app import app
+from tests.support.command_line import Cli, Outcome
+
+DONE, FAILED, MISUSED = 0, 1, 2
+N_FEATURES = 6
+NO_TEXT = os.fsdecode(b"\xff.txt")  # a file name
+FEW = (
+    "--n-alphas",
+    "4",
+    "--folds",
+    "2",
+    "--half-samples",
+    "0",
+    "--transform",
+    "none",
+    "--penalty",
+    "l1",
+    "--rival",
+    "none",
+)
+FUSED = ("--half-samples", "0", "--penalty", "l1", "--norm", "minmax")
+TREES = ("--folds", "2", "--penalty", "l1", "--transform", "none", "--threads", "1")
+
+GOOD = ("train.txt", "constant.txt", "twice.txt", "long-ids.txt", "large.txt", "store", "t.parquet", "t.csv")
+DOUBTFUL = ("scattered.txt", "one-query.txt", "no-pairs.txt", "missing.txt", "unjudged.txt")
+BAD = ("absent.txt", "empty.txt", "label.txt", "binary.txt", "torn.parquet", "text.csv", "broken-store", "model.json")
+
+
+def _problem(n_queries: int = 24, seed: int = 2) -> sr.RankingDataset:
+    data = sr.datasets.make_ranking(
+        n_queries, (5, 8), N_FEATURES, n_informative=3, n_redundant=1, query_spread=0.0, random_state=seed
+    )
+    held = data.data
+    return sr.RankingDataset(held.X, held.relevance, held.qid, [f"d{i}" for i in range(held.n_docs)])
+
+
+def _text(path: Path, X: np.ndarray, y: Any, qid: Any, comment: str = "d") -> None:
+    lines = []
+    for i, row in enumerate(X):
+        values = " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(row.tolist()))
+        lines.append(f"{int(y[i])} qid:{qid[i]} {values} #docid = {comment}{i}\n")
+    path.write_text("".join(lines))
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data of every kind, by the names that the command lines use."""
+    folder = tmp_path_factory.mktemp("inputs")
+    data = _problem()
+    X, y, qid = np.array(data.X), data.relevance, np.asarray(data.qid)
+    assert y is not None
+    _text(folder / "train.txt", X, y, qid)
+    _text(
+        folder / "test.txt",
+        np.array(_problem(8, seed=5).X),
+        _problem(8, seed=5).relevance,
+        1000 + np.asarray(_problem(8, seed=5).qid),
+    )
+    _text(folder / "constant.txt", np.where(np.arange(N_FEATURES) < 4, 1.5, X), y, qid)
+    _text(folder / "twice.txt", np.tile(X[:, :3], 2), y, qid)
+    _text(
+        folder / "long-ids.txt", X, y, [str(q) if q == 1 else f"{q}{'9' * 30}" for q in qid], comment="ü\u202e\x1b[31m"
+    )
+    _text(folder / "large.txt", X * 1e30, y, qid)
+    _text(folder / "scattered.txt", X[np.argsort(qid % 2, kind="stable")], y, np.sort(qid)[::-1] % 5)
+    _text(folder / "one-query.txt", X, y, np.ones_like(qid))
+    _text(folder / "no-pairs.txt", X, np.ones_like(y), qid)
+    _text(folder / "missing.txt", np.where(X > 1.5, np.nan, X), y, qid)
+    _text(folder / "unjudged.txt", X, np.where(np.arange(len(y)) % 7 == 0, -1, y), qid)
+    shutil.copy(folder / "train.txt", folder / NO_TEXT)
+    (folder / "empty.txt").write_text("")
+    (folder / "label.txt").write_text("good qid:1 1:2\n")
+    (folder / "binary.txt").write_bytes(bytes(range(256)))
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(N_FEATURES)]).assign(qid=qid, label=y)
+    frame.to_parquet(folder / "t.parquet")
+    frame.to_csv(folder / "t.csv", index=False)
+    frame.assign(c0="words").to_csv(folder / "text.csv", index=False)
+    (folder / "torn.parquet").write_bytes((folder / "t.parquet").read_bytes()[:500])
+    sr.convert([folder / "train.txt"], folder / "store")
+    shutil.copytree(folder / "store", folder / "broken-store")
+    (folder / "broken-store" / "00000-X.npy").write_bytes(b"")
+    model = sr.SparseRanker(alpha_ratio=0.2).fit_dataset(data)
+    model.save(folder / "model.json")
+    (folder / "broken.json").write_text('{"format": NaN')
+    scores = model.to_model().score_dataset(sr.read_letor(folder / "test.txt"))
+    (folder / "scores.txt").write_text("".join(f"{s!r}\n" for s in scores.tolist()))
+    (folder / "short.txt").write_text("1.0\n")
+    (folder / "groups.csv").write_text("f1,a,2\nf2,a\nf3,b,0.5\n")
+    (folder / "costs.txt").write_text("1\n" * N_FEATURES)
+    for name, column in {"bm25": 0, "dense": 1}.items():
+        sr.write_run(data, y + X[:, column], folder / f"{name}.run")
+    sr.write_qrels(data, folder / "train.qrels")
+    (folder / "broken.run").write_text("1 Q0 d1 1\n")
+    (folder / "folds").mkdir()
+    for k in range(5):
+        rows = np.flatnonzero(qid % 5 == k)
+        _text(folder / f"folds/S{k + 1}.txt", X[rows], y[rows], qid[rows])
+    (folder / "plan.toml").write_text(
+        'systems = ["rank_rls"]\n[[datasets]]\nname = "a"\npath = "folds"\n[[datasets]]\nname = "b"\npath = "none"\n'
+    )
+    (folder / "bad.toml").write_text("systems = [")
+    (folder / "none.toml").write_text('[[datasets]]\nname = "b"\npath = "none"\n')
+    return folder
+
+
+# Of each command: the line for one input, by its name; OUT stands for a new folder.
+READERS: dict[str, tuple[str, ...]] = {
+    "inspect": ("inspect", "{}"),
+    "fit": ("fit", "{}", "--out", "OUT/m.json"),
+    "select": ("select", "{}", "--out", "OUT/run", *FEW),
+    "convert": ("convert", "{}", "OUT/store"),
+    "rewrite": ("convert", "{}", "OUT/a.txt"),
+    "predict": ("predict", "model.json", "{}"),
+    "evaluate": ("evaluate", "{}", "--system", "model.json"),
+    "explain": ("explain", "model.json", "{}", "--query", "1"),
+}
+# What a reader makes of data that it may or may not take, and of a model in the place of data.
+TAKES: dict[str, dict[str, int]] = {
+    "long-ids.txt": {"rewrite": FAILED},  # its comments hold what ranking text cannot
+    "text.csv": {"inspect": DONE},
+    "scattered.txt": dict.fromkeys(READERS, DONE),
+    "one-query.txt": {**dict.fromkeys(READERS, DONE), "select": FAILED},
+    "no-pairs.txt": {**dict.fromkeys(READERS, DONE), "select": FAILED, "fit": FAILED},
+    "missing.txt": {**dict.fromkeys(READERS, FAILED), "inspect": DONE},
+    "unjudged.txt": {**dict.fromkeys(READERS, FAILED), "predict": DONE, "explain": DONE},
+}
+
+OPTIONS: dict[str, tuple[int, str]] = {
+    # warnings and notes
+    "a tolerance that nothing reaches": (DONE, "fit train.txt --out OUT/m.json --tol 1e-99"),
+    "a strength without features": (DONE, "fit train.txt --out OUT/m.json --alpha 1e6"),
+    "a strength of almost nothing": (DONE, "fit twice.txt --out OUT/m.json --alpha 1e-12 --scaling none"),
+    "more features than there are": (DONE, "fit train.txt --out OUT/m.json --k 100"),
+    "missing values by the median": (DONE, "fit missing.txt --out OUT/m.json --missing median"),
+    "curves": (DONE, "fit train.txt --out OUT/m.json --transform curves --k 3"),
+    "feature_groups": (DONE, "fit train.txt --out OUT/m.json --feature-groups groups.csv"),
+    "verbose": (DONE, "fit train.txt --out OUT/m.json --verbose"),
+    "quiet": (DONE, "fit train.txt --out OUT/m.json --quiet"),
+    "select, verbose": (DONE, f"select train.txt --out OUT/run {' '.join(FEW)} --verbose"),
+    "select, a tolerance that nothing reaches": (DONE, f"select train.txt --out OUT/run {' '.join(FEW)} --tol 1e-99"),
+    "select with test data": (DONE, f"select train.txt --test test.txt --out OUT/run {' '.join(FEW)}"),
+    "select, query ids in two parts": (FAILED, f"select train.txt --test train.txt --out OUT/run {' '.join(FEW)}"),
+    "select, allowed": (DONE, f"select train.txt --test train.txt --allow-overlap --out OUT/run {' '.join(FEW)}"),
+    "select against a model": (DONE, f"select train.txt --current model.json --out OUT/run {' '.join(FEW)}"),
+    "select against a feature": (DONE, f"select train.txt --current f1 --out OUT/run {' '.join(FEW)}"),
+    "select by costs": (DONE, f"select train.txt --costs costs.txt --budget 6 --out OUT/run {' '.join(FEW)}"),
+    "select by groups": (
+        DONE,
+        f"select train.txt --feature-groups groups.csv --out OUT/run {' '.join(FEW)} --n-alphas 12",
+    ),
+    "select a rule": (DONE, f"select train.txt --keep f1 --drop f2 --monotone f3=+ --out OUT/run {' '.join(FEW)}"),
+    "select of missing values": (DONE, f"select missing.txt --missing zero --out OUT/run {' '.join(FEW)}"),
+    "select without unjudged": (DONE, f"select unjudged.txt --unjudged drop --out OUT/run {' '.join(FEW)}"),
+    "trees": (DONE, f"select constant.txt --for-model lightgbm --out OUT/run {' '.join(TREES)}"),
+    "trees of one query": (FAILED, f"select one-query.txt --for-model lightgbm --out OUT/run {' '.join(TREES)}"),
+    "trees with an option of ours": (MISUSED, "select train.txt --for-model lightgbm --out OUT/run --tol 1e-3"),
+    "lengths of lists without trees": (MISUSED, "select train.txt --out OUT/run --size 3"),
+    "fuse": (DONE, f"fuse bm25.run dense.run --qrels train.qrels --out OUT/run {' '.join(FUSED)}"),
+    "fuse for an engine": (
+        DONE,
+        f"fuse bm25.run dense.run --qrels train.qrels --engine ranx --out OUT/run {' '.join(FUSED)}",
+    ),
+    "fuse by a norm of negative scores": (
+        MISUSED,
+        f"fuse bm25.run dense.run --qrels train.qrels --engine opensearch --out OUT/run {' '.join(FUSED)}",
+    ),
+    "fuse one run": (MISUSED, "fuse bm25.run --qrels train.qrels --out OUT/run"),
+    "fuse without judgments": (MISUSED, "fuse bm25.run dense.run --out OUT/run"),
+    "fuse a broken run": (FAILED, "fuse bm25.run broken.run --qrels train.qrels --out OUT/run"),
+    "fuse what is absent": (FAILED, "fuse bm25.run absent.run --qrels train.qrels --out OUT/run"),
+    "fuse by a norm that is none": (MISUSED, "fuse bm25.run dense.run --qrels train.qrels --norm max --out OUT/run"),
+    "compare, which was removed": (MISUSED, "compare train.txt --out OUT/run"),
+    "predict to a file": (DONE, "predict model.json test.txt --out OUT/scores.txt"),
+    "predict a run and judgments": (DONE, "predict model.json test.txt --run OUT/t.run --qrels OUT/t.qrels"),
+    "predict into its input": (FAILED, "predict model.json test.txt --out test.txt"),
+    "predict into a folder that is absent": (FAILED, "predict model.json test.txt --out OUT/none/scores.txt"),
+    "predict with a broken model": (FAILED, "predict broken.json test.txt"),
+    "predict with data for a model": (FAILED, "predict train.txt test.txt"),
+    "predict twice over": (MISUSED, "predict model.json test.txt --out OUT/a --run OUT/b"),
+    "evaluate two": (DONE, "evaluate test.txt --system model.json --system scores.txt --metric ndcg@3 --metric mrr"),
+    "evaluate by a metric without value": (DONE, "evaluate no-pairs.txt --system model.json --metric pairwise_error"),
+    "evaluate too few scores": (FAILED, "evaluate test.txt --system short.txt"),
+    "evaluate a broken model": (FAILED, "evaluate test.txt --system broken.json"),
+    "evaluate one twice": (MISUSED, "evaluate test.txt --system model.json --system model.json"),
+    "evaluate by nothing known": (MISUSED, "evaluate test.txt --system model.json --metric best"),
+    "evaluate without data": (MISUSED, "evaluate --system model.json"),
+    "inspect a model": (DONE, "inspect model.json"),
+    "inspect a broken model": (FAILED, "inspect broken.json"),
+    "inspect a store whole": (DONE, "inspect store --verify"),
+    "inspect text whole": (MISUSED, "inspect train.txt --verify"),
+    "inspect two files": (DONE, "inspect train.txt test.txt"),
+    "explain a pair": (FAILED, "explain model.json test.txt --query 1001 --pair d0 --pair none"),
+    "explain half a pair": (MISUSED, "explain model.json test.txt --query 1001 --pair d0"),
+    "explain what is absent": (FAILED, "explain model.json test.txt --query none"),
+    "convert like another": (DONE, "convert test.txt OUT/store --like store"),
+    "convert like nothing": (FAILED, "convert test.txt OUT/store --like absent"),
+    "convert into itself": (FAILED, "convert store store"),
+    "convert nothing": (MISUSED, "convert train.txt"),
+    "convert to float16": (MISUSED, "convert train.txt OUT/store --dtype float16"),
+    "systems": (DONE, "reproduction systems"),
+    "letor": (DONE, "reproduction letor folds --system rank_rls --system random --threads 1 --out OUT/run"),
+    "letor without folds": (FAILED, "reproduction letor absent --out OUT/run"),
+    "letor of an unknown system": (MISUSED, "reproduction letor folds --system best --out OUT/run"),
+    "letor, an unknown scaling": (MISUSED, "reproduction letor folds --scaling best --out OUT/run"),
+    "a plan with a data set that is absent": (DONE, "reproduction run plan.toml --threads 1 --out OUT/run"),
+    "a plan without data": (FAILED, "reproduction run none.toml --out OUT/run"),
+    "a plan that is none": (FAILED, "reproduction run bad.toml --out OUT/run"),
+    "no plan": (FAILED, "reproduction run absent.toml --out OUT/run"),
+    "published without data": (FAILED, "reproduction published folds --out OUT/run"),
+    "published with a preface alone": (MISUSED, "reproduction published folds --preface plan.toml --out OUT/run"),
+    "demo": (DONE, "demo --out OUT/run --threads 2"),
+    "demo of a seed below 0": (MISUSED, "demo --seed -1 --out OUT/run"),
+}
+EXPORTS = {
+    "solr": DONE,
+    "elasticsearch": DONE,
+    "opensearch": DONE,
+    "vespa": FAILED,
+    "lucene": DONE,
+    "ranklib": DONE,
+    "onnx": MISUSED,
+    "python": DONE,
+    "sql": DONE,
+    "mysql": MISUSED,
+}
+WRONG = (
+    "--no-such-option",
+    "--n-features 0",
+    "--n-features many",
+    "--index-base 2",
+    "--unjudged maybe",
+    "--missing often",
+)
+NO_PLACE = {
+    "fit": "fit train.txt --out plan.toml/m.json",
+    "select": f"select train.txt --out plan.toml {' '.join(FEW)}",
+    "select, of others": f"select train.txt --out folds {' '.join(FEW)}",
+    "convert": "convert train.txt folds",
+    "letor": "reproduction letor folds --system random --out folds",
+    "export": "export model.json --to sql --out folds",
+}
+
+
+def _lines() -> Iterator[tuple[str, int, tuple[str, ...]]]:
+    """(name, exit code, arguments)."""
+    for command, line in READERS.items():
+        for name in (*GOOD, *DOUBTFUL, *BAD):
+            code = TAKES.get(name, {}).get(command, DONE if name in GOOD else FAILED)
+            if name == "model.json" and command == "inspect":
+                code = DONE
+            yield f"{command} {name}", code, tuple(a.format(name) for a in line)
+        yield f"{command} nothing", MISUSED, (command.replace("rewrite", "convert"),)
+    for name, (code, text) in OPTIONS.items():
+        yield name, code, tuple(text.split())
+    for to, code in EXPORTS.items():
+        yield f"export to {to}", code, ("export", "model.json", "--to", to)
+        yield (
+            f"export {to} to a folder",
+            {"mysql": MISUSED, "vespa": FAILED}.get(to, DONE),
+            ("export", "model.json", "--to", to, "--out", "OUT/x"),
+        )
+    for command in ("inspect", "fit", "select", "convert", "evaluate"):
+        for wrong in WRONG:
+            yield f"{command} {wrong}", MISUSED, (*(a.format("train.txt") for a in READERS[command]), *wrong.split())
+    yield "a file whose name is no text", DONE, ("inspect", "train.txt", NO_TEXT)
+    for name, text in NO_PLACE.items():
+        yield f"{name} where nothing can be written", FAILED, tuple(text.split())
+
+
+SUBPROCESSES = ("trees", "a tolerance that nothing reaches", "fit --no-such-option")
+LINES = {name: (code, line) for name, code, line in _lines()}
+
+
+def document(text: str) -> Any:
+    """The content of a text that is one JSON document as RFC 8259 has it, no key twice,
+    and nothing else but white space."""
+
+    def constant(name: str) -> NoReturn:
+        raise ValueError(f"{name} is no number")
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        assert len({k for k, _ in pairs}) == len(pairs), "a key twice"
+        return dict(pairs)
+
+    found = json.loads(text, parse_constant=constant, object_pairs_hook=once)
+    json.dumps(found, ensure_ascii=False).encode("utf-8")  # no half of a surrogate pair, which other parsers refuse
+    return found
+
+
+def check(outcome: Outcome, code: int) -> None:
+    assert outcome.code == code, outcome.err
+    assert "Traceback" not in outcome.err
+    if code == DONE:
+        document(outcome.out)
+        assert outcome.out.endswith("\n")
+        assert "error: " not in outcome.err
+    else:
+        assert outcome.out == ""
+        assert outcome.err
+    if code == FAILED:
+        said = outcome.err.splitlines()
+        errors = [i for i, line in enumerate(said) if line.startswith("error: ")]
+        with_command = len(said) > 1 and said[-1].startswith("  sparserank ") and said[-2].endswith("command works:")
+        assert errors == [len(said) - 1 - with_command]
+
+
+def test_there_are_150_lines_of_every_command() -> None:
+    assert len(LINES) >= 150
+    commands = {line[0] if line[0] != "reproduction" else " ".join(line[:2]) for _, line in LINES.values() if line}
+    named = {c.name for c in app.registered_commands}
+    papers = {f"reproduction {c.name}" for c in reproduction.app.registered_commands}
+    assert commands - {"compare"} == named | papers
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{} {}", '{"a": NaN}', "[Infinity]", "warning: x\n{}", '{"a": 1, "a": 2}', "{} note", '{"a": "\\udcff"}'],
+)
+def test_the_judge_of_documents_refuses(text: str) -> None:
+    with pytest.raises((ValueError, AssertionError)):
+        document(text)
+
+
+@pytest.mark.slow_but("select store", "fuse for an engine", "inspect train.txt")
+@pytest.mark.usefixtures("no_processes")
+@pytest.mark.parametrize("name", [name for name in LINES if name not in SUBPROCESSES])
+def test_one_document_or_nothing(
+    name: str, inputs: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(inputs)
+    if name == "demo":  # of a path that takes a second; what it prints is the same
+        quick = partial(
+            sr.select, penalties="mcp", n_alphas=30, cv=2, half_samples=0, feature_transform="none", relaxed=False
+        )
+        monkeypatch.setattr(sr, "select", quick)
+    code, line = LINES[name]
+    check(cli(*(a.replace("OUT", str(tmp_path)) for a in line), "--format", "json"), code)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SUBPROCESSES)
+def test_so_it_is_where_libraries_write_past_python(name: str, inputs: Path, tmp_path: Path) -> None:
+    """As a process of its own, with every Python warning asked for."""
+    code, line = LINES[name]
+    arguments = [a.replace("OUT", str(tmp_path)) for a in line]
+    done = subprocess.run(
+        [sys.executable, "-W", "always", "-m", "sparserank", *arguments, "--format", "json"],
+        cwd=inputs,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONWARNINGS": "always"},
+        check=False,
+    )
+    check(Outcome(done.returncode, done.stdout, done.stderr), code)

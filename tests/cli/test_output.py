@@ -1,0 +1,298 @@
+"""Answers for programs: every command gives one JSON document or one CSV table on standard output,
+and nothing else there."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sparserank as sr
+from sparserank.data.synthetic import make_ranking
+from sparserank.errors import DataError, DataWarning
+from sparserank.runs.progress import LaterWork
+from tests.support.command_line import Cli
+
+QUICK = (
+    "--n-alphas",
+    "6",
+    "--folds",
+    "2",
+    "--penalty",
+    "l1",
+    "--half-samples",
+    "0",
+    "--transform",
+    "none",
+    "--rival",
+    "none",
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """train.txt, test.txt, model.json, test.run and test.qrels in the working directory."""
+    data = make_ranking(30, (5, 8), 6, n_informative=3, n_redundant=1, query_spread=0.0, random_state=2).data
+    named = sr.RankingDataset(data.X, data.relevance, data.qid, [f"d{i}" for i in range(data.n_docs)])
+    sr.write_letor(named.take_queries(np.arange(20)), tmp_path / "train.txt")
+    sr.write_letor(named.take_queries(np.arange(20, 30)), tmp_path / "test.txt")
+    sr.SparseRanker().fit_dataset(named).save(tmp_path / "model.json")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+COMMANDS: dict[str, tuple[object, ...]] = {
+    "select": ("select", "train.txt", "--test", "test.txt", "--out", "run", *QUICK),
+    "fit": ("fit", "train.txt", "--out", "fitted.json"),
+    "predict": ("predict", "model.json", "test.txt"),
+    "predict to files": ("predict", "model.json", "test.txt", "--run", "t.run", "--qrels", "t.qrels"),
+    "evaluate": ("evaluate", "test.txt", "--system", "model.json"),
+    "inspect data": ("inspect", "train.txt"),
+    "inspect model": ("inspect", "model.json"),
+    "explain": ("explain", "model.json", "test.txt", "--query", "25"),
+    "explain a pair": ("explain", "model.json", "test.txt", "--query", "21", "--pair", "{0}", "--pair", "{1}"),
+    "export": ("export", "model.json", "--to", "sql"),
+    "export to a folder": ("export", "model.json", "--to", "solr", "--out", "solr"),
+    "convert": ("convert", "train.txt", "store"),
+    "convert to a file": ("convert", "train.txt", "train.parquet"),
+    "systems": ("reproduction", "systems"),
+    "judge": (
+        "select",
+        "train.txt",
+        "--for-model",
+        "lightgbm",
+        "--penalty",
+        "l1",
+        "--transform",
+        "none",
+        "--folds",
+        "2",
+        "--k",
+        "2",
+        "--out",
+        "run",
+    ),
+}
+
+
+def arguments(name: str, folder: Path) -> list[object]:
+    docs = [line.rsplit(" ", 1)[-1] for line in (folder / "test.txt").read_text().splitlines() if " qid:21 " in line]
+    return [str(a).format(*docs) for a in COMMANDS[name]]
+
+
+@pytest.mark.usefixtures("no_processes")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_json_is_one_document_and_csv_one_table(name: str, folder: Path, cli: Cli) -> None:
+    for form in ("json", "csv"):
+        for made in ("run", "solr", "store"):
+            if (folder / made).exists():
+                (folder / made).rename(folder / f"{made}-before")
+        (folder / "train.parquet").unlink(missing_ok=True)
+        outcome = cli(*arguments(name, folder), "--format", form, "--quiet")
+        assert outcome.code == 0, outcome.err
+        assert outcome.err == ""
+        if form == "json":
+            assert json.loads(outcome.out)
+        else:
+            header, *rows = csv.reader(io.StringIO(outcome.out))
+            assert rows
+            assert {len(r) for r in rows} == {len(header)}
+            assert len(set(header)) == len(header)
+
+
+def test_what_programs_get_is_what_people_see(folder: Path, cli: Cli) -> None:
+    selected = json.loads(cli(*COMMANDS["select"], "--format", "json").out)
+    assert selected == json.loads((folder / "run/result.json").read_text())
+    scores = [float(line) for line in cli(*COMMANDS["predict"]).out.split()]
+    rows = json.loads(cli(*COMMANDS["predict"], "--format", "json").out)
+    assert [r["score"] for r in rows] == scores
+    lines = (folder / "test.txt").read_text().splitlines()
+    assert [f"qid:{r['qid']}" for r in rows] == [line.split()[1] for line in lines]
+    assert [r["docno"] for r in rows] == [line.split()[-1] for line in lines]
+    told = json.loads(cli(*COMMANDS["inspect data"], "--format", "json").out)
+    assert (told["n_docs"], told["n_queries"], told["n_features"]) == (
+        len((folder / "train.txt").read_text().splitlines()),
+        20,
+        6,
+    )
+    assert json.loads(cli(*COMMANDS["inspect model"], "--format", "json").out) == json.loads(
+        (folder / "model.json").read_text()
+    )
+    exported = json.loads(cli(*COMMANDS["export"], "--format", "json").out)
+    assert exported == {"files": sr.load_model("model.json").export("sql")}
+    (row,) = csv.DictReader(io.StringIO(cli(*COMMANDS["export"], "--format", "csv").out, newline=""))
+    assert {row["file"]: row["content"]} == exported["files"]
+    explained = json.loads(cli(*COMMANDS["explain"], "--format", "json").out)["documents"]
+    rows = list(csv.DictReader(io.StringIO(cli(*COMMANDS["explain"], "--format", "csv").out)))
+    flat = [(d["document"], d["score"], f, v) for d in explained for f, v in d["contributions"].items()]
+    assert [(r["document"], float(r["score"]), r["feature"], float(r["contribution"])) for r in rows] == flat
+    evaluated = json.loads(cli(*COMMANDS["evaluate"], "--format", "json").out)
+    ours = sr.evaluate(sr.load_model("model.json"), sr.read_letor("test.txt"))
+    assert {r["metric"]: r["mean"] for r in evaluated} == ours
+
+
+def test_quiet_verbose_and_misuse(folder: Path, cli: Cli) -> None:
+    outcome = cli(*COMMANDS["select"], "--verbose")
+    assert "numba" in outcome.err.splitlines()[0]
+    pieces = [line for line in outcome.err.splitlines() if line.startswith("paths: ")]
+    assert len(pieces) >= 6
+    assert "Keep " in outcome.out.splitlines()[0]
+    assert cli(*COMMANDS["select"], "--quiet").err == ""
+    failed = cli("evaluate", "none.txt", "--system", "model.json", "--quiet", "--format", "json")
+    assert (failed.code, failed.out) == (1, "")
+    assert failed.err.startswith("error: none.txt")
+    assert "Traceback" not in failed.err
+    assert "Traceback" in cli("evaluate", "none.txt", "--system", "model.json", "--verbose").err
+    for bad in (("--format", "xml"), ("--quiet", "--verbose")):
+        assert cli("inspect", "train.txt", *bad).code == 2
+    unfit = cli("export", "model.json", "--to", "onnx", "--format", "json")
+    assert unfit.code == 2
+    assert "--out" in unfit.err
+
+
+@pytest.mark.slow_but("True")
+@pytest.mark.parametrize("together", [False, True])
+def test_verbose_has_a_line_for_each_path(
+    together: bool, folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether paths go to processes, one after the other, or advance together, point by point."""
+    monkeypatch.setattr("sparserank.crossval.fitting.FittedPaths._use_processes", lambda self, n: not together)
+    monkeypatch.setattr("sparserank.cli.screen.QUIET_INTERVAL_S", 1e9)
+    command = [*COMMANDS["select"], "--restart", "--verbose"]
+    ended = [line for line in cli(*command).err.splitlines() if line.startswith("paths: ")]
+    counts = [int(line.split()[1]) for line in ended]
+    assert counts == sorted(set(counts)), ended  # one more path each
+    assert counts[-1] == int(ended[-1].split()[3].rstrip(",")) == len(ended)
+    labels = [line.rpartition("(")[2] for line in ended]
+    assert len(set(labels)) == len(labels)
+
+
+@pytest.mark.slow
+def test_tables_fit_80_columns_without_broken_figures(folder: Path) -> None:
+    command = [sys.executable, "-m", "sparserank", *COMMANDS["select"], "--verbose"]
+    code = f"import os, pty, sys\nos.environ['COLUMNS'] = '80'\npty.spawn({command!r})\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL
+    )
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", done.stdout.replace("\r", ""))
+    tables = shown[shown.index("Best model of at most each size") :]
+    assert "Selected features" in tables
+    assert "Test queries" in tables
+    rows = [line for line in tables.splitlines() if line and not line.startswith(("wrote", "note", "constant"))]
+    assert [line for line in rows if len(line) > 80] == []
+    means = [line for line in rows if line.startswith(("chosen (", "dense RankSVM"))]
+    assert means
+    assert all(
+        any(part.count(".") == 1 and len(part) == 6 for part in line.split()) for line in means if "ndcg" in line
+    )
+
+
+def test_shell_completion_is_there(cli: Cli) -> None:
+    help_text = cli("--help").out
+    assert "--install-completion" in help_text
+    assert "--show-completion" in help_text
+
+
+def test_the_time_left_counts_the_work_that_follows() -> None:
+    later = LaterWork(10.0)
+    assert later.seconds(3, None, now=0.0) is None  # three pieces of an earlier run
+    assert later.seconds(4, 30.0, now=20.0) == 30.0  # the first one compiled, and tells nothing
+    assert later.seconds(6, 8.0, now=24.0) == 8.0 + 10.0 * 2.0
+    assert later.seconds(8, 0.0, now=28.0) == 20.0
+    assert LaterWork(0.0).seconds(4, 30.0, now=20.0) == 30.0
+
+
+def test_tables_as_people_have_them(folder: Path, cli: Cli) -> None:
+    """Text columns, missing values, no labels where none are needed."""
+    data = sr.read_letor("train.txt")
+    X = np.array(data.X)
+    X[::4, 1] = np.nan
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(6)]).assign(
+        title="a", brand="b", grade=data.relevance, qid=data.qid
+    )
+    frame.to_parquet("t.parquet")
+    frame.drop(columns="grade").to_parquet("unlabelled.parquet")
+    refused = cli("fit", "t.parquet", "--label-column", "grade", "--out", "m.json")
+    assert "2 columns are not numeric: 'title' (large_string) and 'brand' (large_string)" in refused.err
+    assert "--ignore-columns title,brand --missing c1=median" in refused.err
+    named = ("--label-column", "grade", "--ignore-columns", "title", "--ignore-columns", "brand")
+    shown = json.loads(cli("inspect", "t.parquet", *named, "--format", "json").out)
+    assert shown["missing"] == {"c1": np.isnan(X[:, 1]).mean()}
+    assert "c1 2" in cli("inspect", "t.parquet", *named).out
+    assert cli("fit", "t.parquet", *named, "--missing", "median", "--out", "m.json").code == 0
+    model = sr.load_model("m.json")
+    shown = cli("inspect", "m.json").out
+    assert all(f"{np.nanmedian(X[:, j]):.6g}" in shown for j in model.support)
+    scores = model.predict(frame)
+    Path("scores.txt").write_text("".join(f"{s!r}\n" for s in scores.tolist()))
+    alone = cli("predict", "m.json", "t.parquet", "--qid-column", "qid").out
+    frame.drop(columns=["qid", "grade"]).to_parquet("features.parquet")
+    assert cli("predict", "m.json", "features.parquet").out == alone
+    assert "has no column 'qid'" in cli("predict", "m.json", "features.parquet", "--run", "x.run").err
+    by_file = json.loads(
+        cli("evaluate", "t.parquet", "--label-column", "grade", "--system", "scores.txt", "--format", "json").out
+    )
+    by_python = sr.evaluate(scores, frame, label="grade")
+    assert (
+        {r["metric"]: r["mean"] for r in by_file}
+        == by_python
+        == sr.evaluate(model, frame[[c for c in frame if c not in ("title", "brand")]], label="grade")
+    )
+    explained = cli("explain", "m.json", "unlabelled.parquet", "--query", str(frame.qid[0]), "--format", "json")
+    assert [d["label"] for d in json.loads(explained.out)["documents"]][:1] == [None]
+    quick = {"penalties": "l1", "n_alphas": 6, "cv": 2, "half_samples": 0, "feature_transform": "none"}
+    by_frame = sr.select(frame.drop(columns=["title", "brand"]), label="grade", missing="median", **quick).model
+    medians = np.nanmedian(X, axis=0)[by_frame.support]
+    np.testing.assert_array_equal(by_frame.fill_values[by_frame.support], medians)
+
+
+def test_the_better_run_is_named_and_what_it_misses(folder: Path, cli: Cli) -> None:
+    assert cli(*COMMANDS["predict to files"]).code == 0
+    lines = (folder / "t.run").read_text().splitlines()
+    worse = [
+        " ".join([*line.split()[:4], str(-float(line.split()[4])), "now"])
+        for line in lines
+        if not line.startswith("21 ")
+    ]
+    (folder / "now.run").write_text("\n".join(worse) + "\n")
+    outcome = cli("evaluate", "--qrels", "t.qrels", "--system", "now.run", "--system", "t.run", "--verbose")
+    assert "t.run is better than now.run by" in outcome.out
+    assert (
+        "note: now.run has no documents for 1 of the judged queries, e.g. '21'; these queries "
+        "count as 0 (as in trec_eval -c)." in outcome.err
+    )
+    other = cli("evaluate", "--qrels", "t.qrels", "--system", "t.run", "--system", "now.run", "--verbose")
+    assert "now.run is worse than t.run by" in other.out
+
+
+def test_one_list_by_oversight_is_told() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((1200, 3)), rng.integers(0, 3, 1200)
+    with pytest.warns(DataWarning, match="qid is missing"):
+        ranker = sr.SparseRanker().fit(X, y)
+    with pytest.raises(DataError, match="fitted on many rows without query ids"):
+        ranker.score(X, y)
+    with pytest.warns(DataWarning, match="evaluate: qid is missing, so all 1200 rows are one query"):
+        sr.evaluate(X[:, 0], y)
+
+
+def test_help_of_select_is_a_page_and_help_all_has_everything(cli: Cli) -> None:
+    short, whole = cli("select", "--help"), cli("select", "--help-all")
+    assert short.code == whole.code == 0
+    assert len(short.out.splitlines()) <= 85
+    shown, every = (set(re.findall(r"(?<!\w)--[a-z][a-z-]*", text)) for text in (short.out, whole.out))
+    assert {"--out", "--k", "--margin", "--metric", "--engine", "--current", "--help-all"} <= shown
+    assert {"--missing", "--drop", "--ignore-columns", "--rival", "--for-model"} <= shown
+    for flag in ("--penalty", "--n-alphas", "--monotone", "--rival-time", "--half-samples", "--scaling"):
+        assert flag in every
+        assert flag not in shown
+    # nothing stays hidden
+    assert cli("select", "--help-all").out == whole.out

@@ -1,0 +1,569 @@
+"""Trees as rivals of `select`: trained on its folds, compared, never chosen; settings from somebody's own files."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import lightgbm
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.crossval import tree_rivals, trees
+from sparserank.crossval.tree_files import read_tree_file
+from sparserank.crossval.trees import TreeData, TreeSettings, fit_trees
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.folds import query_folds
+from sparserank.data.synthetic import make_ranking
+from sparserank.errors import DataFormatError, ParameterError
+from sparserank.jobs import rivals
+from tests.support.command_line import Cli
+
+QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "cv": 3, "half_samples": 0, "feature_transform": "none"}
+SETTINGS = {"objective": "lambdarank", "num_leaves": 4, "learning_rate": 0.05, "bagging_fraction": 0.8}
+SETTINGS |= {"bagging_freq": 1, "feature_fraction": 0.8}
+FEW = TreeSettings(12, tuple(SETTINGS.items()))
+
+
+@pytest.fixture(autouse=True)
+def small_ensembles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_rivals, "is_installed", lambda: True)
+    monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", FEW)
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    return make_ranking(60, (8, 14), 8, n_informative=3, n_redundant=2, noise=0.6, random_state=4).data
+
+
+@pytest.fixture(scope="module")
+def bent() -> RankingDataset:
+    """Relevance that no linear model sees: large where the first feature is near 0."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((120 * 12, 4))
+    y = (np.abs(X[:, 0]) < 0.6).astype(float) + (np.abs(X[:, 0]) < 0.2)
+    return RankingDataset(X, y, np.repeat(np.arange(120), 12))
+
+
+def by_hand(data: RankingDataset, settings: dict[str, Any], n_trees: int, columns: Any = None, **more: Any) -> Any:
+    """(n_queries,) ndcg@10 of LightGBM itself, fold by fold, on the bins of all documents."""
+    fold = query_folds(data.n_queries, 3, 0)
+    X = data.X if columns is None else data.X[:, columns]
+    scores = np.full(data.n_docs, np.nan)
+    of_row = np.repeat(fold, np.diff(data.query_ptr))
+    always = {"deterministic": True, "force_row_wise": True, "verbosity": -1, "num_threads": 1, "data_random_seed": 0}
+    sizes = np.diff(data.query_ptr)
+    for f in range(3):
+        held = lightgbm.Dataset(X, data.relevance, group=sizes, params={**settings, **always}, **more)
+        seen = held.subset(np.flatnonzero(of_row != f).tolist())
+        booster = lightgbm.train({**settings, **always, "seed": f}, seen, n_trees)
+        scores[of_row == f] = booster.predict(X[of_row == f])
+    return sr.evaluate(data.to_input_order(scores), data, "ndcg@10").per_query["ndcg@10"]
+
+
+def test_trees_are_those_of_lightgbm_itself_on_the_folds_of_the_selection(data):
+    (r,) = sr.select(data, **QUICK).rivals.compared
+    assert r.name == "LightGBM"
+    assert r.mean == pytest.approx(by_hand(data, SETTINGS, 12).mean(), abs=1e-12)
+    assert abs(r.mean - by_hand(data, {**SETTINGS, "learning_rate": 0.5}, 12).mean()) > 1e-6
+    assert r.n_features == 8
+
+
+def test_folds_share_bins_that_labels_do_not_move(data):
+    """Every fold has the bins of all documents, whatever their labels; trees on the queries of a fold alone differ."""
+    whole = TreeData(data, np.arange(8), FEW)
+    seen = np.arange(60) % 3 != 0
+    rows = np.repeat(seen, np.diff(data.query_ptr))
+    y = np.where(rows, data.relevance, data.relevance[::-1])
+    other = TreeData(RankingDataset(data.X, y, np.repeat(data.query_ids, np.diff(data.query_ptr))), np.arange(8), FEW)
+    scores = whole.fit(seen).scores(data.X)
+    np.testing.assert_array_equal(other.fit(seen).scores(data.X), scores)
+    own = fit_trees(data.take_queries(np.flatnonzero(seen)), np.arange(8), FEW, 0)
+    assert (own.scores(data.X) != scores).any()
+
+
+def test_threads_that_share_bins_change_nothing(data):
+    def scores(held: TreeData) -> Any:
+        return lambda f: held.fit(np.arange(60) % 3 != f, f).scores(data.X)
+
+    one = list(map(scores(TreeData(data, np.arange(8), FEW)), range(3)))
+    for _ in range(5):
+        with ThreadPoolExecutor(3) as pool:
+            together = list(pool.map(scores(TreeData(data, np.arange(8), FEW)), range(3)))
+        np.testing.assert_array_equal(together, one)
+
+
+def test_rivals_move_nothing(data):
+    current = sr.SparseRanker(penalty="ridge", alpha=0.1).fit_dataset(data).to_model()
+    results = [sr.select(data, rival=rival, current=current, **QUICK) for rival in ("none", "lightgbm")]
+    a, b = (r.to_json() for r in results)
+    assert a["rivals"] == []
+    assert len(b["rivals"]) == 1
+    for q in (*b["queries"]["lost"], *b["queries"]["won"]):
+        q["lists"] = [own for own in q["lists"] if "LightGBM" not in own["ranker"]]
+    for name in a:
+        if name not in ("rivals", "sentence", "sentences", "penalties", "origin"):  # which hold seconds and dates
+            assert a[name] == b[name], name
+    assert json.dumps(results[0].model.to_json()) == json.dumps(results[1].model.to_json())
+    assert np.array_equal(results[0].choice.bounds.upper, results[1].choice.bounds.upper)
+
+
+def ndcg_of(grades, all_grades):
+    """NDCG@10 of a list by its grades: the oracle of what a page's lists are worth."""
+
+    def dcg(own):
+        return sum((2.0**y - 1.0) / np.log2(i + 2) for i, y in enumerate(own[:10]))
+
+    ideal = dcg(sorted(all_grades, reverse=True))
+    return dcg(grades) / ideal if ideal > 0 else 0.0
+
+
+@pytest.mark.parametrize("where", ["out of fold", "test"])
+def test_the_lists_of_a_query_are_those_that_the_rankers_are_judged_by(data, where):
+    current = sr.SparseRanker(penalty="ridge", alpha=0.1).fit_dataset(data).to_model()
+    train, test = data.take_queries(np.arange(40)), data.take_queries(np.arange(40, 60))
+    parts = (train, None, test) if where == "test" else (data,)
+    result = sr.select(*parts, current=current, **QUICK)
+    judged = test if where == "test" else data
+    ids = [str(q) for q in judged.query_ids]
+    assert result.queries.on == where
+    strongest = result.rivals.strongest.name
+    assert [r.name for r in result.references] == ["all features", strongest, "model in use"]
+    rankers = ["chosen model", "all features", strongest, "model in use"]
+    seen = set()
+    for q in (*result.queries.lost, *result.queries.won):
+        at = ids.index(q.query)
+        grades = judged.relevance[judged.query_ptr[at] : judged.query_ptr[at + 1]].tolist()
+        assert [own.ranker for own in q.lists] == rankers
+        if where == "out of fold":
+            expected = [q.chosen, *(r.values[at] for r in result.references)]
+        else:
+            systems = list(result.test.values)  # chosen, dense, best single feature, and others by name
+            named = [systems[0], systems[1], strongest, "model in use"]
+            expected = [result.test.values[name]["ndcg@10"][at] for name in named]
+        found = [ndcg_of([grade for _, grade in own.documents], grades) for own in q.lists]
+        assert found == pytest.approx(expected)
+        seen |= set(zip(rankers, found, strict=True))
+    assert len({worth for _, worth in seen}) > 10  # they do differ
+    assert ndcg_of([1, 0, 2], [0, 1, 2]) < ndcg_of([2, 1, 0], [0, 1, 2]) == 1.0
+
+
+def test_every_size_is_compared_with_the_trees(data):
+    result = sr.select(data, **QUICK)
+    for rival in result.rivals.compared:
+        assert len(rival.sizes) == len(result.by_size)
+        for c, own in zip(result.by_size, rival.sizes, strict=True):
+            assert own.difference == pytest.approx(c.mean - rival.mean)
+            assert own.low < c.mean - rival.mean < own.high
+        at = result.by_size.index(result.chosen)
+        assert (rival.sizes[at].low, rival.sizes[at].high) == (rival.low, rival.high)
+
+
+def test_missing_values_of_training_and_validation_queries(data):
+    """Both are learned from; trees see what is missing in either."""
+    X = np.array(data.X)
+    X[::5, 0] = np.nan
+    ids = np.repeat(data.query_ids, np.diff(data.query_ptr))
+    first = np.isin(ids, data.query_ids[:40])
+    parts = [(X[own], data.relevance[own], ids[own]) for own in (first, ~first)]
+    whole = sr.select((X, data.relevance, ids), missing="median", **QUICK)
+    split = sr.select(*parts, missing="median", **QUICK)
+    assert len(split.rivals.compared) == 1
+    names = list(whole.rivals.compared)
+    assert [r.mean for r in split.rivals.compared] == pytest.approx([r.mean for r in names], abs=0.03)
+    held = sr.select(*parts, missing="median", protocol="holdout", **QUICK)
+    assert len(held.rivals.compared) == 1
+
+
+@pytest.mark.slow
+def test_threads_change_nothing(data, monkeypatch):
+    one, two = (sr.select(data, n_threads=n, **QUICK).rivals for n in (1, 2))
+    assert one == two
+    monkeypatch.setattr("sparserank.jobs.rivals.MIN_SHARED_VALUES", 0)
+    assert sr.select(data, n_threads=2, **QUICK).rivals == one
+
+
+def test_they_are_not_trained_again(data, tmp_path, monkeypatch):
+    first = sr.select(data, out=tmp_path / "run", **QUICK)
+
+    def never(*args: Any, **named: Any) -> None:
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(TreeData, "fit", never)
+    assert sr.select(data, out=tmp_path / "run", **QUICK).rivals == first.rivals
+
+
+def test_other_settings_are_other_pieces_of_work(data, tmp_path, monkeypatch):
+    first = sr.select(data, out=tmp_path / "run", **QUICK)
+    monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", TreeSettings(3, (("num_leaves", 3),)))
+    again = sr.select(data, out=tmp_path / "run", **QUICK).rivals.compared
+    assert again[0].mean != first.rivals.compared[0].mean
+
+
+def test_on_test_queries_they_learn_from_all_training_queries(data):
+    train, test = data.take_queries(np.arange(40)), data.take_queries(np.arange(40, 60))
+    result = sr.select(train, None, test, **QUICK)
+    booster = lightgbm.train(
+        {**SETTINGS, "deterministic": True, "force_row_wise": True, "verbosity": -1, "seed": 0},
+        lightgbm.Dataset(train.X, train.relevance, group=np.diff(train.query_ptr)),
+        12,
+    )
+    expected = sr.evaluate(booster.predict(test.X), test, "ndcg@10").per_query["ndcg@10"]
+    np.testing.assert_allclose(result.test.values["LightGBM"]["ndcg@10"], expected, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_stored_scores_of_other_test_queries_are_not_used(data, tmp_path):
+    train, tests = data.take_queries(np.arange(40)), [data.take_queries(np.arange(a, a + 10)) for a in (40, 50)]
+    values = [
+        sr.select(train, None, t, out=tmp_path / "run", **QUICK).test.values["LightGBM"]["ndcg@10"] for t in tests
+    ]
+    fresh = sr.select(train, None, tests[1], **QUICK).test.values["LightGBM"]["ndcg@10"]
+    assert np.array_equal(values[1], fresh)
+
+
+def test_with_a_holdout_they_are_judged_where_candidates_are(data):
+    train, valid = data.take_queries(np.arange(40)), data.take_queries(np.arange(40, 60))
+    result = sr.select(train, valid, protocol="holdout", **QUICK)
+    booster = lightgbm.train(
+        {**SETTINGS, "deterministic": True, "force_row_wise": True, "verbosity": -1, "seed": 0},
+        lightgbm.Dataset(train.X, train.relevance, group=np.diff(train.query_ptr)),
+        12,
+    )
+    expected = sr.evaluate(booster.predict(valid.X), valid, "ndcg@10").per_query["ndcg@10"]
+    assert result.rivals.compared[0].mean == pytest.approx(expected.mean(), abs=1e-12)
+
+
+def test_weights_of_queries_hold_for_trees_too(data):
+    weight = dict(zip(data.query_ids.tolist(), np.linspace(0.1, 3, data.n_queries).tolist(), strict=True))
+    plain, weighted = sr.select(data, **QUICK), sr.select(data, query_weight=weight, **QUICK)
+    of_row = np.repeat(np.linspace(0.1, 3, data.n_queries), np.diff(data.query_ptr))
+    expected = by_hand(data, SETTINGS, 12, weight=of_row).mean()
+    assert weighted.rivals.compared[0].mean == pytest.approx(expected, abs=1e-12)
+    assert weighted.rivals.compared[0].mean != plain.rivals.compared[0].mean
+
+
+def test_features_that_no_model_may_use_are_not_used_by_trees(data):
+    result = sr.select(data, drop=["signal1"] if "signal1" in data.feature_names else [data.feature_names[0]], **QUICK)
+    dropped = list(data.feature_names).index("signal1") if "signal1" in data.feature_names else 0
+    columns = np.setdiff1d(np.arange(8), [dropped])
+    expected = by_hand(data, SETTINGS, 12, columns).mean()
+    assert result.rivals.compared[0].mean == pytest.approx(expected, abs=1e-12)
+
+
+def test_trees_take_missing_values_as_they_are():
+    """Whether a value is missing says all: a median hides it, trees see it."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80 * 10, 3))
+    y = rng.integers(0, 2, 800).astype(float)
+    X[:, 1] = np.where(y == 1, np.nan, X[:, 1])
+    qid = np.repeat(np.arange(80), 10)
+    result = sr.select((X, y, qid), missing="median", **QUICK)
+    assert result.rivals.compared[0].mean > 0.95
+    assert result.choice.best.mean < 0.85
+
+
+@pytest.mark.parametrize("seconds", [1e-9])
+def test_what_is_not_finished_in_its_time_is_left_out_and_named(data, seconds, tmp_path, cli):
+    result = sr.select(data, rival_time=seconds, **QUICK)
+    assert result.rivals.compared == ()
+    assert [r.name for r in result.rivals.left_out] == ["LightGBM"]
+    assert "LightGBM was not compared: training took longer than 1e-09 s." in result.sentences
+    assert result.to_json()["left_out_rivals"][0]["name"] == "LightGBM"
+
+
+def test_an_interrupt_does_not_wait_for_trees(data, monkeypatch):
+    """Trees that would take an hour end after one tree once the loop around them is left."""
+    monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", TreeSettings(50_000, (("num_leaves", 4),)))
+
+    def interrupted(done: int, n: int, what: str, left: float | None) -> None:
+        if what.startswith("LightGBM"):
+            raise KeyboardInterrupt
+
+    def first_is_quick(self: Any, rival: Any, f: int, columns: Any, seconds: float) -> Any:
+        return {"scores": np.zeros(1), "by_gain": np.arange(8)} if f == 0 else whole(self, rival, f, columns, seconds)
+
+    whole = rivals.TreesOfRival.__call__
+    monkeypatch.setattr(rivals.TreesOfRival, "__call__", first_is_quick)
+    before, began = threading.active_count(), time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        sr.select(data, progress=interrupted, n_threads=2, **QUICK)
+    while threading.active_count() > before and time.monotonic() - began < 60:
+        time.sleep(0.05)
+    assert threading.active_count() <= before
+
+
+def test_where_trees_are_shown_better_the_headline_says_so_and_what_to_do(bent, monkeypatch):
+    monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", TreeSettings(60, (("num_leaves", 8), ("learning_rate", 0.1))))
+    result = sr.select(bent, **QUICK)
+    best = result.rivals.better
+    assert best is not None
+    assert best.high < 0
+    assert (
+        "on 4 features is shown to be better; feature_transform='curves' may close the gap; "
+        "to choose features for it, use " in result.headline
+    )
+    curved = sr.select(bent, **{**QUICK, "feature_transform": "curves"})
+    assert "feature_transform='curves'" not in curved.sentence
+    assert curved.best.mean > result.best.mean + 0.1
+    assert "for_model='lightgbm'" in result.sentence
+    assert best.on_chosen is not None
+    assert best.chosen_mean == result.chosen.mean
+
+
+def test_intervals_are_those_of_all_candidates_and_rivals(data):
+    from sparserank.evaluation.rival_intervals import rival_intervals
+
+    result = sr.select(data, **QUICK)
+    own = np.array([c.values for c in result.choice.candidates])
+    trees = by_hand(data, SETTINGS, 12)[None]
+    found = rival_intervals(own, trees, 0.95, seed=0, out_of_fold=True)
+    i = result.choice.candidates.index(result.chosen)
+    for r, compared in enumerate(result.rivals.compared):
+        assert (compared.low, compared.high) == pytest.approx(found.interval(i, r), abs=1e-9)
+
+
+# -- files ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def model_file(data, tmp_path) -> Path:
+    """Trees with settings of their own, a categorical feature, and predictions that nobody may use."""
+    X = np.array(data.X)
+    X[:, 2] = np.abs(np.round(X[:, 2]))
+    held = lightgbm.Dataset(
+        X,
+        data.relevance,
+        group=np.diff(data.query_ptr),
+        feature_name=list(data.feature_names),
+        categorical_feature=[2],
+    )
+    parameters = {"objective": "lambdarank", "num_leaves": 5, "learning_rate": 0.2, "min_data_in_leaf": 7, "seed": 9}
+    lightgbm.train({**parameters, "verbosity": -1}, held, 11).save_model(tmp_path / "today.txt")
+    return tmp_path / "today.txt"
+
+
+def test_settings_of_a_model_file(data, model_file):
+    found = read_tree_file(model_file)
+    own = dict(found.settings.others)
+    assert found.settings.n_trees == 11
+    assert (own["num_leaves"], own["learning_rate"], own["min_data_in_leaf"]) == ("5", "0.2", "7")
+    assert not any("seed" in name or name in ("metric", "num_threads", "data") for name in own)
+    assert found.settings.categorical == (data.feature_names[2],)
+    assert found.features == data.feature_names
+
+
+def test_a_model_file_that_is_cut_off_is_refused(model_file):
+    whole = model_file.read_text()
+    for cut in (900, len(whole) // 2, len(whole) - 1500, len(whole) - 60):
+        model_file.write_text(whole[:cut])
+        with pytest.raises(DataFormatError, match="is cut off"):
+            read_tree_file(model_file)
+
+
+def test_a_model_file_is_trained_anew_on_the_folds(data, model_file):
+    X = np.array(data.X)
+    X[:, 2] = np.abs(np.round(X[:, 2]))
+    rounded = data.replace_features(X)
+    (compared,) = sr.select(rounded, rival=model_file, **QUICK).rivals.compared
+    assert compared.name == "LightGBM as in today.txt"
+    settings = {"objective": "lambdarank", "num_leaves": 5, "learning_rate": 0.2, "min_data_in_leaf": 7}
+    expected = by_hand(rounded, settings, 11, categorical_feature=[2]).mean()
+    assert compared.mean == pytest.approx(expected, abs=1e-12)
+    plain = by_hand(rounded, settings, 11).mean()
+    assert abs(compared.mean - plain) > 1e-6  # with the categories as numbers
+    own = lightgbm.Booster(model_file=model_file).predict(X)  # which has seen every query
+    assert compared.mean < sr.evaluate(own, rounded, "ndcg@10")["ndcg@10"]
+
+
+def test_categories_are_found_by_names_with_blanks_and_by_number(data, tmp_path):
+    X = np.array(data.X)
+    X[:, 2] = np.abs(np.round(X[:, 2]))
+    names = [f"a {j}" for j in range(8)]
+    named = RankingDataset(X, data.relevance, np.array(data.qid), feature_names=names)
+    for own in ([n.replace(" ", "_") for n in names], "auto"):
+        held = lightgbm.Dataset(
+            X, data.relevance, group=np.diff(data.query_ptr), feature_name=own, categorical_feature=[2]
+        )
+        lightgbm.train({"objective": "lambdarank", "verbosity": -1}, held, 4).save_model(tmp_path / "m.txt")
+        (rival,) = tree_rivals.tree_rivals(tmp_path / "m.txt", named).trees
+        assert rival.settings.categorical == ("a 2",)
+        assert rival.columns.tolist() == list(range(8))
+
+
+def test_a_model_of_other_names_gets_all_features_and_says_so(data, model_file):
+    other = data.rename_features([f"x{j}" for j in range(8)])
+    found = tree_rivals.tree_rivals(model_file, other)
+    assert found.trees[0].columns.tolist() == list(range(8))
+    assert any("the data have none of these features, so it uses all features" in note for note in found.notes)
+
+
+def test_a_model_of_other_features_gets_those_that_there_are(data, model_file):
+    text = model_file.read_text().replace(
+        f"feature_names={' '.join(data.feature_names)}",
+        "feature_names=" + " ".join([*data.feature_names[:3], "price", "age", *data.feature_names[5:]]),
+    )
+    model_file.write_text(text)
+    result = sr.select(data, rival=str(model_file), **QUICK)
+    assert result.rivals.compared[0].n_features == 6
+    assert any("features that the data do not have ('price, age')" in note for note in result.notes)
+
+
+PARAMETERS = """# of our nightly job
+objective = lambdarank
+num_trees = 9            # few
+eta = 0.3
+max_leaf = 6
+early_stopping_round = 10
+metric = ndcg
+valid = vali.txt
+output_model = somewhere.txt
+monotone_constraints = 1,0
+"""
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_settings_of_a_file_of_parameters(tmp_path, as_json, data):
+    file = tmp_path / "train.conf"
+    text = PARAMETERS
+    if as_json:
+        pairs = [line.partition("#")[0].split("=") for line in text.splitlines() if "=" in line]
+        text = json.dumps({a.strip(): b.strip() for a, b in pairs} | {"label_gain": [0, 1, 3], "extra_trees": False})
+    file.write_text(text)
+    found = read_tree_file(file)
+    assert found.settings.n_trees == 9
+    own = dict(found.settings.others)
+    assert (own["learning_rate"], own["num_leaves"]) == ("0.3", "6")
+    assert set(own) == {"objective", "learning_rate", "num_leaves"} | (
+        {"label_gain", "extra_trees"} if as_json else set()
+    )
+    assert found.said == (
+        "early stopping, metrics, validation data: the number of trees is fixed",
+        "'monotone_constraints'",
+    )
+    notes = sr.select(data, rival=file, **QUICK).notes
+    assert any(n.startswith("LightGBM as in train.conf does not use early stopping") for n in notes)
+    assert any(n.startswith("LightGBM as in train.conf has 9 trees. If its settings") for n in notes)
+    assert not (tmp_path / "somewhere.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("num_leaves", "train.conf:1: expected 'name = value'; got 'num_leaves'."),
+        ("colour = blue", "is neither a model that LightGBM saved nor a file of its parameters"),
+        ("num_trees = many", "the number of trees must be an integer; got 'many'"),
+        ("num_trees = 0\nnum_leaves = 3", "the number of trees must be an integer >= 1; got 0"),
+        ("num_leaves = 4\ncategorical_feature = 0,3", "must be given by name"),
+        ("objective = custom", "trees with a custom objective cannot be trained"),
+        ("{", "is not a JSON object of parameters"),
+        ("", "is neither a model"),
+        ('{"objective": "lambdarank", "tree_info": []}', "is a model that was dumped as JSON"),
+        ("num_leaves = 30\nnum_leaf = 3", "num_leaves and num_leaf are aliases of one parameter; give only one."),
+        ("num_leaves = 30\nnum_leaves = 3", "train.conf:2: 'num_leaves' appears twice."),
+        ("num_trees = 4.5\nnum_leaves = 3", "the number of trees must be an integer; got '4.5'"),
+        ('{"num_leaves": 5, "categorical_feature": {"a": 1}}', "'categorical_feature' must be a number, a string or a"),
+        ("tree\nversion=v4\nfeature_names=a b\n", "is cut off"),
+        (b"\xff\xfe\x00", "cannot be read (is not text)"),
+    ],
+)
+def test_a_file_that_holds_no_settings_is_refused_in_a_sentence(tmp_path, data, text, said):
+    file = tmp_path / "train.conf"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(DataFormatError) as error:
+        sr.select(data, rival=file, **QUICK)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_settings_that_lightgbm_refuses_leave_the_rival_out(tmp_path, data):
+    (tmp_path / "train.conf").write_text("objective = lambdarank\nnum_leaves = 1\n")
+    result = sr.select(data, rival=tmp_path / "train.conf", **QUICK)
+    assert result.rivals.compared == ()
+    assert "LightGBM cannot be trained with these settings" in result.rivals.left_out[0].reason
+    (tmp_path / "train.conf").write_text("num_trees = 3\nlearning_rate = inf\n")
+    result = sr.select(data, rival=tmp_path / "train.conf", **QUICK)
+    assert "infinite or NaN" in result.rivals.left_out[0].reason
+
+
+def test_names_of_categories_in_parameters(tmp_path):
+    (tmp_path / "p.json").write_text('{"num_leaves": 4, "categorical_feature": ["a", "b"]}')
+    assert read_tree_file(tmp_path / "p.json").settings.categorical == ("a", "b")
+    (tmp_path / "p.json").write_text('{"num_leaves": 4, "categorical_feature": "auto"}')
+    found = read_tree_file(tmp_path / "p.json").settings
+    assert (found.categorical, found.n_trees) == ((), 100)
+
+
+def test_every_fold_has_its_share_of_the_time(data, monkeypatch):
+    """However many are trained at once, a rival takes no longer than it may."""
+    seen: list[float] = []
+
+    def noted(self: Any, rival: Any, f: int, columns: Any, seconds: float) -> Any:
+        seen.append(seconds)
+        return whole(self, rival, f, columns, seconds)
+
+    whole = rivals.TreesOfRival.__call__
+    monkeypatch.setattr(rivals.TreesOfRival, "__call__", noted)
+    for n_threads, share in ((1, 30.0), (2, 45.0), (8, 90.0)):
+        seen.clear()
+        sr.select(data, n_threads=n_threads, rival_time=90.0, **QUICK)
+        assert set(seen) == {share}
+
+
+def test_what_is_neither_a_word_nor_a_file(data, tmp_path):
+    for given in ("xgboost", tmp_path / "absent", 3, "x" * 5000, "", tmp_path):
+        with pytest.raises(ParameterError, match="must be auto, none, lightgbm, or an existing LightGBM file"):
+            sr.select(data, rival=given, **QUICK)
+
+
+def test_grades_that_lightgbm_does_not_take_leave_trees_out(data):
+    halves = RankingDataset(data.X, data.relevance / 2, data.qid)
+    result = sr.select(halves, **QUICK)
+    assert result.rivals.compared == ()
+    assert "whole grades" in result.rivals.left_out[0].reason
+
+
+def test_on_the_command_line(data, tmp_path, cli_here: Cli):
+    sr.write_letor(data, "train.txt")
+    args = [
+        "--penalty",
+        "l1",
+        "--n-alphas",
+        8,
+        "--folds",
+        3,
+        "--half-samples",
+        0,
+        "--transform",
+        "none",
+        "--out",
+        "run",
+    ]
+    done = cli_here("select", "train.txt", *args)
+    assert done.code == 0
+    assert "LightGBM" in done.out
+    assert "chosen against row" in done.out
+    page = Path("run/report.html").read_text()
+    assert "LightGBM" in page
+    refused = cli_here("select", "train.txt", *args, "--rival", "nobody")
+    assert refused.code == 2
+    assert "must be auto, none, lightgbm, or an existing LightGBM file" in " ".join(
+        refused.err.replace("│", " ").split()
+    )
+
+
+def test_a_lightgbm_that_cannot_be_imported_is_left_out(data, monkeypatch):
+    """A broken installation of what is optional does not break the main job."""
+
+    def broken(name: str) -> None:
+        raise ImportError("libgomp.so.1: cannot open shared object file")
+
+    monkeypatch.setattr("sparserank.crossval.trees.importlib.import_module", broken)
+    result = sr.select(data, **QUICK)
+    (left,) = result.rivals.left_out
+    assert "LightGBM is installed, but cannot be loaded (libgomp.so.1: " in left.reason

@@ -1,0 +1,146 @@
+"""The query container, folds, scaling and synthetic problems."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import sparserank as sr
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.folds import query_folds
+from sparserank.data.joining import concatenate
+from sparserank.errors import DataError
+from sparserank.shards.scaling import SCALINGS, fit_scaling
+from tests.support.problems import small_problem
+
+
+def test_rows_in_any_order_are_grouped_stably_and_put_back() -> None:
+    X = np.arange(6.0).reshape(6, 1)
+    data = RankingDataset(X, [0, 1, 2, 0, 1, 2], np.array(["b", "a", "b", "c", "a", "b"]))
+    assert data.query_ids.tolist() == ["b", "a", "c"]
+    assert data.query_ptr.tolist() == [0, 3, 5, 6]
+    assert data.X[:, 0].tolist() == [0, 2, 5, 1, 4, 3]
+    assert data.to_input_order(data.X[:, 0]).tolist() == [0, 1, 2, 3, 4, 5]
+    assert data.relevance.tolist() == [0, 2, 2, 1, 1, 0]
+
+
+def test_grouped_rows_are_not_copied_and_nothing_can_be_written() -> None:
+    X = np.random.default_rng(0).standard_normal((5, 2))
+    data = RankingDataset(X, [0, 1, 0, 1, 0], [1, 1, 2, 2, 2])
+    assert np.shares_memory(data.X, X)
+    assert X.flags.writeable
+    for array in (data.X, data.relevance, data.query_ptr):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0
+    with pytest.raises(AttributeError):
+        data.X = X  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"X": np.eye(3), "relevance": [1, 2]}, "one value per row"),
+        ({"X": np.eye(3), "relevance": [1, np.nan, 0]}, "relevance must be finite; row 1"),
+        ({"X": [[1.0], [np.inf]], "relevance": [0, 1]}, "row 1, feature f1 is inf"),
+        ({"X": [["a"], ["b"]], "relevance": [0, 1]}, "numeric"),
+        ({"X": np.ones(3), "relevance": [0, 1, 1]}, "two-dimensional"),
+        ({"X": np.eye(2), "relevance": [0, 1], "qid": [1]}, "qid must have one value"),
+        ({"X": np.eye(2), "relevance": [0, 1], "feature_names": ["a", "a"]}, "'a' appears twice"),
+        ({"X": np.eye(2), "relevance": [0, 1], "feature_names": ["a"]}, "must contain 2 names"),
+        ({"X": sp.csr_matrix([[np.nan, 1.0]]), "relevance": [0]}, "finite"),
+    ],
+)
+def test_bad_arrays_get_a_sentence(arguments: dict, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        RankingDataset(**arguments)
+
+
+def test_constant_features_are_those_that_no_ranker_can_use() -> None:
+    data = small_problem(0)
+    per_query = np.asarray(data.qid, dtype=float)[:, None]
+    X = np.column_stack([data.X[:, :2], per_query, np.ones(data.n_docs)])
+    expected = [False, False, True, True]
+    assert RankingDataset(X, data.relevance, data.qid).constant_features().tolist() == expected
+    assert RankingDataset(sp.csr_matrix(X), data.relevance, data.qid).constant_features().tolist() == expected
+
+
+def test_concatenate_joins_queries_with_one_id() -> None:
+    a, b = small_problem(1), small_problem(2)
+    joined = concatenate([a, b])
+    assert joined.n_docs == a.n_docs + b.n_docs
+    assert joined.n_queries == len(set(a.query_ids) | set(b.query_ids))
+    with pytest.raises(DataError, match="same number of features"):
+        concatenate([a, small_problem(1, d=3)])
+
+
+def test_folds_are_balanced_disjoint_and_fixed_by_the_seed() -> None:
+    fold = query_folds(23, 5, random_state=4)
+    assert sorted(np.bincount(fold).tolist()) == [4, 4, 5, 5, 5]
+    assert np.array_equal(fold, query_folds(23, 5, random_state=4))
+    assert not np.array_equal(fold, query_folds(23, 5, random_state=5))
+    with pytest.raises(DataError, match="at least 5 queries"):
+        query_folds(3, 5)
+
+
+@pytest.mark.parametrize("method", [m for m in SCALINGS if m != "query-min-max"])
+def test_scaling_of_sparse_and_dense_ranks_alike(method: str) -> None:
+    data = small_problem(3)
+    X = np.abs(data.X) * (np.random.default_rng(0).random(data.X.shape) < 0.6)
+    dense, sparse = (RankingDataset(m, data.relevance, data.qid) for m in (X, sp.csr_matrix(X)))
+    a, b = (fit_scaling(d, method).apply(d).X for d in (dense, sparse))
+    difference = np.asarray(a) - b.toarray()
+    np.testing.assert_allclose(difference, np.broadcast_to(difference[0], X.shape), atol=1e-12)  # a shift per feature
+
+
+def test_within_query_std_ignores_what_queries_share() -> None:
+    data = small_problem(4)
+    shift = 100.0 * np.asarray(data.qid, dtype=float)[:, None]
+    plain, moved = (fit_scaling(RankingDataset(X, data.relevance, data.qid)).scale for X in (data.X, data.X + shift))
+    np.testing.assert_allclose(plain, moved, rtol=1e-9)
+    by_hand = 0.0
+    for q in range(data.n_queries):
+        block = data.X[data.query_ptr[q] : data.query_ptr[q + 1], 0]
+        by_hand += ((block - block.mean()) ** 2).sum()
+    assert plain[0] == pytest.approx(np.sqrt(by_hand / data.n_docs))
+
+
+def test_feature_without_spread_keeps_scale_one() -> None:
+    data = RankingDataset(np.array([[1e9, 1.0], [1e9, 2.0]]), [0, 1])
+    for method in SCALINGS:
+        assert fit_scaling(data, method).scale[0] == 1.0
+
+
+def test_synthetic_problem_is_what_it_says() -> None:
+    problem = sr.datasets.make_ranking(
+        n_queries=30, docs_per_query=(3, 9), n_features=12, n_informative=4, n_redundant=4, n_grades=4
+    )
+    sizes = np.diff(problem.data.query_ptr)
+    assert sizes.min() >= 3
+    assert sizes.max() <= 9
+    assert len(set(sizes.tolist())) > 1
+    assert set(np.unique(problem.data.relevance)) == {0, 1, 2, 3}
+    assert np.array_equal(np.flatnonzero(problem.coef), problem.support)
+    assert not set(problem.support) & set(problem.redundant)
+    again = sr.datasets.make_ranking(
+        n_queries=30, docs_per_query=(3, 9), n_features=12, n_informative=4, n_redundant=4, n_grades=4
+    )
+    assert np.array_equal(problem.data.X, again.data.X)
+    clean = sr.datasets.make_ranking(n_queries=20, noise=0.0, query_spread=0.0)
+    scores = clean.data.X @ clean.coef
+    assert sr.evaluate(scores, clean.data, ["pairwise_error"])["pairwise_error"] == 0.0
+    with pytest.raises(DataError, match="n_informative"):
+        sr.datasets.make_ranking(n_features=3)
+
+
+def test_import_is_fast_and_pulls_no_heavy_package() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, sparserank; print(sorted({'numba', 'sklearn', 'matplotlib', 'pyarrow', 'scipy'} & "
+        "set(sys.modules)))\n"
+        "from sparserank import select, fuse, evaluate; print('numba' in sys.modules, 'sklearn' in sys.modules)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.splitlines() == ["[]", "True False"]

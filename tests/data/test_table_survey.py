@@ -1,0 +1,577 @@
+"""Any table is looked at without being told columns, refused with everything that is in the way,
+and the printed command goes through."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+import sparserank as sr
+from sparserank.cli.given import joined_names, split_names
+from sparserank.data.reading import Reading
+from sparserank.data.tables import survey as table_survey
+from sparserank.data.tables.batches import open_table, table_of
+from sparserank.data.tables.guess import Proposal, propose
+from sparserank.data.tables.survey import Survey, survey
+from sparserank.errors import SparserankError, TableError
+from tests.oracles import columns as oracle
+from tests.support.command_line import Cli, Outcome
+
+
+def people_have() -> pd.DataFrame:
+    """A table as a search team has it: text, dates, a flag, holes, a copy, a constant, row numbers;
+    nothing has a usual name."""
+    rng = np.random.default_rng(0)
+    data = sr.datasets.make_ranking(40, (5, 9), 2, n_informative=2, n_redundant=0, noise=0.5, random_state=3).data
+    n, X = data.n_docs, np.array(data.X)
+    price = rng.gamma(2.0, 30.0, n)
+    price[rng.random(n) < 0.1] = np.nan
+    return pd.DataFrame(
+        {
+            "row": np.arange(n),
+            "query": [f"shoes-{q}" for q in data.qid],
+            "doc_id": [f"D{i}" for i in rng.permutation(n)],
+            "url": [f"http://x/{i}" for i in range(n)],
+            "relevance": data.relevance.astype(int),
+            "bm25": X[:, 0],
+            "title_bm25": X[:, 1],
+            "price": price,
+            "in_stock": rng.random(n) < 0.8,
+            "created_at": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+            "category": rng.choice(["a", "b"], n),
+            "bm25_again": X[:, 0],
+            "version": 3,
+        }
+    )
+
+
+FRAME = people_have()
+LEFT_OUT = {"row", "url", "created_at", "category", "bm25_again", "version"}
+FEATURES = ["bm25", "title_bm25", "price", "in_stock"]
+
+
+def write(frame: pd.DataFrame, path: Path) -> Path:
+    if path.suffix in (".csv", ".tsv"):
+        # Flags as numbers: what a CSV file calls true is the reader's matter.
+        numbers = {c: frame[c].astype(int) for c in frame if frame[c].dtype == bool}
+        frame.assign(**numbers).to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
+    elif path.suffix == ".arrow":
+        feather.write_feather(frame, path)
+    elif path.suffix == ".parquet":
+        frame.to_parquet(path, index=False, row_group_size=50)
+    else:
+        path.mkdir()
+        frame.iloc[:100].to_parquet(path / "a.parquet", index=False)
+        frame.iloc[100:].to_parquet(path / "b.parquet", index=False)
+    return path
+
+
+def proposed(source: Any, **options: Any) -> tuple[Proposal, Survey]:
+    tables = [table_of("the frame", source)]
+    found = survey(tables)
+    return propose(tables, found, Reading(**options)), found
+
+
+def pasted(command: str, cli: Cli) -> Outcome:
+    """A printed command as a shell takes it apart; what it then starts runs in this process."""
+    script = 'sparserank() { printf "%s\\0" "$@"; }\n' + command
+    words = subprocess.run(["bash", "-euc", script], capture_output=True, check=True).stdout
+    return cli(*os.fsdecode(words).split("\0")[:-1])
+
+
+# -- what is seen ------------------------------------------------------------------------------------------------------
+
+COLUMNS: dict[str, list[Any]] = {
+    "whole numbers": [3, 1, 2, 2, 3, 1],
+    "growing": [1, 2, 5, 7, 8, 20],
+    "holes": [0.5, math.nan, 0.5, math.inf, -math.inf, 2.0],
+    "all holes": [math.nan] * 6,
+    "zeros of both signs": [0.0, -0.0, 0.0, 1.0, 1.0, -0.0],
+    "beyond 2**53": [2**53, 2**53 + 1, 2**53 + 2, 2**53, 2**53, 2**53],
+    "text": ["a", "b", "", None, "b", "a"],
+    "flags": [True, False, False, True, True, True],
+}
+
+
+@pytest.mark.parametrize("kind", ["frame", "csv", "parquet"])
+def test_counts_of_columns_are_those_of_loops(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_survey, "ROWS", 2)  # blocks of two rows: nothing may be lost where one ends
+    table = pa.table({name: pa.array(values, from_pandas=False) for name, values in COLUMNS.items()})
+    if kind == "frame":
+        tables = [table_of("the frame", table)]
+    elif kind == "parquet":
+        pq.write_table(table, tmp_path / "t.parquet")
+        tables = [open_table(tmp_path / "t.parquet", "parquet")]
+    else:
+        table.to_pandas().to_csv(tmp_path / "t.csv", index=False)
+        tables = [open_table(tmp_path / "t.csv", "csv")]
+    found = survey(tables)
+    assert found.n_rows == 6
+    rejected = 0
+    for name, values in COLUMNS.items():
+        c, expected = found.columns[name], oracle.facts(values)
+        shown = {"n_missing": c.n_missing, "n_infinite": c.n_infinite, "n_distinct": c.n_distinct}
+        assert shown == {k: expected[k] for k in shown}, name
+        if c.is_number and expected["low"] is not None:
+            assert (c.low, c.high, c.whole, c.grows) == tuple(expected[k] for k in ("low", "high", "whole", "grows")), (
+                name
+            )
+        rejected += c.n_distinct != oracle.facts(values, missing_is_a_value=True)["n_distinct"]
+    assert rejected == 3  # the columns with holes: counting these among the values would be seen
+
+
+def test_copies_are_known_whatever_their_type_and_near_copies_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_survey, "ROWS", 3)
+    big = [2**53, 2**53 + 2, 2**53 + 4, 2**53 + 6]
+    frame = pa.table(
+        {
+            "a": [1, 2, 3, 4],
+            "as floats": [1.0, 2.0, 3.0, 4.0],
+            "last differs": [1, 2, 3, 5],
+            "big": big,
+            "big, but for one": [*big[:3], 2**53 + 7],
+            "holes": [1.0, None, 3.0, 4.0],
+            "NaN there": [1.0, math.nan, 3.0, 4.0],
+            "t": ["x", "yz", "w", "v"],
+            "cut elsewhere": ["xy", "z", "w", "v"],
+        }
+    )
+    same = {name: c.same_as for name, c in survey([table_of("the frame", frame)]).columns.items() if c.same_as}
+    assert same == {"as floats": "a", "NaN there": "holes"}
+
+
+def test_many_values_are_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_survey, "DISTINCT", 10)
+    frame = pd.DataFrame(
+        {
+            "shuffled": np.random.default_rng(0).permutation(100),
+            "text": [f"t{i}" for i in range(100)],
+            "ten": np.arange(100) % 10,
+        }
+    )
+    found = survey([table_of("the frame", frame)]).columns
+    assert [(found[c].n_distinct, found[c].more) for c in found] == [(10, True), (10, True), (10, False)]
+
+
+def test_a_large_table_is_looked_at_in_bounded_memory(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    n, block = (
+        2_000_000,
+        pa.table(
+            {
+                "qid": np.arange(100_000) // 20,
+                "text": [f"http://x/{i}" for i in range(100_000)],
+                "x": np.random.default_rng(0).normal(size=100_000),
+            }
+        ),
+    )
+    with pq.ParquetWriter(tmp_path / "t.parquet", block.schema) as writer:
+        for _ in range(n // len(block)):
+            writer.write_table(block)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = survey([open_table(tmp_path / "t.parquet", "parquet")])
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    assert (found.n_rows, found.columns["x"].more) == (n, True)
+    assert grown < 60  # megabytes; the columns alone are 100
+
+
+# -- what is guessed ---------------------------------------------------------------------------------------------------
+
+
+def test_roles_features_and_what_is_left_out() -> None:
+    told, _ = proposed(FRAME)
+    assert (told.label, told.qid, told.docid) == ("relevance", "query", "doc_id")
+    assert told.features == tuple(FEATURES)
+    assert set(told.left_out) == LEFT_OUT
+    assert told.left_out["bm25_again"] == "equal to 'bm25'"
+    assert told.left_out["version"] == "3 in every row"
+    assert "like an id" in told.left_out["row"]
+    assert {name: policy for name, (policy, _) in told.missing.items()} == {"price": "median"}
+    assert told.blocked == []
+
+
+def test_names_win_over_values_and_values_decide_where_no_name_does() -> None:
+    plain = FRAME[["query", "relevance", "bm25", "title_bm25"]]
+    told, _ = proposed(plain.rename(columns={"query": "k1", "relevance": "k2"}))
+    assert (told.label, told.qid) == (
+        "k2",
+        "k1",
+    )  # the only whole numbers of few grades; the only text whose rows stand together
+    told, _ = proposed(plain.assign(other=plain["relevance"]).rename(columns={"relevance": "k2"}))
+    assert told.label is None
+    assert "'k2'" in " ".join(told.blocked)
+    assert "'other'" in " ".join(told.blocked)
+    told, _ = proposed(plain.assign(clicks=plain["relevance"] * 2))
+    assert told.label == "relevance"
+    assert "clicks" in told.features
+    told, _ = proposed(plain.assign(Query_ID=np.arange(len(plain)) // 7))
+    assert told.qid == "Query_ID"
+    assert told.left_out == {"query": "text, not a number"}
+
+
+def test_what_is_said_stands() -> None:
+    told, _ = proposed(FRAME, label="version", qid="category", ignore_columns=("bm25",), docid="url")
+    assert (told.label, told.qid, told.docid) == ("version", "category", "url")
+    assert told.left_out["bm25"] == "as you requested"
+    assert any("3 in every row" in reason for reason in told.blocked)  # such a label cannot be learned from
+    told, _ = proposed(FRAME, feature_columns=["price", "version"])
+    assert told.features == ("price", "version")
+
+
+def test_the_label_among_the_features_and_other_policies() -> None:
+    flag = np.where(np.arange(len(FRAME)) % 4 == 0, np.nan, FRAME["in_stock"].astype(float))
+    mostly = np.where(np.arange(len(FRAME)) % 4 == 0, FRAME["bm25"], np.inf)
+    told, _ = proposed(
+        FRAME.assign(
+            answer=FRAME["relevance"].astype(float), early=FRAME["relevance"], flag=flag, mostly=mostly, none=np.nan
+        )
+    )
+    assert told.left_out["answer"] == told.left_out["early"] == "equal to 'relevance', the label"
+    assert told.left_out["none"] == "no values"
+    assert told.missing["flag"][0] == "zero"
+    policy, why = told.missing["mostly"]
+    assert policy == "median"
+    assert "infinite" in why
+    assert "more than half" in why
+    first = (
+        FRAME[["relevance"]].rename(columns={"relevance": "answer"}).join(FRAME)
+    )  # the copy may stand before the label
+    assert proposed(first)[0].left_out["answer"] == "equal to 'relevance', the label"
+
+
+BLOCKED: dict[str, tuple[dict[str, Any], str]] = {
+    "label with holes": ({"relevance": FRAME["relevance"].mask(FRAME.index == 3)}, "1 row has no label in 'relevance'"),
+    "query with holes": ({"query": FRAME["query"].mask(FRAME.index < 3)}, "3 rows have no query in 'query'"),
+    "one label": ({"relevance": 1}, "it is not clear which column is the label"),
+}
+
+
+@pytest.mark.parametrize("case", list(BLOCKED))
+def test_what_no_option_mends_is_said(case: str, cli: Cli, tmp_path: Path) -> None:
+    change, message = BLOCKED[case]
+    frame = FRAME.assign(**change)
+    assert message in "; ".join(proposed(frame)[0].blocked)
+    outcome = cli("inspect", write(frame, tmp_path / "t.parquet"))
+    assert outcome.code == 0
+    assert f"problem: {message}" in outcome.out
+    assert "sparserank select" not in outcome.out
+
+
+# -- the command that follows ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.tsv", "t.arrow", "folder"])
+def test_the_first_attempt_shows_everything_and_its_command_goes_through(
+    name: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(FRAME, Path(name))
+    outcome = cli("inspect", name)
+    assert (outcome.code, outcome.sentences) == (0, [])
+    for column in FRAME:
+        assert f"\n{column} " in outcome.out
+    command = outcome.out.splitlines()[-1].strip()
+    assert command.startswith(f"sparserank select {name} --label-column relevance --qid-column query ")
+    told = json.loads(cli("inspect", name, "--format", "json").out)
+    assert told["next"] == command
+    assert told["roles"] == {"label": "relevance", "qid": "query", "docid": "doc_id"}
+    assert (told["n_docs"], told["n_queries"], told["n_features"]) == (len(FRAME), 40, 4)
+    assert {c["column"]: c["use"] for c in told["columns"] if c["use"] == "left out"}.keys() == LEFT_OUT
+    quick = ["--penalty", "l1", "--n-alphas", "5", "--folds", "2", "--half-samples", "0"]
+    arguments = [*shlex.split(command)[1:], *quick]
+    if name not in ("t.parquet", "t.csv"):  # the other kinds with a quicker command
+        arguments = ["fit", *arguments[1 : -len(quick) - 2], "--out", "run/model.json"]
+        Path("run").mkdir()
+    done = cli(*arguments)
+    assert done.code == 0, done.err
+    assert list(sr.load_model("run/model.json").feature_names) == FEATURES
+    assert cli("inspect", name).out.splitlines()[-1].endswith("--out run2")  # a name that nothing has
+
+
+HOSTILE = [
+    "a,b",
+    "c;d=e",
+    "new\nline",
+    "quo'te\"s",
+    '"whole"',
+    "-dash",
+    "--out",
+    "日本",
+    "",
+    "$(touch evil)",
+    "`id`",
+    "esc\x1b[31m",
+    "*",
+    " blanks ",
+    "7",
+]
+
+
+def test_names_of_any_kind_can_be_pasted(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    n = len(FRAME)
+    texts = {name: np.array(["x"] * n) for name in HOSTILE[::2]}
+    holes = {name: np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)) for name in HOSTILE[1::2]}
+    frame = FRAME[["query", "relevance", "bm25"]].assign(**texts, **holes)
+    Path("a dir").mkdir()
+    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), "a dir/-t.parquet")
+    for outcome in (cli("inspect", "a dir/-t.parquet"), cli("fit", "a dir/-t.parquet", "--out", "m.json")):
+        shown = outcome.out + outcome.err
+        command = next(line.strip() for line in shown.splitlines() if line.startswith("  sparserank "))
+        assert "\x1b" not in shown
+        if " select " in command:
+            command = command.replace(" select ", " fit ").replace("--out run", "--out m.json")
+        done = pasted(command, cli)
+        assert done.code == 0, (command, done.err)
+        model = sr.load_model("m.json")
+        assert set(model.feature_names) == {"bm25", *holes}
+        Path("m.json").unlink()
+    assert not Path("evil").exists()
+
+
+def test_a_number_that_is_another_columns_name_is_no_name_for_a_feature(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Features that --missing cannot spell go by number, unless a column is called that:
+    'a=b' is feature 2, and so is a column's name."""
+    monkeypatch.chdir(tmp_path)
+    hole = np.where(np.arange(len(FRAME)) % 9 == 0, np.nan, 1.0 + np.arange(len(FRAME)) % 7)
+    frame = FRAME[["query", "relevance", "bm25"]].assign(
+        **{"a=b": hole, "2": FRAME["title_bm25"] * hole, "c;d": hole[::-1]}
+    )
+    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), "t.parquet")
+    command = next(
+        line.strip() for line in cli("inspect", "t.parquet").out.splitlines() if line.startswith("  sparserank ")
+    )
+    done = pasted(command.replace(" select ", " fit ").replace("--out run", "--out m.json"), cli)
+    assert done.code == 0, (command, done.err)
+
+
+def test_the_mark_is_missing_in_a_survey_as_everywhere(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    marked = np.where(np.arange(len(FRAME)) % 9 == 0, 1.797e308, FRAME["title_bm25"])
+    frame = FRAME[["query", "relevance", "bm25"]].assign(mark=marked)
+    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), "t.parquet")
+    command = next(
+        line.strip() for line in cli("inspect", "t.parquet").out.splitlines() if line.startswith("  sparserank ")
+    )
+    assert "--missing mark=median" in command
+    done = pasted(command.replace(" select ", " fit ").replace("--out run", "--out m.json"), cli)
+    assert done.code == 0, (command, done.err)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a", "b"],
+        ["a,b"],
+        [""],
+        ["", "a"],
+        ['"q"', "b"],
+        ["x\ny", "z"],
+        [" a ", "b"],
+        ['a"b', "c"],
+        ["new\nline", "b,c", "\r"],
+    ],
+)
+def test_lists_of_names_come_back(names: list[str]) -> None:
+    assert split_names(joined_names(names)) == names
+    if not any(set(name) & set(',"\n') for name in names):
+        assert split_names(",".join(names)) == ",".join(names).split(",")
+
+
+def test_unpaired_quotes_are_part_of_a_name() -> None:
+    assert split_names('12"') == ['12"']
+    assert split_names('a,"b') == ["a", '"b']
+
+
+# -- the refusal -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.csv"])
+def test_one_refusal_says_all_and_its_command_goes_through(
+    name: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(FRAME, Path(name))
+    outcome = cli("fit", name, "--qid-column=nope", "--out", "m.json")
+    assert outcome.code == 1
+    sentence, command = outcome.sentences
+    for part in (
+        f"error: {name}: has no column 'label' ('relevance' could be it",
+        "has no column 'nope' ('query' could be it",
+        "3 columns are not numeric: 'url' (",
+        "'created_at' (",
+        "'category' (",
+        "missing values in 'price' ",
+    ):
+        assert part in sentence
+    assert not Path("m.json").exists()
+    assert "nope" not in command
+    done = cli(*shlex.split(command)[1:])
+    assert done.code == 0, done.err
+    assert set(sr.load_model("m.json").feature_names) == {
+        *FEATURES,
+        "row",
+        "bm25_again",
+        "version",
+    }  # nothing is left out that could be used
+
+
+def test_python_is_told_the_call() -> None:
+    with pytest.raises(TableError) as refusal:
+        sr.read_data(FRAME)
+    error = refusal.value
+    assert "\n" not in str(error)
+    assert "has no column 'label'" in str(error)
+    call = str(error).split("read it with ")[1].removesuffix(".")
+    data = eval(call, {"sr": sr, "frame": FRAME})
+    assert data.n_queries == 40
+    assert data.feature_names == sr.read_data(FRAME, **error.options).feature_names
+    with pytest.raises(TableError, match="missing values in 'price'"):
+        sr.select(FRAME, label="relevance", qid="query", ignore_columns=["url", "created_at", "category"])
+
+
+def test_many_columns_are_cut_in_the_sentence_and_whole_in_the_options() -> None:
+    holes = {f"number with holes {j}": FRAME["price"] * j for j in range(60)}
+    frame = FRAME.assign(**{f"text of number {j}": "x" for j in range(60)}, **holes)
+    with pytest.raises(TableError) as refusal:
+        sr.read_data(frame)
+    assert "63 columns are not numeric: " in str(refusal.value)
+    assert "and 58 others" in str(refusal.value)
+    assert "missing values in 'price' " in str(refusal.value)
+    assert "and 56 others" in str(refusal.value)
+    assert "sr.read_data(frame, **error.options)" in str(refusal.value)
+    assert sr.read_data(frame, **refusal.value.options).n_queries == 40
+
+
+def test_a_refusal_without_a_guess_names_no_command(cli: Cli, tmp_path: Path) -> None:
+    path = write(FRAME[["bm25", "title_bm25", "price"]], tmp_path / "t.parquet")
+    outcome = cli("fit", path, "--out", tmp_path / "m.json")
+    (sentence,) = outcome.sentences
+    assert "has no column 'label'" in sentence
+    assert "--label-column" in sentence
+    assert "sparserank fit" not in sentence
+
+
+def test_commands_of_trained_models_are_offered_nothing_that_is_learned(cli: Cli, tmp_path: Path) -> None:
+    known = FRAME.assign(price=FRAME["price"].fillna(0.0))
+    columns = ("--label-column", "relevance", "--qid-column", "query")
+    assert (
+        cli(
+            "fit",
+            write(known, tmp_path / "a.parquet"),
+            *columns,
+            "--feature-columns",
+            "bm25,price",
+            "--alpha-ratio",
+            "0.001",
+            "--out",
+            tmp_path / "m.json",
+        ).code
+        == 0
+    )
+    outcome = cli("predict", tmp_path / "m.json", write(FRAME, tmp_path / "b.parquet"), *columns[2:])
+    (sentence,) = outcome.sentences
+    assert "feature 'price' is nan" in sentence
+    assert "--missing model" in sentence  # the median of training, which the model holds; none of the new data
+    assert "this command works" not in outcome.err
+
+
+def test_every_feature_that_a_policy_forgets_is_named() -> None:
+    frame = FRAME[["query", "relevance", "bm25", "price"]].assign(size=FRAME["price"], age=FRAME["price"])
+    with pytest.raises(
+        SparserankError, match=r"feature 'price' has a missing or infinite value, and so do 1 others: 'size'"
+    ):
+        sr.read_data(frame, label="relevance", qid="query", missing={"age": "median"})
+
+
+def test_a_file_that_cannot_be_read_says_what_is_wrong_first(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("qid,label,x\n1,2,0.5\n1,1\n")
+    for command in (("inspect",), ("fit", "--out", tmp_path / "m.json")):
+        outcome = cli(command[0], tmp_path / "t.csv", *command[1:])
+        (sentence,) = outcome.sentences
+        assert "Expected 3 columns, got 2" in sentence
+
+
+def test_text_deep_in_a_column_of_numbers_is_shown_by_its_row(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sparserank.data.tables.batches.CSV_BLOCK_BYTES", 256)
+    rows = [f"{i // 5},{i % 2},{i * 37 % 101},{i}.5\n" for i in range(300)]
+    (tmp_path / "t.csv").write_text("qid,label,x,y\n" + "".join(rows) + "9,1,oops,3\n")
+    outcome = cli("inspect", tmp_path / "t.csv")
+    assert outcome.code == 0, outcome.err
+    assert "left out: x ('oops' in row 300 is not a number)" in outcome.out
+    assert "--ignore-columns x" in outcome.out
+
+
+def test_words_for_nothing_are_ids_where_ids_are_read(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        f"{('NA', 'null')[i // 5] if i < 10 else i // 5},{i % 3},{'NA' if i == 7 else i * 37 % 101 / 7},"
+        f"{i * 0.7 % 1.3}\n"
+        for i in range(100)
+    ]
+    Path("t.csv").write_text("qid,label,x,y\n" + "".join(rows))
+    assert sr.read_data("t.csv", missing="median").n_queries == 20
+    told = json.loads(cli("inspect", "t.csv", "--format", "json").out)
+    assert (told["in_the_way"], told["n_queries"], told["missing"]) == ([], 20, {"x": 0.01})
+    assert told["next"] == "sparserank select t.csv --missing x=median --out run"
+
+
+def test_files_that_are_read_together_are_told_together(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = FRAME[["query", "relevance", "bm25", "price"]].assign(query="one " + FRAME["query"])
+    write(own.assign(price=1.0), Path("a.parquet"))
+    write(
+        own.assign(query="two " + FRAME["query"], bm25=np.where(own.index == 3, np.inf, own["bm25"])), Path("b.parquet")
+    )
+    columns = ("--label-column", "relevance", "--qid-column", "query", "--out", "m.json")
+    sentence, command = cli("fit", "a.parquet", "b.parquet", *columns).sentences
+    assert sentence.startswith("error: a.parquet and b.parquet: b.parquet: row ")
+    assert "missing values in 'bm25' 0.1" in sentence
+    assert "'price' " in sentence
+    assert cli(*shlex.split(command)[1:]).code == 0
+
+
+def test_judged_documents_beside_scores_are_asked_for_no_feature(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(FRAME, Path("t.parquet"))
+    Path("s.txt").write_text("".join(f"{s}\n" for s in FRAME["bm25"]))
+    sentence, command = cli("evaluate", "t.parquet", "--system", "s.txt").sentences
+    assert "numeric" not in sentence
+    assert "missing" not in sentence
+    assert cli(*shlex.split(command)[1:]).code == 0
+
+
+def test_more_than_fits_is_shown_without_reading_the_features(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sparserank.cli.inspect_tables.IN_MEMORY", 100)
+    path = write(FRAME, tmp_path / "t.parquet")
+    told = json.loads(cli("inspect", path, "--format", "json").out)
+    assert (told["n_docs"], told["n_queries"], told["n_features"]) == (len(FRAME), 40, 4)
+    assert "constant_features" not in told
+    assert "--missing price=median" in told["next"]

@@ -1,0 +1,455 @@
+"""Every loss against explicit pairs: value, gradient, Hessian, line, pair norms, dual and gap,
+however pairs are weighted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import DataError
+from sparserank.losses import LOSSES, ModifiedHuber, PairwiseLoss, SquaredHinge
+from sparserank.losses._sizes import WORK_ROWS
+from sparserank.objective import PairwiseObjective
+from sparserank.paths import fit_path_on
+from sparserank.penalties import L1, MCP, ElasticNet, Penalty
+from sparserank.solvers import ProxNewton, Status, Stop, solve
+from sparserank.solvers.certificates import dual_scale, duality_gap, gap_safe_screen
+from tests.extension.logistic import PairwiseLogistic
+from tests.oracles import pairs as oracle
+from tests.support.problems import iterate_at, long_real_problem, small_problem
+from tests.support.score_space import hessian, value_and_gradient
+
+TABLE = np.array([[0, 0, 0], [1, 0, 0], [3, 2, 0.0]])
+INTEGERS, REALS, MANY = small_problem(1), small_problem(3, real=True), long_real_problem(4)
+KINDS: dict[str, type[PairwiseLoss]] = {**LOSSES, "logistic": PairwiseLogistic}
+WEIGHTINGS = ("plain", "query weights", "document weights", "all weights")
+SETTINGS = [(data, weighting) for data in (INTEGERS, REALS, MANY) for weighting in WEIGHTINGS]
+SETTINGS += [(INTEGERS, "grade table"), (INTEGERS, "grade table, all weights")]
+
+
+def doc_weights(n: int) -> np.ndarray:
+    """Some 0, the others from 0.2 to 5, as inverse propensities are."""
+    rng = np.random.default_rng(n)
+    return np.where(rng.random(n) < 0.2, 0.0, rng.uniform(0.2, 5.0, n))
+
+
+def weights_of(data: RankingDataset, weighting: str) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+    """(query weights, document weights, grade table)."""
+    queries = np.linspace(0.5, 2.0, data.n_queries) if "query" in weighting or "all" in weighting else None
+    docs = doc_weights(data.n_docs) if "document" in weighting or "all" in weighting else None
+    return queries, docs, TABLE if "table" in weighting else None
+
+
+def score_cases(data: RankingDataset) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(7)
+    n = data.n_docs
+    noise = rng.standard_normal(n)
+    return {
+        "random": noise,
+        "spread": 3.0 * noise,
+        "decimal ties at margins 1 and -1": rng.integers(-15, 15, n) / 10.0,
+        "integers, margins exactly 1 and -1": rng.integers(-2, 3, n).astype(float),
+        "all equal": np.zeros(n),
+        "equal at a huge offset": np.full(n, 1e6),
+        "random at a huge offset": 1e6 + noise,
+        "separated by 1e6": 1e6 * data.relevance,
+        "inverted by 1e3": -1e3 * data.relevance,
+        "inverted by 1e6": -1e6 * data.relevance + noise,
+        "clusters 1e6 apart": 1e6 * rng.integers(0, 2, n) + noise,
+    }
+
+
+@pytest.mark.slow_but("squared_hinge")
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize(("data", "weighting"), SETTINGS)
+def test_value_gradient_and_hessian_equal_explicit_pairs(data: RankingDataset, weighting: str, name: str) -> None:
+    queries, docs, table = weights_of(data, weighting)
+    loss, phi = LOSSES[name](table), oracle.PHI[name]
+    pairs = oracle.pairs_of(data.relevance, data.query_ptr, queries, table, doc_weight=docs)
+    totals = loss.n_pairs(data.relevance, data.query_ptr, docs)
+    total = float(totals @ (np.ones(data.n_queries) if queries is None else queries))
+    for case, scores in score_cases(data).items():
+        value, gradient = value_and_gradient(loss, scores, data.relevance, data.query_ptr, queries, docs)
+        # The squared hinge's sums are around one origin per list: a spread of 1e6 costs digits. The modified Huber's
+        # are not.
+        noise = 1e-9 if "1e6" in case and name == "squared_hinge" else 1e-13
+        assert value / total == pytest.approx(oracle.loss(scores, pairs, phi), rel=1e-12, abs=noise), case
+        expected = oracle.score_gradient(scores, pairs, phi)
+        np.testing.assert_allclose(gradient / total, expected, rtol=1e-11, atol=noise, err_msg=case)
+        W = hessian(loss, scores, data.relevance, data.query_ptr, queries, docs) / total
+        np.testing.assert_allclose(W, oracle.score_hessian(scores, pairs, phi), atol=1e-13, err_msg=case)
+
+
+@pytest.mark.slow
+def test_far_inverted_and_distant_lists_keep_twelve_digits() -> None:
+    """A difference of two squared hinges would lose six of them."""
+    for data in (INTEGERS, MANY):
+        pairs = oracle.pairs_of(data.relevance, data.query_ptr)
+        for case, scores in score_cases(data).items():
+            value, gradient = value_and_gradient(ModifiedHuber(), scores, data.relevance, data.query_ptr)
+            n = len(pairs)
+            expected = oracle.score_gradient(scores, pairs, oracle.modified_huber)
+            assert value / n == pytest.approx(oracle.loss(scores, pairs, oracle.modified_huber), rel=1e-12), case
+            np.testing.assert_allclose(gradient / n, expected, atol=1e-12 * np.abs(expected).max(), err_msg=case)
+
+
+def test_predicates_that_count_the_kinks_otherwise_are_rejected() -> None:
+    """Margins of exactly 1 are flat, margins of exactly -1 still curved; the lower document's weight does not count."""
+    data = INTEGERS
+    scores = score_cases(data)["integers, margins exactly 1 and -1"]
+    pairs = oracle.pairs_of(data.relevance, data.query_ptr)
+    margins = [scores[i] - scores[j] for i, j, _ in pairs]
+    assert 1.0 in margins
+    assert -1.0 in margins
+    for loss, right, wrong in (
+        (SquaredHinge(), oracle.squared_hinge, oracle.squared_hinge_active_at_one),
+        (ModifiedHuber(), oracle.modified_huber, oracle.modified_huber_linear_at_minus_one),
+    ):
+        W = hessian(loss, scores, data.relevance, data.query_ptr) / len(pairs)
+        np.testing.assert_allclose(W, oracle.score_hessian(scores, pairs, right), atol=1e-13)
+        assert np.abs(W - oracle.score_hessian(scores, pairs, wrong)).max() > 1e-3
+
+
+@pytest.mark.slow_but("squared_hinge")
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_weight_of_the_lower_document_is_not_that_of_the_pair(name: str) -> None:
+    docs = doc_weights(INTEGERS.n_docs)
+    objective = PairwiseObjective(
+        INTEGERS.X, INTEGERS.relevance, INTEGERS.query_ptr, loss=LOSSES[name](), doc_weight=docs
+    )
+    wrong = oracle.pairs_of(INTEGERS.relevance, INTEGERS.query_ptr, doc_weight=docs, weigh=1)
+    w = np.linspace(-1, 1, INTEGERS.n_features)
+    assert objective.value_and_gradient(w)[0] != pytest.approx(
+        oracle.loss(INTEGERS.X @ w, wrong, oracle.PHI[name]), rel=0.01
+    )
+
+
+CONTAINERS = [(*s, "dense") for s in SETTINGS] + [(data, "all weights", "csr") for data in (INTEGERS, MANY)]
+
+
+@pytest.mark.slow_but("squared_hinge")
+@pytest.mark.parametrize("pair_weights", ["pair", "query"])
+@pytest.mark.parametrize(
+    ("data", "weighting", "container", "name"),
+    # many grades are the Fenwick tree's case; a loss that goes through all pairs has none, and is compiled for seconds
+    [(*c, name) for c in CONTAINERS for name in KINDS if name != "logistic" or c[0] is not MANY],
+)
+def test_objective_equals_explicit_pairs(
+    data: RankingDataset, weighting: str, container: str, name: str, pair_weights: str
+) -> None:
+    queries, docs, table = weights_of(data, weighting)
+    X = sp.csr_matrix(data.X) if container == "csr" else data.X
+    objective = PairwiseObjective(
+        X,
+        data.relevance,
+        data.query_ptr,
+        loss=KINDS[name](table),
+        query_weight=queries,
+        doc_weight=docs,
+        pair_weights=pair_weights,
+        n_threads=1,
+    )
+    phi = oracle.PHI[name]
+    pairs = oracle.pairs_of(data.relevance, data.query_ptr, queries, table, pair_weights == "query", docs)
+    assert objective.n_pairs == sum(docs is None or docs[i] > 0 for i, _, _ in pairs)
+    K = oracle.pair_matrix(data.X, pairs)
+    np.testing.assert_allclose(objective.pair_norms, (K**2).sum(axis=0), rtol=1e-10)
+    v = np.linspace(1.0, -1.0, data.n_features)
+    assert objective.pair_square(v) == pytest.approx(float(((K @ v) ** 2).sum()), rel=1e-11)
+    columns = np.array([0, 2, 3])
+    rng = np.random.default_rng(0)
+    for size in (0.0, 0.5, 3.0):
+        w = size * rng.standard_normal(data.n_features)
+        scores = data.X @ w
+        value, gradient = objective.value_and_gradient(w)
+        expected = data.X.T @ oracle.score_gradient(scores, pairs, phi)
+        assert value == pytest.approx(oracle.loss(scores, pairs, phi), rel=1e-11)
+        np.testing.assert_allclose(gradient, expected, rtol=1e-9, atol=1e-12)
+        H = data.X.T @ oracle.score_hessian(scores, pairs, phi) @ data.X
+        np.testing.assert_allclose(objective.hessian(w, columns), H[np.ix_(columns, columns)], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(objective.hessian_matvec(w, v), H @ v, rtol=1e-9, atol=1e-12)
+        moved = scores + 0.3 * (data.X @ v)
+        along, slope, bend = objective.along(w, v)(0.3)
+        assert along == pytest.approx(oracle.loss(moved, pairs, phi), rel=1e-11)
+        assert slope == pytest.approx(float(data.X @ v @ oracle.score_gradient(moved, pairs, phi)), rel=1e-9, abs=1e-12)
+        t = data.X @ v
+        assert bend == pytest.approx(float(t @ oracle.score_hessian(moved, pairs, phi) @ t), rel=1e-9, abs=1e-12)
+        here = objective.evaluate(w)
+        passes = objective.n_evaluations
+        for s in (0.0, 0.37, 1.0):
+            exact = oracle.conjugate_sum(scores, pairs, phi, oracle.CONJUGATE[name], s)
+            assert objective.dual_sums(w, s) == pytest.approx(exact, rel=1e-10, abs=1e-13)
+            assert objective.dual(w, here).value(s) == pytest.approx(exact, rel=1e-10, abs=1e-13)
+        assert objective.n_evaluations == passes
+        assert_gap_is_that_of_explicit_pairs(objective, name, w, scores, pairs)
+
+
+def assert_gap_is_that_of_explicit_pairs(
+    objective: PairwiseObjective, name: str, w: np.ndarray, scores: np.ndarray, pairs: list
+) -> None:
+    """The claimed dual value is the dual's at the claimed scale, which is feasible,
+    and no other feasible scale is far better."""
+    phi, conjugate = oracle.PHI[name], oracle.CONJUGATE[name]
+    value, gradient = objective.value_and_gradient(w)
+    alpha = 0.5 * float(np.abs(objective.gradient_at_zero).max())
+    limit = alpha / max(float(np.abs(gradient).max()), 1e-300)
+    steepest = max(-phi(scores[i] - scores[j])[1] for i, j, _ in pairs)
+    reach = {"squared_hinge": np.inf, "modified_huber": 4.0, "logistic": 1.0}[name] / max(steepest, 1e-300)
+    here = iterate_at(objective, L1(alpha), w)
+    s, dual = dual_scale(objective, L1(alpha), here)
+    assert 0 <= s <= min(limit, reach) * (1 + 1e-12)
+    assert dual == pytest.approx(-oracle.conjugate_sum(scores, pairs, phi, conjugate, s), rel=1e-9, abs=1e-12)
+    gap = duality_gap(objective, L1(alpha), here)
+    assert gap == pytest.approx(value + alpha * np.abs(w).sum() - dual, rel=1e-9, abs=1e-12)
+    if name != "logistic":
+        best = max(
+            -oracle.conjugate_sum(scores, pairs, phi, conjugate, t) for t in np.linspace(0, min(limit, reach, 1), 21)
+        )
+        assert dual >= best - 1e-12
+
+
+def test_the_dual_of_the_squared_hinge_is_rejected_for_the_modified_huber() -> None:
+    """The wrong variant: where pairs are far out of order it claims a smaller gap than there is."""
+    objective = PairwiseObjective(INTEGERS.X, INTEGERS.relevance, INTEGERS.query_ptr, loss=ModifiedHuber())
+    penalty = L1(0.5 * float(np.abs(objective.gradient_at_zero).max()))
+    w = 3.0 * np.random.default_rng(0).standard_normal(INTEGERS.n_features)
+    value, gradient = objective.value_and_gradient(w)
+    wrong = SquaredHinge().dual(value, float(w @ gradient), lambda: value, lambda s: 0.0)
+    s = wrong.best_scale(penalty.alpha / float(np.abs(gradient).max()), 0.0, None)
+    claimed = value + penalty.value(w) + wrong.value(s)
+    assert claimed < duality_gap(objective, penalty, iterate_at(objective, penalty, w)) - 1e-3
+
+
+# -- solved ---------------------------------------------------------------------------------------------------------
+
+
+def ranking(seed: int = 0, n_queries: int = 25, m: int = 12, d: int = 8) -> RankingDataset:
+    """Three features decide; documents whose features say the opposite leave pairs far out of order."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_queries * m, d))
+    y = np.round(np.clip(X[:, 0] - X[:, 1] + 0.5 * X[:, 2] + 0.1 * rng.standard_normal(len(X)), -2, 2))
+    X[rng.random(len(X)) < 0.04] *= -2.0
+    return RankingDataset(X, y, np.repeat(np.arange(n_queries), m))
+
+
+def solved(name: str, data: RankingDataset, docs: np.ndarray | None = None) -> PairwiseObjective:
+    return PairwiseObjective(data.X, data.relevance, data.query_ptr, loss=KINDS[name](), doc_weight=docs, n_threads=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "tol"), [("modified_huber", 1e-8), ("logistic", 1e-6)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_an_l1_path_is_optimal_and_explicit_pairs_say_so(name: str, tol: float, weighted: bool) -> None:
+    data = ranking()
+    docs = doc_weights(data.n_docs) if weighted else None
+    objective = solved(name, data, docs)
+    pairs = oracle.pairs_of(data.relevance, data.query_ptr, doc_weight=docs)
+    phi, conjugate = oracle.PHI[name], oracle.CONJUGATE[name]
+    top = np.abs(data.X.T @ oracle.score_gradient(np.zeros(data.n_docs), pairs, phi)).max()
+    path = fit_path_on(objective, L1(1.0), n_alphas=6, alpha_min_ratio=1e-3, tol=tol)
+    assert path.alpha_max == pytest.approx(top)
+    assert set(path.statuses) == {"optimal"}
+    assert 0 < path.nnz[1] < data.n_features
+    far = 0
+    for alpha, w in zip(path.alphas, path.coefs, strict=True):
+        scores = data.X @ w
+        value = oracle.loss(scores, pairs, phi) + alpha * np.abs(w).sum()
+        g = data.X.T @ oracle.score_gradient(scores, pairs, phi)
+        outside = np.where(w != 0, np.abs(g + alpha * np.sign(w)), np.maximum(np.abs(g) - alpha, 0.0))
+        assert outside.max() <= 1.01 * tol * top + 1e-15
+        s = min(1.0, alpha / np.abs(g).max())
+        bound = -oracle.conjugate_sum(scores, pairs, phi, conjugate, s)
+        gap = duality_gap(objective, L1(float(alpha)), iterate_at(objective, L1(float(alpha)), w))
+        assert gap <= value - bound + 1e-12
+        assert -1e-12 <= value - bound < 1e3 * tol
+        far += sum(scores[i] - scores[j] < -1.0 for i, j, _ in pairs)
+    assert far > 50  # the straight part was there
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["modified_huber", "logistic"])
+@pytest.mark.parametrize("penalty", ["l1", "elastic net"])
+def test_the_gap_that_a_solver_reports_is_that_of_the_loss(name: str, penalty: str) -> None:
+    """Stopped early, where the dual of another loss would give another number."""
+    objective = solved(name, ranking())
+    top = float(np.abs(objective.gradient_at_zero).max())
+    p: Penalty = L1(0.02 * top) if penalty == "l1" else ElasticNet(0.02 * top)
+    best = solve(ProxNewton(), objective, p, stop=Stop(1e-10, 500, top)).value
+    for max_iter in (1, 2, 3, 500):
+        s = solve(ProxNewton(), objective, p, stop=Stop(1e-10, max_iter, top), warn=False)
+        assert s.gap == duality_gap(objective, p, s.iterate)
+        assert s.gap >= s.value - best - 1e-12
+    assert s.gap < 1e-8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["modified_huber", "logistic"])
+def test_a_concave_path_is_stationary(name: str) -> None:
+    data = ranking()
+    objective = solved(name, data)
+    pairs = oracle.pairs_of(data.relevance, data.query_ptr)
+    path = fit_path_on(objective, MCP(1.0), n_alphas=6, alpha_min_ratio=0.03, tol=1e-8)
+    assert set(path.statuses) == {"stationary"}
+    for alpha, w in zip(path.alphas, path.coefs, strict=True):
+        g = data.X.T @ oracle.score_gradient(data.X @ w, pairs, oracle.PHI[name])
+        slope = np.maximum(alpha - np.abs(w) / path.penalty.shape()[0], 0.0)
+        outside = np.where(w != 0, np.abs(g + slope * np.sign(w)), np.maximum(np.abs(g) - slope, 0.0))
+        assert outside.max() <= 1.01e-8 * path.l1_alpha_max + 1e-15
+
+
+@pytest.mark.slow_but("squared_hinge")
+@pytest.mark.parametrize("name", KINDS)
+def test_screening_discards_only_what_is_zero_at_the_optimum(name: str) -> None:
+    objective = solved(name, ranking(3))
+    top = float(np.abs(objective.gradient_at_zero).max())
+    discarded_any = False
+    for share in (0.6, 0.3, 0.1):
+        penalty = L1(share * top)
+        best = solve(ProxNewton(), objective, penalty, stop=Stop(1e-11, 500, top))
+        assert best.status is Status.OPTIMAL
+        for size in (1.0, 0.99, 0.8, 0.0, 3.0):
+            w = size * best.w
+            discarded = gap_safe_screen(objective, penalty, iterate_at(objective, penalty, w))
+            assert not best.w[discarded].any()
+            discarded_any |= bool(discarded.any())
+    assert discarded_any
+
+
+def test_certificates_of_the_squared_hinge_need_no_scores() -> None:
+    objective = solved("squared_hinge", ranking())
+    w = np.full(8, 0.1)
+    here = iterate_at(objective, L1(0.1), w)
+    objective.value_and_gradient(np.zeros(8))
+    passes = objective.n_evaluations
+    duality_gap(objective, L1(0.1), here)
+    gap_safe_screen(objective, L1(0.1), here)
+    assert objective.n_evaluations == passes
+
+
+# -- weights of documents, kernels ----------------------------------------------------------------------------------
+
+
+def test_document_weights_are_refused_or_taken_by_name() -> None:
+    data = INTEGERS
+    for bad in (np.ones(3), np.full(data.n_docs, -1.0), np.full(data.n_docs, np.nan), np.full(data.n_docs, np.inf)):
+        with pytest.raises(
+            DataError, match=rf"doc_weight must contain {data.n_docs} finite weights >= 0, one per document"
+        ):
+            PairwiseObjective(data.X, data.relevance, data.query_ptr, doc_weight=bad)
+    with pytest.raises(DataError, match="no preferred pair"):
+        PairwiseObjective(data.X, data.relevance, data.query_ptr, doc_weight=(data.relevance == 0).astype(float))
+    with pytest.raises(DataError, match="doc_weight: the weights of all pairs sum to"):
+        PairwiseObjective(data.X, data.relevance, data.query_ptr, doc_weight=np.full(data.n_docs, 1e200))
+    for size in (1e308, 5e-324):
+        with pytest.raises(DataError, match="multiply the weights by a constant"):
+            PairwiseObjective(
+                data.X, data.relevance, data.query_ptr, doc_weight=np.full(data.n_docs, size), pair_weights="query"
+            )
+
+
+@pytest.mark.slow_but("squared_hinge")
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("data", [INTEGERS, MANY])
+def test_a_weight_of_two_is_the_preferred_document_twice(data: RankingDataset, name: str) -> None:
+    """A copy that is as relevant adds the pairs of its original once more, and, as the other one of a pair, those too:
+    undone by 1/2."""
+    top = np.array([data.relevance[lo:hi].max() for lo, hi in zip(data.query_ptr, data.query_ptr[1:], strict=False)])
+    best = data.relevance == np.repeat(top, np.diff(data.query_ptr))  # nobody is above these: they are only preferred
+    rows = np.repeat(np.arange(data.n_docs), np.where(best, 2, 1))
+    twice = RankingDataset(data.X[rows], data.relevance[rows], np.asarray(data.qid)[rows])
+    a = solved(name, data, np.where(best, 2.0, 1.0))
+    b = solved(name, twice)
+    w = np.linspace(-1, 1, data.n_features)
+    assert a.value_and_gradient(w)[0] == pytest.approx(b.value_and_gradient(w)[0], rel=1e-12)
+    np.testing.assert_allclose(a.value_and_gradient(w)[1], b.value_and_gradient(w)[1], rtol=1e-10, atol=1e-13)
+    assert a.total_weight == pytest.approx(b.total_weight)
+    assert a.n_pairs < b.n_pairs
+
+
+def test_a_document_of_weight_zero_is_never_preferred_and_a_query_without_weight_has_no_say() -> None:
+    data = INTEGERS
+    docs = np.ones(data.n_docs)
+    docs[data.query_ptr[0] : data.query_ptr[1]] = 0.0
+    objective = PairwiseObjective(data.X, data.relevance, data.query_ptr, doc_weight=docs, pair_weights="query")
+    alone = PairwiseObjective(
+        data.X,
+        data.relevance,
+        data.query_ptr,
+        pair_weights="query",
+        query_weight=np.r_[0.0, np.ones(data.n_queries - 1)],
+    )
+    w = np.linspace(-1, 1, data.n_features)
+    assert objective.value_and_gradient(w)[0] == pytest.approx(alone.value_and_gradient(w)[0], rel=1e-13)
+    assert objective.query_scale[0] == 0.0
+    assert objective.n_pairs == alone.n_pairs
+    assert objective.total_weight == alone.total_weight
+
+
+@pytest.mark.parametrize("levels_of", [INTEGERS, MANY])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_python_bodies_equal_the_compiled_sweeps(levels_of: RankingDataset, weighted: bool) -> None:
+    hi = int(levels_of.query_ptr[1])
+    lv = ModifiedHuber().levels(levels_of.relevance, levels_of.query_ptr)
+    sweep, hessian_sweep = ModifiedHuber().sweeps(lv)
+    scores = 2.0 * np.random.default_rng(1).standard_normal(hi)
+    docs = doc_weights(hi) if weighted else None
+    results = []
+    for run, bend in ((sweep, hessian_sweep), (sweep.py_func, hessian_sweep.py_func)):
+        gradient, out, order = np.zeros(hi), np.zeros((hi, 2)), np.arange(hi, dtype=np.int32)
+        head = (scores, lv.levels[:hi], lv.n_levels[0], lv.table, docs, order)
+        sums = run(*head, gradient, np.empty((WORK_ROWS, hi + 1)))
+        bend(*head, np.column_stack([scores, scores**2]), out)
+        results.append((*sums, gradient, out))
+    for compiled, plain in zip(*results, strict=True):
+        np.testing.assert_allclose(compiled, plain, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.slow_but("squared_hinge")
+@pytest.mark.parametrize("name", LOSSES)
+def test_an_empty_query_is_no_list_with_a_grade_table_either(name: str) -> None:
+    table = np.tril(np.ones((3, 3)), -1)
+    scores, relevance = np.array([1.0, 0.5, 0.0]), np.array([0.0, 1.0, 2.0])
+    results = []
+    for loss in (LOSSES[name](table), LOSSES[name]()):
+        for ptr in (np.array([0, 0, 3, 3]), np.array([0, 3])):
+            value, gradient = value_and_gradient(loss, scores, relevance, ptr)
+            results.append((value, *gradient, *hessian(loss, scores, relevance, ptr).ravel()))
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_allclose(results[0], results[2], rtol=1e-14)
+
+
+@pytest.mark.slow
+def test_the_modified_huber_is_compiled_only_where_it_is_used() -> None:
+    code = (
+        "from sparserank import warmup; warmup.load_kernels()\n"
+        "from sparserank.losses import _huber_grade_sweeps as a, _huber_tree_sweeps as b, _grade_sweeps as used\n"
+        "assert not any(m.sweep.signatures or m.hessian_sweep.signatures for m in (a, b))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.slow_but("squared_hinge")
+@pytest.mark.parametrize("name", LOSSES)
+def test_shifts_and_row_order_change_nothing(name: str) -> None:
+    for seed in range(10):
+        data = small_problem(seed, real=seed % 2 == 0)
+        rng = np.random.default_rng(seed)
+        scores, docs = 2.0 * rng.standard_normal(data.n_docs), rng.random(data.n_docs)
+        loss = LOSSES[name]()
+        value, gradient = value_and_gradient(loss, scores, data.relevance, data.query_ptr, None, docs)
+        np.testing.assert_allclose(np.add.reduceat(gradient, data.query_ptr[:-1]), 0.0, atol=1e-11)
+        moved = scores + 100.0 * np.repeat(rng.standard_normal(data.n_queries), np.diff(data.query_ptr))
+        again, _ = value_and_gradient(loss, moved, data.relevance, data.query_ptr, None, docs)
+        assert again == pytest.approx(value, rel=1e-9)
+        order = rng.permutation(data.n_docs)
+        shuffled = RankingDataset(
+            np.column_stack([scores, docs])[order], data.relevance[order], np.asarray(data.qid)[order]
+        )
+        s, d = np.ascontiguousarray(shuffled.X.T)
+        again, _ = value_and_gradient(loss, s, shuffled.relevance, shuffled.query_ptr, None, d)
+        assert again == pytest.approx(value, rel=1e-12)

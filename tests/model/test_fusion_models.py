@@ -1,0 +1,178 @@
+"""What the commands for models do with one of `fuse`: inspect, evaluate, explain."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+import sparserank as sr
+from sparserank.data.fusion.norms import parse_norm
+from sparserank.data.trec import Run, run_lines
+from sparserank.errors import DataError
+from sparserank.export.fusion.explanation import explain_fused
+from sparserank.model.fusion import FusionTerm
+from tests.support.command_line import Cli
+from tests.support.made_runs import QUICK, Judged, Runs, flat, made
+
+KEPT = ("strong", "other")
+
+
+@pytest.fixture(scope="module")
+def judged() -> tuple[Runs, Judged]:
+    return made(n_queries=30)
+
+
+@pytest.fixture(scope="module")
+def folder(judged: tuple[Runs, Judged], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of run files, judgments, and a run directory of two retrievers, `fused`."""
+    folder = tmp_path_factory.mktemp("runs")
+    runs, qrels = judged
+    for name in KEPT:
+        (folder / f"{name}.run").write_text("".join(run_lines(Run(flat(runs[name])))))
+    (folder / "qrels").write_text("".join(f"{q} 0 {d} {g}\n" for (q, d), g in flat(qrels).items()))
+    result = sr.fuse({name: runs[name] for name in KEPT}, qrels, **QUICK, norm="rrf", k=2, margin=0.0)
+    assert set(result.retrievers) == set(KEPT)
+    result.save(folder / "fused")
+    return folder
+
+
+def test_an_explanation_is_the_formula_by_hand(folder: Path, judged: tuple[Runs, Judged]) -> None:
+    formula = sr.FusionFormula.load(folder / "fused")
+    runs = {name: judged[0][name] for name in KEPT}
+    found = explain_fused(formula, runs, "q3")
+    fused = {d: s for (q, d), s in formula.apply(runs).items() if q == "q3"}
+    assert dict(zip(found.documents, found.scores.tolist(), strict=True)) == pytest.approx(fused, rel=1e-14)
+    assert list(found.documents) == sorted(fused, key=lambda d: (-fused[d], d))
+    mean = sum(fused.values()) / len(fused)
+    for i, document in enumerate(found.documents):
+        added = []
+        for j, term in enumerate(formula.terms):
+            order = sorted(runs[term.retriever]["q3"], key=lambda d: -runs[term.retriever]["q3"][d])[: formula.depth]
+            rank = order.index(document) + 1 if document in order else math.nan
+            assert found.values[i, j] == pytest.approx(rank, nan_ok=True)
+            added.append(0.0 if math.isnan(rank) else term.weight / (60 + rank))
+        assert sum(added) == pytest.approx(fused[document], rel=1e-14)
+        assert found.contributions[i].sum() == pytest.approx(fused[document] - mean, abs=1e-15)
+    with pytest.raises(DataError, match=r"no retriever in use returned documents for query 'q99'\. The runs contain"):
+        explain_fused(formula, runs, "q99")
+    with pytest.raises(DataError, match="needs a run called"):
+        explain_fused(formula, {"strong": runs["strong"]}, "q3")
+
+
+def test_an_explanation_ends_where_the_engine_ends_its_list(judged: tuple[Runs, Judged]) -> None:
+    runs = {name: judged[0][name] for name in KEPT}
+    terms = tuple(FusionTerm(name, 0.5) for name in KEPT)
+    for engine, cut in (("qdrant", True), ("vespa", False)):
+        formula = sr.FusionFormula(terms, parse_norm("rrf(k=0)"), 5, engine)
+        found = explain_fused(formula, runs, "q3")
+        assert set(found.documents) == {d for q, d in formula.apply(runs) if q == "q3"}
+        assert (len(found.documents) == 5) == cut
+
+
+def test_weights_without_a_sum_are_refused(folder: Path, tmp_path: Path, cli: Cli) -> None:
+    """Their shares are no numbers; of small ones with a sum, they are."""
+    content = json.loads((folder / "fused" / "model.json").read_text())
+    path = tmp_path / "model.json"
+    for coef, scale in ((1e-300, 1.0), (5e-324, 4.0), (1e308, 1.0)):
+        for feature in content["features"]:
+            feature |= {"coef": coef, "scale": scale}
+        path.write_text(json.dumps(content))
+        if coef == 1e-300:
+            assert [t.weight for t in sr.FusionFormula.load(path).terms] == [0.5, 0.5]
+            continue
+        with pytest.raises(DataError, match=r"cannot be read .*weights are too small or too large for a sum"):
+            sr.FusionFormula.load(path)
+        assert cli("export", path, "--to", "python").code == 1
+
+
+def test_explain_shows_ranks(folder: Path, cli: Cli) -> None:
+    runs = [folder / f"{name}.run" for name in KEPT]
+    shown = cli("explain", folder / "fused", *runs, "--query", "q3", "--most", "9", "--format", "json")
+    first, *rest = json.loads(shown.out)["documents"]
+    second = next(d for d in rest if d["score"] < first["score"] - 1e-9)  # equal weights leave ties
+    assert set(first["contributions"]) == set(KEPT)
+    assert first["label"] is None
+    of_pair = [word for d in (first, second) for word in ("--pair", d["document"])]
+    pair = cli("explain", folder / "fused", *runs, "--query", "q3", *of_pair)
+    assert (pair.code, pair.sentences) == (0, [])
+    assert "retriever" in pair.out
+    assert f"{first['document']} is ranked higher" in pair.out
+
+
+def test_predict_keeps_its_inputs_and_prints_what_it_does_not_write(folder: Path, cli: Cli, tmp_path: Path) -> None:
+    runs = [folder / f"{name}.run" for name in KEPT]
+    own = tmp_path / "copy.run"
+    own.write_bytes(runs[0].read_bytes())
+    refused = cli("predict", folder / "fused", f"{KEPT[0]}={own}", *runs[1:], "--run", own)
+    assert refused.code != 0
+    assert own.read_bytes() == runs[0].read_bytes()
+    lines = cli("predict", folder / "fused", *runs).out.splitlines()
+    rows = json.loads(cli("predict", folder / "fused", *runs, "--format", "json").out)
+    assert [[r["qid"], r["docno"], repr(r["score"])] for r in rows] == [
+        [q, d, score] for q, _, d, _, score, _ in map(str.split, lines)
+    ]
+
+
+def test_evaluate_fuses_first(folder: Path, cli: Cli, tmp_path: Path) -> None:
+    runs = [folder / f"{name}.run" for name in KEPT]
+    assert cli("predict", folder / "fused", *runs, "--run", tmp_path / "fused.run").code == 0
+    given = ("evaluate", "--qrels", folder / "qrels", "--metric", "ndcg@10", "--format", "json", "--system")
+    expected = json.loads(cli(*given, tmp_path / "fused.run", "--system", runs[0]).out)
+    each = [word for run in runs for word in ("--runs", run)]
+    found = json.loads(cli(*given, folder / "fused", "--system", runs[0], *each).out)
+    assert [{**r, "system": ""} for r in found] == [{**r, "system": ""} for r in expected]
+    for words, said in (
+        ((folder / "fused",), "--runs: is needed"),
+        ((folder / "fused", "--runs", runs[0]), "needs a run called 'other'"),
+        ((folder / "qrels",), "first line"),
+    ):
+        refused = cli(*given, *words)
+        assert refused.code != 0
+        assert said in " ".join(refused.err.replace("│", " ").split())
+    (tmp_path / "run.json").write_text('{"q1": {"a": 1.0}}')
+    assert "none of its documents is judged" in cli(*given, tmp_path / "run.json").err
+
+
+def test_options_about_features_are_refused(folder: Path, cli: Cli) -> None:
+    for command in (("explain", "--query", "q3"), ("predict",)):
+        for option, value in (("--label-column", "y"), ("--missing", "zero"), ("--unjudged", "zero")):
+            refused = cli(command[0], folder / "fused", folder / "strong.run", *command[1:], option, value)
+            assert refused.code == 2
+            assert f"{option}: does not apply to a model of fuse" in " ".join(refused.err.replace("│", " ").split())
+
+
+def test_options_about_features_do_not_apply_to_judgments(folder: Path, cli: Cli) -> None:
+    given = ("evaluate", "--qrels", folder / "qrels", "--system", folder / "strong.run")
+    for option, value in (
+        ("--label-column", "y"),
+        ("--missing", "zero"),
+        ("--n-features", 3),
+        ("--index-base", 1),
+        ("--unjudged", "zero"),
+    ):
+        refused = cli(*given, option, value)
+        assert refused.code == 2
+        assert f"{option}: does not apply to TREC judgments" in " ".join(refused.err.replace("│", " ").split())
+
+
+def test_a_name_needs_a_file_and_a_file_a_name(folder: Path, cli: Cli) -> None:
+    for given, lacks in (("strong=", "file"), ("=", "file"), (f"={folder / 'strong.run'}", "retriever")):
+        refused = cli("predict", folder / "fused", given, folder / "other.run")
+        assert refused.code == 1
+        (sentence,) = refused.sentences
+        assert sentence.endswith(f": names no {lacks}; write NAME=FILE.")
+
+
+def test_inspect_shows_retrievers(folder: Path, cli: Cli) -> None:
+    shown = cli("inspect", folder / "fused")
+    assert (shown.code, shown.sentences) == (0, [])
+    assert "2 retrievers, norm rrf, lists cut at rank" in shown.out
+    assert "Ridge(" not in shown.out
+    content = json.loads(cli("inspect", folder / "fused", "--format", "json").out)
+    formula = sr.FusionFormula.load(folder / "fused")
+    assert {t["retriever"]: t["weight"] for t in content["retrievers"]} == {
+        t.retriever: t.weight for t in formula.terms
+    }

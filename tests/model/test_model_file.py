@@ -1,0 +1,377 @@
+"""The model file: saved and loaded exactly, refused with a sentence when it is not one of ours."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import sparserank as sr
+from sparserank import RankingDataset
+from sparserank.errors import DataError, ModelFormatError, RunDirectoryError
+from sparserank.model.loading import load_model
+from sparserank.model.ranking_model import RankingModel
+from sparserank.penalties import L1
+from sparserank.shards.scaling import SCALINGS, FeatureScaling, fit_scaling
+from tests.support.problems import small_problem
+
+
+def entry(**changes: Any) -> dict[str, Any]:
+    """One selected feature as it stands in the file, with changes."""
+    return {"index": 0, "name": "a", "coef": 1.0, "mean": 0.0, "scale": 1.0} | changes
+
+
+def nested(depth: int) -> list:
+    out: list = []
+    for _ in range(depth):
+        out = [out]
+    return out
+
+
+@contextmanager
+def peak_memory(most_mb: float) -> Iterator[None]:
+    """Fails when the block holds more than `most_mb` of new memory at any time."""
+    tracemalloc.start()
+    try:
+        yield
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < most_mb * 2**20
+
+
+@pytest.fixture
+def model() -> RankingModel:
+    data = small_problem(1)
+    coef = np.array([0.1 + 0.2, 0.0, -1e-17, 0.0, 12345.678901234567])
+    return RankingModel(coef, tuple("abcde"), fit_scaling(data), {"penalty": "L1(alpha=0.1)"}, {"note": "x"})
+
+
+def test_saved_and_loaded_exactly(model: RankingModel, tmp_path: Path) -> None:
+    model.save(tmp_path / "m.json")
+    loaded = load_model(tmp_path / "m.json")
+    assert np.array_equal(loaded.coef, model.coef)
+    assert np.array_equal(loaded.scaling.scale[model.support], model.scaling.scale[model.support])
+    assert loaded.feature_names == model.feature_names
+    assert loaded.parameters == model.parameters
+    X = small_problem(1).X
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+    content = json.loads((tmp_path / "m.json").read_text())
+    assert [f["name"] for f in content["features"]] == ["a", "c", "e"]
+    assert set(content["features"][0]) == {"index", "name", "coef", "mean", "scale"}
+
+
+@pytest.mark.parametrize("method", SCALINGS)
+def test_prediction_equals_scaling_then_weights(method: str) -> None:
+    data = small_problem(2)
+    scaling = fit_scaling(data, method)
+    coef = np.array([1.0, 0.0, -2.0, 0.5, 0.0])
+    model = RankingModel(coef, tuple("abcde"), scaling)
+    expected = scaling.apply(data).X @ coef
+    np.testing.assert_allclose(model.predict(data.X, data.qid), expected, rtol=1e-12)
+    order = np.random.default_rng(0).permutation(data.n_docs)
+    np.testing.assert_allclose(model.predict(data.X[order], np.asarray(data.qid)[order]), expected[order], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"version": 8}, "upgrade sparserank"),
+        ({"version": "new"}, "upgrade sparserank"),
+        ({"format": "other"}, "not a sparserank-model file"),
+        ({"features": [{"index": 99, "name": "x", "coef": 1.0, "mean": 0.0, "scale": 1.0}]}, "damaged model file"),
+        ({"features": [{"index": 0}]}, "damaged model file"),
+        ({"scaling": "magic"}, "damaged model file"),
+        ({"n_features_in": None}, "damaged model file"),
+        ({"version": -3}, r"version must be an integer from 1 to 7; got -3"),
+        ({"version": True}, r"version must be an integer from 1 to 7; got True"),
+        ({"version": 1.0}, r"version must be an integer from 1 to 7; got 1\.0"),
+        ({"features": [entry(index=3.9, name="d")]}, r"index must be an integer; got 3\.9"),
+        ({"features": [entry(index=True, name="b")]}, "index must be an integer; got True"),
+        ({"features": [entry(index=-1, name="e")]}, r"index -1 is outside 0\.\.4"),
+        ({"features": [entry(coef=1.0), entry(coef=2.0)]}, "feature 'a' is listed twice"),
+        ({"features": [entry(name="b")]}, "index 0 belongs to feature 'a', not to 'b'"),
+        ({"features": [entry(coef="1.5")]}, r"coef must be a number; got '1\.5'"),
+        ({"features": [entry(coef=True)]}, "coef must be a number; got True"),
+        ({"features": [entry(mean=None)]}, "mean must be a number; got None"),
+        ({"features": [entry(scale=0.0)]}, r"scale must be above 0; got 0\.0"),
+        ({"features": [entry(scale=-1.0)]}, r"scale must be above 0; got -1\.0"),
+        ({"features": [entry(coef=1e10, scale=1e-300)]}, "too large for its scale"),
+        ({"features": [entry(coef=10**400)]}, "301 digits or more"),
+        ({"features": [3]}, "must be an object; got 3"),
+        ({"features": {"index": 0}}, "features must be a list"),
+        ({"n_features_in": 300_000_000}, "n_features_in is 300000000, but there are 5 names"),
+        ({"n_features_in": 5.0}, r"n_features_in must be an integer; got 5\.0"),
+        ({"n_features_in": -1}, "n_features_in is -1, but there are 5 names"),
+        ({"feature_names_in": "abcde"}, "feature_names_in must be a list"),
+        ({"feature_names_in": ["a", "b", "c", "d", 5]}, "names must be strings; got 5"),
+        ({"feature_names_in": ["a", "b", "c", "d", "a"]}, "two features have the name 'a'"),
+        ({"feature_names_in": ["a", "b", "c", "d", "\ud800"]}, "lone surrogate"),
+        ({"metadata": {"x": "\udcff"}}, "lone surrogate"),
+        ({"parameters": []}, r"parameters must be an object; got \[\]"),
+        ({"metadata": "x"}, "metadata must be an object; got 'x'"),
+        ({"metadata": {"x": nested(30)}}, "nested deeper"),
+        ({"metadata": {"x": float("nan")}}, "NaN"),
+        ({"scaling": ["none"]}, "scaling must be a string"),
+        ({"intercept": 2.5}, r"intercept must be 0; got 2\.5"),
+        ({"scaling": "x" * 10**6}, "damaged model file"),
+        ({"index_base": 0, "version": 6}, "has 'index_base', which version 6 does not support"),
+        ({"index_base": 2, "version": 7}, "index_base must be 0 or 1; got 2"),
+        ({"index_base": False, "version": 7}, "index_base must be an integer; got False"),
+    ],
+    ids=lambda v: str(v)[:60] if isinstance(v, dict) else "",
+)
+def test_foreign_newer_and_damaged_files_are_refused(
+    model: RankingModel, tmp_path: Path, change: dict, words: str
+) -> None:
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps(model.to_json() | change))
+    with pytest.raises(ModelFormatError, match=words) as error:
+        load_model(path)
+    assert str(path) in str(error.value)
+    assert len(str(error.value)) < 400 + len(str(path))
+
+
+@pytest.mark.parametrize("key", ["n_features_in", "features", "feature_names_in", "scaling", "parameters", "metadata"])
+def test_a_file_that_lacks_a_part_is_refused_by_its_name(model: RankingModel, tmp_path: Path, key: str) -> None:
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps({k: v for k, v in model.to_json().items() if k != key}))
+    with pytest.raises(ModelFormatError, match=f"damaged model file: {key} is missing"):
+        load_model(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"coef": 0.3', '"coef": 1e400, "x": 0.3', "1e400 is too large"),
+        ('"version": 1', '"version": 1, "version": 1', "'version' appears twice"),
+        ('"note": "x"', f'"note": {"[" * 100_000}{"]" * 100_000}', "nested deeper"),
+        ('"note": "x"', f'"note": {"7" * 5000}', "301 digits or more"),
+        ('"note": "x"', '"note": Infinity', "Infinity is not a number"),
+    ],
+)
+def test_numbers_keys_and_depths_beyond_reason_are_refused(
+    model: RankingModel, tmp_path: Path, old: str, new: str, words: str
+) -> None:
+    path, text = tmp_path / "m.json", json.dumps(model.to_json())
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(ModelFormatError, match=words) as error:
+        load_model(path)
+    assert len(str(error.value)) < 400 + len(str(path))
+
+
+def test_a_file_of_absurd_size_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    with open(path, "wb") as out:
+        out.truncate(300 * 2**20)
+    with peak_memory(2), pytest.raises(ModelFormatError, match="256 MB"):
+        load_model(path)
+
+
+def test_what_a_file_claims_of_its_width_costs_no_memory(model: RankingModel, tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps(model.to_json() | {"n_features_in": 300_000_000}))
+    with peak_memory(2), pytest.raises(ModelFormatError):
+        load_model(path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"format": "sparserank-model", "version": NaN}', "\x00\x01"])
+def test_what_is_no_json_model_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "m.json"
+    path.write_text(text)
+    with pytest.raises(ModelFormatError):
+        load_model(path)
+    with pytest.raises(ModelFormatError):
+        load_model(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("part", ["coef", "center", "scale"])
+def test_numbers_that_are_not_finite_are_never_written(
+    model: RankingModel, tmp_path: Path, part: str, value: float
+) -> None:
+    numbers = {"coef": model.coef, "center": model.scaling.center, "scale": model.scaling.scale}
+    numbers = {k: np.array([value, *v[1:]]) if k == part else v for k, v in numbers.items()}
+    scaling = FeatureScaling("standard", numbers["center"], numbers["scale"])
+    bad = RankingModel(numbers["coef"], model.feature_names, scaling)
+    with pytest.raises(DataError, match=r"cannot be saved: feature 'a'.*must be finite"):
+        bad.save(tmp_path / "m.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (("a", "b", "c", "d", "a"), "two features have the name 'a'"),
+        (("a", "b", "c", "d", "\ud800"), "lone surrogate"),
+        (("a", "b", "c", "d", 5), "names must be strings; got 5"),
+    ],
+)
+def test_names_that_could_not_be_read_again_are_never_written(
+    model: RankingModel, tmp_path: Path, names: tuple, words: str
+) -> None:
+    with pytest.raises(DataError, match=words):
+        RankingModel(model.coef, names, model.scaling).save(tmp_path / "m.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_scaling_that_could_not_be_read_again_is_never_written(model: RankingModel, tmp_path: Path) -> None:
+    unknown = FeatureScaling("magic", model.scaling.center, model.scaling.scale)
+    with pytest.raises(DataError, match="cannot be saved: scaling must be one of"):
+        RankingModel(model.coef, model.feature_names, unknown).save(tmp_path / "m.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_kind_of_parameter_and_metadata_is_written_and_read_again(model: RankingModel, tmp_path: Path) -> None:
+    cyclic: dict[str, object] = {}
+    cyclic["self"] = cyclic
+    given = {
+        "ratio": np.float64("nan"),
+        "inf": [np.inf, {"x": -np.inf}],
+        "whole": np.int64(3),
+        "small": np.float32(0.5),
+        "flag": np.bool_(True),
+        "array": np.array([1.0, np.nan]),
+        "path": Path("a/b"),
+        "pair": (1, 2),
+        "huge": 10**5000,
+        "text": "\udcff",
+        "object": L1(alpha=0.5),
+        3: {"deep": nested(100)},
+        "cyclic": cyclic,
+        "none": None,
+        "date": np.datetime64("2020-01-01"),
+    }
+    saved = RankingModel(model.coef, model.feature_names, model.scaling, given, given)
+    saved.save(tmp_path / "m.json")
+    loaded = load_model(tmp_path / "m.json")
+    plain = dict(loaded.parameters)
+    for key in ("3", "cyclic", "huge"):
+        assert plain.pop(key)
+    assert plain == {
+        "ratio": None,
+        "inf": [None, {"x": None}],
+        "whole": 3,
+        "small": 0.5,
+        "flag": True,
+        "array": [1.0, None],
+        "path": "a/b",
+        "pair": [1, 2],
+        "text": "\\udcff",
+        "object": "L1(alpha=0.5)",
+        "none": None,
+        "date": "2020-01-01",
+    }
+    loaded.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "m.json").read_bytes()
+
+
+def test_a_score_that_is_not_finite_is_refused_by_row_and_feature(model: RankingModel) -> None:
+    X = np.zeros((4, 5))
+    X[2, 4] = np.nan
+    with pytest.raises(DataError, match="row 2: feature 'e' is nan"):
+        model.predict(X)
+    with pytest.raises(DataError, match="row 2: feature 'e' is nan"):
+        model.predict(sp.csr_matrix(X))
+    X[2, 4] = 0.0
+    X[3, [1, 3]] = np.nan  # not selected: never read
+    assert np.isfinite(model.predict(X)).all()
+    plain = RankingModel(model.coef, model.feature_names, FeatureScaling("none", np.zeros(5), np.ones(5)))
+    X[1, 4] = 1e308
+    with pytest.raises(DataError, match=r"row 1: the score is not finite because feature 'e' is 1e\+308"):
+        plain.predict(X)
+    two = RankingModel(np.array([1.0, 0, 0, 0, 1.0]), model.feature_names, plain.scaling)
+    with pytest.raises(DataError, match="row 0: the score is not finite because the values are too large"):
+        two.predict(np.full((1, 5), 1.7e308))
+    each = RankingModel(model.coef, model.feature_names, FeatureScaling("query-min-max", np.zeros(5), np.ones(5)))
+    with pytest.raises(DataError, match="row 2: feature 'a' is inf"):
+        each.predict(np.array([[1.0] * 5, [2.0] * 5, [np.inf] * 5]), np.array([1, 2, 1]))
+
+
+def test_a_score_that_is_not_finite_is_refused_by_the_row_that_the_user_gave(model: RankingModel) -> None:
+    X = np.zeros((4, 5))
+    X[1, 4], X[3, 4] = 1.7e308, -1.7e308
+    data = RankingDataset(X, np.zeros(4), np.array([1, 2, 1, 2]))
+    assert data.qid is not None
+    for method in ("none", "query-min-max"):
+        extreme = RankingModel(model.coef, model.feature_names, FeatureScaling(method, np.zeros(5), np.ones(5)))
+        with pytest.raises(DataError, match="row 1: the score is not finite because feature 'e'"):
+            extreme.score_dataset(data)
+        with pytest.raises(DataError, match="row 1: the score is not finite because feature 'e'"):
+            extreme.predict(X, np.array([1, 2, 1, 2]))
+
+
+@pytest.mark.parametrize(
+    "X", [np.zeros(5), np.zeros((1, 1, 5)), [["a"] * 5], [[1.0], [1.0, 2.0]], "abcde", None, 3, [[10**400] * 5]]
+)
+def test_what_is_no_matrix_of_numbers_is_refused(model: RankingModel, X: object) -> None:
+    with pytest.raises(DataError, match="numbers"):
+        model.predict(X)
+
+
+def test_any_container_of_the_same_numbers_gets_the_same_scores(model: RankingModel) -> None:
+    X = small_problem(1).X
+    expected = model.predict(X)
+    for other in (X.tolist(), sp.csr_matrix(X), sp.coo_matrix(X), sp.csc_array(X), pd.DataFrame(X)):
+        np.testing.assert_array_equal(model.predict(other), expected)
+
+
+def test_scaling_within_queries_needs_one_query_per_row(model: RankingModel) -> None:
+    each = RankingModel(model.coef, model.feature_names, FeatureScaling("query-min-max", np.zeros(5), np.ones(5)))
+    with pytest.raises(DataError, match="pass qid"):
+        each.predict(np.ones((3, 5)))
+    for qid in (np.array([1, 2]), 1, np.ones((3, 1))):
+        with pytest.raises(DataError, match="one value per row of X"):
+            each.predict(np.ones((3, 5)), qid)
+    with pytest.raises(DataError, match="row 1 has"):
+        each.predict(np.ones((3, 5)), np.array([1.0, np.nan, np.nan]))
+    assert each.predict(np.ones((0, 5)), np.zeros(0)).shape == (0,)
+
+
+def test_unwritable_place_is_one_sentence(model: RankingModel, tmp_path: Path) -> None:
+    with pytest.raises(RunDirectoryError, match="cannot be written"):
+        model.save(tmp_path / "absent" / "m.json")
+
+
+def test_wrong_width_names_both_numbers(model: RankingModel) -> None:
+    with pytest.raises(DataError, match=r"5 features.*6"):
+        model.predict(np.ones((1, 6)))
+
+
+@pytest.mark.filterwarnings("ignore::sparserank.errors.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        sr.SparseRanker(),
+        sr.papers.RankSVM(),
+        sr.papers.RankRLS(),
+        sr.papers.GreedyRankRLS(k=2),
+        sr.papers.FenchelRank(radius=1.0),
+        sr.papers.FSMRank(),
+        sr.papers.TGRank(),
+        sr.papers.RSRank(max_iter=20),
+        sr.papers.FSRank(k=2),
+        sr.papers.GasRanker(k=2),
+        sr.papers.FSMSVM(k=2, lambda2=1e-3),
+        sr.papers.RandomRanker(random_state=0),
+        sr.papers.Laporte2014(),
+    ],
+    ids=lambda r: type(r).__name__,
+)
+def test_every_ranker_saves_to_the_model_file(ranker: sr.SparseRanker, tmp_path: Path) -> None:
+    data = sr.datasets.make_ranking(20, (6, 9), 8, n_informative=3, n_redundant=1, random_state=2).data
+    X = (data.X - data.X.min(axis=0)) / np.ptp(data.X, axis=0)
+    ranker.fit(X, data.relevance, qid=data.qid).save(tmp_path / "model.json")
+    model = sr.load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(model.support, ranker.support_)
+    np.testing.assert_allclose(model.predict(X), ranker.predict(X), rtol=1e-13, atol=1e-15)
+    assert model.metadata["estimator"] == type(ranker).__name__

@@ -1,0 +1,494 @@
+"""The LETOR protocol: folder layouts, choice on validation, the store, and the tables made from it."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import json
+import shutil
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from reproduction.app import app
+from reproduction.datasets import find_folds, find_published, read_fold
+from reproduction.protocol.experiment import Experiment
+from reproduction.protocol.frontier_tables import frontier_sections
+from reproduction.protocol.plan import DatasetPlan, ExperimentPlan, read_plan
+from reproduction.protocol.results import Results
+from reproduction.protocol.summary import frontier, system_table
+from reproduction.protocol.summary_tables import summary_sections
+from reproduction.published.best_sets import against_best, best_set_sections
+from reproduction.systems import SYSTEMS
+
+import sparserank as sr
+from sparserank.cli.app import main
+from sparserank.errors import DataError, DataWarning
+from sparserank.papers.rls.centring import centre
+from sparserank.reporting.render import to_html
+from tests.oracles import best_subset as subsets
+from tests.oracles import rank_rls as papers
+from tests.support.shortcuts import no_processes
+
+QUICK = ("log", "greedy_rank_rls", "rank_svm", "random")
+
+
+def _run(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
+    monkeypatch.setattr("sys.argv", ["sparserank", *map(str, args)])
+    with pytest.raises(SystemExit) as stop:
+        main(app)
+    return int(stop.value.code or 0)
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder S1.txt ... S5.txt with 12 queries each; one of them compressed."""
+    folder = tmp_path_factory.mktemp("letor") / "MQ2008"
+    folder.mkdir()
+    data = sr.datasets.make_ranking(60, (8, 14), 9, n_informative=3, n_redundant=2, noise=0.6, random_state=5).data
+    for k in range(5):
+        sr.write_letor(data.take_queries(np.arange(12 * k, 12 * k + 12)), folder / f"S{k + 1}.txt")
+    (folder / "S2.txt.gz").write_bytes(gzip.compress((folder / "S2.txt").read_bytes()))
+    (folder / "S2.txt").unlink()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def finished(parts: Path, tmp_path_factory: pytest.TempPathFactory) -> Results:
+    plan = ExperimentPlan((DatasetPlan("MQ2008", str(parts)),), QUICK, max_size=4)
+    experiment = Experiment(plan, tmp_path_factory.mktemp("out"), n_workers=1)
+    with no_processes():
+        experiment.run()
+    return Results(experiment)
+
+
+@pytest.mark.parametrize(
+    ("train", "valid", "test"),
+    [("train.txt", "vali.txt", "test.txt"), ("trainingset.txt", "validationset.txt", "testset.txt")],
+)
+def test_fold_folders_and_parts_give_the_same_folds(
+    parts: Path, tmp_path: Path, train: str, valid: str, test: str
+) -> None:
+    for files in find_folds(parts):
+        place = tmp_path / f"Fold{files.number}"
+        place.mkdir()
+        for name, group in ((train, files.train), (valid, files.valid), (test, files.test)):
+            texts = [gzip.decompress(p.read_bytes()) if p.suffix == ".gz" else p.read_bytes() for p in group]
+            (place / name).write_bytes(b"".join(texts))
+    for a, b in zip(find_folds(parts), find_folds(tmp_path), strict=True):
+        first, second = read_fold(a), read_fold(b)
+        for x, y in ((first.train, second.train), (first.valid, second.valid), (first.test, second.test)):
+            np.testing.assert_array_equal(x.X, y.X)
+            np.testing.assert_array_equal(x.qid, y.qid)
+
+
+def test_published_data_sets_are_found_whatever_their_case(parts: Path, tmp_path: Path) -> None:
+    shutil.copytree(parts, tmp_path / "ohsumed" / "QueryLevelNorm")
+    shutil.copytree(parts, tmp_path / "mq2008")
+    (tmp_path / "TD2003").mkdir()
+    found, lacking = find_published(tmp_path)
+    assert set(found) == {"MQ2008", "OHSUMED"}
+    assert "neither Fold1" in lacking["TD2003"]
+    assert lacking["HP2004"] == "no such folder"
+
+
+def test_a_folder_without_folds_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"neither Fold1/train.txt"):
+        find_folds(tmp_path)
+    (tmp_path / "Fold1").mkdir()
+    with pytest.raises(DataError, match="no train file"):
+        find_folds(tmp_path)
+
+
+@pytest.mark.slow
+def test_choice_is_the_best_validated_model_and_never_an_empty_one(finished: Results) -> None:
+    for (dataset, system, fold), rows in finished.rows.items():
+        if system == "random":
+            continue
+        (chosen,) = finished.chosen(dataset, system, fold, "map")
+        assert chosen["n_features"] > 0
+        best = max(r["valid map"] for r in rows if r["n_features"] > 0)
+        assert chosen["valid map"] == best
+        first = next(r for r in rows if r["n_features"] > 0 and r["valid map"] == best)
+        assert chosen["candidate"] == first["candidate"]  # ties go to the first of the grid
+    assert any(r["n_features"] == 0 for rows in finished.rows.values() for r in rows)  # there was one to avoid
+
+
+@pytest.mark.slow
+def test_test_figures_are_those_of_the_chosen_coefficients(finished: Results) -> None:
+    for system in ("log", "greedy_rank_rls"):
+        for fold in finished.folds("MQ2008", system):
+            (row,) = finished.chosen("MQ2008", system, fold, "ndcg@10")
+            test = finished.fold_data("MQ2008", fold).test
+            expected = sr.evaluate(test.X @ np.array(row["coef"]), test, ["map", "ndcg@3"], convention="letor4")
+            assert row["test map"] == expected["letor4:map"]
+            assert row["test ndcg@3"] == expected["letor4:ndcg@3"]
+    values = finished.values("MQ2008", "log", "map", "map")
+    assert finished.mean("MQ2008", "log", "map", "map") == pytest.approx(np.mean([v.mean() for v in values]))
+
+
+@pytest.mark.slow
+def test_random_weights_are_averaged_over_draws(finished: Results) -> None:
+    rows = [finished.chosen("MQ2008", "random", f, "map") for f in finished.folds("MQ2008", "random")]
+    assert all(len(r) == 10 for r in rows)
+    expected = np.mean([np.mean([r["test map"] for r in fold]) for fold in rows])
+    assert finished.mean("MQ2008", "random", "map", "map") == pytest.approx(expected)
+
+
+@pytest.mark.slow
+def test_sizes_limit_the_frontier(finished: Results) -> None:
+    rows = frontier(finished, "MQ2008", "map")
+    assert {r["k"] for r in rows} == {1, 2, 3, 4}
+    assert all(0 < r["n_features"] <= r["k"] for r in rows)
+    assert all(r["low"] <= np.nan_to_num(r["mean"]) + 0.05 and r["high"] >= r["mean"] - 0.05 for r in rows)
+    assert {r["system"] for r in rows} <= set(QUICK) - {"random"}
+
+
+@pytest.mark.slow
+def test_every_system_is_tested_against_the_best(finished: Results) -> None:
+    rows = system_table(finished, "MQ2008", "map")
+    best = max(rows, key=lambda r: r["map"])
+    assert best["is_best"]
+    assert "p_query" not in best
+    for r in rows:
+        if r is not best:
+            assert 0 <= r["p_query"] <= 1
+            assert r["p_holm"] >= r["p_query"]
+            assert abs(r["p_randomisation"] - r["p_query"]) < 0.1
+
+
+@pytest.mark.slow
+def test_scales_of_the_same_strength_agree(finished: Results) -> None:
+    for row in finished.rows["MQ2008", "log", 1]:
+        assert row["C_mean"] == pytest.approx(1 / row["alpha"])
+        train = finished.fold_data("MQ2008", 1).train
+        pairs = sr.solvers.PairwiseObjective(train.X, train.relevance, train.query_ptr).n_pairs
+        assert row["C_sum"] == pytest.approx(1 / (row["alpha"] * pairs))
+        assert row["r"] == pytest.approx(np.abs(row["coef"]).sum())
+
+
+@pytest.mark.parametrize("system", [s for s in SYSTEMS if s not in QUICK])
+def test_every_system_runs(parts: Path, tmp_path: Path, system: str) -> None:
+    short = {"max_iter": [20], "radius": [1.0], "alpha_ratio": [0.3, 0.1], "lambda1": [0.01], "n_alphas": [6]}
+    short |= {
+        "eps": [0.1],
+        "p": [0.5],
+        "gamma": [2.0],
+        "importance": ["pearson"] if "fsm" in system else ["map"],
+        "c": [0.1],
+    }
+    grid = {k: v for k, v in short.items() if k in SYSTEMS[system].grid}
+    if system == "laporte_timing":
+        grid["alpha_ratio"] = [0.1]
+    plan = ExperimentPlan((DatasetPlan("x", str(parts)),), (system,), folds=(2,), grids={system: grid})
+    experiment = Experiment(plan, tmp_path, n_workers=1)
+    experiment.run()
+    assert experiment.failed == {}
+    results = Results(experiment)
+    (row,) = results.chosen("x", system, 2, "map")
+    assert 0 < row["test map"] <= 1
+    assert row["n_features"] <= 9
+    sections = [*summary_sections(results), *frontier_sections(results, pictures=True)]
+    assert any(t.rows for s in sections for t in s.tables)
+    assert to_html("t", "i", sections).count("<table>") >= 2
+
+
+def test_finished_pieces_are_kept_and_a_changed_grid_recomputes_its_own_only(parts: Path, tmp_path: Path) -> None:
+    plan = ExperimentPlan((DatasetPlan("x", str(parts)),), ("rank_svm", "rank_rls"))
+    seen: list[str] = []
+    Experiment(plan, tmp_path, n_workers=1).run(lambda done, total, what, left: seen.append(what))
+    assert len(seen) == 11
+    seen.clear()
+    Experiment(plan, tmp_path, n_workers=1).run(lambda done, total, what, left: seen.append(what))
+    assert seen == ["resumed"]
+    seen.clear()
+    changed = ExperimentPlan(plan.datasets, plan.systems, grids={"rank_rls": {"lam": [1.0, 2.0]}})
+    Experiment(changed, tmp_path, n_workers=1).run(lambda done, total, what, left: seen.append(what))
+    assert sum("rank_rls" in s for s in seen) == 5
+    assert not any("rank_svm" in s for s in seen)
+    broken = next((tmp_path / "candidates").glob("*rank_svm*"))
+    broken.write_bytes(broken.read_bytes()[:100])
+    seen.clear()
+    with pytest.warns(DataWarning, match=rf"{broken.stem}\.json: a damaged piece"):
+        Experiment(plan, tmp_path, n_workers=1).run(lambda done, total, what, left: seen.append(what))
+    assert sum("rank_svm" in s for s in seen) == 1  # a damaged piece is computed again
+
+
+@pytest.mark.parametrize("table", ["candidates", "per_query"])
+@pytest.mark.parametrize("content", ["junk", "no columns", "texts", "missing values"])
+def test_a_piece_of_somebody_else_is_computed_again(parts: Path, tmp_path: Path, table: str, content: str) -> None:
+    """With a right checksum."""
+    plan = ExperimentPlan((DatasetPlan("x", str(parts)),), ("rank_rls",), folds=(1,))
+    Experiment(plan, tmp_path, n_workers=1).run()
+    (piece,) = (tmp_path / table).glob("*.parquet")
+    (record,) = (tmp_path / "pieces").glob("*.json")
+    whole = pq.read_table(piece)
+    if content == "junk":
+        piece.write_bytes(b"junk")
+    elif content == "no columns":
+        pq.write_table(whole.select(["dataset"]), piece)
+    elif content == "texts":
+        pq.write_table(pa.table({name: ["x"] for name in whole.column_names}), piece)
+    else:
+        pq.write_table(pa.table({n: pa.nulls(2, whole.schema.field(n).type) for n in whole.column_names}), piece)
+    sums = json.loads(record.read_text())
+    sums[f"{table}/{piece.name}"] = hashlib.sha256(piece.read_bytes()).hexdigest()
+    record.write_text(json.dumps(sums))
+    seen: list[str] = []
+    again = Experiment(plan, tmp_path, n_workers=1)
+    with pytest.warns(DataWarning, match="a damaged piece"):
+        again.run(lambda done, total, what, left: seen.append(what))
+    assert seen[1:] == ["x fold 1 rank_rls"]
+    times = ["time_s"] if table == "candidates" else []
+    found = again.store.table(again.tasks, table).drop_columns(times).to_pylist()
+    assert repr(found) == repr(whole.drop_columns(times).to_pylist())  # NaN counts as equal
+
+
+@pytest.mark.slow
+def test_workers_do_not_change_a_result(parts: Path, tmp_path: Path) -> None:
+    grids = {"log": {"alpha_ratio": [1.0, 0.3, 0.1, 0.03]}}
+    plan = ExperimentPlan((DatasetPlan("x", str(parts)),), ("log", "rank_rls"), folds=(1, 2), grids=grids)
+    tables = []
+    for n in (1, 2):
+        experiment = Experiment(plan, tmp_path / str(n), n_workers=n)
+        with no_processes() if n == 1 else nullcontext():
+            experiment.run()
+        table = experiment.store.table(experiment.tasks, "candidates")
+        tables.append(table.drop_columns(["time_s"]).to_pylist())
+    for a, b in zip(*tables, strict=True):
+        assert repr(a) == repr(b)  # NaN counts as equal
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_a_piece_that_fails_costs_no_other(parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = ExperimentPlan(
+        (DatasetPlan("x", str(parts)),),
+        ("log", "rank_rls", "fsm_truncated"),
+        grids={"log": {"alpha_ratio": [1.0]}, "fsm_truncated": {"lambda2": [1e4]}},
+    )
+    experiment = Experiment(plan, tmp_path, n_workers=1)
+    experiment.run()
+    assert len(experiment.failed) == 10
+    assert "x fold 1 log" in experiment.failed
+    assert all("no grid point gives" in why for why in experiment.failed.values())
+    results = Results(experiment)
+    assert [r["system"] for r in system_table(results, "x", "map")] == ["rank_rls"]
+    out = tmp_path / "cli"
+    text = f"systems=['log','rank_rls']\n[[datasets]]\nname='x'\npath='{parts}'\n[grids.log]\nalpha_ratio=[1.0]"
+    (tmp_path / "plan.toml").write_text(text)
+    assert _run(monkeypatch, "run", tmp_path / "plan.toml", "--out", out, "--threads", 1) == 1
+    assert (out / "summary.html").exists()
+
+
+def test_a_system_missing_in_one_fold_is_left_out_of_the_comparison(parts: Path, tmp_path: Path) -> None:
+    plan = ExperimentPlan((DatasetPlan("x", str(parts)),), ("rank_svm", "rank_rls"))
+    experiment = Experiment(plan, tmp_path, n_workers=1)
+    experiment.run()
+    next((tmp_path / "per_query").glob("*fold3-rank_svm*")).unlink()
+    with pytest.warns(DataWarning, match=r"fold3-rank_svm-.*\.json: a damaged piece \(.*\.parquet: No such file"):
+        results = Results(experiment)
+    assert [r["system"] for r in system_table(results, "x", "map")] == ["rank_rls"]
+    assert any("are left out" in t.note for s in summary_sections(results) for t in s.tables)
+    experiment.run()  # the lost half of a piece is computed again
+    assert len(system_table(Results(experiment), "x", "map")) == 2
+
+
+def test_lists_too_short_for_the_metric_tie_and_say_so(tmp_path: Path) -> None:
+    data = sr.datasets.make_ranking(40, 6, 5, n_informative=2, n_redundant=1, noise=0.4, random_state=8).data
+    for k in range(5):
+        sr.write_letor(data.take_queries(np.arange(8 * k, 8 * k + 8)), tmp_path / f"S{k + 1}.txt")
+    plan = ExperimentPlan((DatasetPlan("x", str(tmp_path)),), ("rank_svm", "rank_rls"), ("ndcg@10",), max_size=1)
+    experiment = Experiment(plan, tmp_path / "out", n_workers=1)
+    experiment.run()
+    sections = summary_sections(Results(experiment))
+    assert "all candidates tie" in sections[0].tables[0].note
+    frontier_sections(Results(experiment), pictures=True)
+
+
+@pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
+def test_queries_in_two_parts_of_a_fold_are_refused(parts: Path, tmp_path: Path) -> None:
+    for k in range(1, 6):
+        (tmp_path / f"S{k}.txt").write_text((parts / "S1.txt").read_text())
+    with pytest.raises(DataError, match=r"fold 1: train and validation have 12 query ids in common"):
+        read_fold(find_folds(tmp_path)[0])
+
+
+def test_a_gap_in_the_folds_is_named(parts: Path, tmp_path: Path) -> None:
+    for k in (1, 3):
+        (tmp_path / f"Fold{k}").mkdir()
+    with pytest.raises(DataError, match="Fold2 is missing"):
+        find_folds(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--system", "nope"),
+        ("--convention", "nope"),
+        ("--missing", "banana"),
+        ("--scaling", "up"),
+        ("--choose-by", "x"),
+    ],
+)
+def test_misuse_of_letor_exits_with_2(
+    parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, str]
+) -> None:
+    assert _run(monkeypatch, "letor", parts, "--out", tmp_path / "o", *options) == 2
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_another_convention_goes_without_what_it_lacks(parts: Path, tmp_path: Path) -> None:
+    plan = ExperimentPlan(
+        (DatasetPlan("x", str(parts)),), ("rank_rls",), ("ndcg@5",), metrics=("ndcg@5",), convention="letor3"
+    )
+    experiment = Experiment(plan, tmp_path, n_workers=1)
+    experiment.run()
+    assert summary_sections(Results(experiment))[0].tables[0].rows
+
+
+def test_an_absent_data_set_is_skipped_by_name(parts: Path, tmp_path: Path) -> None:
+    plan = ExperimentPlan((DatasetPlan("here", str(parts)), DatasetPlan("gone", str(tmp_path / "no"))), ("rank_svm",))
+    assert list(Experiment(plan, tmp_path / "out").skipped) == ["gone"]
+    with pytest.raises(DataError, match="no data set of the plan"):
+        Experiment(ExperimentPlan((plan.datasets[1],)), tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("systems = ['log'", "cannot be read as TOML"),
+        ("sistems = ['log']", "unknown key 'sistems'"),
+        ("systems = ['log']", "names no data set"),
+        ("systems = ['nope']\n[[datasets]]\nname='a'\npath='b'", "no system 'nope'"),
+        ("[[datasets]]\nname='a'", "must have a name and a path"),
+        ("datasets = 3", "data sets must be "),
+        ("[[datasets]]\nname=2008\npath='b'", "must be strings"),
+        ("[[datasets]]\nname='a'\npath='b'\nmissing='banana'", "banana"),
+        ("systems = ['log', 'log']\n[[datasets]]\nname='a'\npath='b'", "twice"),
+        ("[grids.log]\nalpha_ratio=['x']\n[[datasets]]\nname='a'\npath='b'", "finite numbers"),
+        ("[grids.fenchel_rank]\nmax_iter=[1, 2]\n[[datasets]]\nname='a'\npath='b'", "takes one value"),
+        ("choose_by=['nonsense']\n[[datasets]]\nname='a'\npath='b'", "nonsense"),
+        ("[grids.log]\nradius=[1]\n[[datasets]]\nname='a'\npath='b'", "no parameter 'radius'"),
+        ("max_size='x'\n[[datasets]]\nname='a'\npath='b'", "max_size must be"),
+        ("systems = 'log'\n[[datasets]]\nname='a'\npath='b'", "systems must be a list"),
+        ("[[datasets]]\nname='a'\npath='b'\nscaling='sideways'", "scaling must be one of"),
+    ],
+)
+def test_a_wrong_plan_is_one_sentence_naming_the_file(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(text)
+    with pytest.raises(DataError, match=message) as error:
+        read_plan(file)
+    assert "plan.toml" in str(error.value)
+
+
+@pytest.mark.usefixtures("no_processes", "pictures")
+def test_letor_command_prints_and_writes_its_tables(
+    parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    systems = [s for s in QUICK if s != "log"]
+    args = ["letor", parts, "--out", out, *[a for s in systems for a in ("--system", s)], "--threads", 1]
+    assert _run(monkeypatch, *args, "--verbose") == 0
+    printed = capsys.readouterr().out
+    for word in ("GRankRLS", "RankSVM-Primal", "(Holm)", "with at most k features"):
+        assert word in printed
+    with open(out / "summary.csv", newline="") as text:
+        rows = list(csv.DictReader(text))
+    assert {r["system"] for r in rows} == set(systems)
+    page = (out / "summary.html").read_text()
+    assert page.count("<svg") == 2
+    assert "<script" not in page
+    assert pq.read_table(out / "candidates").num_rows > 0
+    assert _run(monkeypatch, "letor", tmp_path / "nowhere", "--out", out) == 1
+    assert "no such folder" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_processes")
+def test_published_command_puts_our_figures_beside_theirs(
+    parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = ["--system", "greedy_rank_rls", "--system", "rank_rls", "--threads", 1, "--markdown", tmp_path / "r.md"]
+    assert _run(monkeypatch, "published", parts.parent, "--out", tmp_path / "out", *args) == 0
+    printed = capsys.readouterr()
+    assert "MQ2007" in printed.err
+    with open(tmp_path / "out/published.csv", newline="") as text:
+        rows = list(csv.DictReader(text))
+    assert len(printed.out.strip().splitlines()) <= 25
+    for tables, shown in (("2",), "2"), (("7", "8", "9", "10"), "7-10"):
+        equal = [r["equal"] for r in rows if r["source"] == "pahikkala2010" and r["table"] in tables and r["equal"]]
+        (line,) = (own for own in printed.out.splitlines() if own.split()[:3] == ["Pahikkala", "2010", shown])
+        assert f" {equal.count('True')} of {len(equal)} " in f"{line} "
+    assert "We have no values for these tables: Pahikkala 2010, 1, 3-6; " in printed.out
+    assert len(rows) == 1323
+    ours = [r for r in rows if r["ours"] != "not available"]
+    assert {(r["source"], r["table"]) for r in ours} >= {("pahikkala2010", t) for t in "2789"}
+    assert all(r["dataset"] == "MQ2008" for r in ours)
+    page = (tmp_path / "r.md").read_text()
+    assert page.index("Table 7") < page.index("## Greedy RankRLS against the best set") < page.index("## Laporte 2014")
+    assert list((tmp_path / "r-figures").glob("*.svg"))
+    assert _run(monkeypatch, "published", tmp_path / "out", "--out", tmp_path / "o2") == 1
+    assert "contains none of" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_processes")
+def test_published_choices_of_greedy_rank_rls_come_out(data_folder: Path, tmp_path: Path) -> None:
+    """Pahikkala 2010, Table 2: lambda, k and features chosen on MQ2008; Table 7: MAP of both systems."""
+    plan = ExperimentPlan(
+        (DatasetPlan("MQ2008", str(data_folder / "mq2008")),),
+        ("greedy_rank_rls", "rank_rls"),
+        ("map",),
+        metrics=("map",),
+    )
+    experiment = Experiment(plan, tmp_path, n_workers=2)
+    experiment.run()
+    results = Results(experiment)
+    chosen = [results.chosen("MQ2008", "greedy_rank_rls", f, "map")[0] for f in range(1, 6)]
+    assert [(r["params"]["lam"], r["n_features"]) for r in chosen] == [(1, 1), (1024, 4), (8, 7), (64, 4), (1, 1)]
+    assert [[j + 1 for j in r["features"]] for r in chosen] == [
+        [39],
+        [39, 23, 37, 32],
+        [39, 29, 25, 23, 46, 37, 19],
+        [39, 29, 25, 23],
+        [39],
+    ]
+    greedy = [v.mean() for v in results.values("MQ2008", "greedy_rank_rls", "map", "map")]
+    assert [round(float(v), 4) for v in greedy] == [0.4311, 0.4239, 0.4582, 0.5283, 0.5183]
+    plain = [v.mean() for v in results.values("MQ2008", "rank_rls", "map", "map")]
+    assert [round(float(v), 4) for v in plain] == [0.4524, 0.4300, 0.4542, 0.5225, 0.5006]
+
+
+@pytest.mark.slow
+def test_choices_of_greedy_rank_rls_stand_beside_the_best_of_all_sets(finished: Results) -> None:
+    """Every set of k features is fitted; figures without the penalty, and a set that is not the best,
+    are told apart."""
+    (section,) = best_set_sections(finished)
+    chosen = [finished.chosen("MQ2008", "greedy_rank_rls", f, "map")[0] for f in range(1, 6)]
+    unpenalised = 0
+    for row, line in zip(chosen, section.tables[0].rows, strict=True):
+        train, lam = finished.fold_data("MQ2008", row["fold"]).train, row["params"]["lam"]
+        X, y = (papers.centred(v, train.query_ptr) for v in (train.X, train.relevance))
+        every = subsets.all_subsets(X.T @ X, X.T @ y, lam, len(row["features"]))
+        explained = {S: value / (y @ y) for value, S in every}
+        error = {S: papers.subset_error(train.X, train.relevance, train.query_ptr, lam, S) for S in explained}
+        mine, best, worst = tuple(sorted(row["features"])), every[0][1], every[-1][1]
+        figures = [explained[mine], explained[best], error[mine] / (y @ y), error[best] / (y @ y)]
+        assert [line[i] for i in (3, 4, 7, 8)] == [f"{v:.5f}" for v in figures]
+        assert line[:3] == [f"fold {row['fold']}", f"{lam:g}", str(len(mine))]
+        assert line[5:7] == ["0", "yes" if mine == best else "no"]
+        unpenalised += f"{1 - np.sum((y - X @ np.array(row['coef'])) ** 2) / (y @ y):.5f}" != line[3]
+        coef = np.zeros(X.shape[1])
+        coef[list(worst)] = papers.ridge(X[:, worst], y, lam)
+        other = {**row, "features": list(worst), "coef": coef, "leave_query_out_error": error[worst]}
+        found = against_best(centre(train), other)
+        assert found.same == (len(every) == 1)
+        assert found.greedy == pytest.approx(explained[worst])
+        assert found.best == pytest.approx(explained[best])
+    assert unpenalised >= 3

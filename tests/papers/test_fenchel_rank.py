@@ -1,0 +1,282 @@
+"""FenchelRank against Algorithm 1 on the explicit pair matrix, the theorems of Lai et al.
+(2012), and the exact optimum."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import sparserank as sr
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.losses import SquaredHinge
+from sparserank.objective import PairwiseObjective
+from sparserank.papers.solvers.fenchel_rank import exact_minimum, frank_wolfe, solve_ball
+from tests.oracles import fenchel_rank as oracle
+from tests.oracles import pairs
+from tests.support.problems import long_real_problem, small_problem, unit_problem
+
+PROBLEMS = [unit_problem(0), unit_problem(1), small_problem(2, n_queries=8), small_problem(3, n_queries=8, real=True)]
+TABLE = np.array([[0, 0, 0], [1, 0, 0], [3, 2, 0.0]])
+
+
+def _objective(data: RankingDataset) -> PairwiseObjective:
+    return PairwiseObjective(data.X, data.relevance, data.query_ptr, n_threads=1)
+
+
+def _explicit_gap(data: RankingDataset, w: np.ndarray, radius: float) -> float:
+    """radius max|g| + w.g with the gradient of explicit pairs."""
+    g = data.X.T @ pairs.score_gradient(data.X @ w, pairs.pairs_of(data.relevance, data.query_ptr))
+    return float(radius * np.abs(g).max() + w @ g)
+
+
+# The objective along a line
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("weighting", ["plain", "query weights", "per query", "grade table", "many real grades"])
+def test_value_slope_and_curvature_along_a_line_equal_explicit_pairs(container: type, weighting: str) -> None:
+    data = long_real_problem(4) if weighting == "many real grades" else small_problem(1)
+    weight = np.linspace(0.0, 2.0, data.n_queries) if weighting == "query weights" else None
+    table = TABLE if weighting == "grade table" else None
+    by_query = weighting == "per query"
+    objective = PairwiseObjective(
+        container(data.X),
+        data.relevance,
+        data.query_ptr,
+        loss=SquaredHinge(table),
+        query_weight=weight,
+        pair_weights="query" if by_query else "pair",
+    )
+    listed = pairs.pairs_of(data.relevance, data.query_ptr, weight, table, by_query)
+    w, v = np.random.default_rng(0).standard_normal((2, data.n_features))
+    K = pairs.pair_matrix(data.X, listed)
+    assert objective.pair_square(v) == pytest.approx(float(np.sum((K @ v) ** 2)), rel=1e-11)
+    at = objective.along(w, v)
+    objective.value_and_gradient(v)  # a pass elsewhere leaves the line where it was
+    flat = 0
+    for mu in (0.0, -0.7, 0.3, 1.0, 40.0):
+        scores = data.X @ (w + mu * v)
+        t = data.X @ v
+        value, slope, curvature = at(mu)
+        assert value == pytest.approx(pairs.loss(scores, listed), rel=1e-10)
+        assert slope == pytest.approx(float(pairs.score_gradient(scores, listed) @ t), rel=1e-9, abs=1e-12)
+        bend = float(t @ pairs.score_hessian(scores, listed) @ t)
+        assert curvature == pytest.approx(bend, rel=1e-9)
+        flat += bend < 1.9 * objective.pair_square(v)
+    assert flat == 5  # some pairs are inactive everywhere, so that pair_square is not half the curvature
+
+
+def test_the_line_search_finds_the_minimum_of_a_fine_grid_and_of_the_oracle() -> None:
+    for seed in range(20):
+        data = small_problem(seed, n_queries=4)
+        rng = np.random.default_rng(seed)
+        w, v = rng.standard_normal((2, data.n_features)) * rng.choice([0.3, 3.0])
+        objective = _objective(data)
+        line = objective.along(w, v)
+        if line(0.0)[1] > 0:
+            v = -v
+            line = objective.along(w, v)
+        K = oracle.pair_rows(data.X, data.relevance, data.query_ptr)
+        for high in (0.05, 1.0):
+            mu = exact_minimum(line, line(0.0), high)
+            assert 0 < mu <= high
+            assert line(mu)[0] <= min(line(m)[0] for m in np.linspace(0, high, 201)) + 1e-15
+        assert mu == pytest.approx(oracle.exact_step(1 - K @ w, K @ v), rel=1e-9)
+
+
+def test_the_line_search_ends_at_the_minimum_of_terms_of_very_different_sizes() -> None:
+    """Newton steps alone would leave the bracket here."""
+    tried = 0
+    for seed in range(600):
+        rng = np.random.default_rng(seed)
+        n = rng.integers(1, 12)
+        a, b = rng.standard_normal((2, n)) * 10 ** rng.uniform(-2, 2, (2, n))
+
+        def at(mu: float, a: np.ndarray = a, b: np.ndarray = b) -> tuple[float, float, float]:
+            h = np.maximum(a - mu * b, 0.0)
+            return float(h @ h), float(-2 * h @ b), float(2 * b[h > 0] @ b[h > 0])
+
+        if at(0.0)[1] < 0:
+            tried += 1
+            best, mu = oracle.exact_step(a, b), exact_minimum(at, at(0.0))
+            assert at(mu)[0] <= at(best)[0] * (1 + 1e-13) + 1e-20 * at(0.0)[0], seed
+    assert tried > 200
+
+
+# Frank-Wolfe as published
+
+
+@pytest.mark.parametrize("data", PROBLEMS)
+@pytest.mark.parametrize("radius", [0.5, 2.0, 16.0, 64.0])
+@pytest.mark.parametrize("step", ["exact", "closed_form"])
+def test_every_iteration_is_that_of_algorithm_1_on_explicit_pairs(
+    data: RankingDataset, radius: float, step: str
+) -> None:
+    expected = oracle.fenchel_rank(data.X, data.relevance, data.query_ptr, radius, 1e-3, 60, step)
+    found = frank_wolfe(_objective(data), radius, epsilon=1e-3, max_iter=60, step=step)
+    assert found.features.tolist() == expected["feature"]
+    assert found.signs.tolist() == expected["sign"]
+    assert found.n_iter == len(expected["mu"])
+    np.testing.assert_allclose(found.steps, expected["mu"], rtol=1e-9)
+    np.testing.assert_allclose(found.gaps, expected["gap"], rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(found.losses, -np.array(expected["D"]), rtol=1e-11)
+    np.testing.assert_allclose(found.w, expected["w"], rtol=1e-9, atol=1e-12)
+    assert found.loss == found.losses[-1]
+    assert found.gap == pytest.approx(_explicit_gap(data, found.w, radius), rel=1e-8, abs=1e-12)
+
+
+def test_the_two_steps_are_two_algorithms() -> None:
+    """Or the agreement above would not tell them apart."""
+    objective = _objective(PROBLEMS[0])
+    exact, closed = (frank_wolfe(objective, 16.0, max_iter=60, step=step) for step in ("exact", "closed_form"))
+    assert exact.features[0] == closed.features[0]
+    assert exact.features.tolist() != closed.features.tolist()
+    assert exact.losses[2] < closed.losses[2]
+
+
+def test_equal_columns_are_taken_in_order_and_a_whole_step_ends_at_a_vertex() -> None:
+    data = PROBLEMS[0]
+    best = int(frank_wolfe(_objective(data), 2.0, max_iter=1).features[0])
+    doubled = np.ascontiguousarray(np.column_stack([data.X, data.X[:, best]])[:, ::-1])
+    assert frank_wolfe(_objective(RankingDataset(doubled, data.relevance, data.qid)), 2.0, max_iter=1).features == [0]
+    m = sr.papers.FenchelRank(radius=0.2, epsilon=1e-9).fit(np.array([[0.0], [1.0]]), [1, 0])
+    assert m.history_["mu"].tolist() == [1.0]
+    assert m.history_["sign"].tolist() == [-1.0]
+    assert m.coef_.tolist() == [-0.2]
+    assert m.gap_ == pytest.approx(0.0, abs=1e-15)
+    assert m.loss_ == pytest.approx(0.64)
+
+
+@pytest.mark.parametrize("step", ["exact", "closed_form"])
+@pytest.mark.parametrize("radius", [1.0, 4.0, 32.0])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_loss_never_rises_and_theorem_1_bounds_what_is_missing(seed: int, radius: float, step: str) -> None:
+    data = unit_problem(seed)  # features in [0, 1]
+    objective = _objective(data)
+    found = frank_wolfe(objective, radius, epsilon=1e-6, max_iter=150, step=step)
+    minimum = solve_ball(objective, radius).loss
+    missing = found.losses - minimum
+    assert np.all(np.diff(found.losses) <= 1e-15)
+    assert np.all(missing >= -1e-12)
+    assert np.all(missing <= found.gaps + 1e-12)
+    assert np.all(missing <= 16 * radius**2 / (np.arange(len(missing)) + 2))
+    assert np.abs(found.w).sum() <= radius * (1 + 1e-12)
+
+
+# The exact solution
+
+
+@pytest.mark.parametrize("data", PROBLEMS)
+@pytest.mark.parametrize("radius", [0.1, 1.0, 4.0, 16.0])
+def test_the_exact_solution_is_certified_by_explicit_pairs_and_below_frank_wolfe(
+    data: RankingDataset, radius: float
+) -> None:
+    objective = _objective(data)
+    exact = solve_ball(objective, radius)
+    top = float(np.abs(objective.gradient_at_zero).max())
+    assert np.abs(exact.w).sum() <= radius * (1 + 1e-14)
+    assert exact.gap <= 2e-9 * top * max(radius, 4.0)  # below 1e-8 where the constraint is active
+    assert exact.gap == pytest.approx(_explicit_gap(data, exact.w, radius), abs=1e-13)
+    for step in ("exact", "closed_form"):
+        assert exact.loss <= frank_wolfe(objective, radius, max_iter=300, step=step).losses.min() + 1e-10
+    # alpha is the multiplier: the same point minimises loss + alpha |w|_1.
+    if exact.alpha > 1e-6:
+        assert exact.gap <= 1e-8
+        assert np.abs(exact.w).sum() == pytest.approx(radius, rel=1e-8)
+        penalised = sr.solvers.solve(
+            sr.solvers.ProxNewton(), objective, sr.penalties.L1(exact.alpha), stop=sr.solvers.Stop(1e-9, 500)
+        )
+        np.testing.assert_allclose(penalised.w, exact.w, atol=1e-5 * radius)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-6])
+def test_the_exact_solution_survives_features_that_are_almost_copies(noise: float) -> None:
+    """The norm of the penalised optimum then jumps as its strength falls."""
+    for seed in range(5):
+        data = unit_problem(seed)
+        copy = data.X[:, 0] + noise * np.random.default_rng(0).standard_normal(data.n_docs)
+        X = np.column_stack([data.X, copy, 3 * data.X[:, 2], data.X[:, 0] - data.X[:, 2]])
+        copied = RankingDataset(X, data.relevance, data.qid)
+        for radius in (0.1, 1.0, 4.0):
+            exact = solve_ball(_objective(copied), radius)
+            assert np.abs(exact.w).sum() <= radius * (1 + 1e-14)
+            assert _explicit_gap(copied, exact.w, radius) <= 1e-8
+
+
+def test_beyond_the_unconstrained_minimum_the_radius_does_not_matter() -> None:
+    data = unit_problem(0)
+    objective = _objective(data)
+    near, far = solve_ball(objective, 100.0), solve_ball(objective, 1e4)
+    assert np.abs(near.w).sum() < 99
+    np.testing.assert_allclose(near.w, far.w, atol=1e-6)
+    assert near.alpha < 1e-9
+    _, gradient = objective.value_and_gradient(near.w)
+    np.testing.assert_allclose(gradient, 0.0, atol=1e-9)
+    just_inside = solve_ball(objective, 0.99 * float(np.abs(near.w).sum()))
+    assert just_inside.alpha > 1e-6
+    assert near.loss < just_inside.loss < near.loss + 1e-3
+    # A separable problem: the loss is 0 from a finite radius on.
+    separable = _objective(RankingDataset(np.array([[0.0], [1.0], [3.0]]), [0.0, 1.0, 2.0]))
+    assert solve_ball(separable, 0.5).loss == pytest.approx((0.5**2 + 0 + 0) / 3)
+    assert solve_ball(separable, 50.0).loss == pytest.approx(0.0, abs=1e-12)
+
+
+# The estimator
+
+
+def test_a_gap_above_epsilon_is_never_silent_and_status_says_so() -> None:
+    data = PROBLEMS[0]
+    with pytest.warns(ConvergenceWarning, match=r"gap .* > 0.001 after 3 iterations; raise max_iter or use solver"):
+        m = sr.papers.FenchelRank(radius=16.0, max_iter=3).fit(data.X, data.relevance, qid=data.qid)
+    assert m.status_ == "iteration limit"
+    assert m.gap_ > 1e-3
+    m = sr.papers.FenchelRank(radius=16.0).fit(data.X, data.relevance, qid=data.qid)
+    assert m.status_ == "optimal"
+    assert m.gap_ <= 1e-3
+    assert len(m.history_["gap"]) == m.n_iter_ + 1
+    assert m.loss_ == pytest.approx(pairs.loss(data.X @ m.coef_, pairs.pairs_of(data.relevance, data.query_ptr)))
+
+
+def test_query_weight_0_is_a_query_less_for_both_solvers() -> None:
+    data = PROBLEMS[1]
+    weight = np.array([1.0, 0.0, 2.0, 1.0, 1.0])
+    rest = np.asarray(data.qid) != 1
+    for solver in ("frank_wolfe", "exact"):
+        m = sr.papers.FenchelRank(radius=4.0, epsilon=1e-2, solver=solver)
+        a = m.fit(data.X, data.relevance, qid=data.qid, query_weight=weight).coef_
+        b = m.fit(data.X[rest], data.relevance[rest], qid=data.qid[rest], query_weight=weight[[0, 2, 3, 4]]).coef_
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+        assert np.abs(a - m.fit(data.X, data.relevance, qid=data.qid).coef_).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"solver": "simplex"},
+        {"step": "constant"},
+        {"radius": 0.0},
+        {"radius": float("inf")},
+        {"epsilon": -1.0},
+        {"epsilon": float("nan")},
+        {"max_iter": 0},
+    ],
+)
+def test_wrong_parameters_get_a_sentence(parameters: dict) -> None:
+    with pytest.raises(DataError, match=f"FenchelRank: .*{next(iter(parameters))} (must be|>= 1)"):
+        sr.papers.FenchelRank(**parameters).fit(PROBLEMS[0].X, PROBLEMS[0].relevance, qid=PROBLEMS[0].qid)
+
+
+@pytest.mark.slow
+def test_the_published_models_are_not_optimal(mq2008_train: RankingDataset) -> None:
+    """MQ2008 fold 1, radius 4, epsilon 1e-3, T = 1000: the paper's rule stops at T."""
+    data = mq2008_train
+    with pytest.warns(ConvergenceWarning, match="after 1000 iterations"):
+        published = sr.papers.FenchelRank(radius=4.0).fit(data.X, data.relevance, qid=data.qid)
+    exact = sr.papers.FenchelRank(radius=4.0, solver="exact").fit(data.X, data.relevance, qid=data.qid)
+    assert 1e-3 < published.gap_ < 5e-3
+    assert exact.gap_ < 1e-6
+    assert exact.status_ == "optimal"
+    assert 1e-4 < published.loss_ - exact.loss_ < published.gap_
+    assert np.all(np.diff(published.history_["loss"]) <= 1e-15)

@@ -1,0 +1,244 @@
+"""Estimators beyond scikit-learn's own checks: query ids, routing, sizes, validation, the model file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context
+from sklearn.feature_selection import RFE, SelectFromModel
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import sparserank as sr
+from sparserank.errors import DataError, DataWarning
+from tests.support.problems import small_problem
+
+PROBLEM = sr.datasets.make_ranking(
+    n_queries=30, docs_per_query=(5, 12), n_features=10, n_informative=3, n_redundant=2, noise=0.3
+)
+DATA = PROBLEM.data
+X, Y, QID = np.array(DATA.X), np.array(DATA.relevance), np.array(DATA.qid)
+
+
+def test_interface_of_a_fit_on_real_data(mq2008_train: sr.RankingDataset) -> None:
+    data = mq2008_train
+    a0 = sr.alpha_max(data.X, data.relevance, qid=data.qid, scaling="none")
+    m = sr.SparseRanker(penalty="l1", alpha=0.1 * a0, scaling="none", tol=1e-8).fit(
+        data.X, data.relevance, qid=data.qid
+    )
+    assert m.objective_ == pytest.approx(0.694529109, abs=5e-10)
+    assert m.status_ == "optimal"
+    assert m.kkt_violation_ <= 1e-8 * a0
+    assert m.duality_gap_ is not None
+    assert m.duality_gap_ < 1e-8
+    assert m.n_iter_ >= 1
+    assert np.array_equal(m.support_, np.flatnonzero(m.coef_))
+
+
+def test_query_ids_of_any_kind_and_order_give_one_model() -> None:
+    base = sr.SparseRanker().fit(X, Y, qid=QID)
+    order = np.random.default_rng(0).permutation(len(Y))
+    shuffled = sr.SparseRanker().fit(X[order], Y[order], qid=np.array([f"q{i}" for i in QID])[order])
+    np.testing.assert_allclose(base.coef_, shuffled.coef_, atol=1e-9)
+    grouped = sr.SparseRanker().fit(X, Y, group=np.diff(DATA.query_ptr))
+    np.testing.assert_array_equal(base.coef_, grouped.coef_)
+    with pytest.raises(DataError, match="not both"):
+        sr.SparseRanker().fit(X, Y, qid=QID, group=[len(Y)])
+    with pytest.raises(DataError, match="query sizes"):
+        sr.SparseRanker().fit(X, Y, group=[3, 4])
+
+
+def test_query_weight_zero_equals_leaving_the_query_out_and_two_equals_a_copy() -> None:
+    data = small_problem(11, n_queries=8)
+    weight = np.ones(8)
+    weight[2], weight[3] = 0.0, 2.0
+    weighted = sr.SparseRanker(alpha=0.02, scaling="none", tol=1e-10).fit(
+        data.X, data.relevance, qid=data.qid, query_weight=weight
+    )
+    kept = np.repeat([0, 1, 3, 3, 4, 5, 6, 7], 1)
+    parts = [np.arange(data.query_ptr[q], data.query_ptr[q + 1]) for q in kept]
+    qid = np.repeat(np.arange(len(kept)), [len(p) for p in parts])
+    rows = np.concatenate(parts)
+    copied = sr.SparseRanker(alpha=0.02, scaling="none", tol=1e-10).fit(data.X[rows], data.relevance[rows], qid=qid)
+    np.testing.assert_allclose(weighted.coef_, copied.coef_, atol=1e-8)
+
+
+def test_k_takes_at_most_k_and_excludes_alpha() -> None:
+    for penalty in ("l1", "log", "mcp"):
+        for k in (1, 3):
+            m = sr.SparseRanker(penalty=penalty, k=k).fit(X, Y, qid=QID)
+            assert 1 <= len(m.support_) <= k
+    with pytest.raises(DataError, match="k cannot be combined with alpha"):
+        sr.SparseRanker(alpha=0.1, k=2).fit(X, Y, qid=QID)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"loss": "log"},
+        {"penalty": "l3"},
+        {"alpha": 0.0},
+        {"alpha": float("nan")},
+        {"alpha_ratio": 0.0},
+        {"tol": 0.0},
+        {"max_iter": 0},
+        {"k": 0},
+        {"pair_weights": "triple"},
+    ],
+)
+def test_bad_parameters_get_a_sentence(parameters: dict) -> None:
+    with pytest.raises(DataError):
+        sr.SparseRanker(**parameters).fit(X, Y, qid=QID)
+
+
+def test_cv_recovers_the_support_and_keeps_the_whole_curve() -> None:
+    cv = sr.SparseRankerCV(penalty="log", n_alphas=30).fit(X, Y, qid=QID)
+    assert set(cv.support_) == set(PROBLEM.support)
+    sizes = [c["n_features"] for c in cv.curve_]
+    assert sizes == sorted(set(cv.path_.nnz[cv.path_.nnz > 0].tolist()))
+    assert cv.values_.shape == (len(sizes), DATA.n_queries)
+    chosen = cv.curve_[sizes.index(len(cv.support_))]
+    best = max(c["mean"] for c in cv.curve_)
+    assert cv.resolution_ <= cv.bound_ == chosen["bound"] <= 0.02 * best
+    assert best - chosen["mean"] <= 0.01 * best
+    assert all(best - c["mean"] > 0.01 * best for c in cv.curve_ if c["n_features"] < chosen["n_features"])
+    assert len(cv.support_) <= cv.path_.nnz[cv.best_index_]
+    by_mean = sr.SparseRankerCV(penalty="log", n_alphas=30, rule="best").fit(X, Y, qid=QID)
+    assert by_mean.chosen_index_ == by_mean.best_index_ == cv.best_index_
+
+
+def test_cv_on_a_given_validation_set_uses_that_set() -> None:
+    train, valid = QID <= 20, QID > 20
+    cv = sr.SparseRankerCV(n_alphas=15)
+    cv.fit(X[train], Y[train], qid=QID[train], eval_set=[(X[valid], Y[valid])], eval_qid=[QID[valid]])
+    held_out = DATA.take_queries(np.arange(20, 30))
+    point = int(np.flatnonzero(cv.path_.alphas == cv.curve_[3]["alpha"])[0])
+    scores = np.asarray(held_out.X @ cv.path_.coefs[point])
+    expected = sr.evaluate(scores, held_out, ["ndcg@10"]).per_query["ndcg@10"]
+    np.testing.assert_allclose(cv.values_[3], expected)
+    with pytest.raises(DataError, match="features"):
+        cv.fit(X, Y, qid=QID, eval_set=(X[:, :3], Y), eval_qid=QID)
+
+
+def test_ranksvm_is_the_ridge_optimum() -> None:
+    m = sr.papers.RankSVM(alpha=0.05, tol=1e-9).fit(X, Y, qid=QID)
+    objective = sr.solvers.PairwiseObjective(DATA.X, DATA.relevance, DATA.query_ptr)
+    _, gradient = objective.value_and_gradient(m.coef_)
+    np.testing.assert_allclose(gradient + 0.05 * m.coef_, 0.0, atol=1e-8)
+    assert m.duality_gap_ == pytest.approx(0.0, abs=1e-9)
+
+
+def test_missing_qid_is_warned_of_in_fit_and_refused_in_score() -> None:
+    many = np.random.default_rng(0).standard_normal((1001, 2))
+    with pytest.warns(DataWarning, match="qid is missing"):
+        m = sr.SparseRanker().fit(many, np.arange(1001) % 3)
+    with pytest.raises(DataError, match="fitted on many rows without query ids"):
+        m.score(many, np.arange(1001) % 3)
+    m.score(many, np.arange(1001) % 3, qid=np.arange(1001) % 50)
+    two = sr.SparseRanker().fit(X, Y, qid=QID)
+    with pytest.raises(DataError, match=r"SparseRanker\.score: pass qid="):
+        two.score(X, Y)
+
+
+def test_groups_of_cross_validation_are_no_query_ids() -> None:
+    data = sr.datasets.make_ranking(40, 8, 4, n_informative=2, n_redundant=1).data
+    X, y, qid = data.X, data.relevance, np.asarray(data.qid)
+    with pytest.warns(DataWarning, match=r"groups= only splits the rows: .*enable_metadata_routing=True"):
+        cross_val_score(sr.SparseRanker(), X, y, groups=qid, cv=GroupKFold(2))
+    sr.SparseRanker().fit(X[:100], y[:100])  # may be one list
+    sr.SparseRanker().fit(X, X[:, 0])  # of values that do not repeat, as one list may have
+
+
+def test_query_ids_travel_through_scikit_learn() -> None:
+    grid = GridSearchCV(sr.SparseRanker(), {"alpha_ratio": [0.3, 0.01]}, cv=GroupKFold(3))
+    with config_context(enable_metadata_routing=True):
+        out = cross_validate(sr.SparseRanker(), X, Y, cv=GroupKFold(3), params={"qid": QID, "groups": QID})
+        assert (out["test_score"] > 0.6).all()
+        grid.fit(X, Y, groups=QID, qid=QID)
+        pipe = make_pipeline(StandardScaler(), sr.SparseRanker())
+        assert pipe.fit(X, Y, qid=QID).score(X, Y, qid=QID) > 0.6
+        selected = SelectFromModel(sr.SparseRanker(), threshold=1e-12, importance_getter="feature_importances_").fit(
+            X, Y, qid=QID
+        )
+        assert selected.transform(X).shape[1] < X.shape[1]
+        assert (
+            RFE(sr.SparseRanker(), n_features_to_select=3, importance_getter="feature_importances_")
+            .fit(X, Y, qid=QID)
+            .support_.sum()
+            == 3
+        )
+    assert grid.best_params_["alpha_ratio"] in (0.3, 0.01)
+
+
+def test_data_frame_names_reach_the_model_file(tmp_path: Path) -> None:
+    frame = pd.DataFrame(X, columns=list(DATA.feature_names or ()))
+    m = sr.SparseRanker(penalty="mcp").fit(frame, Y, qid=QID)
+    assert list(m.get_feature_names_out()) == [frame.columns[j] for j in m.support_]
+    m.save(tmp_path / "model.json")
+    loaded = sr.load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(loaded.coef, m.scaled_coef_)
+    np.testing.assert_array_equal(loaded.scaling.scale[m.support_], m.scale_[m.support_])
+    np.testing.assert_allclose(loaded.predict(X), m.predict(frame), rtol=1e-12)
+
+
+def test_more_features_than_the_model_is_refused_with_both_numbers() -> None:
+    m = sr.SparseRanker().fit(X, Y, qid=QID)
+    with pytest.raises(ValueError, match=r"11 features.*10 features"):
+        m.predict(np.ones((2, 11)))
+
+
+def test_constant_features_get_coefficient_zero() -> None:
+    with_constant = np.column_stack([X, np.ones(len(Y)), QID])
+    for penalty in ("l1", "ridge", "l0.5"):
+        m = sr.SparseRanker(penalty=penalty).fit(with_constant, Y, qid=QID)
+        assert not m.coef_[-2:].any()
+
+
+def test_scaling_is_folded_into_coef_and_certificates_belong_to_the_scaled_problem() -> None:
+    units = np.logspace(-3, 4, DATA.n_features)
+    raw = sr.RankingDataset(DATA.X * units, DATA.relevance, DATA.qid)
+    scaled = sr.fit_scaling(raw).apply(raw)
+    for penalty in ("l1", "mcp"):
+        m = sr.SparseRanker(penalty=penalty, tol=1e-9).fit(raw.X, Y, qid=QID)
+        exact = sr.SparseRanker(penalty=penalty, tol=1e-9, scaling="none").fit(scaled.X, Y, qid=QID)
+        assert m.scaled_coef_.dtype == np.float64
+        np.testing.assert_allclose(m.scaled_coef_, exact.coef_, atol=1e-7)
+        np.testing.assert_allclose(m.coef_ * m.scale_, m.scaled_coef_, rtol=1e-12)
+        np.testing.assert_allclose(m.predict(raw.X), exact.predict(scaled.X), atol=1e-5)
+        np.testing.assert_array_equal(m.feature_importances_, np.abs(m.scaled_coef_))
+        assert m.support_.tolist() == np.flatnonzero(m.scaled_coef_).tolist()
+        for what in ("objective_", "alpha_", "alpha_max_", "r_", "C_mean_", "kkt_violation_"):
+            assert getattr(m, what) == pytest.approx(getattr(exact, what), rel=1e-5, abs=1e-8), what
+    assert sr.alpha_max(raw.X, Y, qid=QID) == pytest.approx(sr.alpha_max(scaled.X, Y, qid=QID, scaling="none"))
+    path = sr.fit_path(raw, n_alphas=5)
+    np.testing.assert_allclose(path.coefs * path.scale, path.scaled_coefs, rtol=1e-12)
+    with pytest.raises(DataError, match="scaling must be one of"):
+        sr.SparseRanker(scaling="log-standard").fit(raw.X, Y, qid=QID)
+
+
+def test_raw_web_features_need_no_option(data_folder: Path) -> None:
+    """MSLR as it comes: counts of 1e6 beside ratios of 1e-3; also through SelectFromModel and RFE."""
+    train, test = (
+        sr.read_letor(data_folder / f"mslr-web10k-sample/fold1.{part}.5k.txt.gz") for part in ("train", "test")
+    )
+    m = sr.SparseRanker(alpha_ratio=0.02).fit(train.X, train.relevance, qid=train.qid)
+    raw = sr.SparseRanker(alpha_ratio=0.02, scaling="none").fit(train.X, train.relevance, qid=train.qid)
+    quality, unscaled = (sr.evaluate(f.predict(test.X), test, "ndcg@10")["ndcg@10"] for f in (m, raw))
+    assert len(m.support_) >= 15
+    assert quality > unscaled + 0.05
+    with config_context(enable_metadata_routing=True):
+        kept = SelectFromModel(
+            sr.SparseRanker(alpha_ratio=0.02), threshold=1e-10, importance_getter="feature_importances_"
+        ).fit(train.X, train.relevance, qid=train.qid)
+        assert kept.get_support().sum() == len(m.support_)
+        fewer = RFE(
+            sr.SparseRanker(alpha_ratio=0.02),
+            n_features_to_select=100,
+            step=36,
+            importance_getter="feature_importances_",
+        ).fit(train.X, train.relevance, qid=train.qid)
+        assert fewer.support_[m.support_].mean() > 0.9

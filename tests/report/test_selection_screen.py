@@ -1,0 +1,247 @@
+"""The screen of `select`: at most 30 lines and 100 columns, and nothing on it that the result does not say."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.pages.selection_screen import MAX_LINES, MAX_WIDTH, screen_lines
+from tests.support import shortcuts
+
+WORDS_OF_THE_INSIDE = ("refitted", "mcp", "l1", "kkt", "KKT", "gap", "resampl", "Holm", "index", "ridge")
+DATA = sr.datasets.make_ranking(80, (8, 14), 30, n_informative=10, n_redundant=4, noise=0.4, random_state=2).data
+FEW = sr.datasets.make_ranking(8, (8, 14), 12, n_informative=3, noise=0.4, random_state=2).data
+SHORT = sr.datasets.make_ranking(20, (4, 6), 8, n_informative=3, noise=0.4, random_state=2).data
+LONG_NAMES = [f"covered_query_term_ratio_of_the_body_and_the_title_{j}" for j in range(30)]
+LONG = sr.RankingDataset(DATA.X, DATA.relevance, DATA.qid, None, LONG_NAMES)
+GROUPS = {name: f"group {i // 3}" for i, name in enumerate(DATA.feature_names or ())}
+QUICK: dict[str, Any] = {"n_alphas": 12, "cv": 3, "half_samples": 4, "penalties": ["l1", "mcp"], "rival": "none"}
+CASES: dict[str, dict[str, Any]] = {
+    "by default": {},
+    "with trees": {"rival": "lightgbm"},
+    "four": {"k": 4},
+    "feature_groups": {"feature_groups": GROUPS, "feature_transform": "none"},
+    "a budget": {"feature_groups": GROUPS, "feature_transform": "none", "budget": 3},
+    "today": {"current": (DATA.feature_names or ("",))[0]},
+    "a guarantee": {"guarantee": 0.02},
+    "no half-samples": {"half_samples": 0},
+    "curves": {"feature_transform": "curves", "penalties": ["l1"]},
+    "test": {"test": DATA, "allow_overlap": True},
+    "validation": {"valid": DATA, "allow_overlap": True, "protocol": "holdout"},
+    "few queries": {"train": FEW},
+    "costs": {
+        "costs": np.random.default_rng(0).uniform(1, 1.5, 30).tolist(),
+        "margin": 0.05,
+        "feature_transform": "none",
+    },
+    "nothing small enough": {"guarantee": 0.001},
+    "a metric that tells nothing apart": {"train": SHORT, "metric": "ndcg@10", "convention": "letor4"},
+    "long names": {"train": LONG},
+    "trees that are too slow": {"rival": "lightgbm", "rival_time": 1e-9},
+}
+# These differ from the run by default in what is made of its finished work.
+RESUMED = {
+    "with trees",
+    "trees that are too slow",
+    "four",
+    "a guarantee",
+    "nothing small enough",
+    "no half-samples",
+    "test",
+}
+
+
+@pytest.fixture(scope="module")
+def by_default(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, sr.SelectionResult]:
+    """A run of the usual settings: its directory and its result."""
+    folder = tmp_path_factory.mktemp("default") / "run"
+    return folder, sr.select(DATA, out=folder, **QUICK)
+
+
+@pytest.fixture(scope="module", params=CASES)
+def selected(
+    request: pytest.FixtureRequest,
+    by_default: tuple[Path, sr.SelectionResult],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[str, sr.SelectionResult]:
+    name, given = request.param, dict(CASES[request.param])
+    folder, result = by_default
+    if not given:
+        return name, result
+    if name in RESUMED:
+        given["out"] = shutil.copytree(folder, tmp_path_factory.mktemp("resumed") / "run")
+    with pytest.MonkeyPatch.context() as patch:
+        if given.get("rival") == "lightgbm":
+            patch.setattr("sparserank.crossval.tree_rivals.is_installed", lambda: True)
+        return name, sr.select(given.pop("train", DATA), **{**QUICK, **given})
+
+
+@pytest.mark.slow_but("by default")
+def test_it_fits(selected: tuple[str, sr.SelectionResult]) -> None:
+    _name, result = selected
+    for width in (200, 80):
+        lines = screen_lines(result, "run", width=width)
+        assert len(lines) <= MAX_LINES
+        assert max(map(len, lines)) <= min(width, MAX_WIDTH)
+    text = "\n".join(line for line in screen_lines(result, "run") if not line.startswith("note:"))
+    assert not [word for word in WORDS_OF_THE_INSIDE if re.search(rf"\b{word}", text)]
+
+
+@pytest.mark.slow_but("by default")
+def test_its_figures_are_those_of_the_result(selected: tuple[str, sr.SelectionResult]) -> None:
+    name, result = selected
+    text = "\n".join(screen_lines(result, "run"))
+    assert re.match(r"Keep ", text)  # the choice comes first
+    found = re.match(r"Keep (?:\d+ or )?(\d+)(?: or \d+)? of (\d+) features?", text)
+    assert found is not None
+    assert int(found[2]) == result.model.n_features
+    answers = {int(n) for n in text.split(" of ")[0].removeprefix("Keep ").split(" or ")}
+    assert result.chosen.n_features in answers
+    row = {line[:24].strip(): line for line in text.splitlines()}
+    chosen = next(line for label, line in row.items() if label.startswith("chosen"))
+    full = next(line for label, line in row.items() if label.startswith("all features"))
+    assert f"{result.chosen.mean:.4f}" in chosen
+    if result.choice.is_corrected:
+        assert f"Expected on new queries: {result.choice.corrected_chosen:.4f} (" in text
+    assert f"{result.all_features.mean:.4f}" in full
+    if name != "today" and result.all_features.mean > 0:
+        level, dense = result.chosen.mean, result.all_features.mean
+        assert f"{100 * (level - dense) / dense + 0.0:+.1f}%" in chosen
+    used = [f["feature"] for f in result.to_json()["features"]]
+    if name not in ("feature_groups", "a budget", "long names"):
+        shown = [f for f in used if f in text]
+        assert shown
+    if name == "with trees":
+        assert re.search(r"^LightGBM +\d+ +0\.\d{4} ", text, flags=re.MULTILINE)
+    if name == "few queries":
+        assert "too few to bound" in text
+        assert "*" not in text
+    if name == "long names":
+        rows = [line.split()[0] for line in text.splitlines() if line.startswith("cov")]
+        assert len(set(rows)) == len(rows) > 2
+    if name == "trees that are too slow":
+        assert "LightGBM: not compared, " in text
+    if name == "a metric that tells nothing apart":
+        assert "which cannot tell them apart" in text
+    if name in ("four", "a guarantee", "a budget"):
+        assert not re.search(r"^Next: .*(k|budget)=", text, flags=re.MULTILINE)
+
+
+def test_the_dearest_feature_comes_first_and_none_is_forgotten(by_default: tuple[Path, sr.SelectionResult]) -> None:
+    _, result = by_default
+    lines = screen_lines(result, most=16)
+    at = next(i for i, line in enumerate(lines) if line.startswith("feature "))
+    losses = []
+    for line in lines[at + 1 :]:
+        found = re.search(r"([+-]\d+\.\d)%", line)
+        if found is None or not line.startswith(("signal", "copy", "noise")):
+            break
+        losses.append(float(found[1]))
+    assert losses == sorted(losses)
+    (more,) = [line for line in lines if re.match(r"\d+ more", line)]
+    assert int(more.split()[0]) + len(losses) == result.chosen.n_features
+
+
+def test_intervals_against_all_features_hold_for_every_size(by_default: tuple[Path, sr.SelectionResult]) -> None:
+    """Those of `rival_intervals` with every dense model named as a rival, explicitly."""
+    from sparserank.evaluation.rival_intervals import rival_intervals
+
+    _, result = by_default
+    choice, full = result.choice, result.all_features
+    dense = choice.candidates[choice.n_sparse :]
+    found = rival_intervals(
+        np.array([c.values for c in choice.candidates]),
+        np.array([c.values for c in dense]),
+        0.95,
+        seed=choice.seed,
+        out_of_fold=True,
+    )
+    column = dense.index(result.dense)
+    assert len(full.sizes) == len(result.by_size)
+    for c, a in zip(result.by_size, full.sizes, strict=True):
+        low, high = found.interval(choice.candidates.index(c), column)
+        assert (a.low, a.high) == (low, high)
+        raw = c.mean - result.dense.mean
+        assert low <= raw <= high
+        assert a.difference == raw
+
+
+def test_a_rival_above_the_chosen_model_is_said_first_shown_or_not(by_default: tuple[Path, sr.SelectionResult]) -> None:
+    from sparserank.selection.rivals import ComparedRival, RivalReport
+
+    _, result = by_default
+    better = ComparedRival("LightGBM", 30, 0.99, -0.04, -0.06, -0.02)
+
+    def above(rival: ComparedRival) -> str:
+        lines = screen_lines(replace(result, rivals=RivalReport((rival,))))
+        assert len(lines) <= MAX_LINES
+        assert lines[0].startswith("Keep ")
+        return " ".join(line.strip() for line in lines)
+
+    shown = above(better)
+    assert "LightGBM on 30 features is shown to be better; " in shown
+    assert "; the chosen model is -4.0% against it (-6.1 to -2.0%)." in shown
+    equal = replace(better, low=-0.06, high=0.01)
+    on = "LightGBM on 30 features is above the chosen model, which is"
+    assert f"{on} -4.0% against it (-6.1 to +1.1%, no difference shown)." in above(equal)
+    assert "is above" not in above(replace(better, difference=0.01, low=-0.01, high=0.02))
+
+
+@pytest.mark.slow_but("by default")
+def test_the_row_of_sizes_can_be_computed_from_the_means(
+    selected: tuple[str, sr.SelectionResult],
+) -> None:
+    _name, result = selected
+    text = screen_lines(result)
+    sizes, losses = next((a, b) for a, b in pairwise(text) if re.match(r"(features|cost), at most ", a))
+    by_cost, reference = result.choice.by_cost, result.change or result.all_features
+    at = {f"{c.cost:g}" if by_cost else str(c.n_features): c for c in result.by_size}
+    shown = list(zip(re.sub("^.*at most", "", sizes).split(), losses.split()[-len(sizes.split()) + 3 :], strict=True))
+    for size, loss in shown:
+        exact = 100 * (at[size.strip("[]")].mean - reference.mean) / (reference.mean or 1.0)
+        assert abs(float(loss.rstrip("%")) - exact) <= 0.0501
+    assert [at[size.strip("[]")] for size, _ in shown if size.startswith("[")] == [result.chosen]
+    means = [at[size.strip("[]")].mean for size, _ in shown if not size.startswith("[")]
+    assert means == sorted(means)  # the best of at most each size: none falls by accident
+
+
+@pytest.mark.slow_but("by default")
+def test_no_interval_leaves_its_estimate_out(selected: tuple[str, sr.SelectionResult]) -> None:
+    _name, result = selected
+    found = re.findall(r"([+-][\d.]+)% \(([+-][\d.]+) to ([+-][\d.]+)%\)", "\n".join(screen_lines(result)))
+    assert found or result.n_queries < 10 or result.all_features.mean == 0
+    assert all(float(low) <= float(mean) + 0.051 and float(mean) <= float(high) + 0.051 for mean, low, high in found)
+
+
+@pytest.mark.slow
+def test_crowded_screens_fit_and_commands_stay_whole(tmp_path: Path) -> None:
+    names = [f"name with, comma and a long tail {j}" for j in range(30)]
+    data = sr.RankingDataset(DATA.X, DATA.relevance, DATA.qid, None, names)
+    given = {"test": data, "allow_overlap": True, "engine": "solr", "keep": names[:6], "penalties": ("l1", "best_k")}
+    result = sr.select(data, **{**QUICK, **given, "current": names[0], "half_samples": 4})
+    long = f"{tmp_path}/a, b/{'y' * 90}"
+    for width in (80, 100):
+        for folder in (None, "run", long):
+            lines = screen_lines(result, folder, width=width)
+            assert len(lines) <= MAX_LINES
+            for head, first in pairwise(lines):  # whole names take the room of the last column, where both do not fit
+                if head.startswith("feature "):
+                    assert "chosen on 4 half-samples" in head or any(name in first for name in names)
+    shown = "\n".join(screen_lines(result, long, width=80))
+    assert f"'{long}' --to solr --features FILE" in shown
+    assert "export" not in "\n".join(screen_lines(result, "ru\nn"))
+
+
+@pytest.mark.slow
+def test_curves_have_names_of_their_own() -> None:
+    with shortcuts.curves():
+        result = sr.select(sr.datasets.make_curved_ranking(40, random_state=1).data, **{**QUICK, "penalties": ["l1"]})
+    assert re.search(r"^curve\(", "\n".join(screen_lines(result)), flags=re.MULTILINE)

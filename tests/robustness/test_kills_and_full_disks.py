@@ -1,0 +1,224 @@
+"""Whatever ends a command, when it ends it: nothing is half-written, nobody is left behind,
+and the next run ends the same."""
+
+from __future__ import annotations
+
+import csv
+import json
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import reproduction.app as reproduction
+import typer
+
+import sparserank as sr
+from sparserank.cli.app import app, main
+from sparserank.cli.interrupts import UNDONE
+from sparserank.files import PART
+from tests.robustness.test_runs import children_of, gone
+from tests.support.shortcuts import no_processes
+
+N_KILLS = 3  # of each command: one by each signal
+START_S = 2.0  # in which Python and what it imports are there
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+CODES = {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}
+COMMANDS = ("select", "letor", "demo")
+QUICK_DEMO = {
+    "rival": "none",
+    "penalties": "mcp",
+    "n_alphas": 30,
+    "cv": 2,
+    "half_samples": 4,
+    "feature_transform": "none",
+}
+DEMO = f"""
+import sparserank
+def select(*data, **options):
+    from sparserank.crossval import fitting
+    from sparserank.jobs.select import select
+    fitting.MIN_PROCESS_WORK = 0  # in processes, which the other commands' work is too small for
+    return select(*data, **{QUICK_DEMO} | options)
+sparserank.select = select
+from sparserank.__main__ import main
+main()
+"""
+SHORT = "--folds 3 --n-alphas 15 --half-samples 8 --transform none --penalty l1 --penalty mcp --rival none"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A LETOR folder S1.txt ... S5.txt."""
+    folder = tmp_path_factory.mktemp("data")
+    problem = sr.datasets.make_ranking(60, (10, 30), 20, n_informative=4, n_redundant=3, noise=0.5, random_state=3).data
+    for k in range(5):
+        sr.write_letor(problem.take_queries(np.arange(12 * k, 12 * k + 12)), folder / f"S{k + 1}.txt")
+    return folder
+
+
+def arguments(command: str, data: Path, out: Path) -> list[str]:
+    given = {
+        "select": [*(str(data / f"S{k}.txt") for k in (1, 2, 3)), *SHORT.split()],
+        "letor": [str(data), "--system", "greedy_rank_rls", "--system", "rank_rls", "--system", "rank_svm"],
+        "demo": [],
+    }
+    return [command, *given[command], "--out", str(out), "--threads", "1" if command == "demo" else "2"]
+
+
+def application(command: str) -> typer.Typer:
+    """The one that has the command."""
+    return reproduction.app if command == "letor" else app
+
+
+def run_here(args: list[str]) -> None:
+    """A command in this process, without worker processes."""
+    with no_processes(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sr, "select", partial(sr.select, **QUICK_DEMO))  # which the demo calls, and no other command
+        patch.setattr(sys, "argv", ["sparserank", *args])
+        with pytest.raises(SystemExit) as stop:
+            main(application(args[0]))
+    assert stop.value.code in (0, None)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, float]]:
+    """{command: (its directory, seconds that it takes as a process of its own, about)}."""
+    out = {}
+    for command in COMMANDS:
+        place, began = tmp_path_factory.mktemp("undisturbed") / command, time.monotonic()
+        run_here(arguments(command, data, place))
+        out[command] = (place, START_S + time.monotonic() - began)
+    return out
+
+
+def results_of(folder: Path) -> dict[str, object]:
+    """What a command left for people and programs, times, dates and logs apart."""
+    found: dict[str, object] = {}
+    for file in sorted(folder.rglob("*")):
+        name = str(file.relative_to(folder))
+        if file.suffix == ".csv":
+            with open(file, newline="") as text:
+                found[name] = [{k: v for k, v in r.items() if k != "time_s"} for r in csv.DictReader(text)]
+        elif file.suffix == ".parquet":
+            columns = pq.read_table(file).to_pydict()
+            found[name] = repr({k: v for k, v in columns.items() if k != "time_s"})
+        elif file.name in ("model.json", "features.txt", "train.txt", "valid.txt", "test.txt"):
+            found[name] = file.read_bytes()
+    return found
+
+
+def assert_whole(folder: Path) -> None:
+    """Everything under a final name can be read to its end."""
+    for file in folder.rglob("*") if folder.exists() else ():
+        if file.suffix == ".json":
+            json.loads(file.read_text())
+        elif file.suffix == ".parquet":
+            assert pq.read_table(file).num_columns > 0
+        elif file.suffix == ".npz":
+            with np.load(file) as content:
+                unfinished = file.name.startswith("unfinished")  # of a path without a point yet, say
+                assert all(content[key].size or unfinished for key in content.files)
+        elif file.suffix == ".html":
+            assert file.read_text().rstrip().endswith("</html>")
+
+
+def test_an_interrupt_in_the_middle_of_an_import_is_one_sentence() -> None:
+    begun = "".join(f"sys.modules[{module!r}] = types.ModuleType({module!r})\n" for module, _ in UNDONE)
+    leaving = f"import sys, types\nfrom sparserank.cli.interrupts import leave\n{begun}leave(143)"
+    ended = subprocess.run([sys.executable, "-c", leaving], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (143, "", "\ninterrupted.\n")
+    assert all(callable(getattr(import_module(module), undo)) for module, undo in UNDONE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+def test_kills_at_random_moments_change_nothing(
+    command: str,
+    data: Path,
+    undisturbed: dict[str, tuple[Path, float]],
+    tmp_path: Path,
+    fuzz_seconds: float,
+    fuzz_seed: int,
+) -> None:
+    whole, duration = undisturbed[command]
+    rng, out, ended = np.random.default_rng(fuzz_seed), tmp_path / "out", 0
+    for n in range(max(N_KILLS, int(fuzz_seconds))):
+        how = SIGNALS[(n + COMMANDS.index(command)) % len(SIGNALS)]
+        how_started = {"demo": ["-c", DEMO], "letor": ["-m", "reproduction"]}.get(command, ["-m", "sparserank"])
+        args = [sys.executable, *how_started, *arguments(command, data, out)]
+        killed_before = set(tmp_path.rglob(PART))  # removed by the next run that gets as far as its directory
+        process = subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(rng.uniform(0.05, duration) if n % 3 else rng.uniform(0.05, 0.6))  # a third of them while it starts
+        workers = children_of(process.pid) if process.poll() is None else []
+        process.send_signal(how)
+        _, err = process.communicate(timeout=60)
+        assert gone(workers, within_s=5.0)
+        ended += process.returncode == CODES[how]
+        if process.returncode == -how or (
+            "KeyboardInterrupt" in err and any(place in err for place in ("site", "runpy", "<string>"))
+        ):
+            continue  # while Python itself was starting: before the first line of this program
+        assert process.returncode in (0, CODES[how]), err
+        assert "Traceback" not in err
+        assert "leaked" not in err
+        if how is not signal.SIGKILL:
+            assert set(tmp_path.rglob(PART)) <= killed_before
+            assert process.returncode == 0 or "interrupted" in err
+        assert_whole(out)
+    assert ended >= 2
+    run_here(arguments(command, data, out))
+    assert results_of(out) == results_of(whole)
+    assert not list(tmp_path.rglob(PART))
+
+
+@contextmanager
+def largest_file(n_bytes: int) -> Iterator[None]:
+    """Every write past this size fails, as on a full disk, in this process and its children."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_processes")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_disk_full_at_any_point_is_one_sentence_and_costs_nothing_finished(
+    command: str,
+    data: Path,
+    undisturbed: dict[str, tuple[Path, float]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out, failures = tmp_path / "out", 0
+    monkeypatch.setattr(sr, "select", partial(sr.select, **QUICK_DEMO))
+    for n_bytes in (0, 5, 300, 1500, 6000, 15_000, 30_000, 60_000, 120_000):
+        monkeypatch.setattr(sys, "argv", ["sparserank", *arguments(command, data, out)])
+        with largest_file(n_bytes), pytest.raises(SystemExit) as stop:
+            main(application(command))
+        err = capsys.readouterr().err
+        assert stop.value.code in (0, 1)
+        if stop.value.code:
+            failures += 1
+            assert [line for line in err.splitlines() if line.startswith("error: ")] == [err.splitlines()[-1]]
+            assert "cannot be written (File too large)" in err
+        assert not list(tmp_path.rglob(PART))
+        assert_whole(out)
+    assert failures >= 4
+    with pytest.raises(SystemExit) as stop:
+        main(application(command))
+    assert stop.value.code in (0, None), capsys.readouterr().err
+    assert results_of(out) == results_of(undisturbed[command][0])

@@ -1,0 +1,363 @@
+"""No option that changes results takes pieces of a run that was made without it: refused in its sentence, or the bits
+of a fresh run.
+
+The options are those that the commands declare and the fields that a plan has, so that a new one is a case or a failure
+here.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+import reproduction.app as reproduction
+import typer
+from reproduction.protocol.plan import DatasetPlan, ExperimentPlan
+
+import sparserank as sr
+from sparserank.cli.app import app
+from sparserank.selection.plan import SelectionPlan
+from tests.support.command_line import Cli
+
+pytestmark = pytest.mark.usefixtures("no_processes")
+
+# where and how, never what
+SHOWS = {"out", "restart", "n_threads", "threads", "client", "format", "quiet", "verbose", "help_all"}
+FILES = "train.txt --valid valid.txt --test test.txt "
+FEW = " --n-alphas 5 --folds 2 --half-samples 4 --transform none --penalty mcp"
+L1 = " --n-alphas 4 --folds 2 --half-samples 0 --transform none --penalty l1"
+TABLE = "t.parquet --label-column grade --qid-column query --ignore-columns words,other" + FEW
+FOR_MODEL = FILES + " --for-model lightgbm --penalty l1 --folds 2 --transform none --threads 1"
+
+# option: what is added to the line of the first run, or (that line, the other one)
+SELECT: dict[str, str | tuple[str, str]] = {
+    "train": (FILES + FEW, FILES.replace("train", "other") + FEW),
+    "valid": (FILES + FEW, FILES.replace("valid.txt", "other-valid.txt") + FEW),
+    "test": (FILES + FEW, FILES.replace("test.txt", "other-test.txt") + FEW),
+    "penalties": "--penalty scad",
+    "scaling": "--scaling standard",
+    "n_alphas": "--n-alphas 6",
+    "alpha_min_ratio": "--alpha-min-ratio 0.2",
+    "tol": "--tol 1e-2",
+    "pair_weights": "--pair-weights query",
+    "feature_transform": (FILES + L1, FILES + L1 + " --transform curves"),
+    "n_knots": (FILES + L1 + " --transform curves", FILES + L1 + " --transform curves --n-knots 3"),
+    "engine": "--engine ranklib",  # what it costs is said of what is there, see test_select_engine.py
+    "monotone": "--monotone f1=-",
+    "keep": "--keep f6",
+    "drop": "--drop f1",
+    "feature_groups": "--feature-groups groups.csv",
+    "half_samples": "--half-samples 6",
+    "relaxed": "--no-relaxed",
+    "metric": "--metric ndcg@3",  # pieces of the same shapes
+    "report_metrics": "--report-metrics p@3",
+    "convention": "--convention letor4",
+    "protocol": "--protocol holdout",
+    "cv": "--folds 3",
+    "random_state": "--seed 1",
+    "margin": "--margin 0.3",
+    "guarantee": "--guarantee 0.3",
+    "k": "--k 5",
+    "budget": (FILES + FEW + " --costs costs.txt --budget 30", FILES + FEW + " --costs costs.txt --budget 20"),
+    "costs": (FILES + FEW + " --costs costs.txt", FILES + FEW + " --costs other-costs.txt"),
+    "confidence": "--confidence 0.6",
+    "query_weight": "--query-weight query-weight.txt",
+    "doc_weight": "--doc-weight doc-weight.txt",
+    "loss": "--loss modified_huber",
+    "current": "--current f2",
+    "rival": "--rival lightgbm",
+    "rival_time": "--rival lightgbm --rival-time 100",
+    "for_model": (FILES + FEW, FOR_MODEL),
+    "sizes": (FOR_MODEL, FOR_MODEL + " --size 3"),
+    "n_features": "--n-features 7",
+    "missing": ("missing.txt --missing zero" + FEW, "missing.txt --missing median" + FEW),
+    "index_base": "--index-base 0",
+    "unjudged": ("unjudged.txt --unjudged zero" + FEW, "unjudged.txt --unjudged drop" + FEW),
+    "feature_names": "--feature-names names.txt",
+    "label": (TABLE, TABLE + " --label-column other"),
+    "docid": (TABLE, TABLE + " --docid-column c0"),
+    "qid": (TABLE, TABLE + " --qid-column pairs"),
+    "feature_columns": (TABLE, TABLE + " --feature-columns c0,c1,c2"),
+    "ignore_columns": (TABLE, TABLE + " --ignore-columns c0"),
+    "allow_overlap": ("train.txt --valid valid.txt" + FEW, "train.txt --valid train.txt --allow-overlap" + FEW),
+}
+OF_FOR_MODEL = {
+    name: SELECT[name]
+    for name in (
+        "penalties",
+        "metric",
+        "report_metrics",
+        "convention",
+        "feature_transform",
+        "cv",
+        "random_state",
+        "margin",
+        "guarantee",
+        "k",
+        "sizes",
+        "costs",
+        "feature_groups",
+        "keep",
+        "drop",
+        "confidence",
+    )
+} | {
+    "penalties": (FOR_MODEL, FOR_MODEL.replace("l1", "mcp")),
+    "costs": "--costs other-costs.txt",
+    "feature_transform": (FOR_MODEL, FOR_MODEL.replace("--transform none", "--transform log")),
+    "k": "--k 3",
+}
+TWO = "folds --system rank_rls --system random --threads 1"
+LETOR: dict[str, str | tuple[str, str]] = {
+    "folders": (TWO, TWO.replace("folds", "other-folds")),
+    "system": "--system rank_svm",
+    "choose_by": "--choose-by ndcg@2",
+    "convention": "--convention letor3",
+    "scaling": "--scaling min-max",
+    "missing": (
+        TWO.replace("folds", "missing-folds") + " --missing zero",
+        TWO.replace("folds", "missing-folds") + " --missing 1.0",
+    ),
+}
+PLAN = {
+    "systems": ["rank_rls", "random"],
+    "choose_by": ["map"],
+    "watch": ["ndcg@3"],
+    "metrics": ["map", "ndcg@5"],
+    "convention": "letor4",
+    "max_size": 3,
+    "folds": [1, 2],
+    "seed": 0,
+    "grids": {"random": {"draws": [2]}},
+}
+DATASET = {"name": "a", "path": "missing-folds", "missing": "zero", "scaling": "none"}
+EXPERIMENT: dict[str, Any] = {
+    "datasets": None,  # by their own fields
+    "systems": ["rank_rls", "rank_svm"],
+    "choose_by": ["ndcg@2"],
+    "watch": ["ndcg@1"],
+    "metrics": ["p@2"],
+    "convention": "letor3",
+    "max_size": 2,
+    "folds": [1, 3],
+    "grids": {"random": {"draws": [3]}},
+    "seed": 1,
+    "name": "other",
+    "dataset name": "b",
+    "dataset path": "other-folds",
+    "dataset missing": "1.0",
+    "dataset scaling": "min-max",
+}
+
+
+def _write(path: Path, X: np.ndarray, y: Any, qid: Any) -> None:
+    rows = zip(X.tolist(), np.asarray(y, dtype=int).tolist(), np.asarray(qid).tolist(), strict=True)
+    path.write_text("".join(f"{g} qid:{q} {' '.join(f'{j + 1}:{v!r}' for j, v in enumerate(x))}\n" for x, g, q in rows))
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("inputs")
+    for at, name in enumerate(("train", "valid", "test", "other", "other-valid", "other-test")):
+        data = sr.datasets.make_ranking(20, (5, 8), 6, n_informative=3, n_redundant=1, noise=0.4, random_state=at).data
+        X, y, qid = np.exp(np.array(data.X)), data.relevance, 100 * at + np.asarray(data.qid)
+        _write(folder / f"{name}.txt", X, y, qid)
+        if at in (0, 3):
+            for part, own in ((("folds", "other-folds")[at // 3], X), ("missing-folds", np.where(X > 4, np.nan, X))):
+                (folder / part).mkdir(exist_ok=True)
+                for k in range(5):
+                    _write(folder / f"{part}/S{k + 1}.txt", *(v[qid % 5 == k] for v in (own, y, qid)))
+        if at == 0:
+            _write(folder / "missing.txt", np.where(X > 4, np.nan, X), y, qid)
+            _write(folder / "unjudged.txt", X, np.where(np.arange(len(y)) % 5 == 0, -1, y), qid)
+            named = pd.DataFrame(X, columns=[f"c{j}" for j in range(6)])
+            named.assign(grade=y, query=qid, pairs=qid // 2, other=np.minimum(y, 1), words="a").to_parquet(
+                folder / "t.parquet"
+            )
+            ids = dict.fromkeys(qid.tolist())
+            weighted = [*ids, *(100 + i for i in ids)]
+            (folder / "query-weight.txt").write_text("".join(f"{q} {1 + q % 3}\n" for q in weighted))
+            (folder / "doc-weight.txt").write_text("".join(f"{1 + i % 3}\n" for i in range(len(y))))
+    (folder / "groups.csv").write_text("f1,a,2\nf2,a\nf3,b,0.5\n")
+    (folder / "costs.txt").write_text("1\n2\n3\n4\n5\n6\n")
+    (folder / "other-costs.txt").write_text("1\n2\n3\n4\n5\n7\n")
+    (folder / "names.txt").write_text("".join(f"g{j}\n" for j in range(6)))
+    return folder
+
+
+Run = Callable[[str, Path], "str | None"]
+
+
+@pytest.fixture
+def run(cli: Cli, inputs: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A command line with --out: None when it ends well, or the sentence of its refusal."""
+    monkeypatch.chdir(inputs)
+
+    def one(line: str, out: Path) -> str | None:
+        outcome = cli(*line.split(), "--out", out)
+        assert outcome.code in (0, 1), outcome.err
+        return None if outcome.code == 0 else outcome.sentences[-1]
+
+    return one
+
+
+MADE_WHEN = {"origin", "time_s", "seconds", "date", "command", "costs", "environment", "pieces"}  # in results
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            k: _timeless(v)
+            for k, v in value.items()
+            if k not in MADE_WHEN or (k == "costs" and not isinstance(v, dict))
+        }
+    return [_timeless(v) for v in value] if isinstance(value, list) else value
+
+
+def results_of(folder: Path) -> dict[str, Any]:
+    """What a run left for people and programs, exactly; times and dates apart."""
+    found: dict[str, Any] = {}
+    for file in sorted(folder.iterdir()):
+        if file.suffix == ".csv":
+            with open(file, newline="") as text:
+                found[file.name] = [{k: v for k, v in row.items() if k != "time_s"} for row in csv.DictReader(text)]
+        elif file.suffix == ".json" and file.name not in ("plan.json",):
+            found[file.name] = repr(_timeless(json.loads(file.read_text())))
+        elif file.suffix == ".parquet":
+            found[file.name] = repr({k: v for k, v in pq.read_table(file).to_pydict().items() if k != "time_s"})
+    assert found
+    return found
+
+
+Bases = dict[str, Path]
+
+
+@pytest.fixture(scope="module")
+def bases() -> Bases:
+    """Finished runs by their lines."""
+    return {}
+
+
+def check(
+    first: str, other: str, run: Run, bases: Bases, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> bool:
+    """Whether the other run, in a copy of the first one's directory, is taken;
+    then its results are those of a fresh run."""
+    if first not in bases:
+        bases[first] = tmp_path_factory.mktemp("base") / "run"
+        assert run(first, bases[first]) is None
+    again, fresh = tmp_path / "again", tmp_path / "fresh"
+    shutil.copytree(bases[first], again)
+    before = {p: p.read_bytes() for p in again.rglob("*") if p.is_file()}
+    refused = run(other, again)
+    if refused is not None:
+        assert refused.startswith(f"error: {again}: contains a"), refused
+        assert "choose another --out" in refused
+        assert {p: p.read_bytes() for p in again.rglob("*") if p.is_file()} == before
+        return False
+    assert run(other, fresh) is None
+    assert results_of(again) == results_of(fresh)
+    return True
+
+
+CASES = {
+    **{f"select {name}": (f"select {FILES}{FEW}", given) for name, given in SELECT.items()},
+    **{f"for_model {name}": (f"select {FOR_MODEL}", given) for name, given in OF_FOR_MODEL.items()},
+    **{f"letor {name}": (f"reproduction letor {TWO}", given) for name, given in LETOR.items()},
+}
+# Choices among finished pieces and additions to them; all others are refused by select.
+TAKEN = {
+    *(
+        f"select {n}"
+        for n in (
+            "test",
+            "feature_transform",
+            "n_knots",
+            "engine",
+            "rival",
+            "rival_time",
+            "half_samples",
+            "relaxed",
+            "margin",
+            "guarantee",
+            "k",
+            "budget",
+            "confidence",
+            "sizes",
+        )
+    ),
+    *(f"for_model {n}" for n in ("margin", "guarantee", "confidence", "k", "sizes", "feature_transform")),
+    *(f"letor {n}" for n in LETOR),
+}
+
+
+@pytest.mark.parametrize(("command", "cases"), [("select", SELECT), ("letor", LETOR)])
+def test_every_option_that_a_command_declares_is_a_case(command: str, cases: dict[str, Any]) -> None:
+    application = reproduction.app if command == "letor" else app
+    declared = {p.name for p in typer.main.get_command(application).commands[command].params}  # type: ignore[attr-defined]
+    assert set(cases) == declared - SHOWS
+
+
+def test_every_field_of_a_plan_is_a_case() -> None:
+    own = {f.name for f in fields(ExperimentPlan)} | {f"dataset {f.name}" for f in fields(DatasetPlan)}
+    assert set(EXPERIMENT) == own
+    assert {*PLAN, "datasets", "name"} == {f.name for f in fields(ExperimentPlan)}
+
+
+@pytest.mark.slow_but("select guarantee", "for_model feature_groups")
+@pytest.mark.parametrize("case", CASES)
+def test_a_changed_option(
+    case: str, run: Run, bases: Bases, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    usual, given = CASES[case]
+    command = usual.partition(" ")[0] if not usual.startswith("reproduction ") else "reproduction letor"
+    first, other = (usual, f"{usual} {given}") if isinstance(given, str) else (f"{command} {line}" for line in given)
+    assert check(first, other, run, bases, tmp_path, tmp_path_factory) == (case in TAKEN)
+
+
+def _plan(folder: Path, name: str, content: dict[str, Any], dataset: dict[str, Any]) -> str:
+    """The line that runs a plan."""
+    grids = content["grids"]
+    lines = [f"{k} = {json.dumps(v)}" for k, v in content.items() if k != "grids"]
+    lines += ["[[datasets]]", *(f"{k} = {json.dumps(v)}" for k, v in dataset.items())]
+    for system, grid in grids.items():
+        lines += [f"[grids.{system}]", *(f"{k} = {json.dumps(v)}" for k, v in grid.items())]
+    (folder / name).write_text("\n".join(lines) + "\n")
+    return f"reproduction run {name} --threads 1"
+
+
+@pytest.mark.parametrize("field", [name for name, value in EXPERIMENT.items() if value is not None])
+def test_a_changed_plan(
+    field: str, run: Run, bases: Bases, inputs: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    first = _plan(inputs, "first.toml", PLAN, DATASET)
+    kind, _, own = field.rpartition(" ")
+    content, dataset = (
+        (PLAN, DATASET | {own: EXPERIMENT[field]}) if kind else (PLAN | {own: EXPERIMENT[field]}, DATASET)
+    )
+    other = _plan(inputs, f"other-{own}{kind}.toml", content, dataset)
+    assert check(first, other, run, bases, tmp_path, tmp_path_factory)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", ["tol", "metric", "train"])
+def test_the_comparison_sees_what_a_forgotten_dependence_does(
+    option: str, run: Run, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wrong variant: an identity that leaves something out."""
+    left_out = {"tol": "settings", "metric": "metrics", "train": "train"}[option]
+    whole = SelectionPlan.identity
+    monkeypatch.setattr(SelectionPlan, "identity", lambda *a: {k: v for k, v in whole(*a).items() if k != left_out})
+    given = SELECT[option]
+    first, other = (f"{FILES}{FEW}", f"{FILES}{FEW} {given}") if isinstance(given, str) else given
+    with pytest.raises(AssertionError):
+        check(f"select {first}", f"select {other}", run, {}, tmp_path, tmp_path_factory)

@@ -1,0 +1,385 @@
+"""What a tree ranker should keep: lists made without the queries that judge them, the rule of `select`, files,
+the command."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.crossval import trees
+from sparserank.crossval.trees import TreeData, TreeSettings, fit_trees
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.folds import query_folds
+from sparserank.data.letor.writer import write_letor
+from sparserank.data.synthetic import make_ranking
+from sparserank.errors import DataError, ParameterError, RunDirectoryError
+from sparserank.evaluation import per_query_values
+from tests.support.command_line import Cli
+
+QUICK = {"for_model": "lightgbm", "sizes": (1, 2, 3, 5), "feature_transform": "none", "cv": 3, "n_threads": 1}
+# where it does not matter how good lists and trees are
+RULED = {**QUICK, "sizes": (1, 2, 3), "penalties": "l1"}
+SETTINGS = TreeSettings(20, (("num_leaves", 4), ("bagging_fraction", 0.8), ("bagging_freq", 1)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_ensembles():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trees, "LIGHTGBM_SETTINGS", SETTINGS)
+        yield
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[RankingDataset, RankingDataset]:
+    made = make_ranking(150, (8, 12), 12, n_informative=3, n_redundant=0, noise=0.3, random_state=5).data
+    return made.take_queries(np.arange(100)), made.take_queries(np.arange(100, 150))
+
+
+@pytest.fixture(scope="module")
+def result(data):
+    return sr.select(*data[:1], None, data[1], **QUICK)
+
+
+def test_it_keeps_the_signals_and_says_what_that_is_worth(data, result):
+    train, _ = data
+    signals = {n for n in train.feature_names if n.startswith("signal")}
+    assert set(result.features) >= signals or result.chosen.k < 3
+    assert len(result.features) == result.chosen.n_features < 12
+    assert result.gains.sum() == pytest.approx(1.0)
+    assert (np.diff(result.gains) <= 0).all()
+    assert result.choice.within_margin(result.chosen)
+    smaller = [c for c in result.choice.candidates if c.n_features < result.chosen.n_features]
+    assert not any(result.choice.within_margin(c) for c in smaller)
+    assert result.sentences[0].startswith(f"Keep {result.chosen.n_features} of 12 features (trees on")
+    everything = result.all_features
+    said = f"on all {everything.n_features} features that vary and may be used have {everything.mean:.4f}."
+    assert said in result.sentence
+    rows = {(r["n_features"], r["mean"]) for r in result.to_json()["lists"] if r["list"] != "trees on all features"}
+    assert {(c.n_features, c.mean) for c in result.by_size} <= rows
+    assert result.to_json()["corrected"]["chosen"] == result.choice.corrected_chosen
+    lists = {(c.penalty, c.k) for c in result.choice.candidates}
+    assert {(f"trees on {n}", k) for n in ("own gain", "ours") for k in (1, 2, 3)} <= lists
+    assert ("trees on all features", 12) in lists
+    assert result.test.baseline == f"trees on the {result.chosen.n_features} chosen"
+
+
+def test_lists_are_made_without_the_queries_that_judge_them(data, result):
+    train, _ = data
+    metric = result.plan.metric
+    fold = query_folds(train.n_queries, 3, result.plan.random_state)
+    by_hand, flattered = np.zeros(train.n_queries), np.zeros(train.n_queries)
+    whole = TreeData(train, np.arange(12), SETTINGS)
+    for f in range(3):
+        out, seen = train.take_queries(np.flatnonzero(fold == f)), fold != f
+        for learned, values in ((seen, by_hand), (None, flattered)):
+            top = np.sort(whole.fit(learned, f).by_gain()[:2])
+            scores = TreeData(train, top, SETTINGS).fit(learned, f).scores(out.X)
+            values[fold == f] = per_query_values(scores, out, [metric])[0]
+    (found,) = (c for c in result.choice.candidates if (c.penalty, c.k) == ("trees on own gain", 2))
+    np.testing.assert_allclose(found.values, by_hand)
+    assert np.abs(flattered - by_hand).max() > 0.01  # the wrong variant
+    top = fit_trees(train, np.arange(12), SETTINGS, result.plan.random_state).by_gain()
+    for c in result.choice.candidates:  # the list that is kept is made of all queries
+        if c.penalty == "trees on own gain" and c is result.chosen:
+            assert set(result.features) == {train.feature_names[j] for j in top[: c.k]}
+    again = fit_trees(train, result.trees.columns, SETTINGS, result.plan.random_state)
+    np.testing.assert_array_equal(result.trees.scores(train.X), again.scores(train.X))
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_rules_hold_for_every_list(data):
+    train = data[0].take_queries(np.arange(40))
+    signals = [n for n in train.feature_names if n.startswith("signal")]
+    noise = next(n for n in train.feature_names if not n.startswith("signal"))
+    ruled = sr.select(train, drop=[signals[0]], keep=[noise], **RULED)
+    assert signals[0] not in ruled.features
+    assert noise in ruled.features
+    two = [n for n in train.feature_names if not n.startswith("signal")][:2]
+    kept = sr.select(train, keep=two, margin=0.9, **RULED)
+    assert set(kept.features) >= set(two)
+    assert min(c.k for c in kept.choice.candidates) == 2
+    with pytest.raises(ParameterError, match="k is 1, but keep names 2 features"):
+        sr.select(train, keep=two, k=1, **RULED)
+    assert ruled.all_features.n_features == 11
+    cheap = sr.select(train, costs=[1.0] * 11 + [5.0], budget=2.0, **RULED)
+    assert cheap.chosen.cost <= 2.0
+    assert sr.select(train, k=2, **RULED).chosen.n_features <= 2
+    of = dict.fromkeys(train.feature_names[:6], "together")
+    grouped = sr.select(train, feature_groups=of, costs={"together": 2.0}, budget=3.0, **RULED)
+    assert grouped.chosen.cost <= 3.0
+    for c in grouped.choice.candidates:
+        assert c.cost <= c.n_features  # the six together cost 2, and come together
+    if set(grouped.features) & set(of):
+        assert set(grouped.features) >= set(of)
+    whole = sr.select(train, k=2, drop=list(train.feature_names[:10]), **RULED)
+    assert whole.chosen.mean == max(c.mean for c in whole.choice.candidates)  # all of them may be kept too
+
+
+@pytest.mark.usefixtures("pictures")
+def test_files_say_what_the_result_says(result, tmp_path: Path):
+    import lightgbm
+
+    written = result.save(tmp_path / "run")
+    assert [p.name for p in written] == ["features.txt", "trees.txt", "result.json", "report.html"]
+    assert (tmp_path / "run/features.txt").read_text().split() == list(result.features)
+    content = json.loads((tmp_path / "run/result.json").read_text())
+    assert content == result.to_json()
+    assert [f["feature"] for f in content["features"]] == list(result.features)
+    booster = lightgbm.Booster(model_file=str(tmp_path / "run/trees.txt"))
+    assert booster.feature_name() == content["trees"]["columns"]
+    page = (tmp_path / "run/report.html").read_text()
+    assert "<svg" in page
+    documented = set(re.findall(r"`(\w+)`", Path("docs/result-json.md").read_text()))
+    assert set(content) <= documented
+    assert set(content["chosen"]) <= documented
+    assert len(result.sizes()) == len(result.choice.candidates)
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_missing_values_go_into_trees_as_they_are(data):
+    """Whether a value is missing says all; the median that our lists see says nothing."""
+    train, _ = data
+    X = np.array(train.X)
+    X[:, 3] = np.where(train.relevance > 0, np.nan, X[:, 3])
+    ids = np.repeat(train.query_ids, np.diff(train.query_ptr))
+    found = sr.select((X, train.relevance, ids), missing="median", k=1, **QUICK)
+    assert found.features == ("f4",)
+    assert found.to_json()["trees"]["missing"] == [None] * len(found.trees.columns)
+    filled = np.where(np.isnan(X), np.nanmedian(X, axis=0), X)
+    as_they_are, hidden = (
+        sr.evaluate(found.trees.scores(x), train.relevance, "ndcg@10", qid=ids)["ndcg@10"] for x in (X, filled)
+    )
+    assert as_they_are > hidden + 0.1
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_lists_hold_what_trees_alone_can_use(data):
+    """A feature that is constant within every query, and one that is missing or 1, tell trees something."""
+    train, _ = data
+    X = np.array(train.X)
+    ids = np.repeat(train.query_ids, np.diff(train.query_ptr))
+    X[:, 9] = np.repeat(np.arange(train.n_queries) % 2, np.diff(train.query_ptr))
+    X[:, 10] = np.where(train.relevance > 0, np.nan, 1.0)
+    X[:, 11] = 5.0
+    found = sr.select((X, train.relevance, ids), missing="median", k=1, **QUICK)
+    assert found.features == ("f11",)
+    assert found.all_features.n_features == 11
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_it_says_how_many_trainings_it_will_do(data, monkeypatch: pytest.MonkeyPatch):
+    """Before the first one, and no more follow: by default five folds, and lists by gain and by our path."""
+    train, _ = data
+    fits: list[int] = []
+    known = TreeData.fit
+    monkeypatch.setattr(TreeData, "fit", lambda *given: fits.append(1) or known(*given))
+    said: list[tuple] = []
+    sr.select(
+        train,
+        for_model="lightgbm",
+        penalties="l1",
+        feature_transform="none",
+        n_threads=1,
+        progress=lambda *now: said.append(now),
+    )
+    n = 5 * (1 + 2 * 2)  # of lengths 1 and 4, of 12 features
+    assert said[0] == (0, 12 + n, f"at most {n + 2} trainings of LightGBM: 5 in each of 5 folds", None)
+    assert len(fits) in range(n - 5, n + 3)  # a fold's path may have no model of one feature
+    assert [done for done, *_ in said] == sorted(done for done, *_ in said)
+    totals = [total for _, total, *_ in said]
+    assert totals == sorted(totals, reverse=True)  # fewer lists than there might have been
+    assert said[-1] == (totals[-1], totals[-1], "done", 0.0)
+    assert {done for done, *_ in said} == set(range(totals[-1] + 1))
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_trees_of_a_file_are_trained_with_its_settings_on_the_features_that_they_know(data, tmp_path):
+    import lightgbm
+
+    train, _ = data
+    names = [train.feature_names[j] for j in range(9)]
+    held = lightgbm.Dataset(train.X[:, :9], train.relevance, group=np.diff(train.query_ptr), feature_name=names)
+    own = {"objective": "lambdarank", "num_leaves": 5, "min_data_in_leaf": 7, "verbosity": -1}
+    lightgbm.train(own, held, 13).save_model(tmp_path / "today.txt")
+    given = {**QUICK, "for_model": tmp_path / "today.txt"}
+    found = sr.select(train, **given)
+    assert found.settings.n_trees == 13
+    assert found.to_json()["trees"]["parameters"]["min_data_in_leaf"] == "7"
+    assert set(found.features) <= set(names)
+    assert found.all_features.n_features == 9
+    text = found.trees.booster.model_to_string()
+    assert "[min_data_in_leaf: 7]" in text
+    assert "[num_leaves: 5]" in text
+    with pytest.raises(ParameterError, match=r"keep names 'noise_.*', which is not a feature of the trees"):
+        sr.select(train, keep=[train.feature_names[11]], **given)
+    with pytest.raises(ParameterError, match="for_model must be lightgbm, or an existing LightGBM file"):
+        sr.select(train, **{**QUICK, "for_model": "xgboost"})
+
+
+def test_the_best_model_of_our_path_stands_beside_the_trees(data, result):
+    """With at most as many features as the list, on the same folds: it is a candidate of `select`."""
+    train, _ = data
+    plain = sr.select(
+        train, penalties="mcp", n_alphas=25, cv=3, feature_transform="none", half_samples=0, rival="none", n_threads=1
+    )
+    own = [c for c in plain.choice.candidates if c.penalty == "mcp" and c.n_features <= result.chosen.n_features]
+    best = max(own, key=lambda c: c.mean)
+    assert result.ours.mean == pytest.approx(best.mean, abs=1e-12)
+    assert result.ours.n_features == best.n_features
+    assert result.ours.difference == pytest.approx(best.mean - result.chosen.mean, abs=1e-12)
+    assert result.ours.low < result.ours.difference < result.ours.high
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_the_result_says_what_missing_values_are_to_trees(data, result):
+    """Of a feature that never was missing in training, trees.txt alone would take NaN for 0."""
+    assert result.to_json()["trees"]["missing"] == [None] * len(result.trees.columns)
+    train, _ = data
+    X, fill = np.array(train.X), np.arange(1.0, train.n_features + 1)
+    X[::7, 3], fill[4] = np.nan, np.nan
+    ids = np.repeat(train.query_ids, np.diff(train.query_ptr))
+    holed = RankingDataset(X, train.relevance, ids, feature_names=train.feature_names, fill_values=fill)
+    trees = sr.select(holed, drop=[train.feature_names[0]], **QUICK).to_json()["trees"]
+    place = {name: j for j, name in enumerate(train.feature_names)}
+    as_they_are = (3, 4)
+    assert trees["missing"] == [None if place[n] in as_they_are else fill[place[n]] for n in trees["columns"]]
+    assert any(v is not None for v in trees["missing"])
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_what_cannot_be_judged_is_refused(data):
+    train, _ = data
+    halves = RankingDataset(train.X, train.relevance + 0.5, np.repeat(train.query_ids, np.diff(train.query_ptr)))
+    with pytest.raises(DataError, match="whole grades"):
+        sr.select(halves, **QUICK)
+    for sizes in ((), (0,), (1.5,), (True,), 5, "12"):
+        with pytest.raises(ParameterError, match="sizes"):
+            sr.select(train, **{**QUICK, "sizes": sizes})
+    with pytest.raises(ParameterError, match="needs costs or feature_groups"):
+        sr.select(train, budget=1.0, **QUICK)
+    for name in ("n_seeds", "n_trees", "n_leaves", "learning_rate"):
+        with pytest.raises(ParameterError, match=f"{name} was removed; sparserank 0.3.0 is the last"):
+            sr.select(train, **QUICK, **{name: 1})
+    for name, value in (("n_knots", 4), ("protocol", "holdout"), ("current", "f1"), ("doc_weight", np.ones(3))):
+        with pytest.raises(ParameterError, match=f"{name} cannot be combined with for_model"):
+            sr.select(train, **QUICK, **{name: value})
+    with pytest.raises(ParameterError, match="sizes needs for_model='lightgbm'"):
+        sr.select(train, sizes=[1])
+    with pytest.raises(DataError, match="one feature varies and may be used"):
+        sr.select(train, drop=list(train.feature_names[1:]), **QUICK)
+    with pytest.raises(ParameterError, match="contain no length from 1 to 11"):
+        sr.select(train, **{**QUICK, "sizes": (20,)})
+    with pytest.raises(ParameterError, match="penalties must be a single one with for_model; got 2"):
+        sr.select(train, penalties=["l1", "scad"], **QUICK)
+    with pytest.raises(ParameterError, match="feature_transform must be a single one with for_model; got 2"):
+        sr.select(train, **{**QUICK, "feature_transform": ["none", "log"]})
+    assert {c.k for c in sr.select(train, **{**QUICK, "sizes": np.array([1, 2])}).choice.candidates} == {
+        1,
+        2,
+        12,
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_processes")
+def test_a_killed_run_goes_on_and_other_options_are_refused(data, result, tmp_path: Path):
+    train, test = data
+    done = []
+
+    def stop(n_done, n, what, left):
+        done.append(n_done)
+        if n_done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sr.select(train, None, test, out=tmp_path / "run", progress=stop, **QUICK)
+    seen = []
+    again = sr.select(train, None, test, out=tmp_path / "run", progress=lambda *a: seen.append(a), **QUICK)
+    assert seen[0][2].startswith("resumed")
+    assert again.to_json() == result.to_json()
+    for other in ({"keep": [train.feature_names[0]]}, {"penalties": "l1"}):
+        with pytest.raises(RunDirectoryError, match="other data or options"):
+            sr.select(train, None, test, out=tmp_path / "run", **{**QUICK, **other})
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_the_command_says_the_same_and_goes_on(data, cli_here: Cli, tmp_path: Path):
+    write_letor(data[0].take_queries(np.arange(60)), tmp_path / "train.txt")
+    call = [
+        "select",
+        "train.txt",
+        "--for-model",
+        "lightgbm",
+        "--penalty",
+        "l1",
+        "--transform",
+        "none",
+        "--folds",
+        "3",
+        "--k",
+        "3",
+        "--out",
+        "run",
+    ]
+    first = cli_here(*call)
+    assert first.code == 0, first.err
+    assert "Keep 3 of 12 features" in first.out
+    same = sr.select(tmp_path / "train.txt", for_model="lightgbm", penalties="l1", feature_transform="none", cv=3, k=3)
+    assert json.loads((tmp_path / "run/result.json").read_text()) == same.to_json()
+    again = cli_here(*call)
+    assert again.out == first.out
+    removed = cli_here("select", "train.txt", "--n-trees", "7", "--out", "x")
+    assert removed.code == 2
+    assert "--n-trees was removed" in removed.err
+    for more in (["--current", "f1"], ["--n-knots", "4"], ["--protocol", "holdout"]):
+        refused = cli_here(*call, *more)
+        assert refused.code == 2
+        assert f"{more[0]}: cannot be combined with --for-model" in " ".join(refused.err.split())
+    assert cli_here(*call[:2], "--for-model", "forest", "--out", "x").code == 2
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_few_queries_are_too_few_for_a_bound_and_the_screen_says_so(cli_here: Cli, tmp_path: Path):
+    made = make_ranking(12, (8, 12), 6, n_informative=3, n_redundant=0, random_state=1).data
+    write_letor(made.take_queries(np.arange(9)), tmp_path / "nine.txt")
+    write_letor(made.take_queries(np.arange(9, 12)), tmp_path / "test.txt")
+    done = cli_here(
+        "select", "nine.txt", "--test", "test.txt", "--for-model", "lightgbm", "--folds", "3", "--out", "run"
+    )
+    assert done.code == 0, done.err
+    text = " ".join(done.out.split())
+    assert "9 queries are too few to bound it, at least 10 are needed" in text
+    assert "Your 3 test queries: chosen 0." in text
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_lengths_follow_k_and_the_features_that_are_kept(data):
+    train = data[0].take_queries(np.arange(40))
+    given = {"for_model": "lightgbm", "feature_transform": "none", "cv": 2, "penalties": "l1", "n_threads": 1}
+    lengths = {c.k for c in sr.select(train, k=400, **given).choice.candidates}
+    assert lengths == {1, 4, 12}  # as without k: all twelve may be chosen
+    kept = list(train.feature_names[:5])
+    assert {c.k for c in sr.select(train, keep=kept, **given).choice.candidates} == {5, 12}
+    with pytest.raises(ParameterError, match="keep names all 12 features that may be used; there is nothing to choose"):
+        sr.select(train, keep=list(train.feature_names), **given)
+    with pytest.raises(DataError, match=r"no list tried has a cost within budget=0.5, the least is 3; allow more"):
+        sr.select(train, costs=[3.0] * 12, budget=0.5, **given)
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_lists_hold_no_feature_that_no_split_uses(data, monkeypatch: pytest.MonkeyPatch):
+    train = data[0].take_queries(np.arange(40))
+    given = {"for_model": "lightgbm", "feature_transform": "none", "cv": 2, "penalties": "l1", "n_threads": 1}
+    monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", TreeSettings(1, (("num_leaves", 3),)))
+    found = sr.select(train, sizes=[6], **given)
+    by_gain = next(c for c in found.choice.candidates if c.penalty == "trees on own gain")
+    assert by_gain.n_features <= 2
+    monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", TreeSettings(2, (("min_data_in_leaf", 10_000),)))
+    with pytest.raises(DataError, match="never split on these data; allow smaller leaves"):
+        sr.select(train, **given)

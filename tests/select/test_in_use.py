@@ -1,0 +1,222 @@
+"""The model in use as a rival: what it is worth here, what a change brings, bounds that hold whatever is chosen."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.crossval.current_model import Change
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.letor.writer import write_letor
+from sparserank.data.synthetic import make_ranking
+from sparserank.errors import DataError, DataWarning, ParameterError
+from tests.support.command_line import Cli
+
+OPTIONS = {"penalties": "l1", "half_samples": 0, "feature_transform": "none", "n_alphas": 10, "cv": 3}
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[RankingDataset, RankingDataset]:
+    made = make_ranking(140, (8, 14), 12, n_informative=3, n_redundant=3, noise=0.6, random_state=8).data
+    return made.take_queries(np.arange(80)), made.take_queries(np.arange(80, 140))
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    """Of three features, one of which is noise."""
+    train, _ = data
+    ranker = sr.SparseRanker(penalty="ridge", alpha=0.01)
+    kept = [j for j, n in enumerate(train.feature_names) if n.startswith("signal")][:2]
+    kept.append(next(j for j, n in enumerate(train.feature_names) if n.startswith("noise")))
+    X = np.zeros_like(train.X)
+    X[:, kept] = train.X[:, kept]
+    return ranker.fit_dataset(train.replace_features(X)).to_model()
+
+
+@pytest.mark.parametrize("protocol", ["cv", "holdout"])
+def test_a_change_is_what_it_is(data, model, protocol):
+    train, test = data
+    valid, held_out = (None, test) if protocol == "cv" else (test, None)
+    result = sr.select(train, valid, held_out, current=model, protocol=protocol, **OPTIONS)
+    change, judged = result.change, train if protocol == "cv" else test
+    own = sr.evaluate(model.score_dataset(judged), judged, ["ndcg@10"]).per_query["ndcg@10"]
+    difference = result.chosen.values - own
+    assert change.mean == pytest.approx(own.mean())
+    assert change.difference == pytest.approx(difference.mean())
+    assert change.low < difference.mean() < change.high
+    assert (change.wins, change.losses, change.ties) == (
+        (difference > 0).sum(),
+        (difference < 0).sum(),
+        (difference == 0).sum(),
+    )
+    assert change.worst[0][1] == pytest.approx(difference.min())
+    assert change.worst[0][0] == str(judged.query_ids[int(np.argmin(difference))])
+    now, then = (
+        set(np.array(result.model.feature_names)[result.model.support]),
+        set(np.array(model.feature_names)[model.support]),
+    )
+    assert set(change.enter) == now - then
+    assert set(change.leave) == then - now
+    without = sr.select(train, valid, held_out, protocol=protocol, **OPTIONS)
+    assert len(result.choice.candidates) == len(without.choice.candidates)  # what ranks today moves nothing
+    np.testing.assert_array_equal(result.choice.bounds.upper, without.choice.bounds.upper)
+    assert result.sentences[: len(without.sentences)] == without.sentences
+    assert "model in use" in result.sentence
+    assert protocol == "holdout" or "model in use" in {r["system"] for r in result.test.rows()}
+    assert result.to_json()["change"]["wins"] == change.wins
+    assert without.change is None
+
+
+def test_a_model_that_nothing_beats_is_shown_better_and_moves_no_bound(data):
+    """The truth itself, which no candidate reaches."""
+    train, _ = data
+    truth = train.relevance.astype(float) + 1e-3 * np.random.default_rng(0).random(train.n_docs)
+    X = np.column_stack([train.X, truth])
+    names = [*train.feature_names, "truth"]
+    qid = np.repeat(train.query_ids, np.diff(train.query_ptr))
+    whole = RankingDataset(X, train.relevance, qid, None, names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)  # the score of today's ranker is known to be none of the features
+        result = sr.select(whole, current="truth", monotone={"truth": "-"}, **OPTIONS)  # so that it cannot be used
+    assert result.best.penalty != "model in use"
+    assert result.choice.loss(result.chosen) <= result.choice.margin
+    assert result.change.difference < -0.05
+    assert result.change.high < 0
+    assert result.change.losses > result.change.wins
+    assert "which shows it worse" in result.sentence
+
+
+def test_a_difference_is_shown_or_it_is_not():
+    clear = Change("model in use", 3, 0.5, 0.14, 0.12004, 0.15, 50, 1, 0, (), (), ())
+    assert "+0.1400 (+0.1200 to +0.1500, 95% confidence, which shows it better)" in clear.sentence("ndcg@10", "95%")
+    assert "which shows no difference" in replace(clear, low=-0.01).sentence("ndcg@10", "95%")
+    just = replace(clear, low=-0.1, high=-0.00002)
+    assert "to -0.000020, 95% confidence, which shows it worse" in just.sentence("ndcg@10", "95%")
+    assert "between" not in replace(clear, low=-np.inf, high=np.inf).sentence("ndcg@10", "95%")
+
+
+def test_todays_score_is_no_feature_unless_it_is_kept_by_name(data):
+    train, _ = data
+    today = train.relevance + np.random.default_rng(1).standard_normal(train.n_docs)
+    qid = np.repeat(train.query_ids, np.diff(train.query_ptr))
+    whole = RankingDataset(
+        np.column_stack([train.X, today]), train.relevance, qid, None, [*train.feature_names, "today"]
+    )
+    left = sr.select(whole, current="today", **OPTIONS)
+    assert "today" not in left.table()["feature"].tolist()
+    assert any("today's score, is left out of the features" in note for note in left.notes)
+    assert "today" in sr.select(whole, **OPTIONS).table()["feature"].tolist()
+    kept = sr.select(whole, current="today", keep=["today"], **OPTIONS)
+    assert "today" in kept.table()["feature"].tolist()
+    assert not any("left out" in note for note in kept.notes)
+
+
+def test_the_score_that_is_the_only_feature_or_is_named_elsewhere(data):
+    train, _ = data
+    names = list(train.feature_names)
+    alone = RankingDataset(
+        train.X[:, :1], train.relevance, np.repeat(train.query_ids, np.diff(train.query_ptr)), None, names[:1]
+    )
+    with pytest.raises(ParameterError, match="the only feature"):
+        sr.select(alone, current=names[0], **OPTIONS)
+    for options in (
+        {"drop": names[:1]},
+        {"penalties": [sr.penalties.L1(1.0, keep=(names[0],))]},
+        {"keep": np.array(names[:1])[:0].tolist(), "drop": names[:1]},
+    ):
+        found = sr.select(train, current=names[0], **{**OPTIONS, **options})
+        assert not any("left out of the features" in note for note in found.notes)
+
+
+def test_a_kept_feature_that_no_pair_tells_apart_is_noted(data):
+    train, _ = data
+    qid = np.repeat(train.query_ids, np.diff(train.query_ptr))
+    flat = RankingDataset(np.column_stack([train.X, qid]), train.relevance, qid, None, [*train.feature_names, "flat"])
+    with pytest.warns(DataWarning, match="'flat' is to be kept, but has the same value in both documents"):
+        found = sr.select(flat, keep=["flat"], **OPTIONS)
+    assert any("'flat' is to be kept" in note for note in found.notes)
+    with pytest.warns(DataWarning, match="'flat' is to be kept"):
+        sr.SparseRanker(penalty=sr.penalties.L1(1.0, keep=(12,))).fit_dataset(flat)
+
+
+def test_what_is_no_model_is_refused(data, model, tmp_path: Path):
+    train, _ = data
+    with pytest.raises(ParameterError, match="neither a model file nor a feature"):
+        sr.select(train, current="nothing.json", **OPTIONS)
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(ValueError, match="not a sparserank-model file"):
+        sr.select(train, current=tmp_path / "x.json", **OPTIONS)
+    content = model.to_json()
+    names = [f"other {j}" for j in range(12)]
+    for feature in content["features"]:
+        feature["name"] = names[feature["index"]]
+    (tmp_path / "other.json").write_text(json.dumps(content | {"feature_names_in": names}))
+    with pytest.raises(DataError, match="have no feature 'other"):
+        sr.select(train, current=tmp_path / "other.json", **OPTIONS)
+
+
+def test_the_command_says_what_a_change_brings(data, model, cli_here: Cli, tmp_path: Path):
+    train, _test = data
+    write_letor(train, tmp_path / "train.txt")
+    (tmp_path / "names.txt").write_text("\n".join(train.feature_names) + "\n")
+    model.save(tmp_path / "now.json")
+    call = [
+        "select",
+        "train.txt",
+        "--feature-names",
+        "names.txt",
+        "--penalty",
+        "l1",
+        "--half-samples",
+        "0",
+        "--transform",
+        "none",
+        "--current",
+        "now.json",
+        "--out",
+        "run",
+    ]
+    done = cli_here(*call)
+    assert done.code == 0, done.err
+    assert re.search(r"against today .*\ntoday +3 ", done.out)
+    assert json.loads((tmp_path / "run/result.json").read_text())["change"]["n_features"] == 3
+
+
+def test_named_features_are_kept_and_dropped(data):
+    train, _ = data
+    names = list(train.feature_names)
+    noise = [n for n in names if n.startswith("noise")]
+    signal = [n for n in names if n.startswith("signal")]
+    for penalties in ("l1", "mcp", "best_k(k_max=5)"):
+        result = sr.select(train, **{**OPTIONS, "penalties": penalties}, keep=noise[:1], drop=signal[:1])
+        for path in (p for label, p in result.paths.items() if label != "ridge"):
+            used = path.sparse_coefs.toarray() != 0
+            assert used[:, names.index(noise[0])].all()
+            assert not used[:, names.index(signal[0])].any()
+        assert noise[0] in np.array(names)[result.model.support]
+    for options, message in (
+        ({"keep": ["no"]}, "is not a feature"),
+        ({"drop": "f1"}, "must be a list"),
+        ({"keep": names[:1], "drop": names[:1]}, "which is to be kept"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            sr.select(train, **OPTIONS, **options)
+
+
+def test_the_dense_reference_is_held_to_what_all_are_held_to(data):
+    train, _ = data
+    names = list(train.feature_names)
+    strong = [n for n in names if n.startswith("signal")]
+    result = sr.select(train, **OPTIONS, monotone={strong[0]: "+", strong[1]: "+"}, drop=[strong[2]])
+    w = result.paths["ridge"].scaled_coefs
+    assert (w[:, [names.index(n) for n in strong[:2]]] >= 0).all()
+    assert not w[:, names.index(strong[2])].any()
+    with pytest.raises(ParameterError, match="must give"):
+        sr.select(train, **OPTIONS, monotone={strong[0]: True})

@@ -1,0 +1,225 @@
+"""`select` for an engine tries only what that engine can run, and says what that costs where an earlier run knows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sparserank as sr
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.synthetic import make_ranking
+from sparserank.errors import DataWarning, ParameterError, TableError
+from sparserank.export import ENGINES, export_command
+from tests.support.command_line import Cli
+from tests.support.shortcuts import no_pictures
+
+QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "cv": 3, "half_samples": 0, "relaxed": False}
+LEFT_OUT = ("mixed",)
+
+
+@pytest.fixture(autouse=True)
+def quick_reports() -> Iterator[None]:
+    with no_pictures():
+        yield
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    """Of which logarithms say more."""
+    plain = make_ranking(60, (6, 10), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=4).data
+    return plain.replace_features(np.sign(plain.X) * np.expm1(2.0 * np.abs(plain.X)))
+
+
+def test_only_what_the_engine_can_run_is_tried(data):
+    every = sr.select(data, **QUICK)
+    assert every.to_json()["engine"] is None
+    assert every.model.transform is not None
+    assert {label.partition(" on ")[2] for label in every.paths} == {"", *LEFT_OUT}
+    linear = sr.select(data, engine="ranklib", **QUICK)
+    assert set(linear.paths) == {"l1", "ridge"}
+    assert linear.engine is not None
+    assert linear.engine.left_out == LEFT_OUT
+    assert linear.engine.cost is None
+    assert linear.to_json()["engine"] == {"name": "ranklib", "left_out": list(LEFT_OUT), "cost": None}
+    (said,) = (note for note in linear.notes if note.startswith("for ranklib"))
+    assert "no models with mixed were tried, because RankLib's text cannot run them" in said
+    assert "start a run without engine into the same out" in said
+    assert linear.model.export("ranklib")
+    alone = sr.select(data, feature_transform="none", **QUICK)
+    assert linear.model.to_json()["features"] == alone.model.to_json()["features"]
+    for name in ("solr", "elasticsearch", "opensearch", "vespa", "lucene", "sql", "onnx", "python"):
+        assert ENGINES[name].lacks(["log", "asinh"], curves=True) == ""
+    same = sr.select(data, engine="elasticsearch", **QUICK)
+    assert same.model.to_json()["features"] == every.model.to_json()["features"]
+    assert "for elasticsearch: the plugin can run all models that were tried." in same.notes
+    assert same.model.export("elasticsearch")
+
+
+@pytest.mark.slow
+def test_what_it_costs_is_known_from_an_earlier_run_in_the_same_place(data, tmp_path: Path):
+    every = sr.select(data, out=tmp_path, **QUICK)
+    before = {p.name for p in (tmp_path / "arrays").iterdir()}
+    for _ in range(2):  # a repeated call says the same
+        linear = sr.select(data, engine="ranklib", out=tmp_path, **QUICK)
+        assert linear.engine is not None
+        cost = linear.engine.cost
+        assert cost is not None
+        best = max((c for c in every.choice.candidates if " on " in c.penalty), key=lambda c: c.mean)
+        assert (cost.penalty, cost.n_features) == (best.label, best.n_features)
+        assert cost.mean == pytest.approx(best.mean, abs=1e-15)
+        assert cost.loss == pytest.approx(best.mean - linear.best.mean, abs=1e-15)
+        assert cost.loss > 0
+        assert f"has a mean {linear.metric} of {cost.mean:.4f} in an earlier run, {cost.loss:.4f} above" in " ".join(
+            linear.notes
+        )
+        assert json.loads((tmp_path / "result.json").read_text())["engine"]["cost"]["mean"] == cost.mean
+    after = {p.name for p in (tmp_path / "arrays").iterdir()}
+    assert {n for n in after - before if not n.startswith("ablation")} == set()  # no path was computed
+    longer = sr.select(data, engine="ranklib", out=tmp_path, **{**QUICK, "relaxed": True})
+    assert longer.engine is not None
+    assert longer.engine.cost is None  # the earlier run has no refits
+
+
+def test_a_loss_below_0_is_no_loss():
+    from sparserank.selection.for_engine import BestLeftOut, ForEngine
+
+    nothing = ForEngine("ranklib", ("log",), BestLeftOut("l1 on log", 3, 0.4, -0.01))
+    assert "which is not above the best model tried for the engine; nothing is lost" in nothing.sentence("ndcg@10")
+    assert "2.5% of its mean" in ForEngine("ranklib", ("log",), BestLeftOut("l1", 3, 0.4, 0.01)).sentence("ndcg@10")
+
+
+def test_what_the_engine_cannot_run_is_refused_where_it_is_asked_for(data):
+    for options, parameter, message in (
+        (
+            {"engine": "lucine"},
+            "engine",
+            "must be one of solr, elasticsearch, opensearch, vespa, lucene, ranklib, onnx",
+        ),
+        (
+            {"engine": "ranklib", "feature_transform": "log"},
+            "feature_transform",
+            "cannot be log with engine='ranklib': RankLib's text",
+        ),
+        (
+            {"engine": "ranklib", "feature_transform": "curves"},
+            "feature_transform",
+            "of raw features only, and cannot run curves",
+        ),
+        ({"engine": "ranklib", "scaling": "log-standard"}, "scaling", "cannot run log"),
+        ({"engine": "vespa", "scaling": "query-min-max"}, "scaling", "cannot scale features within each query"),
+    ):
+        with pytest.raises(ParameterError, match=message) as refused:
+            sr.select(data, **{**QUICK, **options})
+        assert refused.value.parameter == parameter
+    curved = sr.select(data, engine="solr", feature_transform="curves", **QUICK)
+    assert any("curves" in label for label in curved.paths)
+
+
+def test_other_values_for_missing_ones_are_noted_before_the_first_fit(data):
+    X = np.array(data.X)
+    X[::7] = np.nan
+    holes = (X, data.relevance, data.qid)
+    with pytest.warns(DataWarning, match="treats a missing value as 0, but the model uses another"):
+        noted = sr.select(holes, engine="ranklib", missing=0.5, **QUICK)
+    assert any("treats a missing value as 0, but the model uses another value for" in note for note in noted.notes)
+    assert not any("as 0, but" in note for note in sr.select(holes, engine="sql", missing=0.5, **QUICK).notes)
+    assert not any("as 0, but" in note for note in sr.select(holes, engine="ranklib", missing="zero", **QUICK).notes)
+
+
+def with_gaps(data: RankingDataset) -> pd.DataFrame:
+    """A table with a column `rating` that every model uses and that is missing in every ninth row."""
+    frame = pd.DataFrame(np.array(data.X), columns=list(data.feature_names or ()))
+    frame["rating"] = 3.0 + data.relevance + np.random.default_rng(0).normal(0, 0.5, data.n_docs)
+    frame.loc[::9, "rating"] = np.nan
+    return frame.assign(label=data.relevance.astype(int), qid=[f"q{q}" for q in data.qid])
+
+
+@pytest.mark.parametrize("engine", [name for name, e in ENGINES.items() if e.takes_zero])
+def test_an_engine_that_takes_zero_is_known_before_a_replacement_is_proposed(data, engine: str):
+    """The proposal of the error is one whose model the engine accepts; others get the median."""
+    frame = with_gaps(data)
+    with pytest.raises(TableError, match="missing values in 'rating'") as refused:
+        sr.select(frame, engine=engine, **QUICK)
+    assert refused.value.options == {"missing": {"rating": "zero"}}
+    for other in (None, "sql", "vespa"):
+        with pytest.raises(TableError) as refused:
+            sr.select(frame, engine=other, **QUICK)
+        assert refused.value.options == {"missing": {"rating": "median"}}
+
+
+def test_every_command_that_is_printed_next_works(data, cli_here: Cli, tmp_path: Path):
+    """From `inspect` to the export, with the engine and without; the wrong replacement is named before any fit."""
+    with_gaps(data).to_parquet(tmp_path / "log.parquet")
+    quick = ("--penalty", "l1", "--n-alphas", "6", "--half-samples", "0", "--no-relaxed", "--folds", "2")
+    plain = ("--rival", "none", "--transform", "none")
+    seen = cli_here("inspect", "log.parquet")
+    assert "where a missing value is 0: --missing rating=zero" in " ".join(seen.out.split())
+    engine = ("--engine", "elasticsearch")
+    refused = cli_here("select", "log.parquet", *engine, *quick, *plain, "--out", "run")
+    assert refused.code == 1
+    assert "--missing rating=zero" in refused.err
+    for n, (options, wanted) in enumerate(
+        (
+            (("--missing", "rating=median"), "--to sql"),
+            ((*engine, "--missing", "rating=zero"), "--to elasticsearch"),
+            ((*engine, "--missing", "rating=median"), ""),
+        )
+    ):
+        done = cli_here("select", "log.parquet", *options, *quick, *plain, "--out", f"run{n}")
+        assert done.code == 0, done.err
+        next_ = done.out[done.out.rindex("Next: ") :]
+        exports = [part.strip() for part in next_.replace("\n", " ").removeprefix("Next: ").split("|")]
+        exports = [part for part in exports if part.startswith("sparserank export")]
+        if not wanted:
+            assert exports == []
+            assert "the same command with --missing zero, for elasticsearch" in " ".join(next_.split())
+            assert "warning: for elasticsearch: the plugin treats a missing value as 0, but the model uses" in done.err
+            continue
+        assert [wanted in part for part in exports] == [True]
+        assert cli_here(*exports[0].split()[1:]).code == 0, exports
+
+
+@pytest.mark.parametrize("to", sorted(ENGINES))
+def test_the_printed_export_names_a_folder_where_one_is_needed(data, cli_here: Cli, tmp_path: Path, to: str):
+    model = sr.SparseRanker(alpha_ratio=0.2).fit_dataset(data).to_model()
+    model.save(tmp_path / "model.json")
+    command = export_command(model, "model.json", to)
+    if " --features FILE" in command:
+        return
+    assert cli_here(*command.split()[1:]).code == 0, command
+
+
+def test_no_export_is_printed_that_no_format_can_write(data):
+    model = sr.SparseRanker().fit_dataset(data).to_model()
+    assert export_command(model, "run", "sql") == "sparserank export run --to sql"
+    scaled = replace(model, scaling=replace(model.scaling, method="query-min-max"))
+    assert export_command(scaled, "run", "sql") == ""
+
+
+def test_the_command_says_it(data, cli_here: Cli, tmp_path: Path):
+    sr.write_letor(data, tmp_path / "train.txt")
+    call = partial(
+        cli_here, "select", "train.txt", "--penalty", "l1", "--n-alphas", "6", "--half-samples", "0", "--no-relaxed"
+    )
+    done = call("--engine", "ranklib", "--out", "run")
+    assert done.code == 0, done.err
+    assert "note: for ranklib: no models with mixed were tried" in " ".join((done.out + done.err).split())
+    for arguments, message in (
+        (("--engine", "lucine"), "must be one of solr, elasticsearch, opensearch, vespa"),
+        (("--engine", "ranklib", "--transform", "curves"), "cannot be curves with --engine ranklib"),
+    ):
+        refused = call(*arguments, "--out", "other")
+        assert refused.code == 2, refused.err
+        assert message in " ".join(refused.err.replace("│", " ").split())
+        assert "Traceback" not in refused.err
+    refused = cli_here("select", "train.txt", "--engine", "solr", "--for-model", "lightgbm", "--out", "other")
+    assert refused.code == 2
+    assert "--engine: cannot be combined with --for-model" in " ".join(refused.err.replace("│", " ").split())

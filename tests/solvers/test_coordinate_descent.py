@@ -1,0 +1,316 @@
+"""The compiled coordinate descent against plain loops: sweep by sweep within a running error bound, at the optimum, and
+on degenerate models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sparserank.penalties import _dispatch
+from sparserank.solvers._coordinate_descent_kernels import descend
+from tests.oracles import descent as oracle
+from tests.oracles import scalars
+from tests.support.penalty_kinds import PENALTIES, TOL, Kind, says_nothing
+
+SWEEPS = 8
+MAX_SWEEPS = 500
+STRAYED = (
+    500 * 6 * 3 * 10 * scalars.U
+)  # of a residual: 3 u of numbers below 10 at each step, in so many sweeps of 6 columns
+every_penalty = pytest.mark.parametrize("name", PENALTIES)
+
+
+def test_every_penalty_that_the_kernel_knows_is_compared() -> None:
+    numbers = {value for name, value in vars(_dispatch).items() if name.isupper() and isinstance(value, int)}
+    assert {kind.number for kind in PENALTIES.values()} == numbers
+
+
+@dataclass(frozen=True)
+class Case:
+    """A quadratic model and prices; H (k, k) symmetric."""
+
+    H: np.ndarray
+    gradient: np.ndarray
+    w: np.ndarray
+    prices: np.ndarray
+    monotone: np.ndarray
+
+    def lists(self) -> tuple[list, list, list, list, list]:
+        return self.H.tolist(), self.gradient.tolist(), self.w.tolist(), self.prices.tolist(), self.monotone.tolist()
+
+
+def random_case(seed: int, k: int, *, definite: bool = False) -> Case:
+    """Correlated columns of size about 1, some of them 0, or equal; free and infinite prices, signs, starts of the
+    wrong sign."""
+    rng = np.random.default_rng([seed, k])
+    X = rng.standard_normal((3 * k + 4, k)) + 0.5 * rng.standard_normal((3 * k + 4, 1))
+    if not definite and k > 2:
+        X[:, rng.integers(k)] = 0.0
+        X[:, k - 1] = X[:, 0]
+    y = rng.standard_normal(len(X)) + X @ rng.choice([0.0, 1.0, -2.0], k)
+    w = rng.standard_normal(k) * rng.integers(0, 2, k)
+    H = X.T @ X / len(X) + (0.8 * np.eye(k) if definite else 0.0)
+    prices = 0.3 * rng.random(k) + 0.02
+    rules = rng.random(k)
+    prices[rules < 0.15] = 0.0
+    prices[rules > 0.85] = np.inf
+    return Case(0.5 * (H + H.T), X.T @ (X @ w - y) / len(X), w, prices, rng.choice([0, 0, 1, -1], k))
+
+
+def ran(
+    kernel: Callable, case: Case, kind: Kind, sweeps: int, tol: float = TOL
+) -> tuple[np.ndarray, np.ndarray, int, float]:
+    w, residual = case.w.copy(), case.gradient.copy()
+    done = kernel(case.H, residual, w, case.prices, case.monotone, kind.number, *kind.shape, tol, sweeps)
+    return w, residual, int(done[0]), float(done[1])
+
+
+def agree(case: Case, kind: Kind, kernel: Callable = descend, tol: float = TOL, **variant: Any) -> bool | None:
+    """Whether the kernel is where the oracle is after each number of sweeps; None where the oracle cannot tell."""
+    H, gradient, w, prices, monotone = case.lists()
+    monotone = [0] * len(monotone) if variant.get("wrong") == "monotone" else monotone
+    prices = [min(p, 0.3) for p in prices] if variant.get("wrong") == "infinite prices" else prices
+    prices = [p or 0.1 for p in prices] if variant.get("wrong") == "free" else prices
+    trace = oracle.descend(H, gradient, w, prices, monotone, kind.scalar, tol, SWEEPS, **variant)
+    if says_nothing(trace):
+        return None
+    found = [ran(kernel, case, kind, m, tol) for m in range(1, SWEEPS + 1)]
+    return all(trace.agrees(m, *f) and trace.same_zeros(m, f[0]) for m, f in enumerate(found, 1))
+
+
+@every_penalty
+@pytest.mark.parametrize("k", [1, 2, 7])
+def test_coordinate_descent_is_where_plain_loops_are_after_every_sweep(name: str, k: int) -> None:
+    verdicts = [agree(random_case(seed, k), PENALTIES[name]) for seed in range(8)]
+    assert verdicts.count(None) <= 1
+    assert False not in verdicts
+
+
+@every_penalty
+def test_the_body_of_coordinate_descent_does_what_it_compiles_to(name: str) -> None:
+    assert all(agree(random_case(seed, 7), PENALTIES[name], descend.py_func) is not False for seed in range(3))
+
+
+@pytest.mark.parametrize("wrong", ["monotone", "stale", "all", "unscaled", "infinite prices", "free"])
+@pytest.mark.parametrize("name", ["l1", "mcp", "l0.5"])
+def test_wrong_coordinate_descents_are_rejected(wrong: str, name: str) -> None:
+    """Signs forgotten, residuals of the beginning of the sweep, zeros visited in every sweep, a prox of curvature 1, a
+    price for what is free or barred."""
+    assert False in [agree(random_case(seed, 7), PENALTIES[name], wrong=wrong) for seed in range(12)]
+
+
+# -- optima -----------------------------------------------------------------------------------------------------------
+
+
+def converged(case: Case, kind: Kind, tol: float = 1e-10) -> np.ndarray:
+    w, residual, sweeps, largest = ran(descend, case, kind, MAX_SWEEPS, tol)
+    assert sweeps < MAX_SWEEPS
+    assert largest <= tol
+    np.testing.assert_allclose(residual, case.gradient + case.H @ (w - case.w), rtol=0, atol=STRAYED)
+    return w
+
+
+def slack(case: Case, tol: float) -> np.ndarray:
+    """(k,) what is left of the optimality conditions where a sweep ends: the steps of others after one's own are at
+    most tol / h each; and rounding, which is STRAYED in the residual."""
+    h = np.diag(case.H)
+    others = np.abs(case.H) - np.diag(h)
+    return tol * (others[:, h > 0] / h[h > 0]).sum(axis=1) + STRAYED
+
+
+def missed(case: Case, kind: Kind, w: np.ndarray, tol: float) -> float:
+    """By how much w misses more than `slack` allows: the gradient the subdifferential, or a coordinate with curvature
+    its minimiser given the others, which may be a jump away."""
+    H, gradient, start, prices, monotone = case.lists()
+    residual, left = oracle.residual_at(H, gradient, start, w.tolist()), slack(case, tol)
+    worst = -math.inf
+    for j, h in enumerate(np.diag(case.H)):
+        if h <= 0:
+            worst = max(worst, abs(w[j] - start[j]))
+            continue
+        worst = max(worst, oracle.distance(residual[j], w[j], prices[j], monotone[j], kind.scalar) - left[j])
+        best = scalars.minimiser(kind.scalar, w[j] - residual[j] / h, h, prices[j], monotone[j])
+        if best.safe > left[j] / h:
+            worst = max(worst, abs(w[j] - best.x) - 2 * best.stretch * left[j] / h - best.added)
+    return worst
+
+
+@every_penalty
+def test_coordinate_descent_ends_where_no_coordinate_can_gain(name: str) -> None:
+    """With signs forgotten, with a price for what is free, or without a price it ends elsewhere."""
+    kind, tol = PENALTIES[name], 1e-10
+    wrong = []
+    for seed in range(6):
+        case = random_case(seed, 6)
+        assert missed(case, kind, converged(case, kind, tol), tol) <= 0
+        others = (
+            replace(case, monotone=0 * case.monotone),
+            replace(case, prices=np.where(case.prices > 0, case.prices, 5.0)),
+            replace(case, prices=np.where(np.isfinite(case.prices), 0.0, np.inf)),
+        )
+        wrong.append([missed(case, kind, converged(other, kind, tol), tol) for other in others])
+    monotone, free, unpriced = np.max(wrong, axis=0)
+    assert monotone > 1e-3
+    assert unpriced > 1e-3
+    assert free > 1e-3
+
+
+CONVEX = [name for name, kind in PENALTIES.items() if kind.concavity(0.4) < 0.7]
+
+
+@pytest.mark.parametrize("name", CONVEX)
+def test_coordinate_descent_finds_the_best_of_all_orthants(name: str) -> None:
+    """Where quadratic and penalty together are convex the optimum is one, and as far away as its conditions are missed,
+    divided by the least curvature. Half the price, and signs forgotten, have another."""
+    kind, tol = PENALTIES[name], 1e-10
+    wrong = []
+    for seed in range(6):
+        case = random_case(seed, 3, definite=True)
+        values = np.linalg.eigvalsh(case.H)
+        least = values[0] - kind.concavity(float(case.prices[np.isfinite(case.prices)].max(initial=0.0)))
+        assert least > 0.05
+        best, off = oracle.best_of_orthants(*case.lists(), kind.scalar, (least, values[-1] + 0.4))
+        assert off < 1e-11
+        within = float(np.linalg.norm(slack(case, tol))) / least + off
+        assert np.linalg.norm(converged(case, kind, tol) - best) <= within
+        others = (replace(case, prices=0.5 * case.prices), replace(case, monotone=0 * case.monotone))
+        wrong.append([np.linalg.norm(converged(other, kind, tol) - best) - within for other in others])
+    assert np.max(wrong, axis=0).min() > 1e-3
+
+
+# -- degenerate models ------------------------------------------------------------------------------------------------
+
+
+def case_of(H: Any, gradient: Any, w: Any, prices: Any, monotone: Any) -> Case:
+    k = len(gradient)
+    return Case(
+        np.array(H, dtype=float).reshape(k, k),
+        *(np.array(v, dtype=float) for v in (gradient, w, prices)),
+        np.array(monotone, dtype=np.int64),
+    )
+
+
+TWO = [[1.0, 0.5], [0.5, 1.0]]
+DEGENERATE = {
+    "no column": case_of([], [], [], [], []),
+    "one column": case_of([[2.0]], [-3.0], [0.0], [0.5], [0]),
+    "one column of zeros": case_of([[0.0]], [0.0], [0.0], [0.5], [0]),
+    "one column of zeros, not at 0": case_of([[0.0]], [0.0], [1.5], [0.5], [0]),
+    "zero curvature and a slope": case_of([[0.0]], [-1.0], [0.0], [0.5], [0]),
+    "zero curvature, wrong sign, barred": case_of([[0.0]], [1.0], [1.5], [np.inf], [-1]),
+    "nothing but zeros": case_of(np.zeros((3, 3)), [0.0] * 3, [0.0] * 3, [0.5, 0.0, np.inf], [0, 1, -1]),
+    "a column of zeros between others": case_of(
+        [[1, 0, 0.5], [0, 0, 0], [0.5, 0, 1]], [-2.0, 0.0, 1.0], [0.0, 0.5, 0.0], [0.25, 0.25, 0.25], [0, 0, 0]
+    ),
+    "equal columns": case_of(np.ones((2, 2)), [-2.0, -2.0], [0.0, 0.0], [0.5, 0.5], [0, 0]),
+    "equal columns, the cheaper later": case_of(np.ones((2, 2)), [-2.0, -2.0], [0.0, 0.0], [0.5, 0.25], [0, 0]),
+    "equal columns, the first barred": case_of(np.ones((2, 2)), [-2.0, -2.0], [0.0, 0.0], [np.inf, 0.5], [0, 0]),
+    "opposite columns under signs": case_of([[1, -1], [-1, 1]], [-2.0, 2.0], [0.0, 0.0], [0.5, 0.5], [-1, 1]),
+    "barred, but not at 0": case_of(TWO, [0.25, -1.0], [2.0, 0.0], [np.inf, 0.25], [0, 0]),
+    "all barred": case_of(TWO, [0.25, -1.0], [2.0, -1.0], [np.inf, np.inf], [0, 0]),
+    "all free": case_of(TWO, [0.25, -1.0], [2.0, -1.0], [0.0, 0.0], [0, 0]),
+    "a free one": case_of(TWO, [0.25, -1.0], [0.0, 0.0], [0.0, 0.25], [0, 0]),
+    "starts of the wrong sign": case_of(TWO, [0.25, -1.0], [-2.0, 3.0], [0.25, 0.25], [1, -1]),
+    "signs that hold everything back": case_of(TWO, [2.0, -1.0], [0.0, 0.0], [0.0, 0.25], [1, -1]),
+    "already there": case_of([[1.0]], [0.5], [-1.0], [0.5], [0]),
+}
+
+
+@every_penalty
+@pytest.mark.parametrize("what", DEGENERATE)
+def test_coordinate_descent_on_degenerate_models(what: str, name: str) -> None:
+    """Within the bounds as everywhere, and where the oracle stays, exactly there."""
+    case, kind = DEGENERATE[what], PENALTIES[name]
+    trace = oracle.descend(*case.lists(), kind.scalar, TOL, SWEEPS)
+    for kernel in (descend, descend.py_func):
+        assert ran(kernel, case, kind, 0)[2:] == (0, 0.0)
+        for m in range(1, SWEEPS + 1):
+            found = ran(kernel, case, kind, m)
+            assert trace.doubtful or trace.agrees(m, *found)
+            assert np.isfinite(found[0]).all()
+            stays = np.array(trace.w[min(m, len(trace.w)) - 1]) == case.w
+            still = (np.diag(case.H) <= 0) & stays
+            np.testing.assert_array_equal(found[0][still], case.w[still])
+            barred = np.isinf(case.prices) & (np.diag(case.H) > 0)
+            assert not found[0][barred].any()
+            assert not (found[0] * case.monotone < 0)[np.diag(case.H) > 0].any()
+
+
+def test_few_degenerate_models_are_in_doubt() -> None:
+    doubtful = [
+        (what, name)
+        for what, case in DEGENERATE.items()
+        for name, kind in PENALTIES.items()
+        if oracle.descend(*case.lists(), kind.scalar, TOL, SWEEPS).doubtful
+    ]
+    assert len(doubtful) <= 0.1 * len(DEGENERATE) * len(PENALTIES), doubtful
+
+
+# (penalty, h, target, price): 0 and another point are equally good, or 0 is left from there on; no number or product
+# here is rounded.
+EXACT_TIES = {
+    "mcp": (
+        Kind(_dispatch.MCP, (0.25, 0.0), scalars.mcp(0.25), lambda a: 4.0),
+        1.0,
+        0.5,
+        1.0,
+    ),  # z = price sqrt(gamma / h): 1/8 both
+    "scad": (
+        Kind(_dispatch.SCAD, (3.0, 1.0), scalars.scad(3.0, 1.0), lambda a: 0.5),
+        0.25,
+        4.0,
+        1.0,
+    ),  # h z^2 / 2 = 2, what a flat coefficient pays
+    "l1, at the threshold": (PENALTIES["l1"], 2.0, 0.25, 0.5),
+    "mcp, at the threshold": (PENALTIES["mcp"], 2.0, 0.25, 0.5),
+    "scad, at the threshold": (PENALTIES["scad"], 2.0, 0.25, 0.5),
+    "log, at the threshold": (Kind(_dispatch.LOG, (1.0, 0.0), scalars.log(1.0), lambda a: a), 2.0, 0.25, 0.5),
+}
+
+
+@pytest.mark.parametrize("what", EXACT_TIES)
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_of_equally_good_points_coordinate_descent_takes_0(what: str, side: float) -> None:
+    kind, h, z, price = EXACT_TIES[what]
+    for start in (0.0, side * z):  # from the other point too
+        case = case_of([[h]], [h * (start - side * z)], [start], [price], [0])
+        assert oracle.descend(*case.lists(), kind.scalar, TOL, SWEEPS).w[-1] == [0.0]
+        assert ran(descend, case, kind, SWEEPS)[0].tolist() == [0.0]
+        more = case_of([[h]], [h * (start - 1.001 * side * z)], [start], [price], [0])
+        assert ran(descend, more, kind, SWEEPS)[0][0] * side > 0
+
+
+def test_of_equal_columns_coordinate_descent_uses_the_first_unless_another_is_cheaper() -> None:
+    ends = {
+        what: ran(descend, DEGENERATE[what], PENALTIES["l1"], SWEEPS)[0].tolist()
+        for what in DEGENERATE
+        if "equal" in what
+    }
+    assert ends == {
+        "equal columns": [1.5, 0.0],
+        "equal columns, the cheaper later": [0.0, 1.75],
+        "equal columns, the first barred": [0.0, 1.5],
+    }
+
+
+@every_penalty
+def test_the_minimiser_of_one_number_is_the_best_of_a_fine_grid(name: str) -> None:
+    """The oracle's own: nothing on either side of 0 beats it, and half of it is beaten."""
+    p, worse = PENALTIES[name].scalar, 0
+    for z in (-3.0, -0.4, 0.05, 0.3, 0.9, 1.7, 5.0):
+        for h in (0.06, 0.3, 0.9, 5.0):
+            for price in (0.0, 0.1, 0.7):
+
+                def objective(x: float, z: float = z, h: float = h, price: float = price) -> float:
+                    return h / 2 * (x - z) ** 2 + p.value(abs(x), price)
+
+                x = scalars.minimiser(p, z, h, price).x
+                best = min(map(objective, [*np.linspace(-6.0, 6.0, 2001).tolist(), 0.0, z]))
+                assert objective(x) <= best + 100 * scalars.U * (1 + h * z * z)
+                worse += objective(0.5 * x) > objective(x) + 1e-6
+    assert worse

@@ -1,0 +1,242 @@
+"""Solvers against each other, explicit pairs and certificates that are computed by hand."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.synthetic import make_ranking
+from sparserank.errors import ConvergenceWarning
+from sparserank.objective import PairwiseObjective
+from sparserank.penalties import L1, MCP, SCAD, ElasticNet, Log, Lp, Penalty, Ridge
+from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, solve
+from sparserank.solvers.certificates import dual_scale, duality_gap, gap_safe_screen
+from sparserank.solvers.curvature import corrected
+from sparserank.solvers.fista import published_lipschitz, tight_lipschitz
+from tests.oracles import pairs as oracle
+from tests.support.problems import iterate_at
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    return make_ranking(
+        n_queries=12, docs_per_query=(4, 12), n_features=10, n_informative=3, n_redundant=3, noise=1.0, random_state=3
+    ).data
+
+
+@pytest.fixture(scope="module")
+def objective(data: RankingDataset) -> PairwiseObjective:
+    return PairwiseObjective(data.X, data.relevance, data.query_ptr, n_threads=1)
+
+
+@pytest.fixture(scope="module")
+def scale(objective: PairwiseObjective) -> float:
+    return float(np.abs(objective.gradient_at_zero).max())
+
+
+def _minimum_by_splitting(data: RankingDataset, alphas: np.ndarray, alpha2: float, monotone: np.ndarray) -> float:
+    """Optimal value by L-BFGS-B on w = u - v, u, v >= 0, with explicit pairs: another formulation, another solver."""
+    pairs = oracle.pairs_of(data.relevance, data.query_ptr)
+    K = oracle.pair_matrix(data.X, pairs)
+    root = np.sqrt([v for _, _, v in pairs])
+    d = data.n_features
+
+    def f(uv: np.ndarray) -> tuple[float, np.ndarray]:
+        w = uv[:d] - uv[d:]
+        h = np.maximum(root - K @ w, 0.0)
+        g = -2 * K.T @ h + alpha2 * w
+        value = h @ h + alphas @ (uv[:d] + uv[d:]) + alpha2 / 2 * w @ w
+        return float(value), np.concatenate([g + alphas, -g + alphas])
+
+    bounds = [(0, 0 if s < 0 else None) for s in monotone] + [(0, 0 if s > 0 else None) for s in monotone]
+    best = minimize(
+        f,
+        np.zeros(2 * d),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": 20000, "ftol": 1e-15, "gtol": 1e-11},
+    )
+    return float(best.fun)
+
+
+def _convex_cases(scale: float) -> list[Penalty]:
+    return [
+        L1(0.2 * scale),
+        L1(0.01 * scale),
+        L1(0.05 * scale, weights=tuple(np.linspace(0.5, 3, 10))),
+        L1(0.02 * scale, monotone=(1, -1, 0, 1, 1, -1, 0, 1, -1, 1)),
+        ElasticNet(0.1 * scale, l1_ratio=0.7),
+        ElasticNet(0.05 * scale, l1_ratio=0.4, monotone=(1,) * 10),
+        Ridge(0.1 * scale),
+        L1(0.1 * scale, keep=(1, 4)),
+        L1(0.1 * scale, drop=(0, 1)),
+    ]
+
+
+@pytest.mark.parametrize("case", range(9))
+@pytest.mark.parametrize("solver", [ProxNewton, Fista])
+def test_convex_optimum_equals_an_independent_solver_and_the_gap_closes(
+    data: RankingDataset, objective: PairwiseObjective, scale: float, case: int, solver: type
+) -> None:
+    penalty = _convex_cases(scale)[case]
+    tol = 1e-9 if solver is ProxNewton else 2e-8
+    solution = solve(solver(), objective, penalty, stop=Stop(tol, 20_000, scale))
+    assert solution.status is Status.OPTIMAL
+    assert solution.gap is not None
+    assert 0.0 <= solution.gap < 1e-6
+    alphas = penalty.feature_alphas(10)
+    alpha2 = penalty.shape()[0]
+    expected = _minimum_by_splitting(data, np.where(np.isinf(alphas), 1e6, alphas), alpha2, penalty.feature_signs(10))
+    assert solution.value == pytest.approx(expected, abs=2e-9)
+    monotone = penalty.feature_signs(10)
+    assert (solution.w * monotone >= 0).all()
+    assert not solution.w[np.isinf(alphas)].any()
+
+
+def test_gap_is_an_upper_bound_away_from_the_optimum(objective: PairwiseObjective, scale: float) -> None:
+    rng = np.random.default_rng(0)
+    for penalty in _convex_cases(scale):
+        best = solve(ProxNewton(), objective, penalty, stop=Stop(1e-10, 500, scale)).value
+        for _ in range(5):
+            w = np.abs(rng.standard_normal(10)) * np.where(penalty.feature_signs(10) == 0, 1, penalty.feature_signs(10))
+            w[np.isinf(penalty.feature_alphas(10))] = 0.0
+            here = iterate_at(objective, penalty, w)
+            gap = duality_gap(objective, penalty, here)
+            assert gap >= here.loss + penalty.value(w) - best - 1e-10
+
+
+def test_the_two_sided_dual_is_rejected_under_sign_constraints(objective: PairwiseObjective, scale: float) -> None:
+    """The wrong variant: |g_j| instead of the open side leaves a gap at the optimum."""
+    penalty = L1(0.02 * scale, monotone=(-1,) * 10)
+    solution = solve(ProxNewton(), objective, penalty, stop=Stop(1e-10, 500, scale))
+    _, wrong = dual_scale(objective, L1(0.02 * scale), solution.iterate)
+    assert solution.gap is not None
+    assert solution.gap < 1e-9
+    assert solution.value - wrong > 1e-3
+
+
+def test_alpha_max_gives_exactly_zero_and_just_below_does_not(objective: PairwiseObjective, scale: float) -> None:
+    at = solve(ProxNewton(), objective, L1(scale), stop=Stop(1e-8, 100, scale))
+    below = solve(ProxNewton(), objective, L1(0.999 * scale), stop=Stop(1e-8, 100, scale))
+    assert not at.w.any()
+    assert below.w.any()
+
+
+def test_screening_never_discards_a_feature_of_the_solution(objective: PairwiseObjective, scale: float) -> None:
+    discarded_any = False
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        penalty = L1(scale * 10 ** rng.uniform(-2, 0), weights=tuple(rng.uniform(0.3, 3, 10)))
+        best = solve(ProxNewton(), objective, penalty, stop=Stop(1e-11, 500, scale), warn=False)
+        for share in (1.0, 0.9, 0.5):  # near and far from the optimum
+            w = share * best.w
+            discarded = gap_safe_screen(objective, penalty, iterate_at(objective, penalty, w))
+            assert not best.w[discarded].any()
+            discarded_any |= bool(discarded.any())
+    assert discarded_any
+
+
+@pytest.mark.parametrize(
+    "penalty",
+    [
+        Log(0.02),
+        Lp(0.01),
+        MCP(0.05),
+        SCAD(0.05),
+        Log(0.02, monotone=(1,) * 10),
+        MCP(0.05, keep=(2,), drop=(3,)),
+    ],
+    ids=repr,
+)
+def test_nonconvex_solutions_are_stationary_and_never_called_optimal(
+    objective: PairwiseObjective, scale: float, penalty: Penalty
+) -> None:
+    resolved = penalty.resolve(2 * objective.pair_norms, objective.n_pairs)
+    solution = solve(ProxNewton(), objective, resolved, stop=Stop(1e-8, 500, scale))
+    assert solution.status is Status.STATIONARY
+    assert solution.gap is None
+    assert solution.kkt_violation <= 1e-8 * scale
+    values = [value for _, value, _ in solution.history]
+    assert all(b <= a + 1e-12 for a, b in itertools.pairwise(values))
+    if not penalty.kkt_is_vacuous_at_zero:
+        assert resolved.subdiff_distance(solution.w, solution.gradient)[objective.varying].max() <= 1e-7
+
+
+@pytest.mark.parametrize("penalty", [Log(0.02), Lp(0.01).smoothed(), MCP(0.05), SCAD(0.05)], ids=repr)
+@pytest.mark.parametrize("inner", [ProxNewton, Fista])
+def test_reweighting_never_increases_its_objective(
+    objective: PairwiseObjective, scale: float, penalty: Penalty, inner: type
+) -> None:
+    """Algorithm 2; from the second round on (the first starts at beta = 1, wherever it came from)."""
+    resolved = penalty.resolve(2 * objective.pair_norms, objective.n_pairs)
+    options = {} if inner is ProxNewton else {"check_every": 50}
+    solution = solve(Reweighted(inner, options), objective, resolved, stop=Stop(1e-5, 60, scale), warn=False)
+    values = [value for _, value, _ in solution.history][1:]
+    assert len(values) > 2
+    assert all(b <= a + 1e-9 for a, b in itertools.pairwise(values))
+    assert values[-1] < values[0]
+
+
+def test_lipschitz_constants(data: RankingDataset, objective: PairwiseObjective) -> None:
+    K = oracle.pair_matrix(data.X, oracle.pairs_of(data.relevance, data.query_ptr))
+    largest = 2 * np.linalg.eigvalsh(K.T @ K)[-1]
+    assert published_lipschitz(objective) == pytest.approx(2 * (K**2).sum(), rel=1e-10)
+    assert largest <= tight_lipschitz(objective) <= 1.02 * largest
+
+
+@pytest.mark.parametrize("step", ["published", "tight", "backtracking"])
+def test_fista_steps_reach_the_same_optimum(objective: PairwiseObjective, scale: float, step: str) -> None:
+    penalty = L1(0.1 * scale)
+    reference = solve(ProxNewton(), objective, penalty, stop=Stop(1e-10, 100, scale)).value
+    assert solve(Fista(step), objective, penalty, stop=Stop(1e-6, 20_000, scale)).value == pytest.approx(
+        reference, abs=1e-9
+    )
+
+
+def test_running_out_of_iterations_is_never_silent(objective: PairwiseObjective, scale: float) -> None:
+    with pytest.warns(ConvergenceWarning, match="did not converge: kkt_violation"):
+        solution = solve(ProxNewton(), objective, L1(0.001 * scale), stop=Stop(1e-12, 1, scale))
+    assert solution.status is Status.ITERATION_LIMIT
+
+
+def test_sampled_hessian_reaches_the_same_optimum(
+    objective: PairwiseObjective, scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sparserank.solvers.curvature as module
+
+    exact = solve(ProxNewton(), objective, L1(0.02 * scale), stop=Stop(1e-9, 500, scale))
+    monkeypatch.setattr(module, "MIN_WORK", 2000.0)
+    monkeypatch.setattr(module, "WORK_PER_DOCUMENT", 0.0)
+    sampled = solve(ProxNewton(), objective, L1(0.02 * scale), stop=Stop(1e-9, 500, scale))
+    assert sampled.status is Status.OPTIMAL
+    assert sampled.value == pytest.approx(exact.value, abs=1e-12)
+
+
+def test_a_hessian_is_made_to_agree_with_the_gradients_at_two_points() -> None:
+    rng = np.random.default_rng(0)
+    columns = np.array([1, 3, 4])
+    factor = rng.standard_normal((3, 3))
+    H, turned = factor @ factor.T, rng.standard_normal(6)
+    moved = np.zeros(6)
+    moved[columns] = rng.standard_normal(3)
+    turned *= np.sign(turned @ moved)
+    agreeing = corrected(H, moved, turned, columns)
+    np.testing.assert_allclose(agreeing @ moved[columns], turned[columns], rtol=1e-12)
+    np.testing.assert_allclose(agreeing, agreeing.T, rtol=1e-12)
+    assert np.linalg.eigvalsh(agreeing)[0] > 0
+    moved[0] = 1.0  # part of the move was elsewhere: what it did to the gradient is not known apart
+    assert corrected(H, moved, turned, columns) is H
+    assert (
+        corrected(H, np.where(moved == 1.0, 0.0, moved), -turned, columns) is H
+    )  # no convex loss turns against a move
+
+
+def test_float32_features_are_certified_too(data: RankingDataset, scale: float) -> None:
+    objective = PairwiseObjective(data.X.astype(np.float32), data.relevance, data.query_ptr)
+    solution = solve(ProxNewton(), objective, L1(0.05 * scale), stop=Stop(1e-8, 100, scale))
+    assert solution.status is Status.OPTIMAL
