@@ -38,7 +38,7 @@ ROOMS = {
 
 # Code lines of each room, which `test_code_lines.py` counts, and the number of files: a change may only lower them.
 LINES = {
-    "cli": 2865,
+    "cli": 2853,
     "pages": 1860,
     "papers": 1835,
     "jobs": 2362,
@@ -53,7 +53,7 @@ LINES = {
     "objective": 315,
     "curves": 209,
     "shards": 1757,
-    "data": 5958,
+    "data": 5711,
     "runs": 597,
     "transforms": 82,
     "losses": 756,
@@ -61,7 +61,7 @@ LINES = {
     "metrics": 438,
     "reporting": 349,
     "options": 390,
-    "ground": 611,
+    "ground": 584,
 }
 REPRODUCTION = 2429  # code lines of `reproduction/`, beside the package
 FILES = 400

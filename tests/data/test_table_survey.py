@@ -1,5 +1,4 @@
-"""Any table is looked at without being told columns, refused with everything that is in the way,
-and the printed command goes through."""
+"""A table is inspected without options, refused with everything that is in the way, and the printed command works."""
 
 from __future__ import annotations
 
@@ -31,8 +30,7 @@ from tests.support.command_line import Cli, Outcome
 
 
 def people_have() -> pd.DataFrame:
-    """A table as a search team has it: text, dates, a flag, holes, a copy, a constant, row numbers;
-    nothing has a usual name."""
+    """A table of a search team: text, dates, a flag, missing values, a copy, a constant, row numbers."""
     rng = np.random.default_rng(0)
     data = sr.datasets.make_ranking(40, (5, 9), 2, n_informative=2, n_redundant=0, noise=0.5, random_state=3).data
     n, X = data.n_docs, np.array(data.X)
@@ -58,8 +56,8 @@ def people_have() -> pd.DataFrame:
 
 
 FRAME = people_have()
-LEFT_OUT = {"row", "url", "created_at", "category", "bm25_again", "version"}
-FEATURES = ["bm25", "title_bm25", "price", "in_stock"]
+LEFT_OUT = {"row", "url", "created_at", "category", "version"}
+FEATURES = ["bm25", "title_bm25", "price", "in_stock", "bm25_again"]
 
 
 def write(frame: pd.DataFrame, path: Path) -> Path:
@@ -91,7 +89,7 @@ def pasted(command: str, cli: Cli) -> Outcome:
     return cli(*os.fsdecode(words).split("\0")[:-1])
 
 
-# -- what is seen ------------------------------------------------------------------------------------------------------
+# -- the survey ------------------------------------------------------------------------------------------------------
 
 COLUMNS: dict[str, list[Any]] = {
     "whole numbers": [3, 1, 2, 2, 3, 1],
@@ -107,7 +105,7 @@ COLUMNS: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("kind", ["frame", "csv", "parquet"])
 def test_counts_of_columns_are_those_of_loops(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_survey, "ROWS", 2)  # blocks of two rows: nothing may be lost where one ends
+    monkeypatch.setattr(table_survey, "BLOCK_ROWS", 2)  # nothing may be lost where a block ends
     table = pa.table({name: pa.array(values, from_pandas=False) for name, values in COLUMNS.items()})
     if kind == "frame":
         tables = [table_of("the frame", table)]
@@ -125,66 +123,59 @@ def test_counts_of_columns_are_those_of_loops(kind: str, tmp_path: Path, monkeyp
         shown = {"n_missing": c.n_missing, "n_infinite": c.n_infinite, "n_distinct": c.n_distinct}
         assert shown == {k: expected[k] for k in shown}, name
         if c.is_number and expected["low"] is not None:
-            assert (c.low, c.high, c.whole, c.grows) == tuple(expected[k] for k in ("low", "high", "whole", "grows")), (
-                name
-            )
+            assert (c.low, c.high, c.whole) == tuple(expected[k] for k in ("low", "high", "whole")), name
         rejected += c.n_distinct != oracle.facts(values, missing_is_a_value=True)["n_distinct"]
     assert rejected == 3  # the columns with holes: counting these among the values would be seen
 
 
-def test_copies_are_known_whatever_their_type_and_near_copies_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_survey, "ROWS", 3)
-    big = [2**53, 2**53 + 2, 2**53 + 4, 2**53 + 6]
-    frame = pa.table(
-        {
-            "a": [1, 2, 3, 4],
-            "as floats": [1.0, 2.0, 3.0, 4.0],
-            "last differs": [1, 2, 3, 5],
-            "big": big,
-            "big, but for one": [*big[:3], 2**53 + 7],
-            "holes": [1.0, None, 3.0, 4.0],
-            "NaN there": [1.0, math.nan, 3.0, 4.0],
-            "t": ["x", "yz", "w", "v"],
-            "cut elsewhere": ["xy", "z", "w", "v"],
-        }
+def test_a_large_table_is_surveyed_by_its_first_rows_and_its_command_works_for_all(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(table_survey, "ROWS", 100)
+    monkeypatch.setattr(table_survey, "BLOCK_ROWS", 50)
+    late = FRAME.assign(
+        price=FRAME["price"].fillna(1.0),
+        bm25=FRAME["bm25"].mask(FRAME.index == 200),
+        version=np.where(FRAME.index < 150, 3, 4),
     )
-    same = {name: c.same_as for name, c in survey([table_of("the frame", frame)]).columns.items() if c.same_as}
-    assert same == {"as floats": "a", "NaN there": "holes"}
+    write(late, Path("t.parquet"))
+    found = survey([open_table("t.parquet", "parquet")])
+    assert (found.n_rows, found.whole, found.columns["row"].n_distinct) == (100, False, 100)
+    for outcome in (cli("inspect", "t.parquet"), cli("fit", "t.parquet", "--out", "m.json")):
+        shown = outcome.out + outcome.err
+        command = next(line.strip() for line in shown.splitlines() if line.startswith("  sparserank "))
+        assert "--missing median" in command
+        assert "version" not in command  # it is constant as far as it is known, and need not be
+        done = cli(*shlex.split(command.replace(" select ", " fit ").replace("--out run", "--out m.json"))[1:])
+        assert done.code == 0, done.err
 
 
-def test_many_values_are_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_survey, "DISTINCT", 10)
-    frame = pd.DataFrame(
-        {
-            "shuffled": np.random.default_rng(0).permutation(100),
-            "text": [f"t{i}" for i in range(100)],
-            "ten": np.arange(100) % 10,
-        }
-    )
-    found = survey([table_of("the frame", frame)]).columns
-    assert [(found[c].n_distinct, found[c].more) for c in found] == [(10, True), (10, True), (10, False)]
+def test_a_missing_value_beyond_the_survey_has_a_command_that_works(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(table_survey, "ROWS", 100)
+    columns = ["query", "relevance", "bm25"]
+    write(FRAME[columns].assign(bm25=FRAME["bm25"].mask(FRAME.index == 200)), Path("t.csv"))
+    sentence, command = cli(
+        "fit", "t.csv", "--label-column", "relevance", "--qid-column", "query", "--out", "m.json"
+    ).sentences
+    assert "row 200, column 'bm25'" in sentence
+    assert cli(*shlex.split(command)[1:]).code == 0
 
 
-def test_a_large_table_is_looked_at_in_bounded_memory(tmp_path: Path) -> None:
+def test_a_survey_takes_bounded_memory(tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
-    n, block = (
-        2_000_000,
-        pa.table(
-            {
-                "qid": np.arange(100_000) // 20,
-                "text": [f"http://x/{i}" for i in range(100_000)],
-                "x": np.random.default_rng(0).normal(size=100_000),
-            }
-        ),
-    )
+    block = pa.table({"qid": np.arange(10_000) // 20, "text": ["http://x/" + "y" * 10_000] * 10_000})
     with pq.ParquetWriter(tmp_path / "t.parquet", block.schema) as writer:
-        for _ in range(n // len(block)):
+        for _ in range(12):
             writer.write_table(block)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     found = survey([open_table(tmp_path / "t.parquet", "parquet")])
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    assert (found.n_rows, found.columns["x"].more) == (n, True)
-    assert grown < 60  # megabytes; the columns alone are 100
+    assert not found.whole
+    assert grown < 1000  # megabytes; the texts alone are 1,200
 
 
 # -- what is guessed ---------------------------------------------------------------------------------------------------
@@ -195,10 +186,9 @@ def test_roles_features_and_what_is_left_out() -> None:
     assert (told.label, told.qid, told.docid) == ("relevance", "query", "doc_id")
     assert told.features == tuple(FEATURES)
     assert set(told.left_out) == LEFT_OUT
-    assert told.left_out["bm25_again"] == "equal to 'bm25'"
     assert told.left_out["version"] == "3 in every row"
     assert "like an id" in told.left_out["row"]
-    assert {name: policy for name, (policy, _) in told.missing.items()} == {"price": "median"}
+    assert (told.holes, told.options["missing"]) == (("price",), "median")
     assert told.blocked == []
 
 
@@ -208,7 +198,7 @@ def test_names_win_over_values_and_values_decide_where_no_name_does() -> None:
     assert (told.label, told.qid) == (
         "k2",
         "k1",
-    )  # the only whole numbers of few grades; the only text whose rows stand together
+    )  # the only whole numbers of few grades; the only text with few values
     told, _ = proposed(plain.assign(other=plain["relevance"]).rename(columns={"relevance": "k2"}))
     assert told.label is None
     assert "'k2'" in " ".join(told.blocked)
@@ -221,34 +211,13 @@ def test_names_win_over_values_and_values_decide_where_no_name_does() -> None:
     assert told.left_out == {"query": "text, not a number"}
 
 
-def test_what_is_said_stands() -> None:
+def test_options_stand() -> None:
     told, _ = proposed(FRAME, label="version", qid="category", ignore_columns=("bm25",), docid="url")
     assert (told.label, told.qid, told.docid) == ("version", "category", "url")
     assert told.left_out["bm25"] == "as you requested"
     assert any("3 in every row" in reason for reason in told.blocked)  # such a label cannot be learned from
     told, _ = proposed(FRAME, feature_columns=["price", "version"])
     assert told.features == ("price", "version")
-
-
-def test_the_label_among_the_features_and_other_policies() -> None:
-    flag = np.where(np.arange(len(FRAME)) % 4 == 0, np.nan, FRAME["in_stock"].astype(float))
-    mostly = np.where(np.arange(len(FRAME)) % 4 == 0, FRAME["bm25"], np.inf)
-    told, _ = proposed(
-        FRAME.assign(
-            answer=FRAME["relevance"].astype(float), early=FRAME["relevance"], flag=flag, mostly=mostly, none=np.nan
-        )
-    )
-    assert told.left_out["answer"] == told.left_out["early"] == "equal to 'relevance', the label"
-    assert told.left_out["none"] == "no values"
-    assert told.missing["flag"][0] == "zero"
-    policy, why = told.missing["mostly"]
-    assert policy == "median"
-    assert "infinite" in why
-    assert "more than half" in why
-    first = (
-        FRAME[["relevance"]].rename(columns={"relevance": "answer"}).join(FRAME)
-    )  # the copy may stand before the label
-    assert proposed(first)[0].left_out["answer"] == "equal to 'relevance', the label"
 
 
 BLOCKED: dict[str, tuple[dict[str, Any], str]] = {
@@ -259,7 +228,7 @@ BLOCKED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", list(BLOCKED))
-def test_what_no_option_mends_is_said(case: str, cli: Cli, tmp_path: Path) -> None:
+def test_problems_that_no_option_solves(case: str, cli: Cli, tmp_path: Path) -> None:
     change, message = BLOCKED[case]
     frame = FRAME.assign(**change)
     assert message in "; ".join(proposed(frame)[0].blocked)
@@ -287,7 +256,7 @@ def test_the_first_attempt_shows_everything_and_its_command_goes_through(
     told = json.loads(cli("inspect", name, "--format", "json").out)
     assert told["next"] == command
     assert told["roles"] == {"label": "relevance", "qid": "query", "docid": "doc_id"}
-    assert (told["n_docs"], told["n_queries"], told["n_features"]) == (len(FRAME), 40, 4)
+    assert (told["n_docs"], told["n_queries"], told["n_features"]) == (len(FRAME), 40, 5)
     assert {c["column"]: c["use"] for c in told["columns"] if c["use"] == "left out"}.keys() == LEFT_OUT
     quick = ["--penalty", "l1", "--n-alphas", "5", "--folds", "2", "--half-samples", "0"]
     arguments = [*shlex.split(command)[1:], *quick]
@@ -342,24 +311,6 @@ def test_names_of_any_kind_can_be_pasted(cli: Cli, tmp_path: Path, monkeypatch: 
     assert not Path("evil").exists()
 
 
-def test_a_number_that_is_another_columns_name_is_no_name_for_a_feature(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Features that --missing cannot spell go by number, unless a column is called that:
-    'a=b' is feature 2, and so is a column's name."""
-    monkeypatch.chdir(tmp_path)
-    hole = np.where(np.arange(len(FRAME)) % 9 == 0, np.nan, 1.0 + np.arange(len(FRAME)) % 7)
-    frame = FRAME[["query", "relevance", "bm25"]].assign(
-        **{"a=b": hole, "2": FRAME["title_bm25"] * hole, "c;d": hole[::-1]}
-    )
-    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), "t.parquet")
-    command = next(
-        line.strip() for line in cli("inspect", "t.parquet").out.splitlines() if line.startswith("  sparserank ")
-    )
-    done = pasted(command.replace(" select ", " fit ").replace("--out run", "--out m.json"), cli)
-    assert done.code == 0, (command, done.err)
-
-
 def test_the_mark_is_missing_in_a_survey_as_everywhere(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,7 +321,7 @@ def test_the_mark_is_missing_in_a_survey_as_everywhere(
     command = next(
         line.strip() for line in cli("inspect", "t.parquet").out.splitlines() if line.startswith("  sparserank ")
     )
-    assert "--missing mark=median" in command
+    assert "--missing median" in command
     done = pasted(command.replace(" select ", " fit ").replace("--out run", "--out m.json"), cli)
     assert done.code == 0, (command, done.err)
 
@@ -425,12 +376,7 @@ def test_one_refusal_says_all_and_its_command_goes_through(
     assert "nope" not in command
     done = cli(*shlex.split(command)[1:])
     assert done.code == 0, done.err
-    assert set(sr.load_model("m.json").feature_names) == {
-        *FEATURES,
-        "row",
-        "bm25_again",
-        "version",
-    }  # nothing is left out that could be used
+    assert list(sr.load_model("m.json").feature_names) == FEATURES
 
 
 def test_python_is_told_the_call() -> None:
@@ -534,7 +480,7 @@ def test_words_for_nothing_are_ids_where_ids_are_read(
     assert sr.read_data("t.csv", missing="median").n_queries == 20
     told = json.loads(cli("inspect", "t.csv", "--format", "json").out)
     assert (told["in_the_way"], told["n_queries"], told["missing"]) == ([], 20, {"x": 0.01})
-    assert told["next"] == "sparserank select t.csv --missing x=median --out run"
+    assert told["next"] == "sparserank select t.csv --missing median --out run"
 
 
 def test_files_that_are_read_together_are_told_together(
@@ -572,6 +518,6 @@ def test_more_than_fits_is_shown_without_reading_the_features(
     monkeypatch.setattr("sparserank.cli.inspect_tables.IN_MEMORY", 100)
     path = write(FRAME, tmp_path / "t.parquet")
     told = json.loads(cli("inspect", path, "--format", "json").out)
-    assert (told["n_docs"], told["n_queries"], told["n_features"]) == (len(FRAME), 40, 4)
+    assert (told["n_docs"], told["n_queries"], told["n_features"]) == (len(FRAME), 40, 5)
     assert "constant_features" not in told
-    assert "--missing price=median" in told["next"]
+    assert "--missing median" in told["next"]

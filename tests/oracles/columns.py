@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,7 +31,6 @@ def facts(values: Sequence[Any], *, missing_is_a_value: bool = False) -> dict[st
         "low": min(numbers) if numbers else None,
         "high": max(numbers) if numbers else None,
         "whole": bool(numbers) and all(v == int(v) for v in numbers),
-        "grows": bool(numbers) and all(b > a for a, b in itertools.pairwise(numbers)),
     }
 
 

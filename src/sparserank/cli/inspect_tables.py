@@ -22,8 +22,9 @@ WORDS = {"label": "label", "qid": "query", "docid": "document"}
 
 def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
     """Show files that are read as one table; no column has to be named."""
+    from sparserank.data.missing import MEDIAN, ZERO
     from sparserank.data.tables.batches import open_table
-    from sparserank.data.tables.guess import propose, roles
+    from sparserank.data.tables.guess import propose
     from sparserank.data.tables.survey import survey
     from sparserank.errors import DataFormatError
 
@@ -35,18 +36,18 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
     facts, rows = ({}, []) if told.blocked else _facts(files, reading, told, found)
     next_ = None if told.blocked else _next(files, reading, told, facts)
     use = (
-        {name: WORDS[role] for role, name, _ in roles(told)}
+        {name: WORDS[role] for role, name, _ in told.roles()}
         | dict.fromkeys(told.left_out, "left out")
         | dict.fromkeys([*told.features, *([told.packed] if told.packed else [])], "feature")
     )
     columns = [_told(c, use.get(c.name, "-")) for c in found.columns.values()]
     for c in columns:
         c["why"] = told.left_out.get(c["column"]) or next(
-            (why for _, name, why in roles(told) if name == c["column"]), None
+            (why for _, name, why in told.roles() if name == c["column"]), None
         )
-        c["missing_becomes"] = told.missing.get(c["column"], (None,))[0]
+        c["missing_becomes"] = told.options.get("missing") if c["column"] in told.holes else None
     guess = {
-        "roles": {role: name for role, name, _ in roles(told)},
+        "roles": {role: name for role, name, _ in told.roles()},
         "options": told.options,
         "in_the_way": told.blocked,
         "next": next_,
@@ -54,20 +55,17 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
     give(
         {**(facts or {"files": [str(f) for f in files], "n_docs": found.n_rows}), "columns": columns, **guess}, columns
     )
-    _show_columns(f"{' '.join(str(f) for f in files)}: {found.n_rows} rows", found, use)
-    for role, name, why in roles(told):
+    first = "" if found.whole else "the first "
+    _show_columns(f"{' '.join(str(f) for f in files)}: {first}{found.n_rows} rows", found, use)
+    for role, name, why in told.roles():
         say(f"{WORDS[role]}: {name} ({why})")
     for name, why in list(told.left_out.items())[:MAX_SHOWN]:
         say(f"left out: {name} ({why})")
-    for name, (policy, why) in list(told.missing.items())[:MAX_SHOWN]:
-        say(f"missing: {name} becomes {'its ' if policy == 'median' else ''}{policy} ({why})")
-    learned = {name: "zero" for name, (policy, _) in told.missing.items() if policy != "zero"}
-    if learned:
-        from sparserank.cli.remedy import flags, pasted
+    if told.options.get("missing") == MEDIAN:
         from sparserank.export import ENGINES
 
         engines = ", ".join(name for name, engine in ENGINES.items() if engine.takes_zero)
-        say(f"if the model will run in {engines}, where a missing value is 0: {pasted(flags({'missing': learned}))}")
+        say(f"missing values become the feature's median; for a model in {engines}, where they are 0: --missing {ZERO}")
     gap()
     if rows:
         table("Contents as ranking data, with these guesses", ["", ""], rows)
@@ -156,16 +154,14 @@ def _told(c: Column, use: str) -> dict[str, Any]:
         "missing": None if c.n_distinct is None else c.missing,
         "infinite": c.n_infinite,
         "distinct": None if c.breaks else c.n_distinct,
-        "distinct_is_more": c.more,
         "constant": c.is_constant,
-        "equal_to": c.same_as,
         "low": low,
         "high": high,
     }
 
 
 def _show_columns(title: str, found: Survey, use: dict[str, str]) -> None:
-    from sparserank.data.tables.guess import counted, percent
+    from sparserank.data.tables.guess import percent
 
     shown = list(found.columns.values())[:MAX_SHOWN]
     table(
@@ -177,7 +173,7 @@ def _show_columns(title: str, found: Survey, use: dict[str, str]) -> None:
                 use.get(c.name, "-"),
                 "text" if c.is_text else c.kind,
                 "?" if c.n_distinct is None else percent(c.missing) if c.missing else "-",
-                counted(c),
+                "?" if c.n_distinct is None or c.breaks else str(c.n_distinct),
                 f"{c.low:g} to {c.high:g}" if c.low == c.low else "",
             ]
             for c in shown

@@ -54,18 +54,5 @@ def _escaped(word: str) -> str:
 
 def flags(options: Mapping[str, Any]) -> list[str]:
     """Fields of `Reading` as command-line flags."""
-    return [text for name, value in options.items() for text in (FLAGS[name], _text(value))]
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return _policies(value)
-    return value if isinstance(value, str) else joined_names(value)
-
-
-def _policies(by_feature: Mapping[str | int, str]) -> str:
-    """'a,b=median;c=zero'"""
-    of: dict[str, list[str]] = {}
-    for feature, policy in by_feature.items():
-        of.setdefault(policy, []).append(str(feature))
-    return ";".join(f"{','.join(features)}={policy}" for policy, features in of.items())
+    texts = {name: value if isinstance(value, str) else joined_names(value) for name, value in options.items()}
+    return [text for name, value in texts.items() for text in (FLAGS[name], value)]

@@ -1,77 +1,71 @@
-"""The arrays of a store: one .npy file each, written completely or not at all, and mapped only if its header,
-size and place are valid."""
+"""The arrays of a store: one .npy file each, written completely or not at all, and mapped by NumPy's own loader."""
 
 from __future__ import annotations
 
 import hashlib
 import io
-import math
-import mmap
 import os
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from io import BufferedReader
+import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.bounded import open_regular
-from sparserank.data.store.features import MappedFeatures
+from sparserank.data.store.features import MappedIndices
 from sparserank.data.store.manifest import SPARSE, damaged, file_name, linked
 from sparserank.errors import DataFormatError
 from sparserank.files import atomic_write
 from sparserank.given_weights import usable_weights
-from sparserank.npy import MAX_HEADER, header_of
+from sparserank.quoting import brief
 
 HASH_BYTES = 1 << 22
-ALIGNED = 64
 FLOAT, SHORT, INTEGER, UNSIGNED = (
     np.dtype(t).str for t in ("f8", "i4", "i8", "u8")
 )  # in the byte order of this machine
-TEXT = re.compile(r"\|S[1-9]\d*")
+TEXT = "|S"  # of any length
 
 
-@contextmanager
-def open_own(path: Path) -> Iterator[BufferedReader]:
-    """A regular file of a store, open for reading.
+def check_file(path: Path, n_bytes: int) -> os.stat_result:
+    """What the system knows of a file of a store, which must be regular, not a link, and of n_bytes.
 
     Raises
-        DataFormatError   it is a link, a device or a pipe, or cannot be read
+        DataFormatError   it is not
     """
-    if path.is_symlink():
+    try:
+        found = os.lstat(path)
+    except OSError as error:
+        raise DataFormatError(f"{path}: is missing from the store; convert the data again.") from error
+    if stat.S_ISLNK(found.st_mode):
         raise DataFormatError(linked(path))
-    with ExitStack() as opened:
-        try:
-            content = opened.enter_context(open_regular(path))
-        except FileNotFoundError as error:
-            raise DataFormatError(f"{path}: is missing from the store; convert the data again.") from error
-        except OSError as error:
-            why = error.strerror or error
-            raise DataFormatError(f"{path}: cannot be read ({why}); convert the data again.") from error
-        except ValueError as error:
-            raise DataFormatError(f"{path}: is not a regular file; convert the data again.") from error
-        yield content
+    if not stat.S_ISREG(found.st_mode):
+        raise DataFormatError(f"{path}: is not a regular file; convert the data again.")
+    if found.st_size != n_bytes:
+        raise DataFormatError(
+            f"{path}: has {found.st_size} bytes, but the manifest states {n_bytes}; convert the data again."
+        )
+    return found
 
 
 def checksum(path: Path) -> str:
     """SHA-256 of a file."""
-    with open_own(path) as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+    try:
+        with open(path, "rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError as error:
+        raise DataFormatError(f"{path}: cannot be read ({error.strerror or error}); convert the data again.") from error
 
 
 def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int, dtype: Any) -> dict[str, Any]:
-    """The arrays of a shard that `check_shards` has passed, mapped and checked; "X" is its MappedFeatures, whose values
-    are checked on demand.
+    """The arrays of a shard that `check_shards` has passed, mapped and checked; a sparse "X" is a MappedIndices.
 
     Raises
         DataFormatError   the message names the file and what is wrong with it
     """
     n, n_queries = shard["n_docs"], shard["n_queries"]
     values = np.dtype(dtype).str
-    expected: dict[str, tuple[Any, tuple[int | None, ...]]] = {
+    expected: dict[str, tuple[tuple[str, ...], tuple[int | None, ...]]] = {
         "X": ((values,), (n, n_features)),
         "data": ((values,), (None,)),
         "indices": ((SHORT, INTEGER), (None,)),
@@ -88,7 +82,6 @@ def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int, dtype: An
         arrays[name] = _mapped(path, shard["files"][name]["bytes"], *expected[name])
     _check_lists(arrays, paths)
     if "X" in arrays:
-        arrays["X"] = MappedFeatures(arrays["X"], str(paths["X"]))
         return arrays
     data, indices, indptr = (arrays.pop(name) for name in SPARSE)
     if indices.dtype != indptr.dtype or len(indices) != len(data):
@@ -98,7 +91,7 @@ def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int, dtype: An
     X = sp.csr_matrix((n, n_features), dtype=data.dtype)
     X.data, X.indices, X.indptr = data, indices, indptr  # the constructor would read all of them
     X.has_canonical_format = True
-    arrays["X"] = MappedFeatures(X, str(paths["data"]))
+    arrays["X"] = MappedIndices(X, str(paths["indices"]))
     return arrays
 
 
@@ -118,38 +111,20 @@ def _check_lists(arrays: Mapping[str, np.ndarray], paths: Mapping[str, Path]) ->
         raise damaged(paths["weight"], "a weight is negative or not finite")
 
 
-def _mapped(path: Path, n_bytes: int, types: tuple[Any, ...], shape: tuple[int | None, ...]) -> np.ndarray:
+def _mapped(path: Path, n_bytes: int, types: tuple[str, ...], shape: tuple[int | None, ...]) -> np.ndarray:
     """The array in a file of n_bytes, read-only; None in a shape stands for any number."""
-    with open_own(path) as content:
-        size = os.fstat(content.fileno()).st_size
-        if size != n_bytes:
-            raise torn(path, size, n_bytes)
-        head = content.read(MAX_HEADER)
-        header = header_of(head)
-        if header is None or header.by_columns or not header.shape or header.start % ALIGNED:
-            raise damaged(path, "its header was not written by a conversion")
-        kind, written, start = header.dtype, header.shape, header.start
-        if not any(kind == t if isinstance(t, str) else t.fullmatch(kind) for t in types):
-            raise damaged(path, f"its values are of type {kind}")
-        if len(written) != len(shape) or any(s is not None and w != s for w, s in zip(written, shape, strict=True)):
-            raise damaged(
-                path,
-                f"its shape is {written}, but the manifest states {shape if None not in shape else 'one dimension'}",
-            )
-        dtype, count = np.dtype(kind), math.prod(written)
-        if start + count * dtype.itemsize != size:
-            raise damaged(path, f"its size of {size} bytes does not match {written} values of type {kind}")
-        if count == 0:
-            return np.empty(written, dtype=dtype)
-        try:
-            held = mmap.mmap(content.fileno(), size, access=mmap.ACCESS_READ)
-        except (OSError, OverflowError) as error:
-            raise DataFormatError(f"{path}: cannot be mapped into memory ({error}).") from error
-    return np.frombuffer(held, dtype=dtype, count=count, offset=start).reshape(written)
-
-
-def torn(path: Path, found: int, expected: int) -> DataFormatError:
-    return DataFormatError(f"{path}: has {found} bytes, but the manifest states {expected}; convert the data again.")
+    check_file(path, n_bytes)
+    try:
+        array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except Exception as error:  # of whatever kind: the file may hold anything
+        raise damaged(path, f"NumPy cannot map it: {brief(str(error))}") from error
+    kind = TEXT if array.dtype.kind == "S" else array.dtype.str
+    if kind not in types or not (array.flags.c_contiguous and array.flags.aligned):
+        raise damaged(path, f"its values are of type {brief(array.dtype.str)}")
+    if len(array.shape) != len(shape) or any(s not in (None, n) for n, s in zip(array.shape, shape, strict=True)):
+        stated = "one dimension" if None in shape else shape
+        raise damaged(path, f"its shape is {array.shape}, but the manifest states {stated}")
+    return array
 
 
 def decoded(texts: np.ndarray) -> np.ndarray:

@@ -16,7 +16,6 @@ from sparserank.data.tables.survey import Survey, survey
 from sparserank.errors import SparserankError, TableError
 from sparserank.quoting import brief
 
-MAX_VALUES = 50_000_000  # that are looked at for a message: a second or two
 LONGEST_CALL = 800  # characters; beyond, the options are in the error alone
 SHOWN = 5  # names in a list
 FRAMES = ("the frame", "train", "data")  # what messages call a frame
@@ -33,10 +32,10 @@ def telling_all(tables: Sequence[Table], reading: Reading, wanted: Sequence[str]
         yield
     except TableError as error:
         try:
-            found = survey(tables, most_values=MAX_VALUES)
+            found = survey(tables)
         except SparserankError:
             raise error from None  # what cannot be looked at says enough with its first mistake
-        told = propose(tables, found, reading, wanted, sparing=True)
+        told = propose(tables, found, reading, wanted)
         sized = all(t.queries is not None for t in tables)
         raise _all(error, [t.place for t in tables], told, found, reading, wanted, sized) from error
 
@@ -51,13 +50,11 @@ def _all(
     sized: bool,
 ) -> TableError:
     problems = [*_absent(told, found, reading, sized), *_no_numbers(told, found, reading, wanted)]
-    if told.missing and reading.missing is None:
-        each = [f"{name!r} {percent(found.columns[name].missing)}" for name in told.missing]
+    if reading.missing is None and (error.first or told.holes):
+        each = [f"{name!r} {percent(found.columns[name].missing)}" for name in told.holes]
         where = "" if found.whole else f" (of the first {found.n_rows} rows)"
-        first = (
-            "" if not error.first else f"{error.first}; " if len(places) == 1 else f"{error.problems.split(';')[0]}; "
-        )
-        problems.append(f"{first}missing values in {listed(each)}{where}")
+        first = error.first if len(places) == 1 else error.problems.split(";")[0] if error.first else ""
+        problems.append("; ".join(filter(None, [first, f"missing values in {listed(each)}{where}" if each else ""])))
     if not problems:
         return error
     problems += told.blocked
