@@ -209,10 +209,7 @@ BAD: dict[str, tuple[pd.DataFrame, dict[str, Any], str]] = {
     "null": (
         MISSING,
         {},
-        (
-            r"row 7, column 'bm25 of field 1': missing or infinite feature value \(null or NaN\).*missing=\{'bm25 of "
-            r"field 1': 'median'\}"
-        ),
+        r"row 7, column 'bm25 of field 1': missing or infinite feature value \(null or NaN\).*missing='median'",
     ),
     "infinity": (FRAME.assign(**{NAMES[2]: np.inf}), {}, r"row 0, column 'bm25 of field 2'.*\(inf\)"),
     "unjudged": (FRAME.assign(label=-1), {}, "row 0: label -1 means unjudged"),
