@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # An inherited PYTHONDONTWRITEBYTECODE is ignored: without bytecode, every worker of pytest compiles the tests again (5 to 8 s).
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-slow test-as-haswell test-integrations frozen options docs evidence lint clean
+.PHONY: demo test test-slow test-as-haswell test-integrations frozen docs evidence lint clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -54,10 +54,6 @@ $(INTEGRATIONS)/.done: pyproject.toml
 test-integrations: $(INTEGRATIONS)/.done
 	$(INTEGRATIONS)/bin/python -m pytest integrations -n 2 --dist loadfile -W default --show-capture=no -p no:cacheprovider --ignore $(ESTIMATOR_CHECKS)
 	SCIPY_ARRAY_API=1 $(INTEGRATIONS)/bin/python -m pytest $(ESTIMATOR_CHECKS) -n 2 -p no:cacheprovider
-
-# What is written from the declarations of options: types, constructors, commands, the page of all options.
-options: $(VENV)/.dev
-	$(BIN)/python -m tools.write_options
 
 # Thirty-four runs by this code and by that of an earlier commit, compared bit by bit: AGAINST=COMMIT, or the one that the file names. Needs SPARSERANK_DATA.
 frozen: $(INTEGRATIONS)/.done

@@ -187,7 +187,7 @@ def _sets(folder: Path) -> dict[str, tuple[Any, int, str]]:
 
 def _compared(data: Any, repeats: int, work: Path) -> Any:
     from benchmarks.trees_by_size import ComparisonPlan, compare
-    from sparserank.selection.options import METRIC
+    from sparserank.options.selection import METRIC
     from sparserank.selection.plan import make_plan
 
     plan = ComparisonPlan(

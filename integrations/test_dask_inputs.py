@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from distributed import Client, LocalCluster
-from typer.testing import CliRunner
 
 import sparserank as sr
 from sparserank.cli.app import app

@@ -20,7 +20,7 @@ import sparserank as sr
 ROOT = Path(__file__).parents[1]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 IMPORT_SECONDS = 1.0
-ALONE = "import sys, sparserank; assert not {'numpy', 'numba', 'sklearn', 'pyarrow', 'typer'} & sys.modules.keys()"
+ALONE = "import sys, sparserank; assert not {'numpy', 'numba', 'sklearn', 'pyarrow', 'click'} & sys.modules.keys()"
 
 
 def told(*command: str | Path, cwd: Path | None = None) -> str:

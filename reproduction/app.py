@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-import typer
-
 from reproduction import commands, letor
-from sparserank.cli.output import answering
+from reproduction.execute import OUT, SYSTEM
+from sparserank.cli.build import HelpfulCommand, group
+from sparserank.cli.declared import Argument, Command, own
+from sparserank.options import reading
 
-app = typer.Typer(
-    name="python -m reproduction",
-    help="Run the papers' systems on LETOR data sets and compare with the published tables.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+PUBLISHED = Command(
+    "published",
+    [Argument("data", "Path", "Folder with the LETOR data sets.")],
+    [
+        OUT,
+        SYSTEM,
+        own("markdown", "Path | None", "Also write a Markdown document; figures are written to a folder next to it."),
+        own("preface", "Path | None", "Markdown file to insert before the tables of --markdown."),
+        reading.N_THREADS,
+    ],
+    required=["out"],
 )
-app.command("published", help=commands.PUBLISHED_HELP)(answering(commands.published))
-app.command("letor", help=letor.HELP)(answering(letor.letor))
-app.command("run", help=commands.RUN_HELP)(answering(commands.run))
-app.command("systems")(answering(commands.systems))
+RUN = Command("run", [Argument("plan", "Path", "Plan, a TOML file.")], [OUT, reading.N_THREADS], required=["out"])
+SYSTEMS = Command("systems", [], [])
+app = group(
+    "python -m reproduction",
+    "Run the papers' systems on LETOR data sets and compare with the published tables.",
+    [
+        HelpfulCommand(PUBLISHED, commands.PUBLISHED_HELP, (), commands.published),
+        HelpfulCommand(letor.COMMAND, letor.HELP, (), letor.letor),
+        HelpfulCommand(RUN, commands.RUN_HELP, (), commands.run),
+        HelpfulCommand(SYSTEMS, "List the systems, their sources and their default grids.", (), commands.systems),
+    ],
+)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from reproduction.execute import Out, Systems, check_systems, execute
-from sparserank.cli import commands
+from reproduction.execute import check_systems, execute
 from sparserank.cli.given import check_threads, require
 from sparserank.cli.screen import table
 
@@ -64,29 +61,21 @@ published.html (with figures) contain all results. Missing data sets are reporte
 """
 
 
-def run(
-    plan: Annotated[Path, typer.Argument(help="Plan, a TOML file.", show_default=False)],
-    out: Out,
-    threads: commands.NThreads = None,
-) -> None:
+def run(*, plan: Path, out: Path, n_threads: int | None = None) -> None:
     from reproduction.protocol.plan import read_plan
 
-    check_threads(threads)
-    execute(read_plan(plan), out, threads)
+    check_threads(n_threads)
+    execute(read_plan(plan), out, n_threads)
 
 
 def published(
-    data: Annotated[Path, typer.Argument(help="Folder with the LETOR data sets.", show_default=False)],
-    out: Out,
-    system: Systems = None,
-    markdown: Annotated[
-        Path | None,
-        typer.Option("--markdown", help="Also write a Markdown document; figures are written to a folder next to it."),
-    ] = None,
-    preface: Annotated[
-        Path | None, typer.Option("--preface", help="Markdown file to insert before the tables of --markdown.")
-    ] = None,
-    threads: commands.NThreads = None,
+    *,
+    data: Path,
+    out: Path,
+    system: list[str] | None = None,
+    markdown: Path | None = None,
+    preface: Path | None = None,
+    n_threads: int | None = None,
 ) -> None:
     from reproduction.datasets import PUBLISHED_DATASETS, find_published
     from reproduction.protocol.plan import MAX_BYTES, DatasetPlan, ExperimentPlan
@@ -98,7 +87,7 @@ def published(
     from sparserank.files import refuse_inputs
 
     check_systems(system)
-    check_threads(threads)
+    check_threads(n_threads)
     require(preface is None or markdown is not None, "--preface", "needs --markdown.")
     if preface is not None and markdown is not None:
         refuse_inputs(markdown, [preface])
@@ -119,7 +108,7 @@ def published(
         return published_sections(results, pictures=pictures), {"published": published_rows(results)}
 
     files: dict[str, Any] = {"markdown": markdown, "preface": words}
-    execute(chosen, out, threads, name="published", more=more, screen=published_lines, absent=absent, **files)
+    execute(chosen, out, n_threads, name="published", more=more, screen=published_lines, absent=absent, **files)
 
 
 def systems() -> None:

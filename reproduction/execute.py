@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from sparserank.cli.declared import own
 from sparserank.cli.given import parsed, require
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import TEXT, answer
@@ -18,18 +17,13 @@ if TYPE_CHECKING:
     from reproduction.protocol.plan import ExperimentPlan
     from sparserank.reporting.document import Section, Table
 
-Out = Annotated[
-    Path, typer.Option("--out", help="Directory for results; an earlier run there is resumed.", show_default=False)
-]
-Systems = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--system",
-        help="Name of a system in 'python -m reproduction systems'; may be repeated. \\[default: the 19 systems of the "
-        "comparison]",
-        show_default=False,
-    ),
-]
+OUT = own("out", "Path", "Directory for results; an earlier run there is resumed.")
+SYSTEM = own(
+    "system",
+    "list[str] | None",
+    "Name of a system in 'python -m reproduction systems'; may be repeated.",
+    shown="the 19 systems of the comparison",
+)
 
 
 def check_systems(system: list[str] | None) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from reproduction.execute import Out, Systems, check_systems, execute
-from sparserank.cli import commands
+from reproduction.execute import OUT, SYSTEM, check_systems, execute
+from sparserank.cli.declared import Argument, Command, own
 from sparserank.cli.given import check_threads, parsed, require
+from sparserank.options import reading
 
 HELP = """Compare all systems on LETOR folders: five folds, grids, choice on the validation queries, significance tests.
 
@@ -25,35 +24,47 @@ features. Finished pieces are kept.
 """
 
 
-def letor(
-    folders: Annotated[list[Path], typer.Argument(help="LETOR folders.", show_default=False)],
-    out: Out,
-    system: Systems = None,
-    choose_by: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--choose-by",
-            help="Metric for choosing models; may be repeated. \\[default: map, ndcg@10]",
-            show_default=False,
+COMMAND = Command(
+    "letor",
+    [Argument("folders", "list[Path]", "LETOR folders.")],
+    [
+        OUT,
+        SYSTEM,
+        own("choose_by", "list[str] | None", "Metric for choosing models; may be repeated.", shown="map, ndcg@10"),
+        replace(
+            own("convention", "str", "Metric convention: letor4, letor3, default, trec, xgboost, lightgbm."),
+            default="letor4",
         ),
-    ] = None,
-    convention: Annotated[
-        str, typer.Option("--convention", help="Metric convention: letor4, letor3, default, trec, xgboost, lightgbm.")
-    ] = "letor4",
-    scaling: Annotated[
-        str, typer.Option("--scaling", help="none, within-query-std, min-max, standard, log-standard, query-min-max.")
-    ] = "none",
-    missing: commands.Missing = None,
-    threads: commands.NThreads = None,
+        replace(
+            own("scaling", "str", "none, within-query-std, min-max, standard, log-standard, query-min-max."),
+            default="none",
+        ),
+        reading.MISSING,
+        reading.N_THREADS,
+    ],
+    required=["out"],
+)
+
+
+def letor(
+    *,
+    folders: list[Path],
+    out: Path,
+    system: list[str] | None = None,
+    choose_by: list[str] | None = None,
+    convention: str = "letor4",
+    scaling: str = "none",
+    missing: str | None = None,
+    n_threads: int | None = None,
 ) -> None:
     from reproduction.datasets import find_folds
     from reproduction.protocol.plan import CHOOSE_BY, DatasetPlan, ExperimentPlan
     from reproduction.systems import COMPARED
     from sparserank.data.missing import MissingPolicy
     from sparserank.metrics import parse_convention, parse_metric
-    from sparserank.shards.scaling import SCALINGS
+    from sparserank.options.paths import SCALINGS
 
-    check_threads(threads)
+    check_threads(n_threads)
     check_systems(system)
     rules = parsed("--convention", parse_convention, convention)
     chosen = [parsed("--choose-by", lambda text: parse_metric(text, rules), m) for m in choose_by or ()]
@@ -70,7 +81,7 @@ def letor(
     plan = ExperimentPlan(
         datasets, tuple(system or COMPARED), tuple(choose_by or CHOOSE_BY), convention=convention, name="letor"
     )
-    execute(plan, out, threads)
+    execute(plan, out, n_threads)
 
 
 def _name_of(folder: Path) -> str:

@@ -117,12 +117,6 @@ def no_syncs() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True, scope="session")
-def one_command_tree() -> Iterator[None]:
-    with shortcuts.one_command_tree():
-        yield
-
-
 @pytest.fixture(autouse=True, scope="module")
 def few_draws() -> Iterator[None]:
     """Modules that test the draws override this fixture with an empty one."""

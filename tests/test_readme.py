@@ -83,11 +83,9 @@ def test_the_readme_says_what_is_installed_and_where_the_tests_run() -> None:
 
 
 def test_commands_of_the_readme_have_these_options() -> None:
-    from typer.main import get_command
-
     from sparserank.cli.app import app
 
-    known = {name: {o for p in c.params for o in p.opts} for name, c in get_command(app).commands.items()}
+    known = {name: {o for p in c.params for o in p.opts} for name, c in app.commands.items()}
     found = re.findall(
         r"sparserank ([a-z]+)((?: [^`|\n]+)?)", "\n".join(re.findall(r"`[^`]+`|```\n.*?```", README, flags=re.DOTALL))
     )

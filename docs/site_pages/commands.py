@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import reproduction.app as reproduction
-from typer.main import get_command
 
 from site_pages.docstrings import inline
 from sparserank.cli.app import app
@@ -37,15 +36,8 @@ def _text(text: str) -> str:
 def _default(option: Any) -> str:
     if option.required:
         return " Required."
-    value = option.default
-    if not option.show_default or value is None or value is False or value == () or callable(value):
-        return ""
-    shown = option.show_default if isinstance(option.show_default, str) else None
-    if value is True:
-        shown = f"`{option.opts[0]}`"
-    return (
-        f" Default: {inline(shown or (', '.join(map(str, value)) if isinstance(value, list | tuple) else str(value)))}."
-    )
+    words = getattr(option, "words", "")
+    return f" Default: {inline(words)}." if words else ""
 
 
 def _options(command: Any) -> Iterator[str]:
@@ -61,7 +53,8 @@ def _options(command: Any) -> Iterator[str]:
 
 
 def _panel(option: Any) -> str | None:
-    return getattr(option, "rich_help_panel", None)
+    panel = getattr(option, "panel", "Options")
+    return None if panel == "Options" else panel
 
 
 def _panels(options: list[Any]) -> list[str | None]:
@@ -76,7 +69,7 @@ def page() -> str:
         "What `--help` prints.",
         "",
     ]
-    ours, of_papers = _commands(get_command(app)), _commands(get_command(reproduction.app), "python -m reproduction")
+    ours, of_papers = _commands(app), _commands(reproduction.app, "python -m reproduction")
     for name, command in (*ours, *of_papers):
         lines += [f"## {name}", "", _text(command.help or ""), "", *_options(command), ""]
     return "\n".join(lines)

@@ -15,8 +15,8 @@ from sparserank.bounded import read_bounded
 from sparserank.data.missing import MissingPolicy
 from sparserank.errors import DataError
 from sparserank.metrics import Convention, Metric, parse_convention, parse_metric, parse_metrics
+from sparserank.options.paths import SCALINGS
 from sparserank.quoting import brief
-from sparserank.shards.scaling import SCALINGS
 
 CHOOSE_BY = ("map", "ndcg@10")
 METRICS = ("map", *(f"ndcg@{n}" for n in range(1, 11)), "p@10")

@@ -17,9 +17,9 @@ from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
+from sparserank.options import selection as of_selection
 from sparserank.papers.rankers.random_ranker import RandomRanker
 from sparserank.paths import PathResult, fit_path_on, maker_of, parse_maker
-from sparserank.selection import options as of_selection
 
 N_FOLDS = of_selection.FOLDS.default
 

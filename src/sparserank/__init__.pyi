@@ -1,6 +1,4 @@
-"""The public names, for type checkers and completion.
-
-Written by `make options` from the declarations in __init__.py: edit those."""
+"""The public names, for type checkers and completion; a test compares them with the declarations."""
 
 from sparserank import datasets as datasets
 from sparserank import errors as errors

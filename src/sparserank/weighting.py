@@ -15,9 +15,8 @@ from sparserank.data.varying import ROUNDING
 from sparserank.errors import DataError
 from sparserank.lazy import cached_property
 from sparserank.number_range import LARGEST, SMALLEST, refuse_extreme
+from sparserank.options.paths import WEIGHTS
 from sparserank.shards import Shards
-
-PAIR_WEIGHTS = ("pair", "query")
 
 
 class Evaluation(NamedTuple):
@@ -55,8 +54,8 @@ class Weighting:
         feature_names: Sequence[str] | None = None,
         doc_weighted: bool = False,
     ) -> None:
-        if pair_weights not in PAIR_WEIGHTS:
-            raise DataError(f"pair_weights must be one of {PAIR_WEIGHTS}; got {pair_weights!r}.")
+        if pair_weights not in WEIGHTS:
+            raise DataError(f"pair_weights must be one of {WEIGHTS}; got {pair_weights!r}.")
         self.shards, self.names, self.pair_weights = shards, feature_names, pair_weights
         facts = shards.call("facts")
         self.shares_reads = all(f.shares_reads for f in facts)

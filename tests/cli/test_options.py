@@ -1,5 +1,5 @@
-"""Options are declared once: what is written from the declarations is what stands here, both front ends take the same
-ones, and every value that an option cannot have is refused by its name."""
+"""Options are declared once: written signatures and the page of options agree with the declarations, both front ends
+take the same ones, and every value that an option cannot have is refused by its name."""
 
 from __future__ import annotations
 
@@ -13,20 +13,31 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tools import write_options
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import sparserank as sr
 from sparserank.cli.app import app
 from sparserank.cli.declared import COMMANDS, Command
-from sparserank.data.options import READING
 from sparserank.errors import DataError, ParameterError
-from sparserank.jobs.options import FIT, FOR_MODEL_TAKES, SELECT
-from sparserank.options import Choice, Count, Flag, Given, Number, Option, Or, Parsed
+from sparserank.export import ENGINES
+from sparserank.export.fusion import FUSION_ENGINES
+from sparserank.jobs.fit import fit_model
+from sparserank.jobs.typed import FitOptions, FuseOptions, SelectOptions
+from sparserank.options import Choice, Count, Flag, Given, Number, Option, Or, Parsed, fusion, paths, selection
+from sparserank.options.fusion import FUSE
+from sparserank.options.jobs import FIT, FOR_MODEL_TAKES, SELECT
+from sparserank.options.paths import FIT_PATH
+from sparserank.options.rankers import RANK_SVM, SPARSE_RANKER, SPARSE_RANKER_CV
+from sparserank.options.reading import READING
 from sparserank.options.spelling import command_line, option, rendered
-from sparserank.paths.options import FIT_PATH
-from sparserank.rankers.options import RANK_SVM, SPARSE_RANKER, SPARSE_RANKER_CV
+from sparserank.paths.typed import PathOptions
+from sparserank.transforms import CURVES, KINDS
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
+
+from site_pages import options as options_page
+
+SOURCE = Path(sr.__file__).parent
 PROBLEM = sr.datasets.make_ranking(12, (4, 6), 5, n_informative=2, n_redundant=0)
 DATA = PROBLEM.data
 ROWS = (DATA.X, DATA.relevance, DATA.qid)
@@ -123,15 +134,52 @@ def test_the_command_line_refuses_it_by_its_flag(
     assert list(tmp_path.iterdir()) == []
 
 
-# -- what is written from the declarations -----------------------------------------------------------------------------
+# -- what agrees with the declarations --------------------------------------------------------------------------------
+
+TYPED = {
+    SelectOptions: (sr.select, SELECT),
+    FitOptions: (fit_model, FIT),
+    FuseOptions: (sr.fuse, FUSE),
+    PathOptions: (sr.fit_path, FIT_PATH),
+}
 
 
-WRITTEN = write_options.files()
+@pytest.mark.parametrize("typed", TYPED, ids=lambda t: t.__name__)
+def test_types_of_options_are_the_declared_ones(typed: Any) -> None:
+    function, options = TYPED[typed]
+    written = inspect.signature(function).parameters
+    expected = {o.name: o.kind.python for o in options if o.name not in written}
+    assert {name: kind.__forward_arg__ for name, kind in typed.__annotations__.items()} == expected
 
 
-@pytest.mark.parametrize("path", sorted(WRITTEN, key=str), ids=lambda p: p.name)
-def test_what_is_written_from_the_declarations_is_what_stands_here(path: Path) -> None:
-    assert path.read_text() == WRITTEN[path], "run `make options`"
+@pytest.mark.parametrize(
+    ("ranker", "options"),
+    [(sr.SparseRanker, SPARSE_RANKER), (sr.SparseRankerCV, SPARSE_RANKER_CV), (sr.papers.RankSVM, RANK_SVM)],
+    ids=lambda v: getattr(v, "__name__", ""),
+)
+def test_constructors_have_the_declared_parameters(ranker: Any, options: Sequence[Option]) -> None:
+    written = [p for p in inspect.signature(ranker.__init__).parameters.values() if p.name != "self"]
+    assert [(p.name, p.annotation, p.default) for p in written] == [(o.name, o.kind.python, o.default) for o in options]
+    values = {o.name: object() for o in options}
+    assert ranker(**values).get_params(deep=False) == values
+
+
+def test_type_checkers_know_the_public_names() -> None:
+    stub = (SOURCE / "__init__.pyi").read_text(encoding="utf-8")
+    homes = {f"from {home} import {name} as {name}" for name, home in sr._HOME.items()}
+    assert set(re.findall(r"(?m)^from .+$", stub)) == homes | {
+        f"from sparserank import {n} as {n}" for n in sr._MODULES
+    }
+
+
+def test_the_page_of_options_is_that_of_the_declarations() -> None:
+    assert options_page.PAGE.read_text(encoding="utf-8") == options_page.page()
+
+
+def test_words_of_options_are_those_of_the_code() -> None:
+    assert tuple(ENGINES) == selection.ENGINES
+    assert tuple(FUSION_ENGINES) == fusion.ENGINES
+    assert (*KINDS, *CURVES) == paths.TRANSFORMS
 
 
 @pytest.mark.parametrize(
@@ -149,11 +197,10 @@ def test_written_defaults_are_the_declared_ones(function: Callable[..., Any], op
 def test_no_written_function_has_more_than_fifteen_parameters() -> None:
     import ast
 
-    written = {path for path in WRITTEN if path.suffix == ".py"}
     long = []
-    for path in sorted(write_options.SOURCE.rglob("*.py")):
+    for path in sorted(SOURCE.rglob("*.py")):
         kernels = path.name.startswith("_")  # which take arrays one by one
-        for node in [] if path in written or kernels else ast.walk(ast.parse(path.read_text())):
+        for node in [] if path.name == "parameters.py" or kernels else ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef) and len(node.args.args) + len(node.args.kwonlyargs) > 16:  # with self
                 long.append((path.name, node.name))
     assert long == []

@@ -11,7 +11,8 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
 from sparserank.errors import DataError
-from sparserank.shards.scaling import SCALINGS, fit_scaling
+from sparserank.options.paths import SCALINGS
+from sparserank.shards.scaling import fit_scaling
 from tests.support.problems import small_problem
 
 

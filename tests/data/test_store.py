@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import sparserank as sr
 from sparserank.cli.app import app

@@ -16,11 +16,11 @@ import sparserank as sr
 from sparserank.crossval.settings import PathSettings
 from sparserank.errors import DataError, RunDirectoryError
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
-from sparserank.jobs.options import SELECT
 from sparserank.losses import ModifiedHuber, SquaredHinge, loss_identity, loss_name, parse_loss
 from sparserank.options import Option
+from sparserank.options.jobs import SELECT
+from sparserank.options.paths import FIT_PATH
 from sparserank.paths import PathPlan
-from sparserank.paths.options import FIT_PATH
 from tests.extension.logistic import PairwiseLogistic
 
 DATA = sr.datasets.make_ranking(30, (6, 9), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=1).data

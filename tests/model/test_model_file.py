@@ -19,8 +19,9 @@ from sparserank import RankingDataset
 from sparserank.errors import DataError, ModelFormatError, RunDirectoryError
 from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel
+from sparserank.options.paths import SCALINGS
 from sparserank.penalties import L1
-from sparserank.shards.scaling import SCALINGS, FeatureScaling, fit_scaling
+from sparserank.shards.scaling import FeatureScaling, fit_scaling
 from tests.support.problems import small_problem
 
 

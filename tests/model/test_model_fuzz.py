@@ -19,7 +19,8 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ModelFormatError
 from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel
-from sparserank.shards.scaling import SCALINGS, fit_scaling
+from sparserank.options.paths import SCALINGS
+from sparserank.shards.scaling import fit_scaling
 from tests.support.problems import small_problem
 
 MAX_MEMORY = 8 * 2**20  # bytes; a valid file here has about 1,000

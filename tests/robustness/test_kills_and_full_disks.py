@@ -16,11 +16,11 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
+import click
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import reproduction.app as reproduction
-import typer
 
 import sparserank as sr
 from sparserank.cli.app import app, main
@@ -75,7 +75,7 @@ def arguments(command: str, data: Path, out: Path) -> list[str]:
     return [command, *given[command], "--out", str(out), "--threads", "1" if command == "demo" else "2"]
 
 
-def application(command: str) -> typer.Typer:
+def application(command: str) -> click.Group:
     """The one that has the command."""
     return reproduction.app if command == "letor" else app
 

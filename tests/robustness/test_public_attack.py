@@ -26,11 +26,11 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank import losses, papers, penalties, solvers
 from sparserank.errors import ParameterError, SparserankError
-from sparserank.jobs.fusion_options import FUSE
-from sparserank.jobs.options import FOR_MODEL_TAKES, SELECT
 from sparserank.options import Count, Number, Option, arguments
 from sparserank.options.arguments import Typed, check_arguments
-from sparserank.paths.options import FIT_PATH
+from sparserank.options.fusion import FUSE
+from sparserank.options.jobs import FOR_MODEL_TAKES, SELECT
+from sparserank.options.paths import FIT_PATH
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 from site_pages import api

@@ -20,7 +20,6 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import reproduction.app as reproduction
-import typer
 from reproduction.protocol.plan import DatasetPlan, ExperimentPlan
 
 import sparserank as sr
@@ -303,7 +302,7 @@ TAKEN = {
 @pytest.mark.parametrize(("command", "cases"), [("select", SELECT), ("letor", LETOR)])
 def test_every_option_that_a_command_declares_is_a_case(command: str, cases: dict[str, Any]) -> None:
     application = reproduction.app if command == "letor" else app
-    declared = {p.name for p in typer.main.get_command(application).commands[command].params}  # type: ignore[attr-defined]
+    declared = {p.name for p in application.commands[command].params}
     assert set(cases) == declared - SHOWS
 
 

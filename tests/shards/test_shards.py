@@ -21,10 +21,11 @@ from sparserank.errors import DataError
 from sparserank.losses import LOSSES, SquaredHinge
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective, objectives_of
+from sparserank.options.paths import SCALINGS
 from sparserank.paths import PathStarts, PenaltyPath, following
 from sparserank.penalties import L1, MCP, Log, Penalty
 from sparserank.shards import LocalShards, as_rows, local, make_shards
-from sparserank.shards.scaling import SCALINGS, fit_scaling, fit_scalings, prepared
+from sparserank.shards.scaling import fit_scaling, fit_scalings, prepared
 from sparserank.solvers import ProxNewton, Stop
 from sparserank.solvers.lockstep import Evaluate, Steps, run, run_all
 from sparserank.solvers.loop import solving

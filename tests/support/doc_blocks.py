@@ -12,8 +12,8 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
+import click
 import reproduction.app as reproduction
-import typer
 
 from sparserank.cli.app import app, main
 from sparserank.errors import ConvergenceWarning
@@ -59,7 +59,7 @@ def runs(block: Block) -> bool:
     return block.language in ("python", "sh") and block.kind != "not run"
 
 
-def main_of(application: typer.Typer, *arguments: str) -> None:
+def main_of(application: click.Group, *arguments: str) -> None:
     """The command in this process, where everything is imported and compiled."""
     before, code = sys.argv, None
     sys.argv = ["sparserank", *arguments]

@@ -10,8 +10,6 @@ from functools import cache
 from typing import Any
 
 import pytest
-import typer.main
-import typer.testing
 
 from sparserank.crossval import fitting, tree_rivals
 from sparserank.evaluation import loss_bounds, rival_intervals
@@ -33,16 +31,6 @@ FIGURES = {
         (selection_page, selection_page.curve_picture),
     )
 }
-
-
-@contextmanager
-def one_command_tree() -> Iterator[None]:
-    """The commands and their options are read from their functions once, not at each call of `main`."""
-    with pytest.MonkeyPatch.context() as patch:
-        once = cache(typer.main.get_command)
-        patch.setattr(typer.main, "get_command", once)
-        patch.setattr(typer.testing, "_get_command", once)
-        yield
 
 
 @contextmanager

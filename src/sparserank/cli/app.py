@@ -8,11 +8,10 @@ import traceback
 import warnings
 from typing import Any, NoReturn
 
-import typer
+import click
 
 from sparserank import __version__
 from sparserank.cli import (
-    commands,
     convert,
     demo,
     evaluate,
@@ -24,10 +23,11 @@ from sparserank.cli import (
     predict,
     select,
 )
-from sparserank.cli.output import answer, answering
+from sparserank.cli.build import HelpfulCommand, group
+from sparserank.cli.declared import COMMANDS, FLAGS
+from sparserank.cli.output import answer
 from sparserank.cli.remedy import remedied
 from sparserank.cli.screen import error_command, error_line, prepare_streams, warn
-from sparserank.cli.short_help import short_help, with_help_all
 from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError, TableError
 from sparserank.options.declared import REMOVED
 from sparserank.options.spelling import command_line
@@ -36,42 +36,16 @@ GONE = dict.fromkeys(("--metric-refits", "--no-metric-refits", "--qid", "--n-tre
 MOVED = "is now in a checkout of the project: python -m reproduction "
 GONE |= {"compare": REMOVED, "letor": f"{MOVED}letor", "experiment": f"{MOVED}run, published or systems"}
 
-app = typer.Typer(
-    name="sparserank",
-    help="Sparse learning-to-rank: the smallest ranking model that ranks as well as the full one.",
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+MODULES = (select, fuse, fit, predict, evaluate, inspect, explain, export, convert, demo)
+app = group(
+    "sparserank",
+    "Sparse learning-to-rank: the smallest ranking model that ranks as well as the full one.",
+    [
+        HelpfulCommand(declared, module.HELP, getattr(module, "SHOWN", ()), module.run)
+        for declared, module in zip(COMMANDS, MODULES, strict=True)
+    ],
+    version=f"sparserank {__version__}",
 )
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"sparserank {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
-    ),
-) -> None:
-    """Sparse learning-to-rank."""
-
-
-app.command("select", help=select.HELP, cls=short_help(*select.SHOWN))(with_help_all(answering(commands.select)))
-app.command("fuse", help=fuse.HELP, cls=short_help(*fuse.SHOWN))(with_help_all(answering(commands.fuse)))
-app.command("fit", help=fit.HELP)(answering(commands.fit))
-app.command("predict", help=predict.HELP)(answering(commands.predict))
-app.command("evaluate", help=evaluate.HELP)(answering(commands.evaluate))
-app.command("inspect", help=inspect.HELP)(answering(commands.inspect))
-app.command("explain", help=explain.HELP)(answering(commands.explain))
-app.command("export", help=export.HELP)(answering(export.export))
-app.command("convert", help=convert.HELP)(answering(commands.convert))
-app.command("demo", help=demo.HELP)(answering(demo.demo))
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, **options: Any) -> None:
@@ -79,17 +53,17 @@ def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, *
         warn(str(message))
 
 
-def main(application: typer.Typer = app) -> None:
+def main(application: click.Group = app) -> None:
     prepare_streams()
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", ConvergenceWarning)
     warnings.simplefilter("always", DataWarning)
     warnings.showwarning = _show_warning
-    with command_line(commands.FLAGS):
+    with command_line(FLAGS):
         _run(application)
 
 
-def _run(application: typer.Typer) -> None:
+def _run(application: click.Group) -> None:
     flags = (argument.partition("=")[0] for argument in sys.argv[1:] if argument.startswith("--"))
     removed = next((name for name in (*sys.argv[1:2], *flags) if name in GONE), None)
     if removed is not None and application is app:

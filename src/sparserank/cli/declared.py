@@ -1,17 +1,15 @@
-"""Declarations of the commands, from which `make options` writes `commands.py`: arguments, options, what runs them."""
+"""Declarations of the commands: arguments and options. They import nothing that takes time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sparserank.cli.convert import SHARD_MB
-from sparserank.cli.explain import MOST
-from sparserank.data import options as of_data
-from sparserank.jobs import options as of_jobs
-from sparserank.jobs.fusion_options import FUSE
-from sparserank.options import Flag, Given, Option
-from sparserank.selection import options as of_selection
+from sparserank.options import Count, Flag, Given, Option
+from sparserank.options import jobs as of_jobs
+from sparserank.options import reading as of_data
+from sparserank.options import selection as of_selection
+from sparserank.options.fusion import FUSE
 
 TRAINING = "Training files: LETOR text (plain or gzip), Parquet, CSV or Arrow tables, or a folder of Parquet files."
 MODEL = "Model file of select or fit."
@@ -28,7 +26,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Command:
-    """One command: it calls `run` of the module `cli.NAME` with the values from the command line, by option name.
+    """One command, which `run` of the module `cli.NAME` does with the values from the command line, by option name.
 
     required   options that the user must set
     """
@@ -42,6 +40,11 @@ class Command:
 def own(name: str, command: str, help: str, *, flag: str | None = None, shown: str = "", panel: str = "") -> Option:
     """An option that only the command line has."""
     return Option(name=name, kind=Given("", command), help=help, flag=flag, shown=shown, panel=panel)
+
+
+def switch(name: str, help: str, *, flag: str | None = None, panel: str = "") -> Option:
+    """A flag that only the command line has."""
+    return replace(own(name, "bool", help, flag=flag, panel=panel), kind=Flag(), default=False)
 
 
 def without(options: Sequence[Option], *names: str) -> tuple[Option, ...]:
@@ -86,7 +89,7 @@ CONVERT = Command(
             shown="float32; for a store, its dtype",
         ),
         of_data.SPARSE,
-        replace(own("shard_mb", "int", "Megabytes of features per shard."), kind=SHARD_MB, default=128),
+        replace(own("shard_mb", "int", "Megabytes of features per shard."), kind=Count(1, 1 << 20), default=128),
         own(
             "doc_weight",
             "str | None",
@@ -165,7 +168,7 @@ INSPECT = Command(
     [
         *of_data.ROWS,
         *COLUMNS,
-        replace(own("verify", "bool", "Read the whole store and compare every checksum."), kind=Flag(), default=False),
+        switch("verify", "Read the whole store and compare every checksum."),
     ],
 )
 EXPLAIN = Command(
@@ -178,7 +181,7 @@ EXPLAIN = Command(
             "list[str] | None",
             "Document id. The option may be repeated once, to see why the first document is ranked above the second.",
         ),
-        replace(own("most", "int", "Number of documents to show, best first."), kind=MOST, default=10),
+        replace(own("most", "int", "Number of documents to show, best first."), kind=Count(), default=10),
         *WITH_MODELS,
     ],
     required=["query"],
@@ -200,4 +203,90 @@ FUSE_COMMAND = Command(
     ],
     required=["out"],
 )
-COMMANDS = (SELECT, FUSE_COMMAND, FIT, CONVERT, PREDICT, EVALUATE, INSPECT, EXPLAIN)
+EXPORT = Command(
+    "export",
+    [Argument("model", "Path", "Model file of select or fit, or the directory of a selection.")],
+    [
+        own(
+            "to",
+            "str",
+            "solr, elasticsearch, opensearch, vespa, lucene, ranklib, onnx, python or sql; for fused retrievers, also "
+            "ranx.",
+        ),
+        own(
+            "out",
+            "Path | None",
+            "New or empty folder. For a format with a single file, the path of that file (model.onnx, score.sql, ...). "
+            "Existing files are never replaced.",
+            shown="standard output, if the export is a single text",
+        ),
+        replace(
+            of_selection.K,
+            help="For a selection: export its model with K features or, if there is none, the best smaller model.",
+            panel="",
+        ),
+        replace(
+            own("name", "str", "Name of the model in the engine, and of its feature store or set."),
+            default="sparserank",
+        ),
+        own("features", "Path | None", "JSON file that defines each feature of the model in the engine."),
+        switch("normalizers", "Write the scaling as the engine's normalisers instead of folding it into the weights."),
+        replace(
+            own(
+                "offset",
+                "str",
+                "Constant added to every score, for engines that reject negative scores or clamp them to 0. It is a "
+                "number, or auto, which raises the scores of all training documents above 0. Rankings do not change.",
+            ),
+            default="0",
+        ),
+        switch(
+            "sigmoid",
+            "Pass scores through 1 / (1 + e^-x). The results are positive, but scores far from 0 become equal.",
+        ),
+        switch(
+            "filled",
+            "Use this if the features of the engine return the model's replacements for missing values instead of 0.",
+        ),
+        own(
+            "missing",
+            "str | None",
+            "model: replace missing values by the training medians stored in the model.",
+            shown="as in training, otherwise no score",
+        ),
+        switch(
+            "wide",
+            "onnx: a single input X with all features of the training data, instead of one input per selected feature.",
+        ),
+    ],
+    required=["to"],
+)
+DEMO = Command(
+    "demo",
+    [],
+    [
+        replace(own("out", "Path", "Directory for data and results."), default="demo-run"),
+        replace(of_selection.SEED, help="Random seed for generating the problem.", panel=""),
+        of_data.N_THREADS,
+    ],
+)
+COMMANDS = (SELECT, FUSE_COMMAND, FIT, PREDICT, EVALUATE, INSPECT, EXPLAIN, EXPORT, CONVERT, DEMO)
+OUTPUT = (  # options of every command
+    replace(
+        own("format", "str", "Format of standard output: text or, for programs, json or csv.", panel="Output"),
+        default="text",
+    ),
+    switch(
+        "quiet",
+        "Print only results, warnings and errors: no progress, no notes.",
+        flag="--quiet,-q",
+        panel="Output",
+    ),
+    switch(
+        "verbose",
+        "Print each finished piece of work, the versions, and tracebacks of errors.",
+        flag="--verbose,-v",
+        panel="Output",
+    ),
+)
+FLAGS = {o.name: o.spelled.partition("/")[0] for c in COMMANDS for o in c.options if o.flag}

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from sparserank.cli import commands
 from sparserank.cli.given import check_threads
 
 LINES = 27  # that end the demo: all six features have a line
@@ -21,11 +17,7 @@ it found them.
 """
 
 
-def demo(
-    out: Annotated[Path, typer.Option("--out", help="Directory for data and results.")] = Path("demo-run"),
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed for generating the problem.")] = 0,
-    threads: commands.NThreads = None,
-) -> None:
+def run(*, out: Path = Path("demo-run"), random_state: int = 0, n_threads: int | None = None) -> None:
     import numpy as np
 
     import sparserank as sr
@@ -39,9 +31,11 @@ def demo(
     from sparserank.runs.directory import RunDirectory
     from sparserank.solvers._coordinate_descent_kernels import descend
 
-    check_threads(threads)
+    check_threads(n_threads)
     announce_compiling(parse_lines, descend)
-    problem = make_ranking(n_queries=200, n_features=40, n_informative=6, n_redundant=6, noise=0.3, random_state=seed)
+    problem = make_ranking(
+        n_queries=200, n_features=40, n_informative=6, n_redundant=6, noise=0.3, random_state=random_state
+    )
     data = problem.data
     with RunDirectory(out, "demo"):
         parts = {"train": np.arange(0, 100), "valid": np.arange(100, 140), "test": np.arange(140, 200)}
@@ -60,7 +54,7 @@ def demo(
                 *(str(out / f"{name}.txt") for name in parts),
                 out=out / "run",
                 restart=True,
-                n_threads=threads,
+                n_threads=n_threads,
                 progress=progress,
                 feature_names=names,
             )

@@ -173,7 +173,8 @@ MAX_ROWS = 18  # of the screen without --verbose
 
 
 def _show(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]) -> None:
-    from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, as_percent
+    from sparserank.evaluation.statistics import as_percent
+    from sparserank.options.selection import DEFAULT_CONFIDENCE
 
     give(rows, rows)
     titles = {repr(m): m.title for m in metrics}
@@ -235,7 +236,7 @@ def _tested(r: dict[str, Any]) -> list[str]:
 
 def _relative(r: dict[str, Any], sign: int) -> str:
     """The difference to the first system, 'better' or 'worse' where Holm's p shows it; '' for the first itself."""
-    from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE
+    from sparserank.options.selection import DEFAULT_CONFIDENCE
 
     if "difference" not in r:
         return ""

@@ -6,9 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from sparserank.cli.given import require
 from sparserank.cli.output import TEXT, answer, give
@@ -49,95 +47,20 @@ pipeline), ranx, sql, python.
 """
 
 
-def export(
-    model: Annotated[
-        Path,
-        typer.Argument(help="Model file of select or fit, or the directory of a selection.", show_default=False),
-    ],
-    to: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            help="solr, elasticsearch, opensearch, vespa, lucene, ranklib, onnx, python or sql; for fused retrievers, "
-            "also ranx.",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            help="New or empty folder. For a format with a single file, the path of that file (model.onnx, score.sql, "
-            "...). Existing files are never replaced. \\[default: standard output, if the export is a single "
-            "text]",
-            show_default=False,
-        ),
-    ] = None,
-    k: Annotated[
-        int | None,
-        typer.Option(
-            "--k",
-            min=1,
-            help="For a selection: export its model with K features or, if there is none, the best smaller model.",
-            show_default=False,
-        ),
-    ] = None,
-    name: Annotated[
-        str, typer.Option("--name", help="Name of the model in the engine, and of its feature store or set.")
-    ] = "sparserank",
-    features: Annotated[
-        Path | None,
-        typer.Option(
-            "--features", help="JSON file that defines each feature of the model in the engine.", show_default=False
-        ),
-    ] = None,
-    normalizers: Annotated[
-        bool,
-        typer.Option(
-            "--normalizers",
-            help="Write the scaling as the engine's normalisers instead of folding it into the weights.",
-        ),
-    ] = False,
-    offset: Annotated[
-        str,
-        typer.Option(
-            "--offset",
-            help="Constant added to every score, for engines that reject negative scores or clamp them to 0. It is a "
-            "number, or auto, which raises the scores of all training documents above 0. Rankings do not change.",
-        ),
-    ] = "0",
-    sigmoid: Annotated[
-        bool,
-        typer.Option(
-            "--sigmoid",
-            help="Pass scores through 1 / (1 + e^-x). The results are positive, but scores far from 0 become equal.",
-        ),
-    ] = False,
-    filled: Annotated[
-        bool,
-        typer.Option(
-            "--filled",
-            help="Use this if the features of the engine return the model's replacements for missing values instead "
-            "of 0.",
-        ),
-    ] = False,
-    missing: Annotated[
-        str | None,
-        typer.Option(
-            "--missing",
-            help="model: replace missing values by the training medians stored in the model. \\[default: as in "
-            "training, otherwise no score]",
-            show_default=False,
-        ),
-    ] = None,
-    wide: Annotated[
-        bool,
-        typer.Option(
-            "--wide",
-            help="onnx: a single input X with all features of the training data, instead of one input per selected "
-            "feature.",
-        ),
-    ] = False,
+def run(
+    *,
+    model: Path,
+    to: str,
+    out: Path | None = None,
+    k: int | None = None,
+    name: str = "sparserank",
+    features: Path | None = None,
+    normalizers: bool = False,
+    offset: str = "0",
+    sigmoid: bool = False,
+    filled: bool = False,
+    missing: str | None = None,
+    wide: bool = False,
 ) -> None:
     from sparserank.export import ENGINES, offset_of
     from sparserank.export import export as write

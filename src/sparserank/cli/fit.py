@@ -35,9 +35,9 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.files import refuse_foreign, refuse_inputs
     from sparserank.jobs.fit import fit_model
-    from sparserank.jobs.options import FIT
     from sparserank.model.content import FORMAT
     from sparserank.options import check_given
+    from sparserank.options.jobs import FIT
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     check_given(FIT, options)

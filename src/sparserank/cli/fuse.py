@@ -46,9 +46,9 @@ def run(*, runs: list[Path], out: Path, qrels: Path | None = None, **options: An
     """Options are those of `fuse`."""
     from sparserank.cli.selection_tables import chosen_in, warn_if_replaced
     from sparserank.jobs.fuse import fuse
-    from sparserank.jobs.fusion_options import FUSE
     from sparserank.jobs.result_files import RESULT_FILES
     from sparserank.options import check_given
+    from sparserank.options.fusion import FUSE
     from sparserank.pages.fusion_screen import fusion_lines
     from sparserank.pages.selection_tables import penalty_table, rival_table, size_table
     from sparserank.solvers._coordinate_descent_kernels import descend

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import typer
+import click
 
 from sparserank.errors import DataError
 from sparserank.options.kinds import Kind
@@ -19,25 +18,10 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-def call(command: str, context: typer.Context, values: Mapping[str, Any]) -> None:
-    """Run a command with the arguments and options that the user set."""
-    importlib.import_module(f"sparserank.cli.{command}").run(**_given(context, values))
-
-
-def _given(context: typer.Context, values: Mapping[str, Any]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for name in (p.name for p in context.command.params if p.name in values):
-        assert name is not None
-        source = context.get_parameter_source(name)
-        if source is not None and source.name != "DEFAULT":
-            out[name] = READ[name](values[name]) if name in READ else values[name]
-    return out
-
-
 def require(condition: bool, flag: str, message: str) -> None:
     """Raise a usage error (exit 2) unless the condition is true."""
     if not condition:
-        raise typer.BadParameter(message, param_hint=flag)
+        raise click.BadParameter(message, param_hint=flag)
 
 
 def check(flag: str, kind: Kind, value: Any) -> None:
@@ -53,7 +37,7 @@ def typed(problem: str) -> str:
 
 def check_threads(value: int | None) -> None:
     """Check --threads, for commands that are not declared."""
-    from sparserank.data.options import N_THREADS
+    from sparserank.options.reading import N_THREADS
 
     check(N_THREADS.spelled, N_THREADS.kind, value)
 
@@ -63,7 +47,7 @@ def parsed(flag: str, parse: Callable[[S], T], value: S) -> T:
     try:
         return parse(value)
     except DataError as error:
-        raise typer.BadParameter(str(error), param_hint=flag) from error
+        raise click.BadParameter(str(error), param_hint=flag) from error
 
 
 def _columns(given: list[str]) -> list[str]:

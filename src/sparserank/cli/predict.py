@@ -56,7 +56,7 @@ def run(
     from sparserank.data.trec import QRELS, RUN, write_qrels, write_run
     from sparserank.files import atomic_write, refuse_foreign, refuse_inputs
     from sparserank.model.fusion import is_fusion
-    from sparserank.selection.options import K
+    from sparserank.options.selection import K
 
     require(unjudged in (None, "error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
     index_base = options.get("index_base")

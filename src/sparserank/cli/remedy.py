@@ -7,14 +7,14 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sparserank.cli import commands
+from sparserank.cli.declared import FLAGS as SPELLED
 from sparserank.cli.given import joined_names
 from sparserank.errors import TableError
 from sparserank.options.spelling import flag_of
 from sparserank.text import visible
 
 NAMES = ("label", "qid", "docid", "feature_columns", "ignore_columns", "missing", "unjudged")
-FLAGS = {name: flag_of(name, commands.FLAGS) for name in NAMES}
+FLAGS = {name: flag_of(name, SPELLED) for name in NAMES}
 COLUMNS = ("feature_columns", "ignore_columns")  # of which one stands for both
 TAUGHT = ("predict", "evaluate", "explain")  # commands of models that are trained: what is missing they cannot learn
 

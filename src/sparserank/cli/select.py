@@ -41,10 +41,10 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     """Options are those of `select`."""
     from sparserank.cli.selection_tables import chosen_in, show_selection, warn_if_replaced
     from sparserank.data.letor._line_kernels import parse_lines
-    from sparserank.jobs.options import SELECT
     from sparserank.jobs.result_files import RESULT_FILES
     from sparserank.jobs.select import select
     from sparserank.options import check_given
+    from sparserank.options.jobs import SELECT
     from sparserank.selection.for_model import LIST_FILES, TreesSelection
     from sparserank.solvers._coordinate_descent_kernels import descend
 

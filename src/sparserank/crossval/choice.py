@@ -16,8 +16,8 @@ from sparserank.evaluation import mean_of
 from sparserank.evaluation.loss_bounds import LossBounds, loss_bounds
 from sparserank.lazy import cached_property
 from sparserank.options import option
+from sparserank.options.selection import DEFAULT_MARGIN
 
-MARGIN = 0.01  # largest estimated loss by default, relative to the best mean
 OUT_OF_BAG = 0.632  # weight of the out-of-bag estimate of a bias
 LEAD = 1.5  # paired standard errors by which a choice must lead a named formula of no more features
 ROUNDING = 1e-12  # of the best mean: less than differences of means are known to
@@ -82,7 +82,7 @@ class Rule:
     noun, cost  what sentences call a feature and the cost of a candidate
     """
 
-    margin: float = MARGIN
+    margin: float = DEFAULT_MARGIN
     guarantee: float | None = None
     k: int | None = None
     budget: float | None = None

@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sparserank.curves import DEFAULT_KNOTS, STRAIGHT, Knots, Straight, fit_knots
+from sparserank.curves import STRAIGHT, Knots, Straight, fit_knots
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import changes_features, fit_transform, transformed
 from sparserank.export import Engine
 from sparserank.model.ranking_model import RankingModel, curve_model
+from sparserank.options.paths import DEFAULT_KNOTS
 from sparserank.paths import CurvePath, OneTransformEach, PathMaker, RuledMaker
 from sparserank.penalties import FeatureRules
 from sparserank.shards.scaling import FeatureScaling

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sparserank.losses import PairwiseLoss, SquaredHinge
 from sparserank.options import check_given
-from sparserank.paths import options as of_paths
+from sparserank.options import paths as of_paths
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,6 @@ and the fitted curves."""
 from sparserank.curves.basis import curvatures_of, curve_blocks
 from sparserank.curves.knots import (
     CURVE_FREEDOM,
-    DEFAULT_KNOTS,
-    MAX_KNOTS,
-    MIN_KNOTS,
     Knots,
     fit_knots,
     not_in_memory,
@@ -16,9 +13,6 @@ from sparserank.curves.straight import STRAIGHT, Straight
 
 __all__ = [
     "CURVE_FREEDOM",
-    "DEFAULT_KNOTS",
-    "MAX_KNOTS",
-    "MIN_KNOTS",
     "STRAIGHT",
     "Curve",
     "Curves",

@@ -12,12 +12,10 @@ from sparserank.data.matrices import as_dense, by_columns, column, n_stored
 from sparserank.data.transformed import sample_rows
 from sparserank.errors import DataError
 from sparserank.options import option
+from sparserank.options.paths import DEFAULT_KNOTS, MAX_KNOTS, MIN_KNOTS
 from sparserank.shards.shaped import ShapedRows
 
-DEFAULT_KNOTS = 10
-MIN_KNOTS = 3
 CURVE_FREEDOM = 3.0  # degrees of freedom of the bends of a feature
-MAX_KNOTS = 256  # segments are numbered in one byte
 ROWS_AT_ONCE = 1 << 14
 CLOSE = 1e-12  # of the largest value: knots that are closer are one
 SMALLEST_VALUE = 1e-290  # a feature of smaller values is taken for 0

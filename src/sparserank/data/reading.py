@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sparserank.data.missing import MissingPolicy
-from sparserank.data.options import N_THREADS, READING
 from sparserank.data.tables.roles import ColumnNames
 from sparserank.data.text_lines import read_names
 from sparserank.errors import DataError, ParameterError
 from sparserank.options import check_given
 from sparserank.options.arguments import check_arguments
+from sparserank.options.reading import N_THREADS, READING
 from sparserank.quoting import brief
 
 UNJUDGED = -1.0  # the label of a row that nobody judged

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from sparserank.errors import ParameterError
+from sparserank.options.selection import MAX_CONFIDENCE
 from sparserank.quoting import brief
 
 
@@ -19,10 +20,6 @@ class Paired:
     low: float
     high: float
     p_value: float
-
-
-DEFAULT_CONFIDENCE = 0.95
-MAX_CONFIDENCE = 0.99  # of simultaneous bounds: their draws are made for this much
 
 
 def as_percent(confidence: float) -> str:

@@ -14,20 +14,21 @@ from sparserank.data.sources import read_weighted_sources
 from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.data.transformed import fit_transform, transformed
 from sparserank.errors import ParameterError
-from sparserank.jobs.options import FIT
 from sparserank.jobs.side_weights import notes_of_side_weights, weighted
 from sparserank.jobs.typed import FitOptions
 from sparserank.losses import loss_name, parse_loss
 from sparserank.model.lowest_score import with_lowest_score
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import asked, option
+from sparserank.options.jobs import FIT
+from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.paths import BestK, parse_maker
 from sparserank.penalties import Penalty
 from sparserank.penalties.nested import NESTING, nests
 from sparserank.rankers.sparse_ranker import SparseRanker
 from sparserank.selection.inputs import rules_of
 from sparserank.shards.dask import placed, sums_on
-from sparserank.shards.scaling import LINEAR_SCALINGS, FeatureScaling, fit_scalings, prepared
+from sparserank.shards.scaling import FeatureScaling, fit_scalings, prepared
 from sparserank.transforms import CURVES, NONE
 
 REST_OF = {"log-standard": "standard", "query-min-max": "none"}  # of a scaling, when what is not linear is done

@@ -31,10 +31,11 @@ from sparserank.evaluation import Comparison, compare_systems, mean_of
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
-from sparserank.jobs.options import FOR_MODEL_TAKES, SELECT
 from sparserank.jobs.result_files import write_lists
 from sparserank.jobs.rivals import TreesOnFolds
 from sparserank.options import option
+from sparserank.options.jobs import FOR_MODEL_TAKES, SELECT
+from sparserank.options.selection import PENALTIES
 from sparserank.paths import maker_of
 from sparserank.quoting import brief
 from sparserank.runs.directory import refuse_unusable
@@ -42,7 +43,6 @@ from sparserank.runs.progress import LaterWork, Progress
 from sparserank.runs.work_store import WorkStore, work_store_in
 from sparserank.selection.for_model import ALL, LIST_FILES, OurModel, TreesSelection
 from sparserank.selection.inputs import check_overlap, check_relevant
-from sparserank.selection.options import PENALTIES
 from sparserank.selection.plan import SelectionPlan, make_plan, planned
 from sparserank.transforms import AUTO, MIXED, NONE
 from sparserank.warmup import warming_up

@@ -24,7 +24,6 @@ from sparserank.errors import DataError, ParameterError
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.jobs.formulas import Formulas
 from sparserank.jobs.fusion_notes import facts, notes_of_judged, notes_of_runs
-from sparserank.jobs.fusion_options import FUSE
 from sparserank.jobs.fusion_plan import NO_PATH, fusion_plan, norms_tried, norms_with_paths, transform_of
 from sparserank.jobs.result_files import RESULT_FILES, write_results
 from sparserank.jobs.retriever_costs import retriever_costs
@@ -34,6 +33,7 @@ from sparserank.metrics import Metric, parse_metric
 from sparserank.model.fusion import facts_of
 from sparserank.options import Given, asked, option
 from sparserank.options.arguments import check_arguments
+from sparserank.options.fusion import FUSE
 from sparserank.paths.named_formulas import NamedFormulas
 from sparserank.runs.directory import refuse_unusable
 from sparserank.runs.progress import Progress

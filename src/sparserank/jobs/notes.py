@@ -13,9 +13,9 @@ from sparserank.losses import loss_name
 from sparserank.model import RankingModel
 from sparserank.number_range import kept_in_vain
 from sparserank.options import option
-from sparserank.paths.options import LOSS
+from sparserank.options.paths import LOSS
+from sparserank.options.selection import MARGIN
 from sparserank.quoting import brief
-from sparserank.selection.options import MARGIN
 from sparserank.selection.plan import SelectionPlan
 
 

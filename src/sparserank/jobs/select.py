@@ -17,7 +17,6 @@ from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.errors import DataWarning, ParameterError
 from sparserank.export import ENGINES
 from sparserank.jobs.for_model import select_for_model
-from sparserank.jobs.options import SELECT
 from sparserank.jobs.result_files import RESULT_FILES, write_results
 from sparserank.jobs.selection_job import SelectionJob
 from sparserank.jobs.side_weights import notes_of_side_weights, weighted
@@ -25,24 +24,24 @@ from sparserank.jobs.typed import SelectOptions
 from sparserank.losses import parse_loss
 from sparserank.metrics import Metric
 from sparserank.options import asked, option
+from sparserank.options import selection as of_selection
 from sparserank.options.arguments import check_arguments
+from sparserank.options.jobs import SELECT
+from sparserank.options.paths import LINEAR_SCALINGS, LOSS, SETTINGS
+from sparserank.options.selection import OF_FEATURES
 from sparserank.paths import SizedMaker
-from sparserank.paths.options import LOSS, SETTINGS
 from sparserank.penalties import Penalty
 from sparserank.runs.directory import refuse_unusable
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import work_store_in
-from sparserank.selection import options as of_selection
 from sparserank.selection.for_engine import warn_of_fills
 from sparserank.selection.for_model import TreesSelection
 from sparserank.selection.inputs import check_overlap
 from sparserank.selection.one_feature import nearly_best_alone
-from sparserank.selection.options import OF_FEATURES
 from sparserank.selection.origin import origin_of
 from sparserank.selection.plan import make_plan, planned
 from sparserank.selection.result import SelectionResult
 from sparserank.shards.dask import usable_client
-from sparserank.shards.scaling import LINEAR_SCALINGS
 from sparserank.warmup import warming_up
 
 NO_DOC_WEIGHT = "trees do not support document weights; they were trained without them."

@@ -41,13 +41,13 @@ from sparserank.jobs.notes import (
     notes_of_loss,
     notes_of_rules,
 )
-from sparserank.jobs.options import RIVAL_TIME
 from sparserank.jobs.rivals import RivalsOnFolds, TreesOnFolds
 from sparserank.jobs.trials import notes_of_curves, trials_of
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
 from sparserank.model.lowest_score import with_lowest_scores
 from sparserank.npy import checked
+from sparserank.options.jobs import RIVAL_TIME
 from sparserank.paths.named_formulas import NamedFormulas
 from sparserank.runs.progress import LaterWork, Progress
 from sparserank.runs.work_store import WorkStore

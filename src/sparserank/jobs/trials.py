@@ -16,12 +16,12 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
 from sparserank.export import ENGINES
 from sparserank.options import option
+from sparserank.options.paths import LINEAR_SCALINGS
+from sparserank.options.selection import MAX_VALUES_OF_CURVES
 from sparserank.paths import PenaltyPath, SizedMaker, maker_of
 from sparserank.penalties import MCP, Penalty, Ridge
 from sparserank.penalties.nested import like_l1
-from sparserank.selection.options import MAX_VALUES_OF_CURVES
 from sparserank.selection.plan import SelectionPlan
-from sparserank.shards.scaling import LINEAR_SCALINGS
 from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE
 
 ON_CURVES = ("l1", "mcp", "scad", "best_k")  # penalties; log takes ten times as long there

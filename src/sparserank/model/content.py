@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparserank.errors import DataError
+from sparserank.options.paths import SCALINGS
 from sparserank.quoting import brief
-from sparserank.shards.scaling import SCALINGS
 from sparserank.strict_json import MAX_DEPTH, check_text, plain
 from sparserank.transforms import KINDS, NONE, REMOVED, removed
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
+from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -184,9 +186,12 @@ class Or:
 
 @dataclass(frozen=True)
 class Parsed:
-    """A name that is parsed, or the object that it names; with `several`, one of these or a sequence."""
+    """A name that is parsed, or the object that it names; with `several`, one of these or a sequence.
 
-    parse: Callable[[Any], Any]
+    parse   the function, or 'module:function' of one whose module is imported when a value is checked
+    """
+
+    parse: str | Callable[[Any], Any]
     python: str
     several: bool = False
     refused: tuple[Any, ...] = ("nothing", "nothing(3)", 3.5, float("nan"), b"l1")
@@ -199,9 +204,10 @@ class Parsed:
         return value
 
     def problem(self, value: Any) -> str:
+        parse = _function(self.parse)
         for one in value if self.several and not isinstance(value, str) and isinstance(value, Sequence) else (value,):
             try:
-                self.parse(one)
+                parse(one)
             except ParameterError as error:
                 return error.message
             except DataError as error:
@@ -226,6 +232,14 @@ class Given:
         if "PathLike" in self.python and not self.words and isinstance(value, str) and (not value or "\0" in value):
             return f"cannot be {brief(value)}: no file has this name."
         return ""
+
+
+def _function(named: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
+    if not isinstance(named, str):
+        return named
+    module, _, name = named.partition(":")
+    parse: Callable[[Any], Any] = attrgetter(name)(importlib.import_module(f"sparserank.{module}"))
+    return parse
 
 
 def _real(value: Any) -> float:

@@ -15,17 +15,17 @@ from sparserank.given_weights import usable_weights
 from sparserank.objective import PairwiseObjective
 from sparserank.options import asked
 from sparserank.options.arguments import check_arguments
+from sparserank.options.paths import FIT_PATH, LINEAR_SCALING, LINEAR_SCALINGS
 from sparserank.paths.by_name import parse_maker
 from sparserank.paths.follow import DEFAULT_TOL, following, warn_of_missed
 from sparserank.paths.makers import PathPlan, SizedMaker
-from sparserank.paths.options import FIT_PATH, LINEAR_SCALING
 from sparserank.paths.result import PathResult, Point
 from sparserank.paths.typed import PathOptions
 from sparserank.penalties import Penalty
 from sparserank.quoting import brief
 from sparserank.shards.dask import placed, sums_on
 from sparserank.shards.moments import MomentSums
-from sparserank.shards.scaling import LINEAR_SCALINGS, fit_scalings
+from sparserank.shards.scaling import fit_scalings
 from sparserank.solvers.lockstep import run
 
 

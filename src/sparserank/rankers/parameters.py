@@ -1,6 +1,4 @@
-"""The constructors of rankers.
-
-Written by `make options` from the declarations in rankers/options.py: edit those."""
+"""The constructors of rankers, written out as scikit-learn asks; a test compares them with the declarations."""
 
 from __future__ import annotations
 

@@ -9,15 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.curves import (
-    DEFAULT_KNOTS,
-    STRAIGHT,
-    Curve,
-    Knots,
-    Straight,
-    fit_knots,
-    not_in_memory,
-)
+from sparserank.curves import STRAIGHT, Curve, Knots, Straight, fit_knots, not_in_memory
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import fit_transform, transformed
 from sparserank.errors import DataError, DataWarning, ParameterError
@@ -26,6 +18,8 @@ from sparserank.model.ranking_model import curve_model
 from sparserank.number_range import kept_in_vain
 from sparserank.objective import PairwiseObjective
 from sparserank.options import Option, option
+from sparserank.options.paths import DEFAULT_KNOTS
+from sparserank.options.rankers import RANK_SVM, SPARSE_RANKER
 from sparserank.paths import (
     BestK,
     PathResult,
@@ -41,7 +35,6 @@ from sparserank.penalties import FeatureRules, Penalty
 from sparserank.penalties.nested import NESTING, Nested, like_l1, nests
 from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
 from sparserank.rankers.checks import checked_penalty, numbered_penalty, usable_penalty
-from sparserank.rankers.options import RANK_SVM, SPARSE_RANKER
 from sparserank.rankers.parameters import RankSVMParameters, SparseRankerParameters
 from sparserank.rankers.penalty_parameters import PenaltyParameters
 from sparserank.shards.dask import placed, sums_on

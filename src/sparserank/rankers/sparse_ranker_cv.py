@@ -19,6 +19,8 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.options import Option
+from sparserank.options import selection as of_selection
+from sparserank.options.rankers import SPARSE_RANKER_CV
 from sparserank.paths import BestK, PenaltyPath
 from sparserank.rankers.base import LinearRanker, TrainingSet
 from sparserank.rankers.checks import (
@@ -29,11 +31,9 @@ from sparserank.rankers.checks import (
     require_variation,
     usable_penalty,
 )
-from sparserank.rankers.options import SPARSE_RANKER_CV
 from sparserank.rankers.parameters import SparseRankerCVParameters
 from sparserank.rankers.penalty_parameters import PenaltyParameters
 from sparserank.rankers.query_splits import check_splits, split_queries
-from sparserank.selection import options as of_selection
 
 PATH = "path"
 NO_FOLD = -2  # of queries that do not count, and of all with an eval_set

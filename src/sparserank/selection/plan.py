@@ -18,15 +18,16 @@ from sparserank.export import ENGINES, Engine
 from sparserank.losses import loss_identity
 from sparserank.metrics import Convention, Metric, parse_convention, parse_metric
 from sparserank.options import check_given, option
+from sparserank.options import paths as of_paths
+from sparserank.options import selection as of_selection
+from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.paths import BestK, SizedMaker, maker_of, parse_maker
-from sparserank.paths import options as of_paths
 from sparserank.penalties import Penalty
 from sparserank.penalties.nested import NESTING, nests
 from sparserank.quoting import brief
 from sparserank.runs.identity import code_hash, foreign_code
-from sparserank.selection import options as of_selection
 from sparserank.selection.inputs import costs_of, rules_of
-from sparserank.shards.scaling import LINEAR_SCALINGS, FeatureScaling
+from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE
 
 

@@ -12,13 +12,12 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ParameterError
 from sparserank.options import Choice, option
 from sparserank.options.arguments import check_arguments
+from sparserank.options.paths import LINEAR_SCALINGS, SCALINGS
 from sparserank.quoting import brief
 from sparserank.shards import as_rows
 from sparserank.shards.moments import MomentSums, feature_moments, local_sums
 
 SMALLEST_SPREAD, LARGEST_SPREAD = 1e-290, 1e290  # a weight divided by its scale must be a number too
-LINEAR_SCALINGS = ("within-query-std", "none", "min-max", "standard")  # a weight per feature undoes them
-SCALINGS = ("within-query-std", "none", "min-max", "standard", "log-standard", "query-min-max")
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,12 @@ class Norm:
         return np.asarray(np.where(values > 0, values, least))
 
 
+def check_norm(name: object) -> None:
+    """Raise DataError unless the name is that of a norm, or AUTO."""
+    if not isinstance(name, str) or name != AUTO:
+        parse_norm(name)
+
+
 def parse_norm(name: object) -> Norm:
     """The norm of a name, such as 'minmax' or 'rrf(k=10)'.
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparserank.curves import DEFAULT_KNOTS, MAX_KNOTS, MIN_KNOTS
 from sparserank.grid import ALPHA_MIN_RATIO as SMALLEST_RATIO
 from sparserank.grid import N_ALPHAS as ALPHAS
-from sparserank.losses import parse_loss
 from sparserank.options import Choice, Count, Given, Number, Option, Or, Parsed
-from sparserank.paths.by_name import parse_maker
-from sparserank.shards.scaling import LINEAR_SCALINGS, SCALINGS
-from sparserank.transforms import CURVES, KINDS, NONE
-from sparserank.weighting import PAIR_WEIGHTS as WEIGHTS
 
 PANEL = "Models"
 MAX_ALPHAS = 10_000
+LINEAR_SCALINGS = ("within-query-std", "none", "min-max", "standard")  # a weight per feature undoes them
+SCALINGS = ("within-query-std", "none", "min-max", "standard", "log-standard", "query-min-max")
+TRANSFORMS = ("none", "log", "asinh", "curves", "curves(log)", "curves(asinh)")  # of one model
+WEIGHTS = ("pair", "query")
+MIN_KNOTS, DEFAULT_KNOTS = 3, 10
+MAX_KNOTS = 256  # segments are numbered in one byte
 
 PENALTY = Option(
     name="penalty",
-    kind=Parsed(parse_maker, "str | Penalty | SizedMaker"),
+    kind=Parsed("paths.by_name:parse_maker", "str | Penalty | SizedMaker"),
     default="l1",
     help="Penalty: l1, l0.5, log, mcp, scad, elastic_net, ridge or best_k (splicing, one size after another). "
     "Parameters are given in parentheses, as in 'mcp(gamma=2.0)'.",
@@ -79,7 +79,7 @@ PAIR_WEIGHTS = Option(
 )
 LOSS = Option(
     name="loss",
-    kind=Parsed(parse_loss, "str | PairwiseLoss"),
+    kind=Parsed("losses:parse_loss", "str | PairwiseLoss"),
     default="squared_hinge",
     help="Loss: squared_hinge, modified_huber or a custom PairwiseLoss.",
     says="Loss: squared_hinge or modified_huber.",
@@ -88,8 +88,8 @@ LOSS = Option(
 TRANSFORM = Option(
     name="feature_transform",
     flag="--transform",
-    kind=Choice((*KINDS, *CURVES)),
-    default=NONE,
+    kind=Choice(TRANSFORMS),
+    default="none",
     help="Transform of the features. none; log (signed log1p); asinh (of x divided by its median absolute value); "
     "or curves, curves(log), ... (each feature, or its log, "
     "either linear or piecewise linear, flat outside the knots).",

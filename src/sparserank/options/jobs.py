@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.crossval.tree_rivals import AUTO
-from sparserank.data import options as of_data
 from sparserank.errors import ParameterError
 from sparserank.options import Flag, Given, Number, Option, Or, Parsed
-from sparserank.paths import options as of_paths
+from sparserank.options import paths as of_paths
+from sparserank.options import reading as of_data
+from sparserank.options import selection as of_selection
+from sparserank.options.rankers import ALPHA, ALPHA_RATIO, SIZE, SPARSE_RANKER
 from sparserank.quoting import brief
-from sparserank.rankers.options import ALPHA, ALPHA_RATIO, SIZE, SPARSE_RANKER
-from sparserank.selection import options as of_selection
 
 PANEL = "Trees"
 
@@ -87,7 +86,7 @@ CURRENT = Option(
 RIVAL = Option(
     name="rival",
     kind=Given("str | os.PathLike | None", "str", words=True),
-    default=AUTO,
+    default="auto",
     help="Trees that are trained and compared on the same folds, without affecting the choice: auto (LightGBM, if it "
     "is installed), none, lightgbm, or the path of a saved LightGBM model or of a parameter file, whose settings "
     "are used.",

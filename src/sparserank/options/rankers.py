@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparserank.data import options as of_data
-from sparserank.metrics import parse_metric
 from sparserank.options import Choice, Count, Given, Number, Option, Or, Parsed
-from sparserank.paths import options as of_paths
-from sparserank.paths.by_name import parse_maker
-from sparserank.selection import options as of_selection
+from sparserank.options import paths as of_paths
+from sparserank.options import reading as of_data
+from sparserank.options import selection as of_selection
 
 MAX_ALPHAS = 100_000
 RULES = ("smallest", "best")
 
 METRIC = Option(
-    name="metric", kind=Parsed(parse_metric, "str | Metric"), default="ndcg@10", help="Metric that `score` computes."
+    name="metric",
+    kind=Parsed("metrics:parse_metric", "str | Metric"),
+    default="ndcg@10",
+    help="Metric that `score` computes.",
 )
 MISSING = replace(
     of_data.MISSING,
@@ -47,7 +48,7 @@ SPARSE_RANKER = (
     of_paths.LOSS,
     replace(
         of_paths.PENALTY,
-        kind=Or(None, Parsed(parse_maker, "str | Penalty | BestK")),
+        kind=Or(None, Parsed("paths.by_name:parse_maker", "str | Penalty | BestK")),
         default=None,
         shown="l1; mcp if {k} is set",
     ),
@@ -66,7 +67,7 @@ SPARSE_RANKER = (
     of_data.N_THREADS,
 )
 SPARSE_RANKER_CV = (
-    replace(of_paths.PENALTY, kind=Parsed(parse_maker, "str | Penalty")),
+    replace(of_paths.PENALTY, kind=Parsed("paths.by_name:parse_maker", "str | Penalty")),
     replace(METRIC, help="Metric for choosing the model; higher values must be better."),
     Option(name="rule", kind=Choice(RULES), default="smallest", help="Rule for choosing the model: smallest or best."),
     of_selection.MARGIN,

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparserank.crossval.choice import MARGIN as DEFAULT_MARGIN
-from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, MAX_CONFIDENCE
-from sparserank.export import ENGINES
-from sparserank.metrics import parse_convention, parse_metric
 from sparserank.options import Choice, Count, Flag, Given, Number, Option, Or, Parsed
-from sparserank.paths import options as of_paths
-from sparserank.paths.by_name import parse_maker
-from sparserank.transforms import AUTO, parse_transform
+from sparserank.options import paths as of_paths
 
 MODEL, CHOICE = of_paths.PANEL, "Choice"
 PROTOCOLS = ("cv", "holdout")
+ENGINES = ("solr", "elasticsearch", "opensearch", "vespa", "lucene", "ranklib", "onnx", "python", "sql")
+DEFAULT_MARGIN = 0.01  # largest estimated loss, relative to the best mean
+DEFAULT_CONFIDENCE = 0.95
+MAX_CONFIDENCE = 0.99  # of simultaneous bounds: their draws are made for this much
 MAX_VALUES_OF_CURVES = 4_000_000  # of training data on which curves are tried unasked: they cost as much as all else
 
 PENALTIES = Option(
     name="penalties",
-    kind=Parsed(parse_maker, "str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]", several=True),
+    kind=Parsed(
+        "paths.by_name:parse_maker", "str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]", several=True
+    ),
     default=("l1", "mcp"),
     help="Penalties to try: l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), or with "
     "parameters: 'mcp(gamma=2.0)'.",
@@ -28,21 +28,21 @@ PENALTIES = Option(
 )
 METRIC = Option(
     name="metric",
-    kind=Parsed(parse_metric, "str | Metric"),
+    kind=Parsed("metrics:parse_metric", "str | Metric"),
     default="ndcg@10",
     help="Metric for choosing models.",
     panel=CHOICE,
 )
 ALSO = Option(
     name="report_metrics",
-    kind=Parsed(parse_metric, "Sequence[str | Metric]", several=True),
+    kind=Parsed("metrics:parse_metric", "Sequence[str | Metric]", several=True),
     default=("map", "ndcg@5"),
     help="Further metrics to report.",
     panel=CHOICE,
 )
 CONVENTION = Option(
     name="convention",
-    kind=Parsed(parse_convention, "str"),
+    kind=Parsed("metrics:parse_convention", "str"),
     default="default",
     help="Metric convention: default, letor3, letor4, trec, xgboost, lightgbm.",
     panel=CHOICE,
@@ -134,8 +134,8 @@ REFITS = Option(
 )
 TRANSFORM = replace(
     of_paths.TRANSFORM,
-    kind=Parsed(parse_transform, "str | Sequence[str]", several=True),
-    default=(AUTO,),
+    kind=Parsed("transforms:parse_transform", "str | Sequence[str]", several=True),
+    default=("auto",),
     help="Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); asinh (of x "
     "divided by the median of |x|); mixed (each feature "
     "unchanged or as its log); curves or curves(log) (piecewise linear, flat outside the knots; models without "
@@ -145,7 +145,7 @@ TRANSFORM = replace(
 )
 ENGINE = Option(
     name="engine",
-    kind=Or(None, Choice(tuple(ENGINES))),
+    kind=Or(None, Choice(ENGINES)),
     help=f"Engine that will run the model: {', '.join(ENGINES)}. Only models that it can run are tried.",
     panel=MODEL,
 )

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparserank.crossval.feature_groups import MAX, SUM
-from sparserank.data import options as of_data
-from sparserank.data.fusion.norms import AUTO, parse_norm
-from sparserank.export.fusion import FUSION_ENGINES
-from sparserank.jobs.options import RUN
 from sparserank.options import Choice, Count, Flag, Given, Number, Option, Or, Parsed
-from sparserank.paths import options as of_paths
-from sparserank.selection import options as of_selection
+from sparserank.options import paths as of_paths
+from sparserank.options import reading as of_data
+from sparserank.options import selection as of_selection
+from sparserank.options.jobs import RUN
 
+ENGINES = ("elasticsearch", "opensearch", "vespa", "qdrant", "ranx", "pyterrier", "python", "sql")
 PANEL, JUDGED, CHOICE = "Runs", "Judgments", of_selection.CHOICE
-
-
-def _norm(name: object) -> None:
-    if not isinstance(name, str) or name != AUTO:
-        parse_norm(name)
 
 
 NORM = Option(
     name="norm",
-    kind=Parsed(_norm, "str | Sequence[str]", several=True),
-    default=(AUTO,),
+    kind=Parsed("data.fusion.norms:check_norm", "str | Sequence[str]", several=True),
+    default=("auto",),
     help="Norms of the lists; the best one is chosen out of fold: minmax, l2, zscore (of scores), rrf or rrf(k=10) "
     "(1 / (k + rank)), logrank, or returned. auto tries minmax, zscore and rrf; for ranks, rrf, rrf(k=10) and logrank; "
     "with {engine}, those that the engine computes.",
@@ -90,16 +83,16 @@ COSTS = Option(
 )
 COST_RULE = Option(
     name="cost_rule",
-    kind=Choice((SUM, MAX)),
-    default=SUM,
+    kind=Choice(("sum", "max")),
+    default="sum",
     help="How costs combine: sum (money, work), or max (latency of retrievers that run in parallel).",
     panel=CHOICE,
 )
 ENGINE = Option(
     name="engine",
-    kind=Or(None, Choice(tuple(FUSION_ENGINES))),
+    kind=Or(None, Choice(ENGINES)),
     help="Engine that will fuse: only formulas that it can compute are tried, by its rules. One of "
-    f"{', '.join(FUSION_ENGINES)}.",
+    f"{', '.join(ENGINES)}.",
     panel=CHOICE,
 )
 FUSE = (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sparserank.data.matrices import float_type
-from sparserank.data.missing import MissingPolicy
 from sparserank.options import Choice, Count, Flag, Given, Option, Or, Parsed
 
 PANEL = "Reading files"
@@ -17,7 +15,9 @@ N_FEATURES = Option(
 MISSING = Option(
     name="missing",
     kind=Parsed(
-        MissingPolicy.parse, "str | float | Mapping[Any, str | float] | None", refused=("nothing", b"zero", (1, 2))
+        "data.missing:MissingPolicy.parse",
+        "str | float | Mapping[Any, str | float] | None",
+        refused=("nothing", b"zero", (1, 2)),
     ),
     help="Replacement for missing values (NULL, nan, inf and 1.797e308). error; zero; min or median (of the training "
     "values, stored in the model); query-min; a number; or one per feature, such as '11,12=zero;bm25=min;*=median'.",
@@ -101,7 +101,7 @@ SPARSE = Option(
 )
 DTYPE = Option(
     name="dtype",
-    kind=Or(None, Parsed(float_type, "Any", refused=("nothing", "FLOAT32x", "int32", 3.5))),
+    kind=Or(None, Parsed("data.matrices:float_type", "Any", refused=("nothing", "FLOAT32x", "int32", 3.5))),
     help="Data type of the features: float32 or float64.",
     panel=PANEL,
     command="str | None",

@@ -1,0 +1,201 @@
+"""Click commands, built from the declarations when the program starts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sparserank.cli.declared import FLAGS, OUTPUT, Argument, Command
+from sparserank.cli.given import READ, typed
+from sparserank.cli.output import FORMATS, TEXT, Answer, answer, versions_in_use
+from sparserank.errors import ParameterError
+from sparserank.options import Option
+from sparserank.options.spelling import command_line, flag_of, rendered
+
+HELP_NAMES = {"help_option_names": ["--help", "-h"]}
+TYPES = {
+    "str": click.STRING,
+    "int": click.INT,
+    "float": click.FLOAT,
+    "bool": click.BOOL,
+    "Path": click.Path(path_type=Path),
+}
+ALL = "help_all"
+FIRST_SENTENCE = re.compile(r".*?\.(?= [A-Z]|$)")
+
+
+class DeclaredArgument(click.Argument):
+    """A positional argument, as declared."""
+
+    def __init__(self, declared: Argument) -> None:
+        kind, several, required = _read_as(declared.command)
+        super().__init__([declared.name], type=TYPES[kind], nargs=-1 if several else 1, required=required)
+        self.help, self.kind = declared.help, f"list[{kind}]" if several else kind
+        self.metavar = f"{{{declared.name}}}{'...' * several}"
+
+
+class DeclaredOption(click.Option):
+    """An option, as declared.
+
+    panel     its heading in the help; kind: its type there
+    words     its default there, "" if it has none
+    """
+
+    def __init__(self, declared: Option, *, required: bool = False) -> None:
+        kind, several, _ = _read_as(declared.command or declared.kind.command)
+        self.panel, self.kind = declared.panel or "Options", f"list[{kind}]" if several else kind
+        default = declared.default
+        if declared.shown:
+            self.words = rendered(declared.shown, FLAGS)
+        elif isinstance(default, tuple):
+            self.words = ", ".join(map(str, default))
+        else:
+            plain = str(default).removeprefix("True") or declared.name
+            self.words = "" if required or default is None or default is False else plain
+        text = rendered(declared.says or declared.help, FLAGS)
+        if several and not re.search("may be repeated|given twice|repeatable", text):
+            text = f"{text.rstrip('.')}; may be repeated."
+        names = [declared.name, *declared.spelled.split(",")]
+        super().__init__(
+            names,
+            type=TYPES[kind],
+            multiple=several,
+            required=required,
+            help=text,
+            is_flag=kind == "bool",
+            default=None,
+        )
+
+
+def _read_as(command: str) -> tuple[str, bool, bool]:
+    """(type, whether several values are read, whether one must be given) of 'list[Path] | None'."""
+    kind = command.removesuffix(" | None")
+    several = kind.startswith("list[")
+    return kind.removeprefix("list[").removesuffix("]"), several, kind == command
+
+
+class HelpfulCommand(click.Command):
+    """A command whose --help shows the arguments and only some options, in a sentence each, if `shown` names these;
+    then --help-all shows all."""
+
+    def __init__(self, declared: Command, help: str, shown: Sequence[str], run: Callable[..., None]) -> None:
+        self.shown = set(shown)
+        params: list[click.Parameter] = [DeclaredArgument(a) for a in declared.arguments]
+        options = sorted(declared.options, key=lambda o: o.name not in declared.required)
+        params += [DeclaredOption(o, required=o.name in declared.required) for o in options if o.spelled]
+        params += [DeclaredOption(o) for o in OUTPUT]
+        if shown:
+            params.append(_eager("--help-all", "Show all options and exit.", self._show_all))
+        super().__init__(
+            declared.name,
+            params=params,
+            help=help,
+            context_settings=HELP_NAMES,
+            callback=lambda **values: _answer(run, click.get_current_context(), values),
+        )
+
+    def _show_all(self, context: click.Context) -> None:
+        context.meta[ALL] = True
+        click.echo(context.get_help())
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from sparserank.cli.help_panels import help_of_command
+
+        formatter.write(help_of_command(self, ctx, set() if ctx.meta.get(ALL) else self.shown))
+
+
+class HelpfulGroup(click.Group):
+    """The program; its --help lists the commands."""
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from sparserank.cli.help_panels import help_of_group
+
+        formatter.write(help_of_group(self, ctx))
+
+
+def group(name: str, help: str, commands: Sequence[click.Command], *, version: str = "") -> HelpfulGroup:
+    """The program of these commands."""
+    options = []
+    if version:
+        options = [
+            _eager("--version", "Show the version and exit.", lambda _: click.echo(version)),
+            _eager("--install-completion", "Install completion for the current shell.", _install_completion),
+            _eager(
+                "--show-completion",
+                "Show completion for the current shell, to copy it or customize the installation.",
+                lambda _: click.echo(_completion()[1]),
+            ),
+        ]
+    return HelpfulGroup(
+        name,
+        commands=list(commands),
+        help=help,
+        params=list(options),
+        no_args_is_help=True,
+        context_settings=HELP_NAMES,
+    )
+
+
+def _eager(flag: str, help: str, show: Callable[[click.Context], None]) -> click.Option:
+    """An option that prints something and ends the program."""
+
+    def callback(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+        if wanted and not context.resilient_parsing:
+            show(context)
+            context.exit()
+
+    return click.Option([flag], is_flag=True, expose_value=False, is_eager=True, callback=callback, help=help)
+
+
+def _completion() -> tuple[Path, str]:
+    """(where the shell of the user looks for completions, what to write there)"""
+    import os
+
+    shell = Path(os.environ.get("SHELL", "bash")).name
+    if shell == "fish":
+        return Path("~/.config/fish/completions/sparserank.fish").expanduser(), (
+            "_SPARSERANK_COMPLETE=fish_source sparserank | source"
+        )
+    if shell not in ("bash", "zsh"):
+        raise click.UsageError(f"completion is for bash, zsh and fish; the shell is {shell}.")
+    return Path(f"~/.{shell}rc").expanduser(), f'eval "$(_SPARSERANK_COMPLETE={shell}_source sparserank)"'
+
+
+def _install_completion(_: click.Context) -> None:
+    path, line = _completion()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    known = path.read_text(encoding="utf-8") if path.exists() else ""
+    if line not in known:
+        with open(path, "a", encoding="utf-8") as out:
+            out.write(f"\n{line}\n")
+    click.echo(f"completion is in {path}; it works in new shells.")
+
+
+def _answer(run: Callable[..., None], context: click.Context, values: dict[str, Any]) -> None:
+    """Run a command with the arguments and options that the user set, and print its answer."""
+    format, quiet, verbose = (values.pop(option.name) for option in OUTPUT)
+    if format not in (None, *FORMATS):
+        raise click.BadParameter(f"must be one of {', '.join(FORMATS)}; got {format!r}.", param_hint="--format")
+    if quiet and verbose:
+        raise click.BadParameter("cannot be combined with --verbose.", param_hint="--quiet")
+    answer.__dict__.update(Answer(format or TEXT, bool(quiet), bool(verbose)).__dict__)
+    if verbose:
+        click.echo(versions_in_use(), err=True)
+    options = [p for p in context.command.params if isinstance(p, DeclaredOption)]
+    flags = FLAGS | {str(o.name): o.opts[0] for o in options}
+    given = {}
+    for name, value in values.items():
+        source = context.get_parameter_source(name)
+        if source is not None and source is not click.core.ParameterSource.DEFAULT:
+            plain = list(value) if isinstance(value, tuple) else value
+            given[name] = READ[name](plain) if name in READ else plain
+    with command_line(flags):
+        try:
+            run(**given)
+        except ParameterError as error:
+            raise click.BadParameter(typed(error.message), param_hint=flag_of(error.parameter, flags)) from error
+    answer.print()
