@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduction.execute import check_systems, execute
-from sparserank.cli.given import check_threads, require
+from sparserank.cli.given import require
 from sparserank.cli.screen import table
 
 if TYPE_CHECKING:
@@ -64,7 +64,6 @@ published.html (with figures) contain all results. Missing data sets are reporte
 def run(*, plan: Path, out: Path, n_threads: int | None = None) -> None:
     from reproduction.protocol.plan import read_plan
 
-    check_threads(n_threads)
     execute(read_plan(plan), out, n_threads)
 
 
@@ -87,7 +86,6 @@ def published(
     from sparserank.files import refuse_inputs
 
     check_systems(system)
-    check_threads(n_threads)
     require(preface is None or markdown is not None, "--preface", "needs --markdown.")
     if preface is not None and markdown is not None:
         refuse_inputs(markdown, [preface])

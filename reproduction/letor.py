@@ -7,7 +7,7 @@ from pathlib import Path
 
 from reproduction.execute import OUT, SYSTEM, check_systems, execute
 from sparserank.cli.declared import Argument, Command, own
-from sparserank.cli.given import check_threads, parsed, require
+from sparserank.cli.given import parsed, require
 from sparserank.options import reading
 
 HELP = """Compare all systems on LETOR folders: five folds, grids, choice on the validation queries, significance tests.
@@ -64,7 +64,6 @@ def letor(
     from sparserank.metrics import parse_convention, parse_metric
     from sparserank.options.paths import SCALINGS
 
-    check_threads(n_threads)
     check_systems(system)
     rules = parsed("--convention", parse_convention, convention)
     chosen = [parsed("--choose-by", lambda text: parse_metric(text, rules), m) for m in choose_by or ()]

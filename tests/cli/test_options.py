@@ -83,7 +83,11 @@ WORDS = {"select": ["{train}", "--out", "{out}"], "compare": ["{train}", "--out"
 WORDS |= {"fit": ["{train}", "--out", "{out}"], "convert": ["{train}", "{out}"], "inspect": ["{train}"]}
 WORDS |= {"predict": ["{model}", "{train}"], "explain": ["{model}", "{train}", "--query", "1"]}
 WORDS |= {"fuse": ["a={run}", "b={run}", "--qrels", "{qrels}", "--out", "{out}"]}
-WORDS |= {"evaluate": ["{train}", "--system", "{model}"]}
+WORDS |= {
+    "evaluate": ["{train}", "--system", "{model}"],
+    "export": ["{model}", "--to", "sql"],
+    "demo": ["--out", "{out}"],
+}
 
 
 def spoken(kind: Any) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from sparserank.cli.declared import FLAGS, OUTPUT, Argument, Command
-from sparserank.cli.given import READ, typed
+from sparserank.cli.given import READ, check, typed
 from sparserank.cli.output import FORMATS, TEXT, Answer, answer, versions_in_use
 from sparserank.errors import ParameterError
 from sparserank.options import Option
@@ -25,7 +25,6 @@ TYPES = {
     "Path": click.Path(path_type=Path),
 }
 ALL = "help_all"
-FIRST_SENTENCE = re.compile(r".*?\.(?= [A-Z]|$)")
 
 
 class DeclaredArgument(click.Argument):
@@ -41,14 +40,14 @@ class DeclaredArgument(click.Argument):
 class DeclaredOption(click.Option):
     """An option, as declared.
 
-    panel     its heading in the help; kind: its type there
+    panel     its heading in the help; kind: its type there, after which numbers are checked
     words     its default there, "" if it has none
     """
 
     def __init__(self, declared: Option, *, required: bool = False) -> None:
         kind, several, _ = _read_as(declared.command or declared.kind.command)
         self.panel, self.kind = declared.panel or "Options", f"list[{kind}]" if several else kind
-        default = declared.default
+        self.declared, default = declared, declared.default
         if declared.shown:
             self.words = rendered(declared.shown, FLAGS)
         elif isinstance(default, tuple):
@@ -67,7 +66,6 @@ class DeclaredOption(click.Option):
             required=required,
             help=text,
             is_flag=kind == "bool",
-            default=None,
         )
 
 
@@ -193,6 +191,9 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
         if source is not None and source is not click.core.ParameterSource.DEFAULT:
             plain = list(value) if isinstance(value, tuple) else value
             given[name] = READ[name](plain) if name in READ else plain
+    for option in options:
+        if option.kind in ("int", "float") and option.name in given:
+            check(option.opts[0], option.declared.kind, given[option.name])
     with command_line(flags):
         try:
             run(**given)

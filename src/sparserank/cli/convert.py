@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sparserank.cli.given import check, require
+from sparserank.cli.given import require
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import give
 from sparserank.cli.reading import reading_of
 from sparserank.cli.screen import announce_compiling, counting, say
-from sparserank.options import Count
 
 HELP = """Write an on-disk store. Every command accepts a store in place of files, and reads features when needed.
 
@@ -33,7 +32,6 @@ file instead.
 """
 
 
-SHARD_MB = Count(1, 1 << 20)
 FACTS = ("n_docs", "n_queries", "n_features", "dtype", "sparse")
 
 
@@ -42,7 +40,6 @@ def run(
 ) -> None:
     """Options are those of `Reading`."""
     require(len(files) >= 2, "FILES", "needs the files to read, then the store or file to write.")
-    check("--shard-mb", SHARD_MB, shard_mb)
     reading = reading_of(options)
 
     from sparserank.data.kinds import TABLES, kind_of

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sparserank.cli.given import check_threads
-
 LINES = 27  # that end the demo: all six features have a line
 
 HELP = """Generate a synthetic ranking problem whose true features are known, run 'select' on it, and report whether \
@@ -31,7 +29,6 @@ def run(*, out: Path = Path("demo-run"), random_state: int = 0, n_threads: int |
     from sparserank.runs.directory import RunDirectory
     from sparserank.solvers._coordinate_descent_kernels import descend
 
-    check_threads(n_threads)
     announce_compiling(parse_lines, descend)
     problem = make_ranking(
         n_queries=200, n_features=40, n_informative=6, n_redundant=6, noise=0.3, random_state=random_state

@@ -7,14 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sparserank.cli.given import check, require
+from sparserank.cli.given import require
 from sparserank.cli.output import give
 from sparserank.cli.reading import model_of, of_reading, read_for_models, reading_of, require_no_reading
 from sparserank.cli.screen import announce_compiling, say, table
-from sparserank.options import Count
 from sparserank.reporting.document import figure
-
-MOST = Count()
 
 HELP = """Explain the ranking of a query: the contribution of each feature, and why one document is above another.
 
@@ -54,7 +51,6 @@ def run(
     from sparserank.model.fusion import formula_of, is_fusion
 
     require(pair is None or len(pair) == 2, "--pair", "must be used twice, once for each document.")
-    check("--most", MOST, most)
     loaded = model_of(model, missing)
     fused = is_fusion(loaded)
     if fused:

@@ -35,13 +35,6 @@ def typed(problem: str) -> str:
     return problem.replace(" or None; got", "; got", 1)
 
 
-def check_threads(value: int | None) -> None:
-    """Check --threads, for commands that are not declared."""
-    from sparserank.options.reading import N_THREADS
-
-    check(N_THREADS.spelled, N_THREADS.kind, value)
-
-
 def parsed(flag: str, parse: Callable[[S], T], value: S) -> T:
     """Parse the value of an option; a bad value is a usage error."""
     try:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich import box
@@ -13,28 +14,24 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from sparserank.cli.build import FIRST_SENTENCE, DeclaredArgument, DeclaredOption
-
-if TYPE_CHECKING:
-    from sparserank.cli.build import HelpfulCommand, HelpfulGroup
-
+FIRST_SENTENCE = re.compile(r".*?\.(?= [A-Z]|$)")
 Row = tuple[str, str, str, str, Text]  # star of what is required, name, short name, kind, text
 
 
-def help_of_command(command: HelpfulCommand, context: click.Context, shown: set[str]) -> str:
+def help_of_command(command: click.Command, context: click.Context, shown: set[str]) -> str:
     """shown: the names of the options to show, each in its first sentence; empty: all, whole."""
     panels: dict[str, list[Row]] = {"Arguments": [], "Options": []}
     for param in command.get_params(context):
-        if isinstance(param, DeclaredArgument):
+        if isinstance(param, click.Argument):
             name = f"{param.name}{'...' * (param.nargs == -1)}"
-            text = _text(param.help or "", "", param.required)
-            panels["Arguments"].append(("*" * param.required, name, "", f"<{_kind(param.kind)}>", text))
+            text = _text(getattr(param, "help", ""), "", param.required)
+            panels["Arguments"].append(("*" * param.required, name, "", _kind(param), text))
         elif isinstance(param, click.Option) and (not shown or param.is_eager or param.name in shown):
             panels.setdefault(getattr(param, "panel", "Options"), []).append(_row(param, bool(shown)))
     return _printed(command, context, [_panel(title, rows) for title, rows in panels.items() if rows])
 
 
-def help_of_group(group: HelpfulGroup, context: click.Context) -> str:
+def help_of_group(group: click.Group, context: click.Context) -> str:
     rows = [_row(p, False) for p in group.get_params(context) if isinstance(p, click.Option)]
     commands = Table.grid(padding=(0, 2), expand=True)
     commands.add_column(style="bold cyan", no_wrap=True)
@@ -50,19 +47,18 @@ def _row(option: click.Option, short: bool) -> Row:
     said = option.help or ""
     if short and (first := FIRST_SENTENCE.match(said)):
         said = first[0]
-    kind = option.kind if isinstance(option, DeclaredOption) else "bool"
-    words = option.words if isinstance(option, DeclaredOption) else ""
     return (
         "*" * option.required,
         ",".join(long),
         ",".join(n for n in names if n not in long),
-        f"<{_kind(kind)}>",
-        _text(said, words, option.required),
+        _kind(option),
+        _text(said, getattr(option, "words", ""), option.required),
     )
 
 
-def _kind(kind: str) -> str:
-    return "path" if kind == "Path" else kind
+def _kind(param: click.Parameter) -> str:
+    kind = getattr(param, "kind", "bool")
+    return f"<{'path' if kind == 'Path' else kind}>"
 
 
 def _text(said: str, default: str, required: bool) -> Text:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.given import check, require
+from sparserank.cli.given import require
 from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.reading import model_of, of_reading, read_for_models, reading_of, require_no_reading
 from sparserank.cli.screen import announce_compiling, warn
@@ -56,14 +56,12 @@ def run(
     from sparserank.data.trec import QRELS, RUN, write_qrels, write_run
     from sparserank.files import atomic_write, refuse_foreign, refuse_inputs
     from sparserank.model.fusion import is_fusion
-    from sparserank.options.selection import K
 
     require(unjudged in (None, "error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
     index_base = options.get("index_base")
     by_query, given = "qid" in options, {**options, "missing": missing, "unjudged": unjudged}
     unjudged, labelled = "zero" if unjudged is None else unjudged, qrels is not None
     reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged, labelled=labelled)
-    check("--k", K.kind, k)
     require(run is None or out is None, "--run", "cannot be combined with --out.")
     both = [os.path.realpath(path) for path in (run or out, qrels) if path is not None]
     require(len(set(both)) == len(both), "--qrels", "names the same file as the scores.")
