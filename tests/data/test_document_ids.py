@@ -1,5 +1,5 @@
 """The column of document ids, of any kind in any table: it is no feature, and runs,
-judgments and explanations hold what it says."""
+judgments and explanations contain its values."""
 
 from __future__ import annotations
 

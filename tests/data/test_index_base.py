@@ -198,8 +198,8 @@ def test_exports_use_the_numbers_of_the_text(cli: Cli, folder: Path) -> None:
     assert all(f'"{name}"' in export(model, "sql")["score.sql"] for name in names)  # type: ignore[operator]
     found = cli("export", folder / "run", "--to", "ranklib")
     assert "RankLib numbers features from 1" in found.err
-    head, said, weights = found.out.splitlines()
-    assert (head, said[:3]) == ("## Coordinate Ascent", "## ")
+    head, comment, weights = found.out.splitlines()
+    assert (head, comment[:3]) == ("## Coordinate Ascent", "## ")
     numbers = {int(pair.split(":")[0]) for pair in weights.split()}
     assert numbers == {int(name[1:]) + 1 for name in names}
 

@@ -129,7 +129,7 @@ MISSING_WORDS = ("NULL", "null", "nan", "-NaN", "inf", "-Infinity", "1.797693134
 
 
 @pytest.mark.parametrize("word", MISSING_WORDS)
-def test_missing_values_become_what_the_policy_says(word: str, tmp_path: Path) -> None:
+def test_missing_values_are_filled_by_the_policy(word: str, tmp_path: Path) -> None:
     text = f"1 qid:1 1:5 2:{word}\n0 qid:1 1:3 2:-4\n0 qid:1 1:{word} 2:8\n0 qid:2 2:{word} 1:1\n"
     path = write(tmp_path / "a.txt", text)
     expected = {
@@ -152,7 +152,7 @@ def test_unjudged_rows_are_dropped_or_zero_when_asked(tmp_path: Path) -> None:
     assert read_letor(path, unjudged="zero").relevance.tolist() == [0.0, 2.0, 0.0, 0.0]
 
 
-# -- what is refused: (bad line, options, what the message says) -------------------------------------------------------
+# -- what is refused: (bad line, options, message) ---------------------------------------------------------------------
 
 LONG = 200_000  # characters of a hostile token
 BAD_LINES: list[tuple[str | bytes, dict[str, Any], str]] = [
@@ -234,10 +234,10 @@ BAD_FILES = {
 
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_an_unusable_file_is_named(name: str, tmp_path: Path) -> None:
-    content, says = BAD_FILES[name]
+    content, message = BAD_FILES[name]
     path = tmp_path / "a.txt"
     path.write_bytes(content)
-    with pytest.raises(DataFormatError, match=says) as caught:
+    with pytest.raises(DataFormatError, match=message) as caught:
         read_letor(path, unjudged="drop")
     assert str(caught.value).startswith(f"{path}: ")
 

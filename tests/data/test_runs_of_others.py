@@ -192,7 +192,7 @@ def test_checkpoints_of_others_are_forgotten(tmp_path: Path, damage: str) -> Non
         assert [len(known[0]), len(known[1])] == [3, 1]
         piece = next((tmp_path / "run" / "arrays").glob("*.npz"))
         replace_piece(tmp_path / "run", piece, npz(DAMAGES[damage](arrays_of_npz(piece.read_bytes()))))
-        if damage == "nothing":  # which says that there is no point
+        if damage == "nothing":  # a valid piece without points
             assert stored_points(store, "l1", [0, 1], 3) == {0: [], 1: []}
             return
         with pytest.warns(DataWarning, match="a damaged piece"):

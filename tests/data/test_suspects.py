@@ -259,7 +259,7 @@ def leaks(data: RankingDataset) -> dict[str, np.ndarray]:
 
 def test_leaks_of_several_kinds_and_strengths_are_reported_where_they_dominate(data_folder: Path) -> None:
     """The best model is at least the best of sums of the leak and the strongest feature. What stays below 95% of its
-    gain is not reported: the documentation says so."""
+    gain is not reported: as the documentation states."""
     data = sr.read_letor(sorted(data_folder.glob("ohsumed-letor2/S*")))
     strong = np.array(data.X)[:, 9]
     missed = []

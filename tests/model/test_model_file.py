@@ -25,7 +25,7 @@ from tests.support.problems import small_problem
 
 
 def entry(**changes: Any) -> dict[str, Any]:
-    """One selected feature as it stands in the file, with changes."""
+    """One selected feature as the file has it, with changes."""
     return {"index": 0, "name": "a", "coef": 1.0, "mean": 0.0, "scale": 1.0} | changes
 
 
