@@ -30,14 +30,14 @@ NOT_RANKING_TEXT = {
 def test_runs_and_judgments_are_called_so_where_features_are_needed(
     kind: str, suffix: str, tmp_path: Path, cli: Cli
 ) -> None:
-    text, says = NOT_RANKING_TEXT[kind]
+    text, words = NOT_RANKING_TEXT[kind]
     path = tmp_path / f"a{suffix}"
     path.write_text(text)
     shown = cli("inspect", path)
     assert shown.code == 1
     (sentence,) = shown.sentences
     assert sentence.startswith(f"error: {path}:")
-    assert says in sentence
+    assert words in sentence
     assert "Add the query id" not in sentence
 
 
@@ -67,11 +67,11 @@ def test_missing_query_ids_have_two_remedies(tmp_path: Path) -> None:
 
 
 def test_each_kind_of_unsolved_has_one_remedy() -> None:
-    said = [unsolved(s, "", "1") or "" for s in (["stalled"], ["iteration limit"], ["stalled", "iteration limit"])]
-    assert all(text.count("raise tol") == 1 for text in said)
-    assert "max_iter" not in said[0]
-    assert "raise tol, or max_iter where" in said[1]
-    assert "helps only at the iteration limit" in said[2]
+    notes = [unsolved(s, "", "1") or "" for s in (["stalled"], ["iteration limit"], ["stalled", "iteration limit"])]
+    assert all(text.count("raise tol") == 1 for text in notes)
+    assert "max_iter" not in notes[0]
+    assert "raise tol, or max_iter where" in notes[1]
+    assert "helps only at the iteration limit" in notes[2]
 
 
 DATA = sr.datasets.make_ranking(12, 5, 4, n_informative=2, n_redundant=1).data
@@ -111,7 +111,7 @@ def test_the_name_that_was_meant_is_named() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::sparserank.errors.ConvergenceWarning")
-def test_python_is_not_told_of_options_of_the_command_line() -> None:
+def test_python_shows_no_options_of_the_command_line() -> None:
     result = sr.select(DATA, **QUICK)
     result.notes.extend(f"made for this test, number {i}." for i in range(9))
     assert "--verbose" not in str(result)

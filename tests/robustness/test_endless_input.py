@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sparserank.data import text_lines as module
-from sparserank.data.text_lines import read_entries, text_lines
+from sparserank.data.text_lines import text_lines
 from sparserank.errors import DataFormatError
 
 ROOT = Path(__file__).parents[2]  # of reproduction
@@ -90,16 +90,6 @@ def test_lines_do_not_depend_on_the_blocks(
         found = list(text_lines(tmp_path / "a.txt", "lines"))
         assert [text for _, text in found] == slowly(held)
         assert [number for number, _ in found] == list(range(1, len(found) + 1))
-
-
-def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BLOCK_BYTES", 8)
-    monkeypatch.setattr(module, "MAX_LINE_BYTES", 64)
-    (tmp_path / "a.txt").write_text("short\n" * 100)
-    assert len(read_entries(tmp_path / "a.txt", "lines")) == 100
-    (tmp_path / "a.txt").write_text("long" * 100)
-    with pytest.raises(DataFormatError, match=r"a\.txt: a line is longer than 0 MB; expected lines"):
-        read_entries(tmp_path / "a.txt", "lines")
 
 
 def test_damaged_gzip_is_one_sentence(tmp_path: Path) -> None:

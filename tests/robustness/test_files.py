@@ -25,13 +25,6 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-@pytest.fixture
-def umask_077() -> object:
-    before = os.umask(0o077)
-    yield
-    os.umask(before)
-
-
 def test_an_existing_file_keeps_its_mode(tmp_path: Path) -> None:
     for mode in (0o600, 0o640, 0o755):
         file = tmp_path / f"{mode:o}"
@@ -41,9 +34,12 @@ def test_an_existing_file_keeps_its_mode(tmp_path: Path) -> None:
         assert (file.read_text(), mode_of(file)) == ("new", mode)
 
 
-@pytest.mark.usefixtures("umask_077")
 def test_a_new_file_gets_the_umask(tmp_path: Path) -> None:
-    write(tmp_path / "a")
+    before = os.umask(0o077)
+    try:
+        write(tmp_path / "a")
+    finally:
+        os.umask(before)
     assert mode_of(tmp_path / "a") == 0o600
 
 
