@@ -201,7 +201,7 @@ def test_the_feature_at_fault_is_named() -> None:
 def test_lists_that_leave_one_query_undetermined_are_right_or_name_lam() -> None:
     rng = np.random.default_rng(0)
     wide = np.zeros((12, 6))
-    wide[:6, :3], wide[6:, 3:] = rng.random((6, 3)), rng.random((6, 3))  # no query tells of the other's features
+    wide[:6, :3], wide[6:, 3:] = rng.random((6, 3)), rng.random((6, 3))  # no query has values of the other's features
     y, qid = rng.integers(0, 3, 12).astype(float), np.repeat([1, 2], 6)
     centred = y - np.repeat([y[:6].mean(), y[6:].mean()], 6)
     refused = 0
@@ -216,20 +216,6 @@ def test_lists_that_leave_one_query_undetermined_are_right_or_name_lam() -> None
                 refused += 1
                 assert "lam" in sentence
     assert refused > 4
-
-
-def test_missing_query_ids_are_not_turned_into_a_query() -> None:
-    some = QID.tolist()
-    some[3] = None
-    numbers = np.array(QID, dtype=float)
-    numbers[3] = np.nan
-    for missing in (some, numbers, pd.Series(some, dtype="Int64"), pd.Series(some, dtype="string")):
-        sentence = _fit(sr.SparseRanker(), X, qid=missing)
-        assert sentence is not None
-        assert "row 3" in sentence
-    assert _fit(sr.SparseRanker(), X, qid=pd.Series(QID, dtype="Int64")) is None
-    for wrong in (QID[:-1], QID.reshape(-1, 1), 5, "abc", [[1, 2], [3]]):
-        assert _fit(sr.SparseRanker(), X, qid=wrong) is not None
 
 
 @pytest.mark.parametrize("rule", ["smallest", "best"])

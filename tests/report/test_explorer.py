@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.pages.differences import BINS, HEIGHT, MAX_BARS, WIDTH, drawn, picture
+from sparserank.pages.differences import BINS, HEIGHT, WIDTH, drawn, picture
 from sparserank.pages.explorer import MAX_CHIPS, explorer
 from sparserank.pages.selection_page import commands_of_sizes
 
@@ -134,15 +134,6 @@ def test_a_picture_of_differences_is_as_high_as_they_are_large() -> None:
     same = drawn(values, values, 0.5)
     assert same["said"] == "better on 0, worse on 0, equal on 4 queries; largest loss 0, largest gain 0"
     assert same["won"] == same["lost"] == ""
-
-
-@pytest.mark.parametrize("n", [40, MAX_BARS])
-def test_a_few_queries_have_a_bar_each(n: int) -> None:
-    values = np.linspace(-0.4, 0.8, n) + 1e-6
-    found = drawn(values, np.zeros(n), 0.81)
-    assert found["won"].count("M") + found["lost"].count("M") == n
-    (width,) = re.findall(r'stroke-width="([\d.]+)"', picture("ndcg@10", "all", found, n, 0.8))
-    assert 0.5 * WIDTH / n < float(width) < WIDTH / n  # bars are seen, and apart
 
 
 def test_many_queries_are_counted_in_a_histogram() -> None:

@@ -41,7 +41,7 @@ CASES: dict[str, dict[str, Any]] = {
         "feature_transform": "none",
     },
     "nothing small enough": {"guarantee": 0.001},
-    "a metric that tells nothing apart": {"train": SHORT, "metric": "ndcg@10", "convention": "letor4"},
+    "a metric that separates nothing": {"train": SHORT, "metric": "ndcg@10", "convention": "letor4"},
     "long names": {"train": LONG},
     "trees that are too slow": {"rival": "lightgbm", "rival_time": 1e-9},
 }
@@ -132,7 +132,7 @@ def test_its_figures_are_those_of_the_result(selected: tuple[str, sr.SelectionRe
         assert len(set(rows)) == len(rows) > 2
     if name == "trees that are too slow":
         assert "LightGBM: not compared, " in text
-    if name == "a metric that tells nothing apart":
+    if name == "a metric that separates nothing":
         assert "which cannot tell them apart" in text
     if name in ("four", "a guarantee", "a budget"):
         assert not re.search(r"^Next: .*(k|budget)=", text, flags=re.MULTILINE)

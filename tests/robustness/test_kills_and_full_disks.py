@@ -50,6 +50,8 @@ from sparserank.__main__ import main
 main()
 """
 CHECKPOINTS_ALWAYS = """
+from sparserank.cli.interrupts import leave_on_signals
+leave_on_signals()  # first of all, as `python -m sparserank` does
 import time
 from sparserank.crossval import fitting
 save = fitting.save_points
@@ -64,11 +66,12 @@ SHORT = "--folds 3 --n-alphas 15 --half-samples 8 --transform none --penalty l1 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A LETOR folder S1.txt ... S5.txt, and a model.json."""
+    """A LETOR folder S1.txt ... S5.txt; all of it in train.txt, and a model.json."""
     folder = tmp_path_factory.mktemp("data")
     problem = sr.datasets.make_ranking(60, (10, 30), 20, n_informative=4, n_redundant=3, noise=0.5, random_state=3).data
     for k in range(5):
         sr.write_letor(problem.take_queries(np.arange(12 * k, 12 * k + 12)), folder / f"S{k + 1}.txt")
+    sr.write_letor(problem, folder / "train.txt")
     sr.SparseRanker(alpha_ratio=0.2).fit_dataset(problem).save(folder / "model.json")
     return folder
 
@@ -207,12 +210,12 @@ SIZE_KB = 528
 ROOMS_KB = (0, 4, 40)  # left free at each try
 FEW_PIECES = "--folds 2 --n-alphas 8 --half-samples 2 --transform none --penalty l1 --rival none"
 LINES: dict[str, str] = {
-    "select": f"select S1.txt --out OUT/run {FEW_PIECES}",
-    "fit": "fit S1.txt --out OUT/model.json",
-    "convert": "convert S1.txt OUT/store",
-    "rewrite": "convert S1.txt OUT/train.parquet",
-    "predict": "predict model.json S1.txt --out OUT/scores.txt",
-    "run": "predict model.json S1.txt --run OUT/a.run --qrels OUT/a.qrels",
+    "select": f"select train.txt --out OUT/run {FEW_PIECES}",
+    "fit": "fit train.txt --out OUT/model.json",
+    "convert": "convert train.txt OUT/store",
+    "rewrite": "convert train.txt OUT/train.parquet",
+    "predict": "predict model.json train.txt --out OUT/scores.txt",
+    "run": "predict model.json train.txt --run OUT/a.run --qrels OUT/a.qrels",
     "export": "export model.json --to solr --out OUT/solr",
 }
 

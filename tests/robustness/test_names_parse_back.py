@@ -1,4 +1,5 @@
-"""parse(repr(x)) == x for every loss, penalty and metric with a name, every parameter, every convention."""
+"""parse(repr(x)) == x for every loss, penalty and metric with a name, every parameter, every convention. Values that
+messages quote are short, on one line, whatever they are."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from sparserank.errors import DataError
 from sparserank.losses import LOSSES, PairwiseLoss, loss_name, parse_loss
 from sparserank.metrics import CONVENTIONS, METRICS, Convention, Metric, parse_metric
 from sparserank.penalties import PENALTIES, Penalty, Ridge, parse_penalty
+from sparserank.quoting import LONGEST, brief
 
 TABLE = np.tril(np.arange(1.0, 17.0).reshape(4, 4) / 7.0, -1)
 # Values of every parameter that losses and penalties have, as users may give them: one that is missing here fails.
@@ -193,3 +195,47 @@ def test_a_plan_of_experiments_reads_what_it_spells() -> None:
             (DatasetPlan("a", "."),), choose_by=("map",), watch=(), metrics=names, convention=convention
         )
         assert plan.all_metrics == list(dict.fromkeys([parse_metric("map", convention), *every]))
+
+
+# -- values that messages quote ----------------------------------------------------------------------------------------
+
+
+class Broken:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+def test_small_values_are_quoted_as_they_are() -> None:
+    for value in ("map", 3, -1.5, None, True, [1, "a"], ("x",), {"a": 1}, 2**63):
+        assert brief(value) == repr(value)
+    assert brief(np.float64(1.5)) == "1.5"
+    assert brief(np.int64(3)) == "3"
+
+
+def test_any_value_is_quoted_on_one_short_line() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    cyclic: dict[str, Any] = {}
+    cyclic["x"] = cyclic
+    for value in (
+        "x" * 10**6,
+        "a\nb\x1b[2J\u2028",
+        "\ud800",
+        10**6000,
+        -(10**6000),
+        [10**6000],
+        deep,
+        cyclic,
+        {"a": ["y" * 10**6] * 50},
+        Broken(),
+        [Broken()],
+        np.zeros(10**5),
+        b"\xff" * 1000,
+        set(range(1000)),
+        float("nan"),
+        object(),
+    ):
+        text = brief(value)
+        assert 0 < len(text) <= LONGEST
+        assert text.isprintable()

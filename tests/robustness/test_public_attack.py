@@ -380,18 +380,12 @@ def attacks() -> Iterator[Any]:
 
 # One function of each room; the others are among the slow tests.
 QUICKLY = (
-    "write_",
-    "concatenate",
-    "explain_query",
-    "fit_scaling",
-    "read_run",
-    "read_qrels",
-    "query_folds",
-    "load_model",
+    "write_ concatenate explain_query fit_scaling read_run read_qrels query_folds load_model evaluate convert-paths "
+    "fit_path-query RankingDataset-filled Evaluation RankRLS-lam RSRank-metric RandomRanker-random_state"
 )
 
 
-@pytest.mark.slow_but(*QUICKLY, "evaluate", "convert-paths", "fit_path-query", "RankingDataset-filled", "Evaluation")
+@pytest.mark.slow_but(*QUICKLY.split())
 @pytest.mark.parametrize(("name", "parameter"), list(attacks()))
 def test_a_wrong_argument_is_refused_in_one_sentence_that_names_it(name: str, parameter: str, world: Path) -> None:
     made = TARGETS[name]

@@ -87,14 +87,6 @@ def test_a_pipe_is_read_from_its_first_byte(tmp_path: Path) -> None:
     assert data.relevance.tolist() == [2.0, 0.0]
 
 
-def test_missing_values_do_not_change_the_row_order_that_is_given_back(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("1 qid:1 1:1\n0 qid:2 1:2\n2 qid:1 1:NULL\n")
-    with pytest.warns(UserWarning, match="query 1 continues"):
-        data = sr.read_letor(path, missing="zero")
-    assert data.row_index.tolist() == [0, 2, 1]
-
-
 def test_large_relevance_is_fine_where_no_gain_is_used() -> None:
     a = RankingDataset(np.zeros((2, 1)), [0.0, 1000.0])
     assert sr.evaluate(np.array([0.0, 1.0]), a, ["map"])["map"] == 1.0

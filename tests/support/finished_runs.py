@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 # In results: when, how fast and from how much earlier work they were made.
 MADE_WHEN = {"origin", "time_s", "seconds", "date", "command", "costs", "environment", "pieces"}
 
+NO_RESULTS = ("plan.json", "stamps.json")
+
 
 def _timeless(value: Any) -> Any:
     if isinstance(value, dict):
@@ -37,7 +39,7 @@ def results_of(folder: Path, which: str = "**/*") -> dict[str, Any]:
             found[name] = repr({k: v for k, v in columns.items() if k != "time_s"})  # repr is exact
         elif file.suffix == ".txt" or file.name == "model.json":
             found[name] = file.read_bytes()
-        elif file.suffix == ".json" and file.name != "plan.json" and file.parent.name != "pieces":
+        elif file.suffix == ".json" and file.name not in NO_RESULTS and file.parent.name != "pieces":
             found[name] = repr(_timeless(json.loads(file.read_text())))
     return found
 
@@ -57,7 +59,7 @@ def assert_whole(folder: Path) -> None:
             assert pq.read_table(file).num_columns > 0
         elif file.suffix == ".npz":
             with np.load(file) as content:
-                unfinished = file.name.startswith("unfinished")  # of a path without a point yet, say
+                unfinished = file.name.startswith("unfinished")  # of a path without a point yet
                 assert all(content[key].size or unfinished for key in content.files)
         elif file.suffix == ".html":
             assert file.read_text().rstrip().endswith("</html>")
