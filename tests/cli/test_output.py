@@ -30,6 +30,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     sr.write_letor(named.take_queries(np.arange(20)), tmp_path / "train.txt")
     sr.write_letor(named.take_queries(np.arange(20, 30)), tmp_path / "test.txt")
     sr.SparseRanker().fit_dataset(named).save(tmp_path / "model.json")
+    sr.write_run(named, data.X[:, 0], tmp_path / "test.run")
+    sr.write_qrels(named, tmp_path / "test.qrels")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -40,6 +42,7 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "predict": ("predict", "model.json", "test.txt"),
     "predict to files": ("predict", "model.json", "test.txt", "--run", "t.run", "--qrels", "t.qrels"),
     "evaluate": ("evaluate", "test.txt", "--system", "model.json"),
+    "evaluate a run": ("evaluate", "--qrels", "test.qrels", "--system", "test.run"),
     "inspect data": ("inspect", "train.txt"),
     "inspect model": ("inspect", "model.json"),
     "explain": ("explain", "model.json", "test.txt", "--query", "25"),
@@ -162,12 +165,19 @@ def test_tables_as_people_have_them(folder: Path, cli: Cli) -> None:
     )
     frame.to_parquet("t.parquet")
     frame.drop(columns="grade").to_parquet("unlabelled.parquet")
+    refused = cli("fit", "t.parquet", "--label-column", "grade", "--out", "m.json")
+    assert "2 columns are not numeric: 'title' (large_string) and 'brand' (large_string)" in refused.err
+    assert "--ignore-columns title,brand --missing c1=median" in refused.err
     named = ("--label-column", "grade", "--ignore-columns", "title", "--ignore-columns", "brand")
     shown = json.loads(cli("inspect", "t.parquet", *named, "--format", "json").out)
     assert shown["missing"] == {"c1": np.isnan(X[:, 1]).mean()}
     assert cli("fit", "t.parquet", *named, "--missing", "median", "--out", "m.json").code == 0
     model = sr.load_model("m.json")
     assert all(f"{np.nanmedian(X[:, j]):.6g}" in cli("inspect", "m.json").out for j in model.support)
+    alone = cli("predict", "m.json", "t.parquet", "--qid-column", "qid").out
+    frame.drop(columns=["qid", "grade"]).to_parquet("features.parquet")
+    assert cli("predict", "m.json", "features.parquet").out == alone
+    assert "has no column 'qid'" in cli("predict", "m.json", "features.parquet", "--run", "x.run").err
     args = ("evaluate", "t.parquet", "--label-column", "grade", "--system", "m.json", "--format", "json")
     by_python = sr.evaluate(model, frame.drop(columns=["title", "brand"]), label="grade")
     assert {r["metric"]: r["mean"] for r in json.loads(cli(*args).out)} == by_python

@@ -84,6 +84,9 @@ def test_evaluate_compares_in_percent_with_intervals_rounded_outwards(
         assert r["difference_low"] / base - 0.1 < float(low) <= r["difference_low"] / base + 1e-9
         assert r["difference_high"] / base - 1e-9 <= float(high) < r["difference_high"] / base + 0.1
         assert (word == " worse") == (r["difference_high"] < 0)
+    names = ("map", "ndcg@1", "ndcg@2", "ndcg@3", "ndcg@4", "ndcg@5", "p@1", "p@2")
+    crowded = cli_here("evaluate", str(files / "train.txt"), *systems, *(x for m in names for x in ("--metric", m))).out
+    assert "6 more rows are shown with --verbose." in short(crowded)
 
 
 def test_lower_is_better_where_the_metric_is_an_error(cli_here: Cli, files: Path, tmp_path: Path) -> None:

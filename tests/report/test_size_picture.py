@@ -136,6 +136,13 @@ def test_the_chosen_size_has_its_interval_and_may_lie_below_a_smaller_one(figure
     np.testing.assert_allclose(interval.get_ydata(), [-1.88, 2.12], atol=1e-9)
 
 
+def test_many_sizes_have_a_logarithmic_axis(figures: list[Any]) -> None:
+    quality_against_size(shown({1: -3.0, 10: -0.5, 90: 0.2}, 10))
+    (axes,) = figures[0].axes
+    assert axes.get_xscale() == "log"
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["1", "2", "5", "10", "20", "50"]
+
+
 def test_names_at_the_side_are_apart_and_in_order() -> None:
     for seed in range(20):
         places = np.sort(np.random.default_rng(seed).random(6)) ** 2

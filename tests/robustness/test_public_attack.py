@@ -381,7 +381,8 @@ def attacks() -> Iterator[Any]:
 # One function of each room; the others are among the slow tests.
 QUICKLY = (
     "write_ concatenate explain_query fit_scaling read_run read_qrels query_folds load_model evaluate convert-paths "
-    "fit_path-query RankingDataset-filled Evaluation RankRLS-lam RSRank-metric RandomRanker-random_state"
+    "fit_path-query RankingDataset-filled Evaluation RankRLS-lam RSRank-metric RandomRanker-random_state "
+    "FSMRank-importance PairwiseObjective-query_weight"
 )
 
 
