@@ -18,6 +18,7 @@ from sparserank.pages.selection_screen import MAX_LINES, MAX_WIDTH, screen_lines
 DATA = sr.datasets.make_ranking(80, (8, 14), 30, n_informative=10, n_redundant=4, noise=0.4, random_state=2).data
 FEW = sr.datasets.make_ranking(8, (8, 14), 12, n_informative=3, noise=0.4, random_state=2).data
 SHORT = sr.datasets.make_ranking(20, (4, 6), 8, n_informative=3, noise=0.4, random_state=2).data
+CURVED = sr.datasets.make_curved_ranking(40, random_state=1).data
 LONG_NAMES = [f"covered_query_term_ratio_of_the_body_and_the_title_{j}" for j in range(30)]
 LONG = sr.RankingDataset(DATA.X, DATA.relevance, DATA.qid, None, LONG_NAMES)
 GROUPS = {name: f"group {i // 3}" for i, name in enumerate(DATA.feature_names or ())}
@@ -31,7 +32,7 @@ CASES: dict[str, dict[str, Any]] = {
     "today": {"current": (DATA.feature_names or ("",))[0]},
     "a guarantee": {"guarantee": 0.02},
     "no half-samples": {"half_samples": 0},
-    "curves": {"feature_transform": "curves", "penalties": ["l1"]},
+    "curves": {"train": CURVED, "feature_transform": "curves", "penalties": ["l1"]},
     "test": {"test": DATA, "allow_overlap": True},
     "validation": {"valid": DATA, "allow_overlap": True, "protocol": "holdout"},
     "few queries": {"train": FEW},
