@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from sparserank.errors import DataError, RunDirectoryError
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.jobs.options import SELECT
 from sparserank.losses import ModifiedHuber, SquaredHinge, loss_identity, loss_name, parse_loss
-from sparserank.options import Option
 from sparserank.paths import PathPlan
 from sparserank.paths.options import FIT_PATH
 from tests.extension.logistic import PairwiseLogistic
@@ -58,24 +57,6 @@ def test_a_loss_is_a_name_or_an_object(way: str) -> None:
             DataError, match="loss must be one of squared_hinge, modified_huber, or a PairwiseLoss; got"
         ):
             fit(bad)
-
-
-def test_weights_of_pairs_of_grades_are_those_of_explicit_pairs() -> None:
-    """The mean over pairs, each weighted by its grades, at a point."""
-    w = np.linspace(-1.0, 1.0, 6)
-    total = weight = 0.0
-    scores, grades = np.asarray(DATA.X) @ w, DATA.relevance.astype(int)
-    for lo, hi in zip(DATA.query_ptr[:-1], DATA.query_ptr[1:], strict=True):
-        for i in range(lo, hi):
-            for j in range(lo, hi):
-                if grades[i] > grades[j]:
-                    t = TABLE[grades[i], grades[j]]
-                    total += t * max(0.0, 1.0 - (scores[i] - scores[j])) ** 2
-                    weight += t
-    assert sr.solvers.PairwiseObjective(DATA, loss=SquaredHinge(TABLE)).value_and_gradient(w)[0] == pytest.approx(
-        total / weight, rel=1e-12
-    )
-    assert sr.solvers.PairwiseObjective(DATA).value_and_gradient(w)[0] != pytest.approx(total / weight, rel=1e-3)
 
 
 def test_a_run_of_a_loss_of_ones_own_names_it_and_goes_on(tmp_path: Path) -> None:
@@ -135,16 +116,13 @@ def test_losses_that_differ_have_identities_that_differ() -> None:
     assert len({loss_name(loss) for loss in losses}) < len(losses)  # the wrong variant, names
 
 
-@pytest.mark.parametrize("options", [FIT_PATH, SELECT], ids=["fit_path", "select"])
-def test_jobs_have_the_default_grid(options: Sequence[Option]) -> None:
-    given = {o.name: o.default for o in options}
-    assert (given["n_alphas"], given["alpha_min_ratio"]) == (N_ALPHAS, ALPHA_MIN_RATIO)
-
-
-@pytest.mark.parametrize("owner", [sr.SparseRankerCV, PathPlan, PathSettings])
-def test_there_is_one_default_grid(owner: Callable) -> None:
-    given = inspect.signature(owner).parameters
-    assert (given["n_alphas"].default, given["alpha_min_ratio"].default) == (N_ALPHAS, ALPHA_MIN_RATIO)
+def test_there_is_one_default_grid() -> None:
+    for options in (FIT_PATH, SELECT):
+        given = {o.name: o.default for o in options}
+        assert (given["n_alphas"], given["alpha_min_ratio"]) == (N_ALPHAS, ALPHA_MIN_RATIO)
+    for owner in (sr.SparseRankerCV, PathPlan, PathSettings):
+        signature = inspect.signature(owner).parameters
+        assert (signature["n_alphas"].default, signature["alpha_min_ratio"].default) == (N_ALPHAS, ALPHA_MIN_RATIO)
     assert inspect.signature(sr.SparseRanker).parameters["n_alphas"].default == N_ALPHAS
 
 

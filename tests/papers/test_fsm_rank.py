@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import sparserank as sr
 from sparserank.data.dataset import RankingDataset
-from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.errors import ConvergenceWarning
 from sparserank.papers.measures import concordance, nearest_positive_semidefinite, single_feature_metric
 from tests.oracles import baselines, rank_rls
 from tests.oracles import fsm_rank as oracle
@@ -249,6 +249,25 @@ def test_concordance_is_the_share_of_pairs_that_two_features_order_alike(name: s
     assert expected.min() < 0.5  # a tau would be negative, and its absolute value would be another number
 
 
+def test_concordance_of_a_long_list_comes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.random.default_rng(3).integers(0, 4, (30, 3)).astype(float)
+    ptr = np.array([0, 23, 24, 30])
+    whole = concordance(X, ptr)
+    np.testing.assert_allclose(whole, baselines.kendall_concordance(X, ptr), rtol=1e-14)
+    monkeypatch.setattr("sparserank.papers.measures.PAIR_BLOCK", 1)
+    np.testing.assert_allclose(concordance(X, ptr), whole, rtol=1e-14)
+
+
+def test_concordance_by_hand() -> None:
+    X = np.array([[1, 1, 3], [2, 2, 2], [3, 3, 1], [0, 1, 1], [0, 1, 2], [9, 9, 9.0]])
+    ptr = np.array([0, 3, 5, 6])
+    found = concordance(X, ptr)
+    assert found[0, 1] == 1.0  # all alike, the tied pair of the second list too
+    assert found[0, 2] == 0.0  # all reversed; the pair that only one ties is not alike. A tau would be negative.
+    X[2, 1] = 0
+    assert concordance(X, ptr)[0, 1] == pytest.approx((1 / 3 + 1) / 2)
+
+
 def test_single_feature_metrics_take_the_better_of_both_orders() -> None:
     data = PROBLEMS["in [0, 1]"]
     for metric in ("map", "ndcg@3"):
@@ -283,27 +302,3 @@ def test_clipping_gives_a_positive_semidefinite_matrix_without_negative_entries(
     np.testing.assert_array_equal(nearest_positive_semidefinite(np.eye(3)), np.eye(3))
     clipped = sr.papers.feature_similarity(mq2008_train, positive_semidefinite=True)
     np.testing.assert_array_equal(clipped, nearest_positive_semidefinite(real))
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"form": "cubic"},
-        {"lambda1": -1.0},
-        {"lambda2": float("nan")},
-        {"max_iter": 0},
-        {"tol": -1.0},
-        {"importance": "gain"},
-        {"importance": [1.0]},
-        {"importance": [-1.0] * 6},
-        {"similarity": "cosine"},
-        {"similarity": np.eye(3)},
-        {"similarity": -np.eye(6)},
-        {"similarity": np.triu(np.ones((6, 6)))},
-    ],
-    ids=repr,
-)
-def test_wrong_parameters_get_a_sentence(parameters: dict) -> None:
-    data = PROBLEMS["in [0, 1]"]
-    with pytest.raises(DataError, match=r"FSMRank: |unknown metric|similarity must be one of"):
-        sr.papers.FSMRank(**parameters).fit(data.X, data.relevance, qid=data.qid)

@@ -105,13 +105,3 @@ def test_the_ranker_gives_every_size_with_its_leave_query_out_error() -> None:
         exact.coef_[list(exact.selected_)],
         np.linalg.solve(G[np.ix_(exact.selected_, exact.selected_)] + lam * np.eye(5), b[exact.selected_]),
     )
-
-
-def test_parameters_are_checked() -> None:
-    for wrong, message in (
-        ({"time_limit": 0.0}, "time_limit"),
-        ({"tie": 1.0}, "tie"),
-        ({"n_candidates": 3}, "n_candidates"),
-    ):
-        with pytest.raises(DataError, match=message):
-            sr.papers.GreedyRankRLS(k=2, search="exact", **wrong).fit_dataset(DATA)

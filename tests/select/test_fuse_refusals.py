@@ -1,4 +1,4 @@
-"""What `fuse` refuses, in one sentence."""
+"""Bad input that `fuse` refuses, in one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model in use as a rival: what it is worth here, what a change brings, bounds that hold whatever is chosen."""
+"""The model in use as a rival: its quality here, what a change brings, bounds that hold whatever is chosen."""
 
 from __future__ import annotations
 
@@ -162,28 +162,14 @@ def test_what_is_no_model_is_refused(data, model, tmp_path: Path):
         sr.select(train, current=tmp_path / "other.json", **OPTIONS)
 
 
-def test_the_command_says_what_a_change_brings(data, model, cli_here: Cli, tmp_path: Path):
+def test_the_command_shows_what_a_change_brings(data, model, cli_here: Cli, tmp_path: Path):
     train, _test = data
     write_letor(train, tmp_path / "train.txt")
     (tmp_path / "names.txt").write_text("\n".join(train.feature_names) + "\n")
     model.save(tmp_path / "now.json")
-    call = [
-        "select",
-        "train.txt",
-        "--feature-names",
-        "names.txt",
-        "--penalty",
-        "l1",
-        "--half-samples",
-        "0",
-        "--transform",
-        "none",
-        "--current",
-        "now.json",
-        "--out",
-        "run",
-    ]
-    done = cli_here(*call)
+    quick = ["--penalty", "l1", "--half-samples", "0", "--transform", "none"]
+    files = ["train.txt", "--feature-names", "names.txt", "--current", "now.json", "--out", "run"]
+    done = cli_here("select", *files, *quick)
     assert done.code == 0, done.err
     assert re.search(r"against today .*\ntoday +3 ", done.out)
     assert json.loads((tmp_path / "run/result.json").read_text())["change"]["n_features"] == 3

@@ -1,4 +1,4 @@
-"""What is asked of the processor by name does what it says."""
+"""Instructions that are requested by name do what is documented; kernels run as Python too."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 import tracemalloc
 from collections import Counter
 from threading import Barrier, Lock
@@ -11,14 +10,12 @@ from time import sleep
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import sparserank as sr
 from sparserank.execution import BlockExecutor, blocks
 from sparserank.objective import PairwiseObjective
 from sparserank.shards import local, passes
 from sparserank.shards._pass_kernels import APART
-from sparserank.shards.dask import packed
 from tests.extension.logistic import PairwiseLogistic
 
 DATA = sr.datasets.make_ranking(90, (5, 40), 10, n_informative=4, n_redundant=2, noise=0.5, random_state=3).data
@@ -184,15 +181,6 @@ def test_sums_have_the_same_bits_in_memory_of_a_thread_and_in_that_of_all() -> N
     for i in range(3):
         for one, all_three in zip(shard.value_and_gradient(W[i : i + 1], key, [0]), together, strict=True):
             np.testing.assert_array_equal(one[0], all_three[i])
-
-
-def test_sums_of_sparse_shards_travel_packed() -> None:
-    """As a plain tuple: what is built on one is not looked into."""
-    X = sp.random_array((60, 200_000), density=1e-5, rng=np.random.default_rng(0), format="csr")
-    objective = PairwiseObjective(X, np.arange(60.0) % 3, np.arange(0, 61, 10))
-    (shard,) = objective.shards.shards  # type: ignore[attr-defined]
-    sums = shard.value_and_gradient(np.zeros((1, 200_000)), objective.weighting.key, [0])
-    assert len(pickle.dumps(packed(sums))) < sums[2].nbytes / 100
 
 
 def test_an_objective_in_use_may_be_copied() -> None:

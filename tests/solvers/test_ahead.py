@@ -11,8 +11,6 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-import sparserank.shards.passes as passes
-import sparserank.solvers.curvature as curvature_module
 from sparserank.crossval.checkpoints import save_points, stored_points
 from sparserank.curves import STRAIGHT, fit_knots
 from sparserank.objective import PairwiseObjective, objectives_of
@@ -174,29 +172,6 @@ def test_a_place_at_zero_and_none_are_told_apart(tmp_path: Path) -> None:
     assert [p.ahead for p in known[1]] == [None]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sampled", [False, True])
-def test_along_samples_too_and_the_drift_is_worth_it(
-    sampled: bool, reads: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = sr.datasets.make_ranking(1500, (15, 40), 20, n_informative=8, noise=1.0, random_state=6).data
-    if sampled:
-        for name, value in {"MIN_WORK": 1e4, "WORK_PER_DOCUMENT": 0.0, "DOCUMENTS_PER_COLUMN": 40}.items():
-            monkeypatch.setattr(curvature_module, name, value)
-
-    def needed() -> int:
-        reads.clear()
-        run(following(PairwiseObjective(data), sr.penalties.L1(), n_alphas=40, alpha_min_ratio=0.01, tol=1e-4))
-        return len(reads)
-
-    with_drift = needed()
-    with monkeypatch.context() as patched:
-        patched.setattr(Curvature, "drift", lambda self, columns, beyond=0: None)
-        without = needed()
-    assert with_drift <= 45
-    assert (with_drift < without) == sampled  # an exact Hessian is that of the place, and drifts from none
-
-
 def test_the_higher_of_two_places_is_no_start() -> None:
     objective = PairwiseObjective(DATA)
     problem = Penalised(objective, sr.penalties.L1(0.2 * float(np.abs(objective.gradient_at_zero).max())))
@@ -221,22 +196,6 @@ def test_where_a_second_place_costs_a_pass_none_is_looked_at(kind: str, reads: l
     assert not objective.shares_reads
     run(following(objective, sr.penalties.L1(), n_alphas=6, tol=1e-3))
     assert set(reads) == {1}
-
-
-def test_a_pass_holds_few_orders_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of many places; each gets what it gets alone."""
-    objective = PairwiseObjective(DATA)
-    shard = objective.shards.shards[0]  # type: ignore[attr-defined]
-    W = np.random.default_rng(1).standard_normal((7, 12))
-    whole = shard.value_and_gradient(W, objective.weighting.key, [0] * 7)
-    counts: list[int] = []
-    once = shard.begin
-    monkeypatch.setattr(shard, "begin", lambda W, key, ks: counts.append(len(W)) or once(W, key, ks))
-    monkeypatch.setattr(passes, "PASS_BYTES", 3 * shard.bytes_of_a_pass(objective.weighting.key))
-    parts = shard.value_and_gradient(W, objective.weighting.key, [0] * 7)
-    assert counts == [3, 3, 1]
-    for a, b in zip(whole, parts, strict=True):
-        np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize(
