@@ -267,15 +267,6 @@ def test_a_limit_decides_before_a_named_formula() -> None:
     assert choose([one, rrf], rule=Rule(most=2), named="RRF").chosen is one  # an engine takes no more
 
 
-def test_resampling_follows_the_rule() -> None:
-    steady = choose([candidate(9, 0.0, 0.001), candidate(4, 0.001, 0.001), candidate(2, 0.2, 0.001)])
-    assert steady.size_range() == (4, 4)
-    shaky = choose([candidate(k, 0.0, 0.15) for k in range(1, 12)])
-    low, high = shaky.size_range()
-    assert low < high
-    assert choose([candidate(3, 0.0, 0.1)]).size_range() == (3, 3)
-
-
 def test_sizes_are_matched_by_the_lowest_training_loss() -> None:
     nnz, losses = np.array([0, 1, 3, 2, 3, 5]), np.array([1.0, 0.9, 0.7, 0.8, 0.65, 0.5])
     assert points_by_size(nnz, losses) == {1: 1, 2: 3, 3: 4, 5: 5}

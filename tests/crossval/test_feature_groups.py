@@ -170,16 +170,6 @@ def test_rules_of_features_hold_within_groups(data):
     assert not kept.scaled_coefs[0, [0, 2, 3, 5]].any()
 
 
-def test_groups_of_one_feature_are_none(data):
-    objective = PairwiseObjective(data)
-    options = {"n_alphas": 6, "alpha_min_ratio": 0.05, "tol": 1e-10}
-    for of in (L1, MCP):
-        alone = fit_path_on(objective, of(feature_groups=tuple(range(6))), **options)
-        np.testing.assert_allclose(
-            alone.objectives, fit_path_on(objective, of(), alphas=alone.alphas, tol=1e-10).objectives, atol=1e-9
-        )
-
-
 def test_in_one_form_each_a_feature_stays_in_its_group():
     data = small_problem(5, n_queries=12, d=6)
     both = data.replace_features(np.hstack([data.X, np.sign(data.X) * np.log1p(np.abs(data.X))]))

@@ -13,8 +13,6 @@ import sparserank as sr
 from sparserank.crossval.saved_trees import read_saved_trees
 from sparserank.crossval.tree_rivals import tree_rivals
 from sparserank.errors import DataError, DataFormatError
-from sparserank.pages.selection_screen import _row_name
-from sparserank.selection.rivals import ComparedRival
 from tests.support.command_line import Cli
 
 lightgbm = pytest.importorskip("lightgbm")
@@ -204,14 +202,3 @@ def test_the_row_of_a_rival_names_the_features_that_are_missing(frame, trained, 
     assert tree_rivals(tmp_path / "train.conf", data).trees[0].name == "LightGBM as in train.conf, without brand, date"
     other = data.rename_features(list("wxyz"))
     assert tree_rivals(trained[0], other).trees[0].name == "LightGBM as in mine.txt, without its own features"
-
-
-def test_a_name_that_is_too_long_for_its_row_still_tells_that_features_are_missing():
-    name = "LightGBM as in lambdamart-of-2024-11.txt, without brand, category, date and 3 more"
-    for most in (20, 34):
-        assert len(_row_name(name, most)) <= most
-        assert _row_name(name, most).endswith(", without some")
-    assert _row_name("LightGBM as in mine.txt, without brand, date", 34) == "mine.txt, without brand, date"
-    assert _row_name("LightGBM as in my.txt, without brand, date", 20) == "my.txt, without some"
-    plain = ComparedRival("LightGBM", 4, 0.5, 0.0, -0.1, 0.1)
-    assert plain.title == "LightGBM on 4 features"

@@ -181,20 +181,20 @@ def test_missing_values_of_training_and_validation_queries(data):
     assert len(held.rivals.compared) == 1
 
 
-def test_they_are_not_trained_again(data, tmp_path, monkeypatch):
-    first = sr.select(data, out=tmp_path / "run", **QUICK)
+def test_trees_are_not_trained_again_unless_settings_or_queries_are_others(data, tmp_path, monkeypatch):
+    train, tests = data.take_queries(np.arange(40)), [data.take_queries(np.arange(a, a + 10)) for a in (40, 50)]
+    first = sr.select(train, None, tests[0], out=tmp_path / "run", **QUICK)
 
     def never(*args: Any, **named: Any) -> None:
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(TreeData, "fit", never)
-    assert sr.select(data, out=tmp_path / "run", **QUICK).rivals == first.rivals
-
-
-def test_other_settings_are_other_pieces_of_work(data, tmp_path, monkeypatch):
-    first = sr.select(data, out=tmp_path / "run", **QUICK)
+    with monkeypatch.context() as patch:
+        patch.setattr(TreeData, "fit", never)
+        assert sr.select(train, None, tests[0], out=tmp_path / "run", **QUICK).rivals == first.rivals
+    stored, fresh = (sr.select(train, None, tests[1], **QUICK, **more) for more in ({"out": tmp_path / "run"}, {}))
+    np.testing.assert_array_equal(*(r.test.values["LightGBM"]["ndcg@10"] for r in (stored, fresh)))
     monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", TreeSettings(3, (("num_leaves", 3),)))
-    again = sr.select(data, out=tmp_path / "run", **QUICK).rivals.compared
+    again = sr.select(train, None, tests[0], out=tmp_path / "run", **QUICK).rivals.compared
     assert again[0].mean != first.rivals.compared[0].mean
 
 
@@ -210,16 +210,6 @@ def test_on_test_and_holdout_queries_they_learn_from_all_training_queries(data):
     expected = sr.evaluate(booster.predict(test.X), test, "ndcg@10").per_query["ndcg@10"]
     np.testing.assert_allclose(result.test.values["LightGBM"]["ndcg@10"], expected, atol=1e-12)
     assert held.rivals.compared[0].mean == pytest.approx(expected.mean(), abs=1e-12)
-
-
-@pytest.mark.slow
-def test_stored_scores_of_other_test_queries_are_not_used(data, tmp_path):
-    train, tests = data.take_queries(np.arange(40)), [data.take_queries(np.arange(a, a + 10)) for a in (40, 50)]
-    values = [
-        sr.select(train, None, t, out=tmp_path / "run", **QUICK).test.values["LightGBM"]["ndcg@10"] for t in tests
-    ]
-    fresh = sr.select(train, None, tests[1], **QUICK).test.values["LightGBM"]["ndcg@10"]
-    assert np.array_equal(values[1], fresh)
 
 
 def test_weights_of_queries_hold_for_trees_too(data):

@@ -156,16 +156,6 @@ def test_the_last_step_of_truncated_gradient_ends_a_window() -> None:
     assert end(1.0, 2.0, 3) == 0.0
 
 
-def test_the_oracle_shrinks_by_the_gravity_of_the_whole_window() -> None:
-    X, y, query_ptr = np.array([[1.0, 0.0], [0.0, 0.25]]), np.array([1.0, 0.0]), np.array([0, 2])
-    # One pair, difference (1, -1/4), step 1/4: h = 1, then 1 - (1/2 + 1/32) = 15/32.
-    before = np.array([1.0, -0.25]) * (0.5 + 0.5 * 15 / 32)
-    run = oracle.truncated_gradient
-    np.testing.assert_allclose(run(X, y, query_ptr, 0.1, 0.25, 3, 2), before)  # not yet
-    # Gravity 0.2 stops the second weight, 0.18, at 0; a gravity of one step, 0.1, would not.
-    np.testing.assert_allclose(run(X, y, query_ptr, 0.4, 0.25, 2, 2), [before[0] - 0.2, 0.0])
-
-
 def test_tg_rank_of_window_one_ends_at_the_l1_optimum() -> None:
     data = PROBLEMS[0]
     exact = sr.SparseRanker(penalty="l1", alpha=0.02, scaling="none", tol=1e-10).fit(

@@ -7,14 +7,12 @@ import gzip
 import hashlib
 import json
 import shutil
-from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from reproduction.app import app
 from reproduction.datasets import find_folds, find_published, read_fold
 from reproduction.protocol.experiment import Experiment
 from reproduction.protocol.frontier_tables import frontier_sections
@@ -26,22 +24,15 @@ from reproduction.published.best_sets import against_best, best_set_sections
 from reproduction.systems import SYSTEMS
 
 import sparserank as sr
-from sparserank.cli.app import main
 from sparserank.errors import DataError, DataWarning
 from sparserank.papers.rls.centring import centre
 from sparserank.reporting.render import to_html
 from tests.oracles import best_subset as subsets
 from tests.oracles import rank_rls as papers
+from tests.support.command_line import Cli
 from tests.support.shortcuts import no_processes
 
 QUICK = ("log", "greedy_rank_rls", "rank_svm", "random")
-
-
-def _run(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
-    monkeypatch.setattr("sys.argv", ["sparserank", *map(str, args)])
-    with pytest.raises(SystemExit) as stop:
-        main(app)
-    return int(stop.value.code or 0)
 
 
 @pytest.fixture(scope="module")
@@ -242,23 +233,8 @@ def test_a_piece_of_somebody_else_is_computed_again(parts: Path, tmp_path: Path,
     assert repr(found) == repr(whole.drop_columns(times).to_pylist())  # NaN counts as equal
 
 
-@pytest.mark.slow
-def test_workers_do_not_change_a_result(parts: Path, tmp_path: Path) -> None:
-    grids = {"log": {"alpha_ratio": [1.0, 0.3, 0.1, 0.03]}}
-    plan = ExperimentPlan((DatasetPlan("x", str(parts)),), ("log", "rank_rls"), folds=(1, 2), grids=grids)
-    tables = []
-    for n in (1, 2):
-        experiment = Experiment(plan, tmp_path / str(n), n_workers=n)
-        with no_processes() if n == 1 else nullcontext():
-            experiment.run()
-        table = experiment.store.table(experiment.tasks, "candidates")
-        tables.append(table.drop_columns(["time_s"]).to_pylist())
-    for a, b in zip(*tables, strict=True):
-        assert repr(a) == repr(b)  # NaN counts as equal
-
-
 @pytest.mark.usefixtures("no_processes")
-def test_a_piece_that_fails_costs_no_other(parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_piece_that_fails_costs_no_other(parts: Path, tmp_path: Path, cli: Cli) -> None:
     plan = ExperimentPlan(
         (DatasetPlan("x", str(parts)),),
         ("log", "rank_rls", "fsm_truncated"),
@@ -274,7 +250,7 @@ def test_a_piece_that_fails_costs_no_other(parts: Path, tmp_path: Path, monkeypa
     out = tmp_path / "cli"
     text = f"systems=['log','rank_rls']\n[[datasets]]\nname='x'\npath='{parts}'\n[grids.log]\nalpha_ratio=[1.0]"
     (tmp_path / "plan.toml").write_text(text)
-    assert _run(monkeypatch, "run", tmp_path / "plan.toml", "--out", out, "--threads", 1) == 1
+    assert cli("reproduction", "run", tmp_path / "plan.toml", "--out", out, "--threads", 1).code == 1
     assert (out / "summary.html").exists()
 
 
@@ -322,16 +298,11 @@ def test_queries_in_two_parts_of_a_fold_are_refused(parts: Path, tmp_path: Path)
         ("--choose-by", "map", "--choose-by", "letor4:MAP"),
     ],
 )
-def test_misuse_of_letor_exits_with_2(
-    parts: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    options: tuple[str, ...],
-) -> None:
-    assert _run(monkeypatch, "letor", parts, "--out", tmp_path / "o", *options) == 2
+def test_misuse_of_letor_exits_with_2(parts: Path, tmp_path: Path, cli: Cli, options: tuple[str, ...]) -> None:
+    refused = cli("reproduction", "letor", parts, "--out", tmp_path / "o", *options)
+    assert refused.code == 2
+    assert options[0] in refused.err
     assert not (tmp_path / "o").exists()
-    assert options[0] in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("no_processes")
@@ -352,16 +323,14 @@ def test_an_absent_data_set_is_skipped_by_name(parts: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("no_processes", "pictures")
-def test_letor_command_prints_and_writes_its_tables(
-    parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_letor_command_prints_and_writes_its_tables(parts: Path, tmp_path: Path, cli: Cli) -> None:
     out = tmp_path / "out"
     systems = [s for s in QUICK if s != "log"]
-    args = ["letor", parts, "--out", out, *[a for s in systems for a in ("--system", s)], "--threads", 1]
-    assert _run(monkeypatch, *args, "--verbose") == 0
-    printed = capsys.readouterr().out
+    args = [parts, "--out", out, *[a for s in systems for a in ("--system", s)], "--threads", 1, "--verbose"]
+    done = cli("reproduction", "letor", *args)
+    assert done.code == 0
     for word in ("GRankRLS", "RankSVM-Primal", "(Holm)", "with at most k features"):
-        assert word in printed
+        assert word in done.out
     with open(out / "summary.csv", newline="") as text:
         rows = list(csv.DictReader(text))
     assert {r["system"] for r in rows} == set(systems)
@@ -369,18 +338,16 @@ def test_letor_command_prints_and_writes_its_tables(
     assert page.count("<svg") == 2
     assert "<script" not in page
     assert pq.read_table(out / "candidates").num_rows > 0
-    assert _run(monkeypatch, "letor", tmp_path / "nowhere", "--out", out) == 1
-    assert "no such folder" in capsys.readouterr().err
+    refused = cli("reproduction", "letor", tmp_path / "nowhere", "--out", out)
+    assert (refused.code, "no such folder" in refused.err) == (1, True)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_processes")
-def test_published_command_puts_our_figures_beside_theirs(
-    parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_published_command_puts_our_figures_beside_theirs(parts: Path, tmp_path: Path, cli: Cli) -> None:
     args = ["--system", "greedy_rank_rls", "--system", "rank_rls", "--threads", 1, "--markdown", tmp_path / "r.md"]
-    assert _run(monkeypatch, "published", parts.parent, "--out", tmp_path / "out", *args) == 0
-    printed = capsys.readouterr()
+    printed = cli("reproduction", "published", parts.parent, "--out", tmp_path / "out", *args)
+    assert printed.code == 0
     assert "MQ2007" in printed.err
     with open(tmp_path / "out/published.csv", newline="") as text:
         rows = list(csv.DictReader(text))
@@ -397,8 +364,8 @@ def test_published_command_puts_our_figures_beside_theirs(
     page = (tmp_path / "r.md").read_text()
     assert page.index("Table 7") < page.index("## Greedy RankRLS against the best set") < page.index("## Laporte 2014")
     assert list((tmp_path / "r-figures").glob("*.svg"))
-    assert _run(monkeypatch, "published", tmp_path / "out", "--out", tmp_path / "o2") == 1
-    assert "contains none of" in capsys.readouterr().err
+    refused = cli("reproduction", "published", tmp_path / "out", "--out", tmp_path / "o2")
+    assert (refused.code, "contains none of" in refused.err) == (1, True)
 
 
 @pytest.mark.slow

@@ -7,20 +7,17 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning
-from sparserank.losses import SquaredHinge
 from sparserank.objective import PairwiseObjective
 from sparserank.papers.solvers.fenchel_rank import exact_minimum, frank_wolfe, solve_ball
 from tests.oracles import fenchel_rank as oracle
 from tests.oracles import pairs
-from tests.support.problems import long_real_problem, small_problem, unit_problem
+from tests.support.problems import small_problem, unit_problem
 
 PROBLEMS = [unit_problem(0), unit_problem(1), small_problem(2, n_queries=8), small_problem(3, n_queries=8, real=True)]
-TABLE = np.array([[0, 0, 0], [1, 0, 0], [3, 2, 0.0]])
 
 
 def _objective(data: RankingDataset) -> PairwiseObjective:
@@ -34,58 +31,6 @@ def _explicit_gap(data: RankingDataset, w: np.ndarray, radius: float) -> float:
 
 
 # The objective along a line
-
-
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("weighting", ["plain", "query weights", "per query", "grade table", "many real grades"])
-def test_value_slope_and_curvature_along_a_line_equal_explicit_pairs(container: type, weighting: str) -> None:
-    data = long_real_problem(4) if weighting == "many real grades" else small_problem(1)
-    weight = np.linspace(0.0, 2.0, data.n_queries) if weighting == "query weights" else None
-    table = TABLE if weighting == "grade table" else None
-    by_query = weighting == "per query"
-    objective = PairwiseObjective(
-        container(data.X),
-        data.relevance,
-        data.query_ptr,
-        loss=SquaredHinge(table),
-        query_weight=weight,
-        pair_weights="query" if by_query else "pair",
-    )
-    listed = pairs.pairs_of(data.relevance, data.query_ptr, weight, table, by_query)
-    w, v = np.random.default_rng(0).standard_normal((2, data.n_features))
-    K = pairs.pair_matrix(data.X, listed)
-    assert objective.pair_square(v) == pytest.approx(float(np.sum((K @ v) ** 2)), rel=1e-11)
-    at = objective.along(w, v)
-    objective.value_and_gradient(v)  # a pass elsewhere leaves the line where it was
-    flat = 0
-    for mu in (0.0, -0.7, 0.3, 1.0, 40.0):
-        scores = data.X @ (w + mu * v)
-        t = data.X @ v
-        value, slope, curvature = at(mu)
-        assert value == pytest.approx(pairs.loss(scores, listed), rel=1e-10)
-        assert slope == pytest.approx(float(pairs.score_gradient(scores, listed) @ t), rel=1e-9, abs=1e-12)
-        bend = float(t @ pairs.score_hessian(scores, listed) @ t)
-        assert curvature == pytest.approx(bend, rel=1e-9)
-        flat += bend < 1.9 * objective.pair_square(v)
-    assert flat == 5  # some pairs are inactive everywhere, so that pair_square is not half the curvature
-
-
-def test_the_line_search_finds_the_minimum_of_a_fine_grid_and_of_the_oracle() -> None:
-    for seed in range(20):
-        data = small_problem(seed, n_queries=4)
-        rng = np.random.default_rng(seed)
-        w, v = rng.standard_normal((2, data.n_features)) * rng.choice([0.3, 3.0])
-        objective = _objective(data)
-        line = objective.along(w, v)
-        if line(0.0)[1] > 0:
-            v = -v
-            line = objective.along(w, v)
-        K = oracle.pair_rows(data.X, data.relevance, data.query_ptr)
-        for high in (0.05, 1.0):
-            mu = exact_minimum(line, line(0.0), high)
-            assert 0 < mu <= high
-            assert line(mu)[0] <= min(line(m)[0] for m in np.linspace(0, high, 201)) + 1e-15
-        assert mu == pytest.approx(oracle.exact_step(1 - K @ w, K @ v), rel=1e-9)
 
 
 def test_the_line_search_ends_at_the_minimum_of_terms_of_very_different_sizes() -> None:

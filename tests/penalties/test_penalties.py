@@ -10,12 +10,8 @@ import numpy as np
 import pytest
 
 from sparserank.errors import DataError
-from sparserank.objective import PairwiseObjective
 from sparserank.penalties import L1, MCP, SCAD, ElasticNet, Log, Lp, Penalty, Ridge, SmoothedLp, parse_penalty
-from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, solve
-from sparserank.solvers.loop import Solver
 from tests.oracles import prox as oracle
-from tests.support.problems import small_problem
 
 ALPHA = 0.7
 # A penalty on the mean scale and its scalar formula, written out independently.
@@ -81,32 +77,6 @@ def test_prox_of_smoothed_lp_equals_brute_force_over_decades(p: float, eps: floa
             assert x == pytest.approx(best, rel=1e-4, abs=1e-7 * z), z
 
 
-def test_prox_of_smoothed_lp_is_not_that_of_lp() -> None:
-    assert prox_of_one(Lp(ALPHA, p=0.5), 1.0, 1.0) == 0.0
-    x = prox_of_one(SmoothedLp(ALPHA, p=0.5, eps=0.1), 1.0, 1.0)
-    assert x == pytest.approx(0.5735, abs=1e-4)
-    assert x - 1.0 + ALPHA * 0.5 * (x + 0.1) ** -0.5 == pytest.approx(0.0, abs=1e-12)
-
-
-@pytest.mark.parametrize("make", [ProxNewton, Fista, Reweighted])
-@pytest.mark.parametrize("eps", [1e-3, 0.1])
-def test_every_solver_solves_smoothed_lp(make: Callable[[], Solver], eps: float) -> None:
-    data = small_problem(1, n_queries=9)
-    objective = PairwiseObjective(data.X, data.relevance, data.query_ptr, n_threads=1)
-    scale = float(np.abs(objective.gradient_at_zero).max())
-    stop = Stop(tol=1e-7, max_iter=20_000, scale=scale)
-    penalty = SmoothedLp(0.02, p=0.5, eps=eps)
-    start = solve(ProxNewton(), objective, L1(0.02), stop=stop).w
-    found = solve(make(), objective, penalty, start, stop)
-    assert found.status is Status.STATIONARY
-    assert found.value < objective.value_and_gradient(np.zeros(data.n_features))[0]
-    assert np.count_nonzero(found.w) > 0
-    gradient = objective.value_and_gradient(found.w)[1]
-    used = found.w != 0
-    slope = 0.02 * 0.5 * (np.abs(found.w[used]) + eps) ** -0.5 * np.sign(found.w[used])
-    np.testing.assert_allclose(gradient[used], -slope, atol=1e-7 * scale)
-
-
 @every_penalty
 @pytest.mark.parametrize("sign", [1, -1])
 def test_prox_under_a_sign_constraint(penalty: Penalty, formula: Callable[[float], float], sign: int) -> None:
@@ -137,15 +107,6 @@ def test_subdifferential_distance_is_zero_at_a_prox_fixed_point(
         x = prox_of_one(penalty, z, 1.0 / h)
         gradient = np.array([h * (x - z)])  # of the quadratic, at its minimiser with the penalty
         assert penalty.subdiff_distance(np.array([x]), gradient)[0] == pytest.approx(0.0, abs=1e-12)
-
-
-@pytest.mark.parametrize("penalty", [p for p, _ in PENALTIES if p.is_convex], ids=repr)
-def test_convex_prox_is_non_expansive_and_satisfies_moreau(penalty: Penalty) -> None:
-    rng = np.random.default_rng(0)
-    a, b = rng.standard_normal((2, 50)) * 3
-    assert np.linalg.norm(penalty.prox(a, 0.6) - penalty.prox(b, 0.6)) <= np.linalg.norm(a - b) + 1e-12
-    if isinstance(penalty, L1):  # the conjugate of alpha |.| is the indicator of [-alpha, alpha]
-        np.testing.assert_allclose(penalty.prox(a, 0.6) + np.clip(a, -0.6 * ALPHA, 0.6 * ALPHA), a, atol=1e-14)
 
 
 @every_penalty
@@ -248,25 +209,16 @@ def test_labels_of_different_shapes_differ() -> None:
         "l1(gamma=1.0)",
         "mcp(gamma_scale='other')",
         "l1(",
-        "l1(alpha=(1,2))",
         "l1(alpha='x')",
         "l1(alpha=True)",
-        "l1(alpha=1e400)",
         "l1(alpha=nan)",
-        "l1(alpha=1+2j)",
         "l1(alpha=1, alpha=2)",
-        "l1(weights='12')",
         "l1(weights=((1,2),))",
-        "l1(weights=(None,))",
         "l1(monotone=(0.5,))",
-        "l1(keep=(1.5,))",
         "l1(drop=(-1,))",
-        "mcp(gamma_scale=[])",
-        "scad(threshold_scale=(1,))",
         "l1(**{'alpha': 1})",
         "l1(alpha=x)",
         "",
-        "l0.0",
         "l1(alpha=" + "9" * 5000 + ")",
         "l1(weights=" + "(" * 100_000 + ")",
         "l1(alpha=" + "-" * 100_000 + "1)",

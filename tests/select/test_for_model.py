@@ -141,8 +141,9 @@ def test_files_have_the_content_of_the_result(result, tmp_path: Path):
 
 
 @pytest.mark.usefixtures("no_processes")
-def test_missing_values_go_into_trees_as_they_are(data):
-    """Whether a value is missing says all; the median that our lists see says nothing."""
+def test_missing_values_go_into_trees_as_they_are_and_lists_hold_what_trees_alone_can_use(data):
+    """A feature that is missing where a document is relevant: a median hides it. One that is missing or 1, and one that
+    is constant within every query, can be used by trees alone."""
     train, _ = data
     X = np.array(train.X)
     X[:, 3] = np.where(train.relevance > 0, np.nan, X[:, 3])
@@ -155,14 +156,7 @@ def test_missing_values_go_into_trees_as_they_are(data):
         sr.evaluate(found.trees.scores(x), train.relevance, "ndcg@10", qid=ids)["ndcg@10"] for x in (X, filled)
     )
     assert as_they_are > hidden + 0.1
-
-
-@pytest.mark.usefixtures("no_processes")
-def test_lists_hold_what_trees_alone_can_use(data):
-    """A feature that is constant within every query, and one that is missing or 1, tell trees something."""
-    train, _ = data
-    X = np.array(train.X)
-    ids = np.repeat(train.query_ids, np.diff(train.query_ptr))
+    X[:, 3] = train.X[:, 3]
     X[:, 9] = np.repeat(np.arange(train.n_queries) % 2, np.diff(train.query_ptr))
     X[:, 10] = np.where(train.relevance > 0, np.nan, 1.0)
     X[:, 11] = 5.0

@@ -277,13 +277,8 @@ def test_what_a_solver_leaves_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_kept_weights_are_never_shown_as_zero() -> None:
-    assert [shown_weight(w, 3) for w in (0.5, 0.0006, 0.0004, -2e-5, 3e-13)] == [
-        "0.500",
-        "0.001",
-        "4e-04",
-        "-2e-05",
-        "3e-13",
-    ]
+    shown = [shown_weight(w, 3) for w in (0.5, 0.0006, 0.0004, -2e-5, 3e-13)]
+    assert shown == ["0.500", "0.001", "4e-04", "-2e-05", "3e-13"]
 
 
 @pytest.mark.parametrize("tested", [False, True])
@@ -307,12 +302,9 @@ def test_a_run_directory_is_resumed_and_read(tmp_path: Path, monkeypatch: pytest
         patch.setattr("sparserank.crossval.folded_paths.FoldedPaths.__call__", None)  # nothing is computed again
         again = sr.fuse(runs, qrels, **QUICK, norm="rrf", out=out)
     assert again.weights == result.weights
-    for other in ({"depth": 5}, {"engine": "opensearch", "norm": "minmax"}, {"unjudged": "skip"}, {"sign": "free"}):
+    for other in ({"depth": 5}, {"unjudged": "skip"}, {"sign": "free"}, {"relevant_from": 2}, {"metric": "map"}):
         with pytest.raises(RunDirectoryError, match="contains a run with other data or options"):
             sr.fuse(runs, qrels, **{**QUICK, "norm": "rrf", **other}, out=out)
-    for metric in ({"relevant_from": 2}, {"metric": "map"}, {"metric": "trec:ndcg@10"}):
-        with pytest.raises(RunDirectoryError, match="contains a run with other data or options"):
-            sr.fuse(runs, qrels, **{**QUICK, "norm": "rrf", **metric}, out=out)
     formula = sr.FusionFormula.load(out)
     assert {t.retriever: t.weight for t in formula.terms} == pytest.approx(result.weights, abs=1e-12)
     content = json.loads((out / "result.json").read_text())

@@ -129,7 +129,6 @@ def test_the_score_that_is_the_only_feature_or_is_named_elsewhere(data):
     for options in (
         {"drop": names[:1]},
         {"penalties": [sr.penalties.L1(1.0, keep=(names[0],))]},
-        {"keep": np.array(names[:1])[:0].tolist(), "drop": names[:1]},
     ):
         found = sr.select(train, current=names[0], **{**OPTIONS, **options})
         assert not any("left out of the features" in note for note in found.notes)

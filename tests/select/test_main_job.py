@@ -7,7 +7,6 @@ import re
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -17,14 +16,8 @@ import sparserank as sr
 from sparserank.cli.app import main
 from sparserank.data.fusion.runs import read_run
 from sparserank.data.letor.reader import read_letor
+from tests.support.command_line import Cli
 from tests.support.shortcuts import no_processes, pictures
-
-
-def _run(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
-    monkeypatch.setattr("sys.argv", ["sparserank", *map(str, args)])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    return int(stop.value.code or 0)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +25,10 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished demo run, with its standard output in printed.txt."""
     folder = tmp_path_factory.mktemp("demo")
     with pictures(), no_processes(), pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
-        assert _run(patch, "demo", "--out", folder, "--seed", 1) == 0
+        patch.setattr("sys.argv", ["sparserank", "demo", "--out", str(folder), "--seed", "1"])
+        with pytest.raises(SystemExit) as stop:
+            main()
+    assert not stop.value.code
     (folder / "printed.txt").write_text(printed.getvalue())
     return folder
 
@@ -66,51 +62,28 @@ def test_tables_hold_every_point_with_its_certificate(finished: Path) -> None:
     assert not list((finished / "run").rglob("*.part"))
 
 
-def test_predict_writes_scores_in_file_order_and_runs_by_rank(
-    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_predict_writes_scores_in_file_order_and_runs_by_rank(finished: Path, tmp_path: Path, cli: Cli) -> None:
     data = read_letor(finished / "test.txt")
     order = np.random.default_rng(0).permutation(data.n_docs)  # queries torn apart
     lines = (finished / "test.txt").read_text().splitlines()
     shuffled = tmp_path / "shuffled.txt"
     shuffled.write_text("\n".join(lines[i] for i in order) + "\n")
     model = sr.load_model(finished / "run/model.json")
-    with monkeypatch.context() as patch:
-        assert _run(patch, "predict", finished / "run/model.json", shuffled, "--out", tmp_path / "scores.txt") == 0
-        assert _run(patch, "predict", finished / "run/model.json", shuffled, "--run", tmp_path / "test.run") == 0
+    for option, file in (("--out", "scores.txt"), ("--run", "test.run")):
+        assert cli("predict", finished / "run/model.json", shuffled, option, tmp_path / file).code == 0
     written = np.loadtxt(tmp_path / "scores.txt")
     np.testing.assert_allclose(written, model.predict(data.X)[order], rtol=1e-12)
     run = read_run(tmp_path / "test.run")
     assert len(run) == data.n_docs
 
 
-def test_evaluate_compares_a_model_a_run_and_a_score_file(
-    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    model, test = finished / "run/model.json", finished / "test.txt"
-    with monkeypatch.context() as patch:
-        assert _run(patch, "predict", model, test, "--out", tmp_path / "same.txt") == 0
-        assert _run(patch, "predict", model, test, "--run", tmp_path / "same.run") == 0
-        capsys.readouterr()
-        systems = [a for s in (model, tmp_path / "same.txt", tmp_path / "same.run") for a in ("--system", s)]
-        assert (
-            _run(patch, "evaluate", test, *systems, "--metric", "map", "--format", "json", "--convention", "trec") == 0
-        )
-    rows: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
-    assert len({r["mean"] for r in rows}) == 1
-    assert rows[1]["difference"] == 0.0
-    data = read_letor(test, 40)
-    expected = sr.evaluate(sr.load_model(model).predict(data.X), data, ["map"], convention="trec")["trec:map"]
-    assert rows[0]["mean"] == pytest.approx(expected)
-
-
 QUICK = ("--penalty", "l1", "--n-alphas", 6, "--folds", 2, "--half-samples", 2)
 
 
-def test_costs_and_budget_limit_the_total_cost(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_costs_and_budget_limit_the_total_cost(finished: Path, tmp_path: Path, cli: Cli) -> None:
     costs = tmp_path / "costs.txt"
     costs.write_text("".join(f"{1 + j % 3}\n" for j in range(40)))
     args = (finished / "train.txt", "--out", tmp_path / "run", *QUICK, "--costs", costs, "--budget", 5)
-    assert _run(monkeypatch, "select", *args) == 0
+    assert cli("select", *args).code == 0
     model = json.loads((tmp_path / "run/model.json").read_text())
     assert 0 < sum(1 + f["index"] % 3 for f in model["features"]) <= 5

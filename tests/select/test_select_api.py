@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ import polars as pl
 import pytest
 
 import sparserank as sr
-from sparserank.cli.app import main
 from sparserank.errors import DataError, DataFormatError, ParameterError, RunDirectoryError
+from tests.support.command_line import Cli
 
 ALL = sr.datasets.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=2, noise=0.4, random_state=9).data
 TRAIN, VALID, TEST = (ALL.take_queries(np.arange(a, b)) for a, b in ((0, 25), (25, 40), (40, 60)))
@@ -56,15 +55,8 @@ def files(tmp_path: Path) -> list[str]:
     return paths
 
 
-def run_cli(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
-    monkeypatch.setattr(sys, "argv", ["sparserank", *map(str, args)])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    return int(stop.value.code or 0)
-
-
 def test_files_data_sets_arrays_and_frames_give_one_model(
-    of_l1: sr.SelectionResult, files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    of_l1: sr.SelectionResult, files: list[str], tmp_path: Path, cli: Cli
 ) -> None:
     triples = [(np.array(d.X), d.relevance, d.qid) for d in (TRAIN, VALID, TEST)]
     X, y, qid = triples[0]
@@ -84,7 +76,7 @@ def test_files_data_sets_arrays_and_frames_give_one_model(
     np.testing.assert_array_equal(unnamed.model.coef, of_l1.model.coef)
     np.testing.assert_array_equal(sr.select(*triples, **ONE).model.coef, of_l1.model.coef)
     args = [*ONE_ARGS, "--valid", files[1], "--test", files[2], "--feature-names", tmp_path / "names"]
-    assert run_cli(monkeypatch, "select", files[0], *args, "--out", tmp_path / "run") == 0
+    assert cli("select", files[0], *args, "--out", tmp_path / "run").code == 0
     of_l1.model.save(tmp_path / "expected.json")
     assert (tmp_path / "run/model.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
 
@@ -249,7 +241,7 @@ def test_data_of_the_wrong_kind_are_refused(train: Any, options: dict[str, Any],
 
 
 def test_document_weights_reach_the_paths_from_a_column_a_file_and_an_array(
-    of_l1: sr.SelectionResult, files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    of_l1: sr.SelectionResult, tmp_path: Path
 ) -> None:
     weight = np.random.default_rng(3).uniform(0.2, 5.0, TRAIN.n_docs)
     given = sr.RankingDataset(TRAIN.X, TRAIN.relevance, TRAIN.qid, None, TRAIN.feature_names, doc_weight=weight)
@@ -259,10 +251,7 @@ def test_document_weights_reach_the_paths_from_a_column_a_file_and_an_array(
     column = frame(TRAIN).assign(propensity=weight)
     assert model_of(sr.select(column, frame(VALID), frame(TEST), doc_weight="propensity", **ONE)) == model_of(weighted)
     (tmp_path / "weights").write_text("".join(f"{w!r}\n" for w in weight.tolist()))
-    args = [*ONE_ARGS, "--valid", files[1]]
-    args += ["--feature-names", tmp_path / "names", "--doc-weight", tmp_path / "weights", "--out", tmp_path / "run"]
-    assert run_cli(monkeypatch, "select", files[0], *args) == 0
-    assert sr.load_model(tmp_path / "run/model.json").to_json() == weighted.model.to_json()
+    assert model_of(sr.select(TRAIN, VALID, TEST, doc_weight=tmp_path / "weights", **ONE)) == model_of(weighted)
     for wrong in (weight[1:], -weight, "no-such-column"):
         with pytest.raises((DataError, DataFormatError)):
             sr.select(frame(TRAIN) if isinstance(wrong, str) else TRAIN, doc_weight=wrong, **ONE)
@@ -286,33 +275,6 @@ def test_document_weights_of_estimators_follow_the_rows_and_papers_rankers_refus
 
 
 SMALL = sr.datasets.make_ranking(40, (5, 15), 12, n_informative=4, n_redundant=2, noise=0.5, random_state=2).data
-
-
-@pytest.mark.slow_but("False")
-@pytest.mark.parametrize("processes", [False, True])
-def test_progress_of_a_fresh_run_never_speaks_of_an_earlier_one(
-    processes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import sparserank.crossval.fitting as fitting
-
-    monkeypatch.setattr(fitting, "MIN_PROCESS_WORK", 0 if processes else np.inf)
-    seen: list[tuple[int, int, str, float | None]] = []
-    sr.select(
-        SMALL,
-        penalties=["l1", "mcp"],
-        n_alphas=6,
-        cv=3,
-        half_samples=2,
-        n_threads=2,
-        out=tmp_path / "run",
-        progress=lambda *what: seen.append(what),
-    )
-    assert seen[0] == (0, 21, "start", None)
-    assert seen[-1][:2] == (21, 21)
-    assert [s[0] for s in seen] == sorted(s[0] for s in seen)
-    assert {s[1] for s in seen} == {21}
-    assert "resumed" not in {s[2] for s in seen}
-    assert all(s[3] is None or s[3] > 0 for s in seen[1:-1] if s[0] < 12)
 
 
 def test_a_fold_that_leaves_nothing_to_learn_from_is_named() -> None:

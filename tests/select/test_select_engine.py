@@ -15,7 +15,7 @@ import pytest
 import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.synthetic import make_ranking
-from sparserank.errors import DataWarning, ParameterError, TableError
+from sparserank.errors import ParameterError, TableError
 from sparserank.export import ENGINES, export_command
 from sparserank.selection.for_engine import BestLeftOut, ForEngine
 from tests.support.command_line import Cli
@@ -122,17 +122,6 @@ def test_what_the_engine_cannot_run_is_refused_where_it_is_asked_for(data):
     assert any("curves" in label for label in curved.paths)
 
 
-def test_other_values_for_missing_ones_are_noted_before_the_first_fit(data):
-    X = np.array(data.X)
-    X[::7] = np.nan
-    holes = (X, data.relevance, data.qid)
-    with pytest.warns(DataWarning, match="treats a missing value as 0, but the model uses another"):
-        noted = sr.select(holes, engine="ranklib", missing=0.5, **QUICK)
-    assert any("treats a missing value as 0, but the model uses another value for" in note for note in noted.notes)
-    assert not any("as 0, but" in note for note in sr.select(holes, engine="sql", missing=0.5, **QUICK).notes)
-    assert not any("as 0, but" in note for note in sr.select(holes, engine="ranklib", missing="zero", **QUICK).notes)
-
-
 def with_gaps(data: RankingDataset) -> pd.DataFrame:
     """A table with a column `rating` that every model uses and that is missing in every ninth row."""
     frame = pd.DataFrame(np.array(data.X), columns=list(data.feature_names or ()))
@@ -196,14 +185,3 @@ def test_the_printed_export_names_a_folder_where_one_is_needed(data, cli_here: C
     assert cli_here(*command.split()[1:]).code == 0, command
     scaled = replace(model, scaling=replace(model.scaling, method="query-min-max"))
     assert export_command(scaled, "run", "sql") == ""  # no format can write it
-
-
-def test_the_command_takes_an_engine(data, cli_here: Cli, tmp_path: Path):
-    sr.write_letor(data, tmp_path / "train.txt")
-    quick = ["--penalty", "l1", "--n-alphas", "6", "--half-samples", "0", "--no-relaxed"]
-    done = cli_here("select", "train.txt", *quick, "--engine", "ranklib", "--out", "run")
-    assert done.code == 0, done.err
-    assert "note: for ranklib: no models with mixed were tried" in " ".join((done.out + done.err).split())
-    refused = cli_here("select", "train.txt", "--engine", "ranklib", "--transform", "curves", "--out", "other")
-    assert refused.code == 2, refused.err
-    assert "cannot be curves with --engine ranklib" in " ".join(refused.err.replace("│", " ").split())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import tracemalloc
 from collections import Counter
 from threading import Barrier, Lock
@@ -183,7 +184,7 @@ def test_sums_have_the_same_bits_in_memory_of_a_thread_and_in_that_of_all() -> N
             np.testing.assert_array_equal(one[0], all_three[i])
 
 
-def test_an_objective_in_use_may_be_copied() -> None:
+def test_an_objective_in_use_may_be_copied_and_pickled() -> None:
     """The wrong variant takes an order out of the dictionary that holds it: its size changes while it is copied."""
     objective = PairwiseObjective(DATA, n_threads=1)
     shard = objective.shards.shards[0]  # type: ignore[attr-defined]
@@ -193,5 +194,8 @@ def test_an_objective_in_use_may_be_copied() -> None:
     lent = shard._borrowed(objective.weighting.key, 0)
     assert list(shard._orders) == names
     assert copy.deepcopy(objective).value_and_gradient(w)[0] == objective.value_and_gradient(w)[0]
+    weight, sent = np.linspace(0.1, 2.0, DATA.n_queries), pickle.loads(pickle.dumps(objective))
+    for options in ({}, {"query_weight": weight}, {}):
+        assert sent.value_and_gradient(w, **options)[0] == objective.value_and_gradient(w, **options)[0]
     shard._give_back(objective.weighting.key, 0, lent)
     assert list(shard._orders) == names

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
-import subprocess
-import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -312,23 +308,6 @@ def test_a_feature_that_is_flat_in_one_fold_and_tiny_in_others_stays_in_them() -
     np.testing.assert_array_equal(together[1].pair_norms, alone[0].pair_norms)
 
 
-@pytest.mark.slow
-def test_an_objective_travels_to_another_process(tmp_path: Path) -> None:
-    objective = PairwiseObjective(DATA)
-    w, weight = np.random.default_rng(8).standard_normal(9), np.linspace(0.1, 2.0, DATA.n_queries)
-    (tmp_path / "o.pickle").write_bytes(pickle.dumps((objective, w, weight)))
-    script = (
-        "import pickle, sys; o, w, q = pickle.load(open(sys.argv[1], 'rb')); print(repr([o.value_and_gradient(w)[0], "
-        "o.value_and_gradient(w, query_weight=q)[0], o.value_and_gradient(w)[0]]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "o.pickle")], capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    plain, other = objective.value_and_gradient(w)[0], objective.value_and_gradient(w, query_weight=weight)[0]
-    assert done.stdout.strip().replace("np.float64(", "").replace(")", "") == repr([plain, other, plain])
-
-
 @pytest.mark.parametrize("scale", [1e-50, 1e50])
 def test_float32_is_not_used_where_products_leave_it(scale: float) -> None:
     data = of_kind("float32")
@@ -336,15 +315,6 @@ def test_float32_is_not_used_where_products_leave_it(scale: float) -> None:
     found = PairwiseObjective(data, scale=scales).hessian(np.zeros(9), np.arange(9))
     exact = PairwiseObjective(data.X.astype(np.float64), data.relevance, data.query_ptr, scale=scales)
     np.testing.assert_allclose(found, exact.hessian(np.zeros(9), np.arange(9)), rtol=1e-6, atol=0)
-
-
-def test_empty_queries_count_for_nothing_wherever_they_stand() -> None:
-    w = np.random.default_rng(9).standard_normal(9)
-    plain = PairwiseObjective(DATA).value_and_gradient(w)
-    ptr = np.concatenate([[0, 0], DATA.query_ptr[1:5], DATA.query_ptr[4:], DATA.query_ptr[-1:]])
-    found = PairwiseObjective(DATA.X, DATA.relevance, ptr).value_and_gradient(w)
-    assert found[0] == pytest.approx(plain[0], rel=1e-14)
-    np.testing.assert_allclose(found[1], plain[1], rtol=1e-12)
 
 
 def test_a_part_of_sparse_rows_is_no_copy() -> None:

@@ -16,14 +16,10 @@ from sparserank.curves import STRAIGHT, fit_knots
 from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.paths import Point
 from sparserank.paths.follow import following
-from sparserank.paths.strengths import Convex, Problems
 from sparserank.penalties import Penalty
 from sparserank.runs.work_store import WorkStore
-from sparserank.solvers import ProxNewton, Stop, solve
 from sparserank.solvers.ahead import MAX_LOOKS, Ahead
-from sparserank.solvers.curvature import Curvature
 from sparserank.solvers.lockstep import Evaluate, Steps, run, run_all
-from sparserank.solvers.problem import Penalised
 from sparserank.weighting import Weighting
 from tests.extension.logistic import PairwiseLogistic
 from tests.oracles import pairs
@@ -113,29 +109,6 @@ def test_what_was_found_beforehand_is_the_solution_on_explicit_pairs() -> None:
         assert off.max() <= 1e-3 * path.l1_alpha_max * (1 + 1e-6)
 
 
-def test_the_next_place_is_kept_where_it_is_lower() -> None:
-    objective = PairwiseObjective(DATA)
-    problem = Penalised(objective, sr.penalties.L1(0.2 * float(np.abs(objective.gradient_at_zero).max())))
-    ahead = Ahead(problem, Stop(tol=1e-9, scale=float(np.abs(objective.gradient_at_zero).max())))
-    curvature = Curvature(objective)
-    here = problem.iterate(np.zeros(12), objective.at_zero)
-    run(curvature.near(here, np.arange(12)))
-    values = []
-    for _ in range(6):
-        w = ahead.guess(curvature, here)
-        if w is None:
-            break
-        ahead.learn(w, objective.evaluate(w))
-        assert ahead.found is not None
-        values.append(ahead.found.value)
-    assert len(values) >= 2
-    assert values[-1] < values[0]
-    assert ahead.found is not None
-    before = ahead.found
-    ahead.learn(100.0 * before.w, objective.evaluate(100.0 * before.w))
-    assert ahead.found is before
-
-
 @pytest.mark.slow_but("feature_groups")
 @pytest.mark.parametrize("penalty", PENALTIES, ids=str)
 def test_paths_go_on_behind_stored_points_to_the_same_bits(penalty: Penalty, tmp_path: Path) -> None:
@@ -172,20 +145,6 @@ def test_a_place_at_zero_and_none_are_told_apart(tmp_path: Path) -> None:
     assert [p.ahead for p in known[1]] == [None]
 
 
-def test_the_higher_of_two_places_is_no_start() -> None:
-    objective = PairwiseObjective(DATA)
-    problem = Penalised(objective, sr.penalties.L1(0.2 * float(np.abs(objective.gradient_at_zero).max())))
-    low = run(problem.evaluate(solve(ProxNewton(), objective, problem.penalty).w))
-    high = run(problem.evaluate(3.0 * low.w))
-    strengths = Convex(Problems(objective, problem.penalty, np.ones(1)), Stop(), None)
-    assert strengths.start(problem, None) is None
-    for last, found in ((low, high), (high, low), (low, None), (None, low)):
-        strengths.found = found
-        start = strengths.start(problem, last)
-        assert start is not None
-        np.testing.assert_array_equal(start.w, low.w)
-
-
 @pytest.mark.slow_but("csr", "curves")
 @pytest.mark.parametrize("kind", ["csr", "curves", "logistic"])
 def test_where_a_second_place_costs_a_pass_none_is_looked_at(kind: str, reads: list[int]) -> None:
@@ -196,25 +155,6 @@ def test_where_a_second_place_costs_a_pass_none_is_looked_at(kind: str, reads: l
     assert not objective.shares_reads
     run(following(objective, sr.penalties.L1(), n_alphas=6, tol=1e-3))
     assert set(reads) == {1}
-
-
-@pytest.mark.parametrize(
-    ("ratios", "looked"),
-    [
-        ((1.0, 0.4, 0.1), False),
-        ((0.5, 0.5, 0.5), False),
-        ((0.5, 0.4999999, 0.4999998), False),
-        ((0.5, 0.45, 0.4), True),
-    ],
-)
-def test_neither_far_strengths_nor_equal_ones_are_looked_at(
-    ratios: tuple[float, ...], looked: bool, reads: list[int]
-) -> None:
-    largest = float(np.abs(PairwiseObjective(DATA).gradient_at_zero).max())
-    reads.clear()
-    path = solved(sr.penalties.L1(), alphas=largest * np.array(ratios), tol=1e-6)
-    assert set(path.statuses) == {"optimal"}
-    assert (max(reads) == 2) == looked
 
 
 def test_a_solve_of_many_steps_looks_ahead_a_few_times_only(reads: list[int]) -> None:

@@ -15,7 +15,6 @@ from sparserank.objective import PairwiseObjective
 from sparserank.penalties import L1, MCP, SCAD, ElasticNet, Log, Lp, Penalty, Ridge
 from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, solve
 from sparserank.solvers.certificates import dual_scale, duality_gap
-from sparserank.solvers.curvature import corrected
 from sparserank.solvers.fista import published_lipschitz, tight_lipschitz
 from tests.oracles import pairs as oracle
 from tests.support.problems import iterate_at
@@ -128,6 +127,7 @@ def test_the_two_sided_dual_is_rejected_under_sign_constraints(objective: Pairwi
     [
         Log(0.02),
         Lp(0.01),
+        Lp(0.01, eps=0.1).smoothed(),
         MCP(0.05),
         SCAD(0.05),
         Log(0.02, monotone=(1,) * 10),
@@ -180,22 +180,3 @@ def test_running_out_of_iterations_is_never_silent(objective: PairwiseObjective,
     with pytest.warns(ConvergenceWarning, match="did not converge: kkt_violation"):
         solution = solve(ProxNewton(), objective, L1(0.001 * scale), stop=Stop(1e-12, 1, scale))
     assert solution.status is Status.ITERATION_LIMIT
-
-
-def test_a_hessian_is_made_to_agree_with_the_gradients_at_two_points() -> None:
-    rng = np.random.default_rng(0)
-    columns = np.array([1, 3, 4])
-    factor = rng.standard_normal((3, 3))
-    H, turned = factor @ factor.T, rng.standard_normal(6)
-    moved = np.zeros(6)
-    moved[columns] = rng.standard_normal(3)
-    turned *= np.sign(turned @ moved)
-    agreeing = corrected(H, moved, turned, columns)
-    np.testing.assert_allclose(agreeing @ moved[columns], turned[columns], rtol=1e-12)
-    np.testing.assert_allclose(agreeing, agreeing.T, rtol=1e-12)
-    assert np.linalg.eigvalsh(agreeing)[0] > 0
-    moved[0] = 1.0  # part of the move was elsewhere: what it did to the gradient is not known apart
-    assert corrected(H, moved, turned, columns) is H
-    assert (
-        corrected(H, np.where(moved == 1.0, 0.0, moved), -turned, columns) is H
-    )  # no convex loss turns against a move
