@@ -74,7 +74,7 @@ def test_what_may_not_be_chosen_is_compared_all_the_same() -> None:
     assert choice.bound(sparse) > 0.09
 
 
-def test_where_nothing_is_within_the_margin_the_best_is_taken_and_a_sentence_tells_it() -> None:
+def test_where_nothing_is_within_the_margin_the_best_is_taken_with_a_sentence() -> None:
     same = [candidate(k, 0.0, 0.2) for k in (1, 2, 3, 4)]
     finer = choose(same, rule=Rule(guarantee=0.001))
     assert not finer.within_margin(finer.chosen)

@@ -368,7 +368,7 @@ def test_sums_of_costs_meet_a_budget_that_equals_them():
     assert feature_groups.beyond(1, None) == ()
 
 
-def test_the_command_reads_groups_and_says_what_they_are_worth(made, cli_here, tmp_path):
+def test_the_command_reads_groups_and_shows_their_worth(made, cli_here, tmp_path):
     data, of = made
     write_letor(data, tmp_path / "train.txt")
     names = [f"name {j}" for j in range(12)]

@@ -1,4 +1,4 @@
-"""Trees as rivals of `select`: trained on its folds, compared, never chosen; settings from somebody's own files."""
+"""Trees as rivals of `select`: trained on its folds, compared, never chosen; settings from a user's own files."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_features_that_no_model_may_use_are_not_used_by_trees(data):
 
 
 def test_trees_take_missing_values_as_they_are():
-    """Whether a value is missing says all: a median hides it, trees see it."""
+    """A value is missing where a document is relevant: a median hides it, trees see it."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80 * 10, 3))
     y = rng.integers(0, 2, 800).astype(float)
@@ -293,7 +293,7 @@ def test_an_interrupt_does_not_wait_for_trees(data, monkeypatch):
     assert threading.active_count() <= before
 
 
-def test_where_trees_are_shown_better_the_headline_says_so_and_what_to_do(bent, monkeypatch):
+def test_where_trees_are_shown_better_the_headline_has_a_remedy(bent, monkeypatch):
     monkeypatch.setattr(trees, "LIGHTGBM_SETTINGS", TreeSettings(60, (("num_leaves", 8), ("learning_rate", 0.1))))
     result = sr.select(bent, **QUICK)
     best = result.rivals.better
@@ -391,7 +391,7 @@ def test_categories_are_found_by_names_with_blanks_and_by_number(data, tmp_path)
         assert rival.columns.tolist() == list(range(8))
 
 
-def test_a_model_of_other_features_gets_those_that_there_are_and_a_note_tells_it(data, model_file):
+def test_a_model_of_other_features_gets_those_that_there_are_with_a_note(data, model_file):
     unnamed = tree_rivals.tree_rivals(model_file, data.rename_features([f"x{j}" for j in range(8)]))
     assert unnamed.trees[0].columns.tolist() == list(range(8))
     assert any("the data have none of these features, so it uses all features" in note for note in unnamed.notes)
@@ -445,7 +445,7 @@ def test_settings_of_a_file_of_parameters(tmp_path, as_json, data):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("num_leaves", "train.conf:1: expected 'name = value'; got 'num_leaves'."),
         ("colour = blue", "is neither a model that LightGBM saved nor a file of its parameters"),
@@ -464,12 +464,12 @@ def test_settings_of_a_file_of_parameters(tmp_path, as_json, data):
         (b"\xff\xfe\x00", "cannot be read (is not text)"),
     ],
 )
-def test_a_file_that_holds_no_settings_is_refused_in_a_sentence(tmp_path, data, text, said):
+def test_a_file_without_settings_is_refused(tmp_path, data, text, message):
     file = tmp_path / "train.conf"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(DataFormatError) as error:
         sr.select(data, rival=file, **QUICK)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 

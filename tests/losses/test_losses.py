@@ -206,7 +206,7 @@ def test_the_dual_of_the_squared_hinge_is_rejected_for_the_modified_huber() -> N
 
 
 def ranking(seed: int = 0, n_queries: int = 25, m: int = 12, d: int = 8) -> RankingDataset:
-    """Three features decide; documents whose features say the opposite leave pairs far out of order."""
+    """Three features decide; documents with opposite features leave pairs far out of order."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n_queries * m, d))
     y = np.round(np.clip(X[:, 0] - X[:, 1] + 0.5 * X[:, 2] + 0.1 * rng.standard_normal(len(X)), -2, 2))
@@ -269,7 +269,7 @@ def test_document_weights_are_refused_or_taken_by_name() -> None:
             )
 
 
-def test_a_document_of_weight_zero_is_never_preferred_and_a_query_without_weight_has_no_say() -> None:
+def test_a_document_of_weight_zero_is_never_preferred_and_a_query_without_weight_does_not_count() -> None:
     data = INTEGERS
     docs = np.ones(data.n_docs)
     docs[data.query_ptr[0] : data.query_ptr[1]] = 0.0

@@ -1,4 +1,4 @@
-"""Whoever takes a loss takes a name, an object, or somebody else's; the default strengths are the same for all."""
+"""Losses by name and as objects, of another package too; the default strengths are the same everywhere."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_run_of_a_loss_of_ones_own_names_it_and_goes_on(tmp_path: Path) -> Non
         selected(SquaredHinge(TABLE), out=tmp_path / "run")
 
 
-def test_names_of_losses_tell_tables_apart_and_are_the_same_everywhere() -> None:
+def test_names_of_losses_differ_by_their_tables_and_are_the_same_everywhere() -> None:
     large = np.tril(np.ones((200, 200)), -1)
     other = large.copy()
     other[150, 3] = 2.0
@@ -132,7 +132,7 @@ def test_a_path_to_a_size_goes_on_to_weaker_strengths() -> None:
     assert m.alpha_ < ALPHA_MIN_RATIO * m.alpha_max_
 
 
-def test_a_size_that_the_grid_jumps_over_is_looked_for() -> None:
+def test_a_size_that_the_grid_jumps_over_is_searched_for() -> None:
     """The wrong variant takes what lies on the grid: of three strengths none has so many features."""
     data = sr.datasets.make_ranking(40, (8, 12), 12, n_informative=5, n_redundant=3, noise=0.5, random_state=2).data
     on_grid = sr.fit_path(data, "l1", n_alphas=4)

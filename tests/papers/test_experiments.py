@@ -205,7 +205,7 @@ def test_finished_pieces_are_kept_and_a_changed_grid_recomputes_its_own_only(par
 
 @pytest.mark.parametrize("table", ["candidates", "per_query"])
 @pytest.mark.parametrize("content", ["junk", "no columns", "texts", "missing values"])
-def test_a_piece_of_somebody_else_is_computed_again(parts: Path, tmp_path: Path, table: str, content: str) -> None:
+def test_a_piece_with_other_content_is_computed_again(parts: Path, tmp_path: Path, table: str, content: str) -> None:
     """With a right checksum."""
     plan = ExperimentPlan((DatasetPlan("x", str(parts)),), ("rank_rls",), folds=(1,))
     Experiment(plan, tmp_path, n_workers=1).run()
@@ -267,7 +267,7 @@ def test_a_system_missing_in_one_fold_is_left_out_of_the_comparison(parts: Path,
     assert len(system_table(Results(experiment), "x", "map")) == 2
 
 
-def test_lists_too_short_for_the_metric_tie_and_say_so(tmp_path: Path) -> None:
+def test_lists_too_short_for_the_metric_tie_with_a_note(tmp_path: Path) -> None:
     data = sr.datasets.make_ranking(40, 6, 5, n_informative=2, n_redundant=1, noise=0.4, random_state=8).data
     for k in range(5):
         sr.write_letor(data.take_queries(np.arange(8 * k, 8 * k + 8)), tmp_path / f"S{k + 1}.txt")
@@ -344,7 +344,7 @@ def test_letor_command_prints_and_writes_its_tables(parts: Path, tmp_path: Path,
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_processes")
-def test_published_command_puts_our_figures_beside_theirs(parts: Path, tmp_path: Path, cli: Cli) -> None:
+def test_published_command_compares_our_figures_with_theirs(parts: Path, tmp_path: Path, cli: Cli) -> None:
     args = ["--system", "greedy_rank_rls", "--system", "rank_rls", "--threads", 1, "--markdown", tmp_path / "r.md"]
     printed = cli("reproduction", "published", parts.parent, "--out", tmp_path / "out", *args)
     assert printed.code == 0
@@ -369,7 +369,7 @@ def test_published_command_puts_our_figures_beside_theirs(parts: Path, tmp_path:
 
 
 @pytest.mark.slow
-def test_choices_of_greedy_rank_rls_stand_beside_the_best_of_all_sets(finished: Results) -> None:
+def test_choices_of_greedy_rank_rls_are_compared_with_the_best_of_all_sets(finished: Results) -> None:
     """Every set of k features is fitted; figures without the penalty, and a set that is not the best,
     are told apart."""
     (section,) = best_set_sections(finished)

@@ -185,7 +185,7 @@ def test_beyond_the_unconstrained_minimum_the_radius_does_not_matter() -> None:
 # The estimator
 
 
-def test_a_gap_above_epsilon_is_never_silent_and_status_says_so() -> None:
+def test_a_gap_above_epsilon_warns_and_has_its_status() -> None:
     data = PROBLEMS[0]
     with pytest.warns(ConvergenceWarning, match=r"gap .* > 0.001 after 3 iterations; raise max_iter or use solver"):
         m = sr.papers.FenchelRank(radius=16.0, max_iter=3).fit(data.X, data.relevance, qid=data.qid)

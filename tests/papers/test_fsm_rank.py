@@ -100,7 +100,7 @@ def test_theorems_1_and_2_hold_where_their_assumptions_do(seed: int, form: str, 
 
 
 @pytest.mark.parametrize("form", ["split", "quadratic"])
-def test_a_tiny_tolerance_ends_at_the_minimum_and_the_certificate_says_so(form: str) -> None:
+def test_a_tiny_tolerance_ends_at_the_minimum_with_a_certificate(form: str) -> None:
     data = PROBLEMS["in [0, 1]"]
     s, A = _usable(data), _cosines(data.X)
     early = _fit(data, 0.1, 0.005, importance=s, similarity=A, form=form)

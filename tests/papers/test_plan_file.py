@@ -114,7 +114,7 @@ def test_the_largest_values_are_taken(tmp_path: Path) -> None:
     assert ExperimentPlan(plan.datasets).max_size == MAX_SIZE
 
 
-def test_a_place_without_a_plan_is_one_sentence(tmp_path: Path) -> None:
+def test_a_place_without_a_plan_is_refused(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "absent.toml", "a\0b", tmp_path / ("x" * 300)):
         with pytest.raises(DataError, match="cannot be read"):
             read_plan(place)
@@ -192,7 +192,7 @@ def toml_key(key: str) -> str:
 
 
 class _Text:
-    """TOML that stands as it is."""
+    """TOML that is written as it is."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""The best set of features: every set looked at, what a stopped search may still say, the ranker around it."""
+"""The best set of features: every set tried, the bound of a stopped search, the ranker that uses it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def problem(seed: int) -> tuple[np.ndarray, np.ndarray, float, int]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_the_best_set_and_all_near_ties_are_those_of_looking_at_every_set(seed: int) -> None:
+def test_the_best_set_and_all_near_ties_are_those_of_trying_every_set(seed: int) -> None:
     G, b, lam, k = problem(seed)
     every = oracle.all_subsets(G, b, lam, k)
     best = every[0][0]
@@ -39,7 +39,7 @@ def test_the_best_set_and_all_near_ties_are_those_of_looking_at_every_set(seed: 
     assert [value for value, _ in near.near_ties] == sorted((value for value, _ in near.near_ties), reverse=True)
 
 
-def test_a_search_that_is_stopped_says_what_is_left() -> None:
+def test_a_search_that_is_stopped_has_a_gap() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 6)) @ rng.standard_normal((6, 60)) + 0.3 * rng.standard_normal((300, 60))
     y = X @ rng.standard_normal(60) + 20 * rng.standard_normal(300)

@@ -229,7 +229,7 @@ def test_labels_of_different_shapes_differ() -> None:
     ],
     ids=lambda call: ascii(call[:40]),
 )
-def test_bad_parameters_are_refused_in_a_sentence(call: str) -> None:
+def test_bad_parameters_are_refused(call: str) -> None:
     with pytest.raises(DataError, match=r"\w+.*\.") as caught:
         parse_penalty(call)
     assert len(str(caught.value)) < 400

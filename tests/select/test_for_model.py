@@ -57,8 +57,8 @@ def test_it_keeps_the_signals_and_reports_their_worth(data, result):
     assert not any(result.choice.within_margin(c) for c in smaller)
     assert result.sentences[0].startswith(f"Keep {result.chosen.n_features} of 12 features (trees on")
     everything = result.all_features
-    said = f"on all {everything.n_features} features that vary and may be used have {everything.mean:.4f}."
-    assert said in result.sentence
+    text = f"on all {everything.n_features} features that vary and may be used have {everything.mean:.4f}."
+    assert text in result.sentence
     rows = {(r["n_features"], r["mean"]) for r in result.to_json()["lists"] if r["list"] != "trees on all features"}
     assert {(c.n_features, c.mean) for c in result.by_size} <= rows
     assert result.to_json()["corrected"]["chosen"] == result.choice.corrected_chosen
@@ -172,23 +172,23 @@ def test_progress_begins_with_the_number_of_trainings(data, monkeypatch: pytest.
     fits: list[int] = []
     known = TreeData.fit
     monkeypatch.setattr(TreeData, "fit", lambda *given: fits.append(1) or known(*given))
-    said: list[tuple] = []
+    seen: list[tuple] = []
     sr.select(
         train,
         for_model="lightgbm",
         penalties="l1",
         feature_transform="none",
         n_threads=1,
-        progress=lambda *now: said.append(now),
+        progress=lambda *now: seen.append(now),
     )
     n = 5 * (1 + 2 * 2)  # of lengths 1 and 4, of 12 features
-    assert said[0] == (0, 12 + n, f"at most {n + 2} trainings of LightGBM: 5 in each of 5 folds", None)
+    assert seen[0] == (0, 12 + n, f"at most {n + 2} trainings of LightGBM: 5 in each of 5 folds", None)
     assert len(fits) in range(n - 5, n + 3)  # a fold's path may have no model of one feature
-    assert [done for done, *_ in said] == sorted(done for done, *_ in said)
-    totals = [total for _, total, *_ in said]
+    assert [done for done, *_ in seen] == sorted(done for done, *_ in seen)
+    totals = [total for _, total, *_ in seen]
     assert totals == sorted(totals, reverse=True)  # fewer lists than there might have been
-    assert said[-1] == (totals[-1], totals[-1], "done", 0.0)
-    assert {done for done, *_ in said} == set(range(totals[-1] + 1))
+    assert seen[-1] == (totals[-1], totals[-1], "done", 0.0)
+    assert {done for done, *_ in seen} == set(range(totals[-1] + 1))
 
 
 @pytest.mark.usefixtures("no_processes")
@@ -215,7 +215,7 @@ def test_trees_of_a_file_are_trained_with_its_settings_on_the_features_that_they
         sr.select(train, **{**QUICK, "for_model": "xgboost"})
 
 
-def test_the_best_model_of_our_path_stands_beside_the_trees(data, result):
+def test_the_best_model_of_our_path_is_compared_with_the_trees(data, result):
     """With at most as many features as the list, on the same folds: it is a candidate of `select`."""
     train, _ = data
     plain = sr.select(

@@ -319,7 +319,7 @@ def test_a_run_directory_is_resumed_and_read(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_norm_under_which_nothing_helps_is_left_out() -> None:
-    """Ranks of 1 alone tell nothing by minmax of ranks, but the flag does."""
+    """Ranks of 1 alone are all equal under minmax of ranks; that a document was returned is information."""
     runs: Runs = {name: {f"q{q}": {f"d{(q + i) % 4}": 1.0 for i in range(2)} for q in range(12)} for name in "ab"}
     qrels = {f"q{q}": {f"d{q % 4}": 1.0, f"d{(q + 3) % 4}": 0.0} for q in range(12)}
     runs["b"] = {q: {d: 5.0 - i for i, d in enumerate(own)} for q, own in runs["b"].items()}

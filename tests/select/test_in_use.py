@@ -134,7 +134,7 @@ def test_the_score_that_is_the_only_feature_or_is_named_elsewhere(data):
         assert not any("left out of the features" in note for note in found.notes)
 
 
-def test_a_kept_feature_that_no_pair_tells_apart_is_noted(data):
+def test_a_kept_feature_that_is_the_same_in_every_pair_is_noted(data):
     train, _ = data
     qid = np.repeat(train.query_ids, np.diff(train.query_ptr))
     flat = RankingDataset(np.column_stack([train.X, qid]), train.relevance, qid, None, [*train.feature_names, "flat"])

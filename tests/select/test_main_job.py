@@ -38,7 +38,7 @@ def test_demo_reports_that_it_recovered_the_true_support(finished: Path) -> None
     assert "sparserank found exactly the 6 features from which the labels were generated (signal_" in out
     for word in ("all features", "change if left out", "test queries", "Next: "):
         assert word in out
-    assert len(out.splitlines()) <= 27  # and one to say what was made
+    assert len(out.splitlines()) <= 27  # and one for the data that were made
     assert len(re.findall(r"(?m)^\S*signal_\d+\)?  ", out)) == 6  # features are not what room is made with
 
 

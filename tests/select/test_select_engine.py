@@ -33,7 +33,7 @@ def quick_reports() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def data() -> RankingDataset:
-    """Of which logarithms say more."""
+    """Their logarithms are better features."""
     plain = make_ranking(60, (6, 10), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=4).data
     return plain.replace_features(np.sign(plain.X) * np.expm1(2.0 * np.abs(plain.X)))
 

@@ -481,7 +481,7 @@ UNASKED = {
 
 @pytest.mark.parametrize("case", UNASKED)
 def test_curves_are_tried_unasked_where_they_cost_little(case, tmp_path, monkeypatch):
-    given, tried, said = UNASKED[case]
+    given, tried, notes = UNASKED[case]
     fields = {"penalties": (L1(), MCP()), "metric": parse_metric("ndcg@10"), **given}
     data = SMALL
     monkeypatch.setattr(trials, "MAX_VALUES_OF_CURVES", fields.pop("most", 1e9))
@@ -498,7 +498,7 @@ def test_curves_are_tried_unasked_where_they_cost_little(case, tmp_path, monkeyp
     assert [
         s.replace("feature_transform='curves(log)'", "--transform curves(log)")
         for s in trials.notes_of_curves(plan, data, None)
-    ] == said
+    ] == notes
 
 
 def test_a_binary_feature_pays_the_same_whether_monotone_or_not():

@@ -36,7 +36,7 @@ def test_products_are_those_of_numpy(n_rows: int, n_columns: int, dtype: type) -
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_columns", [1, 5, 136, 137])
 @pytest.mark.parametrize("n_rows", [2, 5, 8, 11])
-def test_a_document_has_one_score_wherever_it_stands(n_rows: int, n_columns: int, dtype: type) -> None:
+def test_a_document_has_one_score_in_every_row(n_rows: int, n_columns: int, dtype: type) -> None:
     rng = np.random.default_rng(n_rows)
     X = np.tile(rng.standard_normal(n_columns).astype(dtype), (n_rows, 1))
     scores, w = np.empty((1, n_rows)), rng.standard_normal((1, n_columns))

@@ -111,7 +111,7 @@ def test_passes_under_way_hold_what_they_may_and_give_the_bits_of_each_shard_alo
 
 
 @pytest.mark.parametrize(("case", "n_rows"), [("plain", 1), ("plain", 4), ("line", 1), ("dual", 1), ("dual", 4)])
-def test_a_pass_holds_no_more_than_it_says(case: str, n_rows: int) -> None:
+def test_a_pass_holds_no_more_memory_than_declared(case: str, n_rows: int) -> None:
     """The wrong variant of a dual counts orders alone."""
     problem = sr.datasets.make_ranking(
         4000, (20, 30), 2, n_informative=2, n_redundant=0, noise=0.5, random_state=3
@@ -148,7 +148,7 @@ def test_an_order_is_lent_to_one_call_at_a_time_and_kept_after_a_pass() -> None:
     shard.value_and_gradient(
         np.array([w, 2.0 * w]), key, [0, 0]
     )  # both rows begin with it; the wrong variant asks for it twice
-    assert shard._borrowed(key, 0) is first  # corrected where it stands: nothing per document is copied
+    assert shard._borrowed(key, 0) is first  # corrected in place: nothing per document is copied
 
 
 def test_what_a_failing_call_has_half_sorted_is_not_lent_again(monkeypatch: pytest.MonkeyPatch) -> None:

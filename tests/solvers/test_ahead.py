@@ -129,7 +129,7 @@ def test_paths_go_on_behind_stored_points_to_the_same_bits(penalty: Penalty, tmp
     assert forgetful >= 2  # that place is part of what a path goes on from
 
 
-def test_a_place_at_zero_and_none_are_told_apart(tmp_path: Path) -> None:
+def test_a_place_at_zero_differs_from_none(tmp_path: Path) -> None:
     def point(ahead: sp.csr_array | None) -> Point:
         return Point(sp.csr_array(np.ones((1, 3))), 1.0, 1.0, 0.0, 0.0, 1, 0.1, "optimal", ahead)
 
@@ -147,7 +147,7 @@ def test_a_place_at_zero_and_none_are_told_apart(tmp_path: Path) -> None:
 
 @pytest.mark.slow_but("csr", "curves")
 @pytest.mark.parametrize("kind", ["csr", "curves", "logistic"])
-def test_where_a_second_place_costs_a_pass_none_is_looked_at(kind: str, reads: list[int]) -> None:
+def test_where_a_second_place_costs_a_pass_none_is_evaluated(kind: str, reads: list[int]) -> None:
     X = sp.csr_array(DATA.X) if kind == "csr" else DATA.X
     knots = fit_knots(DATA, 4) if kind == "curves" else STRAIGHT
     loss = PairwiseLogistic() if kind == "logistic" else "squared_hinge"

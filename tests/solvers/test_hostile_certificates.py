@@ -132,7 +132,7 @@ def assert_solved(
 def assert_bound(
     problem: oracle.Problem, w: np.ndarray, alpha: float, gap: float, objective: float, kind: str, a: float
 ) -> None:
-    """objective - gap is below the objective everywhere that we look, and is what the dual gives on explicit pairs."""
+    """objective - gap is below the objective at every point tried, and is what the dual gives on explicit pairs."""
     bound, lost = objective - gap, float(problem.loss_rounding(w))
     rng = np.random.default_rng(1)
     size = np.abs(w).max(initial=0.0) or 1.0
