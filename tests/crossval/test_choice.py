@@ -267,6 +267,16 @@ def test_a_limit_decides_before_a_named_formula() -> None:
     assert choose([one, rrf], rule=Rule(most=2), named="RRF").chosen is one  # an engine takes no more
 
 
+def test_a_named_formula_is_kept_with_the_lead_of_the_best_other_choice() -> None:
+    noise = np.random.default_rng(2).standard_normal(400)
+    learned = Candidate("l1", 4, 0.0, 1, 4, 4.0, BASE + 0.01 + 0.5 * (noise - noise.mean()))
+    choice = choose([learned, named(BASE)], named="RRF")
+    text = " ".join(choice_sentences(choice, "ndcg@10", 4, "retriever"))
+    assert "RRF of all 4 retrievers: the best other choice, 4 retrievers (l1), is +" in text
+    assert "less than 1.5 standard errors" in text
+    assert headline(choice, "ndcg@10", 4, "retriever").startswith("Keep RRF of all 4 retrievers; ")
+
+
 def test_sizes_are_matched_by_the_lowest_training_loss() -> None:
     nnz, losses = np.array([0, 1, 3, 2, 3, 5]), np.array([1.0, 0.9, 0.7, 0.8, 0.65, 0.5])
     assert points_by_size(nnz, losses) == {1: 1, 2: 3, 3: 4, 5: 5}

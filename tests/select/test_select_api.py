@@ -281,3 +281,5 @@ def test_a_fold_that_leaves_nothing_to_learn_from_is_named() -> None:
     y = np.where(SMALL.qid == SMALL.query_ids[0], SMALL.relevance, 0.0)
     with pytest.raises(DataError, match=r"without the queries of fold \d, no preferred pair is left to learn from"):
         sr.select(sr.RankingDataset(SMALL.X, y, SMALL.qid), cv=3, n_alphas=4)
+    with pytest.raises(DataError, match="SparseRankerCV: every query has weight 0"):
+        sr.SparseRankerCV().fit(SMALL.X, SMALL.relevance, qid=SMALL.qid, query_weight=np.zeros(40))

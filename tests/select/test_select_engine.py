@@ -38,12 +38,12 @@ def data() -> RankingDataset:
     return plain.replace_features(np.sign(plain.X) * np.expm1(2.0 * np.abs(plain.X)))
 
 
-def test_only_what_the_engine_can_run_is_tried(data):
+def test_only_what_the_engine_can_run_is_tried(data, tmp_path: Path):
     every = sr.select(data, **QUICK)
     assert every.to_json()["engine"] is None
     assert every.model.transform is not None
     assert {label.partition(" on ")[2] for label in every.paths} == {"", *LEFT_OUT}
-    linear = sr.select(data, engine="ranklib", **QUICK)
+    linear = sr.select(data, engine="ranklib", out=tmp_path / "run", **QUICK)
     assert set(linear.paths) == {"l1", "ridge"}
     assert linear.engine is not None
     assert linear.engine.left_out == LEFT_OUT
