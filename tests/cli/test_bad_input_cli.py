@@ -9,15 +9,22 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import sparserank as sr
 from sparserank import load_model, write_letor
 from sparserank.crossval import fitting
+from sparserank.crossval.convergence import unsolved
+from sparserank.data.text_lines import text_lines
+from sparserank.data.trec import MAX_ENTRY_BYTES
 from sparserank.datasets import make_ranking
+from sparserank.errors import DataFormatError, ParameterError, RunDirectoryError, SparserankError
+from sparserank.penalties import L1
 from tests.support.command_line import Cli, Outcome
 
 QUICK = ("--n-alphas", "6", "--folds", "2", "--half-samples", "4", "--rival", "none", "--penalty", "l1")
@@ -38,7 +45,7 @@ def save(path: Path, lines: list[str], end: str = "\n") -> Path:
     return path
 
 
-def assert_failed(outcome: Outcome, tmp_path: Path, *says: str) -> None:
+def assert_failed(outcome: Outcome, tmp_path: Path, *words: str) -> None:
     """Exit 1, one sentence, no traceback, no result and no temporary file."""
     assert outcome.code == 1, outcome
     assert "Traceback" not in outcome.err
@@ -46,16 +53,16 @@ def assert_failed(outcome: Outcome, tmp_path: Path, *says: str) -> None:
     (sentence,) = outcome.sentences
     assert sentence.startswith("error: ")
     assert sentence.endswith(".")
-    for part in says:
+    for part in words:
         assert part in sentence
     assert [p for p in tmp_path.rglob("*") if p.name in RESULTS or p.suffix == ".part"] == []
 
 
-def assert_misuse(outcome: Outcome, tmp_path: Path, *says: str) -> None:
+def assert_misuse(outcome: Outcome, tmp_path: Path, *words: str) -> None:
     assert outcome.code == 2, outcome
     assert "Traceback" not in outcome.err
     shown = " ".join(re.sub(r"[│╭╮╰╯─]", " ", re.sub(r"\x1b\[[0-9;]*m", "", outcome.err)).split())
-    for part in says:
+    for part in words:
         assert part in shown
     assert not (tmp_path / "run").exists()
 
@@ -92,23 +99,21 @@ SPOILED = {
 def test_a_bad_line_is_one_sentence_with_file_and_line(
     row: str, command: str, cli: Cli, lines: list[str], tmp_path: Path
 ) -> None:
-    bad, says = SPOILED[row]
+    bad, words = SPOILED[row]
     train = save(tmp_path / "train.txt", [*lines[:10], "# comment", "", bad, *lines[10:]])
     outcome = cli(command, train, "--out", tmp_path / "run")
-    assert_failed(outcome, tmp_path, f"error: {train}:13: ", says)
+    assert_failed(outcome, tmp_path, f"error: {train}:13: ", words)
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("part", ["--valid", "--test"])
-def test_a_bad_line_in_another_part_is_named(part: str, cli: Cli, lines: list[str], tmp_path: Path) -> None:
+def test_a_bad_line_or_more_features_in_another_part_are_named(
+    part: str, cli: Cli, lines: list[str], tmp_path: Path
+) -> None:
     train, other = save(tmp_path / "train.txt", lines), save(tmp_path / "other.txt", ["1 qid:x 1:1", "1 qid:x 1:?"])
-    assert_failed(cli("select", train, part, other, "--out", tmp_path / "run"), tmp_path, f"{other}:2: ")
-
-
-@pytest.mark.parametrize("part", ["--valid", "--test"])
-def test_more_features_than_train_names_both(part: str, cli: Cli, lines: list[str], tmp_path: Path) -> None:
-    train, other = save(tmp_path / "train.txt", lines), save(tmp_path / "other.txt", ["0 qid:x 1:1", "1 qid:x 9:1"])
     args = ("select", train, part, other, "--out", tmp_path / "run", *QUICK)
+    assert_failed(cli(*args), tmp_path, f"{other}:2: ")
+    save(other, ["0 qid:x 1:1", "1 qid:x 9:1"])
     assert_failed(cli(*args), tmp_path, f"{other}:2: has feature 9, but {N_FEATURES} features", "--n-features")
     assert assert_finished(cli(*args, "--n-features", 9), tmp_path / "run")["n_features_in"] == 9
 
@@ -148,17 +153,30 @@ def test_an_unusable_file_is_one_sentence(row: str, command: str, cli: Cli, tmp_
 # -- refused because of what the data are ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["select", "fit"])
-def test_no_pair_at_all_is_refused(command: str, cli: Cli, lines: list[str], tmp_path: Path) -> None:
-    train = save(tmp_path / "train.txt", ["1 " + line.partition(" ")[2] for line in lines])
-    assert_failed(cli(command, train, "--out", tmp_path / "run", *QUICK[-2:]), tmp_path, "no preferred pair")
-    assert "0" in re.search(r"preferred pairs\s+(\d+)", cli("inspect", train).out)[1]  # type: ignore[index]
+TEACHES_NOTHING: dict[str, tuple[Callable[[str], str], str, str]] = {
+    "no pair": (lambda line: "1 " + line.partition(" ")[2], "l1", "no preferred pair"),
+    "no feature": (lambda line: line.partition(" 1:")[0], "l1", "feature"),
+    "constant features": (
+        lambda line: re.sub(r" (\d):\S+", r" \1:5", line),
+        "l1",
+        "no feature varies within the queries",
+    ),
+    "no feature left": (str, f"l1(drop={tuple(range(N_FEATURES))})", "excludes every feature that varies"),
+}
 
 
+@pytest.mark.parametrize("row", TEACHES_NOTHING)
 @pytest.mark.parametrize("command", ["select", "fit"])
-def test_a_file_without_any_feature_is_refused(command: str, cli: Cli, lines: list[str], tmp_path: Path) -> None:
-    train = save(tmp_path / "train.txt", [line.partition(" 1:")[0] for line in lines])
-    assert_failed(cli(command, train, "--out", tmp_path / "run", *QUICK[-2:]), tmp_path, "feature")
+def test_data_that_teach_nothing_are_refused(
+    row: str, command: str, cli: Cli, lines: list[str], tmp_path: Path
+) -> None:
+    spoil, penalty, words = TEACHES_NOTHING[row]
+    if command == "select" and row in ("constant features", "no feature left"):
+        words = "Every feature is constant within queries, unpenalised, excluded, or kept at 0"
+    train = save(tmp_path / "train.txt", [spoil(line) for line in lines])
+    assert_failed(cli(command, train, "--out", tmp_path / "run", "--penalty", penalty), tmp_path, words)
+    if row == "no pair":
+        assert "0" in re.search(r"preferred pairs\s+(\d+)", cli("inspect", train).out)[1]  # type: ignore[index]
 
 
 def test_one_query_cannot_be_validated_and_fit_is_offered(cli: Cli, lines: list[str], tmp_path: Path) -> None:
@@ -175,17 +193,8 @@ def test_the_same_query_in_two_parts_leaks(first: str, second: str, cli: Cli, li
     for name, ids in parts.items():
         extra = by_id[max(parts[first])] if name == second else []
         files[name] = save(tmp_path / f"{name}.txt", [line for i in ids for line in by_id[i]] + extra)
-    args = (
-        "select",
-        files["train"],
-        "--valid",
-        files["validation"],
-        "--test",
-        files["test"],
-        "--out",
-        tmp_path / "run",
-        *QUICK,
-    )
+    others = ("--valid", files["validation"], "--test", files["test"])
+    args = ("select", files["train"], *others, "--out", tmp_path / "run", *QUICK)
     both = f"{first} and {second} have 1 query ids in common (first: {max(parts[first])})"
     assert_failed(cli(*args), tmp_path, both, "--allow-overlap")
     assert_finished(cli(*args, "--allow-overlap"), tmp_path / "run")
@@ -210,34 +219,20 @@ def test_every_legal_spelling_gives_the_same_model(cli: Cli, lines: list[str], t
     assert len(models[0]["features"]) > 0
 
 
-@pytest.mark.parametrize("token", ["NULL", "nan", "inf", "1.79769313486232e+308"])
-@pytest.mark.parametrize(("policy", "value"), [("zero", "0"), ("2.5", "2.5"), ("2=zero;*=query-min", "0")])
-def test_missing_values_are_accepted_with_a_policy(
-    token: str, policy: str, value: str, cli: Cli, lines: list[str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("line", "policy"),
+    [
+        ("1 qid:1 1:NULL 2:inf", ("--missing", "query-min")),
+        ("1 qid:1 1:nan 2:1.79769313486232e+308", ("--missing", "2=zero;*=2.5")),
+        ("-1 qid:1 1:9 2:9", ("--unjudged", "drop")),
+        ("-1 qid:1 1:9 2:9", ("--unjudged", "zero")),
+    ],
+)
+def test_what_is_missing_or_unjudged_is_accepted_with_a_policy(
+    line: str, policy: tuple[str, ...], cli: Cli, lines: list[str], tmp_path: Path
 ) -> None:
-    models = []
-    for name, text in (("spoiled", token), ("mapped", value)):
-        data = save(
-            tmp_path / f"{name}.txt",
-            [re.sub(r" 2:\S+", f" 2:{text}", s) if k % 5 == 0 else s for k, s in enumerate(lines)],
-        )
-        out = tmp_path / f"{name}.json"
-        assert cli("fit", data, "--missing", policy, "--out", out).code == 0
-        models.append(json.loads(out.read_text()))
-    assert models[0] == models[1]
-
-
-def test_select_accepts_missing_values_with_a_policy(cli: Cli, lines: list[str], tmp_path: Path) -> None:
-    train = save(tmp_path / "train.txt", ["1 qid:1 1:NULL 2:inf", *lines])
-    outcome = cli("select", train, "--missing", "query-min", "--out", tmp_path / "run", *QUICK)
-    assert_finished(outcome, tmp_path / "run")
-
-
-@pytest.mark.parametrize("policy", ["drop", "zero"])
-def test_unjudged_documents_are_accepted_with_a_policy(policy: str, cli: Cli, lines: list[str], tmp_path: Path) -> None:
-    train = save(tmp_path / "train.txt", ["-1 qid:1 1:9 2:9", *lines])
-    args = ("select", train, "--unjudged", policy, "--out", tmp_path / "run", *QUICK)
-    assert_finished(cli(*args), tmp_path / "run")
+    train = save(tmp_path / "train.txt", [line, *lines])
+    assert_finished(cli("select", train, *policy, "--out", tmp_path / "run", *QUICK), tmp_path / "run")
 
 
 def test_a_split_query_is_gathered_with_a_warning(cli: Cli, lines: list[str], tmp_path: Path) -> None:
@@ -248,22 +243,6 @@ def test_a_split_query_is_gathered_with_a_warning(cli: Cli, lines: list[str], tm
     assert f"{split}:{len(lines)}: query 1 continues here" in outcome.sentences[0]
     assert len(outcome.sentences) == 1
     assert cli("select", tidy, "--out", tmp_path / "tidy", *QUICK).sentences == []
-
-
-def test_scores_come_in_file_order_whatever_the_order_of_queries(cli: Cli, lines: list[str], tmp_path: Path) -> None:
-    model, tidy = tmp_path / "fitted.json", save(tmp_path / "tidy.txt", lines)
-    assert cli("fit", tidy, "--out", model).code == 0
-
-    def predicted(text: list[str], *options: str) -> list[float]:
-        return [float(s) for s in cli("predict", model, save(tmp_path / "mixed.txt", text), *options).out.split()]
-
-    score = dict(zip(lines, predicted(lines), strict=True))
-    mixed = lines[::2] + lines[1::2]
-    expected = pytest.approx([score[line] for line in mixed], rel=1e-12)
-    assert predicted(mixed) == expected
-    assert predicted(mixed, "--missing", "zero") == expected
-    with_null = predicted([*mixed[:5], "0 qid:1 1:NULL", *mixed[5:]], "--missing", "zero")
-    assert with_null[:5] + with_null[6:] == expected
 
 
 def test_constant_features_are_listed_and_get_no_weight(cli: Cli, lines: list[str], tmp_path: Path) -> None:
@@ -296,101 +275,78 @@ MISUSE: dict[str, tuple[str, ...]] = {
     "unknown option": ("--frobnicate",),
     "not a number": ("--folds", "two"),
     "unknown baseline": ("--current", "bm25"),
+    "strength with k": ("fit", "--alpha", "1", "--k", "2"),
+    "unknown penalty of fit": ("fit", "--penalty", "x"),
+    "unknown metric of evaluate": ("evaluate", "--system", "s.txt", "--metric", "x"),
+    "unknown format": ("evaluate", "--system", "s.txt", "--format", "xml"),
+    "no system": ("evaluate",),
+    "no such command": ("conquer",),
 }
 
 
 @pytest.mark.parametrize("row", MISUSE)
 def test_misuse_exits_with_2_and_writes_nothing(row: str, cli: Cli, lines: list[str], tmp_path: Path) -> None:
-    train = save(tmp_path / "train.txt", lines)
-    option = MISUSE[row][-2] if MISUSE[row][-1][:2] != "--" else MISUSE[row][-1]
-    assert_misuse(cli("select", train, "--out", tmp_path / "run", *MISUSE[row]), tmp_path, option)
+    train, out = save(tmp_path / "train.txt", lines), ("--out", tmp_path / "run")
+    command, words = (MISUSE[row][0], MISUSE[row][1:]) if "--" not in MISUSE[row][0] else ("select", MISUSE[row])
+    option = [word for word in words if word[:2] == "--"][-1:]
+    assert_misuse(cli(command, train, *(out if command in ("select", "fit") else ()), *words), tmp_path, *option)
 
 
 @pytest.mark.parametrize(
-    "args",
-    [
-        ("fit", "--alpha", "1", "--k", "2"),
-        ("fit", "--penalty", "x"),
-        ("evaluate", "--system", "s.txt", "--metric", "x"),
-        ("evaluate", "--system", "s.txt", "--format", "xml"),
-        ("evaluate",),
-        ("conquer",),
-        ("select",),
-    ],
-    ids=" ".join,
+    ("costs", "words"), [(None, "cannot be read"), (["1", "-1"], ":2: "), (["1"], "1 costs for 6")]
 )
-def test_misuse_of_other_commands_exits_with_2(
-    args: tuple[str, ...], cli: Cli, lines: list[str], tmp_path: Path
-) -> None:
-    train = save(tmp_path / "train.txt", lines)
-    out = ("--out", tmp_path / "fitted.json") if args[0] == "fit" else ()
-    assert_misuse(cli(args[0], train, *out, *args[1:]), tmp_path)
-    assert not (tmp_path / "fitted.json").exists()
-
-
-@pytest.mark.parametrize(("costs", "says"), [(None, "cannot be read"), (["1", "-1"], ":2: "), (["1"], "1 costs for 6")])
 def test_bad_costs_are_one_sentence(
-    costs: list[str] | None, says: str, cli: Cli, lines: list[str], tmp_path: Path
+    costs: list[str] | None, words: str, cli: Cli, lines: list[str], tmp_path: Path
 ) -> None:
     file = tmp_path / "costs.txt"
     if costs is not None:
         save(file, costs)
     train = save(tmp_path / "train.txt", lines)
-    assert_failed(cli("select", train, "--costs", file, "--out", tmp_path / "run"), tmp_path, f"error: {file}", says)
+    assert_failed(cli("select", train, "--costs", file, "--out", tmp_path / "run"), tmp_path, f"error: {file}", words)
 
 
 # -- output that cannot be written -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", ["a file", "below a file", "/dev/full"])
-@pytest.mark.parametrize("command", ["select", "fit"])
-def test_an_impossible_place_for_output_is_one_sentence(
-    place: str, command: str, cli: Cli, lines: list[str], tmp_path: Path
-) -> None:
-    train = save(tmp_path / "train.txt", lines)
-    out = {"a file": train, "below a file": train / "run", "/dev/full": Path("/dev/full/run")}[place]
-    if command == "fit":
-        out = tmp_path if place == "a file" else out / "model"
-    assert_failed(cli(command, train, "--out", out), tmp_path, f"error: {out}", "choose another")
-    assert train.read_text().splitlines() == lines
-
-
 @pytest.mark.parametrize(
     "words",
     [
-        ("select", "bad.txt", "--out", "{place}/run"),
-        ("select", "bad.txt", "--for-model", "lightgbm", "--out", "{place}/run"),
-        ("fuse", "bad.txt", "other.txt", "--qrels", "bad.txt", "--out", "{place}/run"),
-        ("fit", "bad.txt", "--out", "{place}/m.json"),
+        ("select", "bad.txt", "--out", "file"),
+        ("select", "bad.txt", "--out", "file/run"),
+        ("select", "bad.txt", "--out", "/dev/full/run"),
+        ("select", "bad.txt", "--for-model", "lightgbm", "--out", "file/run"),
+        ("fuse", "bad.txt", "other.txt", "--qrels", "bad.txt", "--out", "file/run"),
+        ("fit", "bad.txt", "--out", "."),
+        ("fit", "bad.txt", "--out", "file/m.json"),
+        ("fit", "bad.txt", "--out", "/dev/full/m.json"),
         ("fit", "bad.txt", "--out", "absent/m.json"),
-        ("predict", "bad.txt", "bad.txt", "--out", "{place}/scores.txt"),
-        ("predict", "bad.txt", "bad.txt", "--run", "{place}/new.run"),
-        ("predict", "bad.txt", "bad.txt", "--qrels", "{place}/new.qrels"),
-        ("export", "bad.txt", "--to", "vespa", "--out", "{place}/engine"),
-        ("convert", "bad.txt", "{place}/new.parquet"),
-        ("convert", "bad.txt", "{place}/store"),
+        ("predict", "bad.txt", "bad.txt", "--out", "file/scores.txt"),
+        ("predict", "bad.txt", "bad.txt", "--run", "file/new.run"),
+        ("predict", "bad.txt", "bad.txt", "--qrels", "file/new.qrels"),
+        ("export", "bad.txt", "--to", "vespa", "--out", "file/engine"),
+        ("convert", "bad.txt", "file/new.parquet"),
+        ("convert", "bad.txt", "file/store"),
     ],
     ids=lambda words: f"{words[0]} {words[-2]} {words[-1]}",
 )
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_read(
     words: tuple[str, ...], cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The input is malformed, which would be said first if it were read."""
+    """The input is malformed, which would be the message if it were read first."""
     monkeypatch.chdir(tmp_path)
     for name in ("bad.txt", "other.txt", "file"):
         save(tmp_path / name, ["no such format"])
-    call = [word.format(place="file") for word in words]
-    assert_failed(cli(*call), tmp_path, f"error: {call[-1]}: cannot be", "choose another")
+    assert_failed(cli(*words), tmp_path, f"error: {words[-1]}: ", "choose another")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.txt", "file", "other.txt"]
 
 
 @pytest.mark.slow_but("8-fsync", "8-replace")
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-@pytest.mark.parametrize("after", [0, 2, 8, 26])
+@pytest.mark.parametrize("after", [0, 2, 8])
 def test_a_full_disk_keeps_finished_work(
     call: str, after: int, cli: Cli, lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Writes fail from the n-th on: at the plan, at a piece of work, at results. Later the same command goes on."""
+    """Writes fail from the n-th on: at the plan, or at a piece of work. Later the same command goes on."""
     train, run = save(tmp_path / "train.txt", lines), tmp_path / "run"
     args = ("select", train, "--out", run, *QUICK)
     genuine, calls = getattr(os, call), 0
@@ -407,33 +363,12 @@ def test_a_full_disk_keeps_finished_work(
         patch.setattr(fitting, "CHECKPOINT_S", 1e9)  # slow machines write more of them
         outcome = cli(*args)
     assert calls > after
-    partial = [p for p in run.rglob("*") if p.name in RESULTS]
-    if after == 26:  # plan, twelve pieces (two files each) and the model were written before the disk was full
-        assert [p.name for p in partial] == ["model.json"]
-        json.loads(partial.pop().read_text())
-        (run / "model.json").unlink()
     assert_failed(outcome, tmp_path, f"error: {run}", "No space left on device")
     kept = len(list((run / "pieces").glob("*.json")))
-    assert kept == min(max(after - 1, 0) // 2, 12)
+    assert kept == max(after - 1, 0) // 2
     again = cli(*args)
     assert_finished(again, run)
     assert (f"paths: {min(kept, 9)} of 10 pieces reused from an earlier run" in again.err) == (kept > 0)
-
-
-def test_a_file_size_limit_is_one_sentence(cli: Cli, lines: list[str], tmp_path: Path) -> None:
-    """A true failing write(2) in the middle of a piece, not a simulated one."""
-    resource = pytest.importorskip("resource")
-    train = save(tmp_path / "train.txt", lines)
-    assert_finished(cli("select", train, "--out", tmp_path / "first", *QUICK), tmp_path / "first")
-    for file in (tmp_path / "first").rglob("*"):
-        file.rename(tmp_path / f"{file.name}.kept") if file.is_file() else None
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
-    try:
-        outcome = cli("select", train, "--out", tmp_path / "run", *QUICK)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert_failed(outcome, tmp_path, f"error: {tmp_path / 'run'}", "File too large")
 
 
 @pytest.mark.parametrize(
@@ -456,21 +391,140 @@ def test_whatever_answers_and_is_no_scheduler_is_one_sentence(
 # -- the installed command, in a process of its own --------------------------------------------------------------------
 
 
-@pytest.mark.slow_but("bad value")
-@pytest.mark.parametrize(
-    ("content", "options", "code"),
-    [(b"1 qid:1 1:1\n0 qid:1 1:x\n", (), 1), (b"1 qid:1 1:1\n", ("--penalty", "l7"), 2)],
-    ids=["bad value", "unknown penalty"],
-)
-def test_the_process_exits_as_promised(content: bytes, options: tuple[str, ...], code: int, tmp_path: Path) -> None:
-    train = tmp_path / "train.txt"
-    train.write_bytes(content)
-    args = [sys.executable, "-m", "sparserank", "select", str(train), "--out", str(tmp_path / "run"), *options]
+def test_the_process_exits_as_promised(tmp_path: Path) -> None:
+    train = save(tmp_path / "train.txt", ["1 qid:1 1:1", "0 qid:1 1:x"])
+    args = [sys.executable, "-m", "sparserank", "select", str(train), "--out", str(tmp_path / "run")]
     done = subprocess.run(args, capture_output=True, text=True, timeout=120)
-    outcome = Outcome(done.returncode, done.stdout, done.stderr)
-    if code == 1:
-        assert_failed(outcome, tmp_path, f"error: {train}")
-    else:
-        assert_misuse(outcome, tmp_path, "l7")
+    assert_failed(Outcome(done.returncode, done.stdout, done.stderr), tmp_path, f"error: {train}")
     assert done.stdout == ""
     assert not (tmp_path / "run").exists()
+
+
+# -- remedies: what a file is, which option differs, which name was meant ----------------------------------------------
+
+NOT_RANKING_TEXT = {
+    "run": ("1 Q0 B 1 9.0 a\n", "This looks like a run"),
+    "run of named queries": ("q1 Q0 B 1 9.0 a\n", "This looks like a run"),
+    "run without tag": ("1 Q0 B 1 9.0\n", "This looks like a run"),
+    "judgments": ("1 0 B 2\n", "These look like judgments"),
+    "judgments without iterations": ("q1 B 2\n", "These look like judgments"),
+    "judgments with names": ("query-id\tcorpus-id\tscore\n1\tB\t2\n", "These look like judgments"),
+    "JSON run": ('{"1": {"B": 9.0}}', "looks like a run or judgments in JSON"),
+}
+
+
+@pytest.mark.parametrize(("kind", "suffix"), [*((kind, ".txt") for kind in NOT_RANKING_TEXT), ("JSON run", ".json")])
+def test_runs_and_judgments_are_called_so_where_features_are_needed(
+    kind: str, suffix: str, tmp_path: Path, cli: Cli
+) -> None:
+    text, words = NOT_RANKING_TEXT[kind]
+    path = tmp_path / f"a{suffix}"
+    path.write_text(text)
+    shown = cli("inspect", path)
+    assert shown.code == 1
+    (sentence,) = shown.sentences
+    assert sentence.startswith(f"error: {path}:")
+    assert words in sentence
+    assert "Add the query id" not in sentence
+
+
+TOKENS = {
+    "bm25:0.3": "Number the features, and give their names in a file: feature_names='names.txt'.",
+    "-1:0.3": "Feature indices are whole numbers from 1 on.",
+    ":0.3": "Feature indices are whole numbers from 1 on.",
+    "3:": "Give a value after the colon, or no token.",
+    "word": "Start comments with '#'.",
+}
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_tokens_that_are_no_features_have_their_own_remedy(token: str, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(f"1 qid:7 {token} 4:0.4\n")
+    with pytest.raises(DataFormatError) as caught:
+        sr.read_letor(tmp_path / "a.txt")
+    assert str(caught.value).endswith(f"a.txt:1: expected 'index:value'; got {token!r}. {TOKENS[token]}")
+
+
+def test_missing_query_ids_have_two_remedies(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("1 1:0.3 2:1\n0 1:4\n")
+    with pytest.raises(DataFormatError, match=r"Add the query id to every line, or the sizes of the queries to a file"):
+        sr.read_letor(tmp_path / "a.txt")
+    (tmp_path / "a.txt.query").write_text("2\n")
+    assert sr.read_letor(tmp_path / "a.txt").n_queries == 1
+
+
+def test_each_kind_of_unsolved_has_one_remedy() -> None:
+    notes = [unsolved(s, "", "1") or "" for s in (["stalled"], ["iteration limit"], ["stalled", "iteration limit"])]
+    assert all(text.count("raise tol") == 1 for text in notes)
+    assert "max_iter" not in notes[0]
+    assert "raise tol, or max_iter where" in notes[1]
+    assert "helps only at the iteration limit" in notes[2]
+
+
+DATA = sr.datasets.make_ranking(12, 5, 4, n_informative=2, n_redundant=1).data
+NAMES = tuple(DATA.feature_names or ())
+FEW: dict[str, Any] = {"penalties": "l1", "half_samples": 0, "rival": "none", "feature_transform": "none", "cv": 2}
+
+
+@pytest.mark.filterwarnings("ignore::sparserank.errors.ConvergenceWarning")
+def test_the_option_that_differs_is_named(tmp_path: Path) -> None:
+    sr.select(DATA, **FEW, out=tmp_path)
+    for changed, named in (
+        ({"drop": [NAMES[0]]}, "drop"),
+        ({"keep": [NAMES[1]]}, "keep"),
+        ({"costs": [1.0, 2, 3, 4]}, "costs"),
+        ({"penalties": "mcp"}, "penalties"),
+        ({"cv": 3}, "folds"),
+        ({"tol": 1e-5}, "tol"),
+        ({"drop": [NAMES[0]], "keep": [NAMES[1]]}, "drop, keep"),
+    ):
+        with pytest.raises(RunDirectoryError, match=rf"\(different: {named}\)"):
+            sr.select(DATA, **{**FEW, **changed}, out=tmp_path)
+
+
+def test_the_name_that_was_meant_is_named() -> None:
+    data = sr.RankingDataset(DATA.X, DATA.relevance, DATA.qid, None, ["popularity", "price", "bm25_title", "age"])
+    for rule in ({"drop": ["populraity"]}, {"keep": ["populraity"]}, {"monotone": {"populraity": "+"}}):
+        with pytest.raises(
+            ParameterError, match=r"names 'populraity', which is not a feature; did you mean 'popularity'\?"
+        ):
+            sr.select(data, **FEW, **rule)
+    with pytest.raises(ParameterError, match=r"not a feature; the features are popularity \.\.\. age"):
+        sr.select(data, **FEW, drop=["zzz"])
+    with pytest.raises(ParameterError, match=r"did you mean 'bm25_title'\?"):
+        sr.select(data, **FEW, feature_groups={"bm25_titel": "title"})
+    with pytest.raises(SparserankError, match=r"did you mean 'price'\?"):
+        L1(drop=("prise",)).for_features(tuple(data.feature_names or ()))
+
+
+@pytest.mark.filterwarnings("ignore::sparserank.errors.ConvergenceWarning")
+def test_python_shows_no_options_of_the_command_line() -> None:
+    result = sr.select(DATA, **FEW)
+    result.notes.extend(f"made for this test, number {i}." for i in range(9))
+    assert "--verbose" not in str(result)
+    assert "result.notes contains" in str(result)
+
+
+@pytest.mark.parametrize("read", [sr.read_run, sr.read_qrels])
+def test_a_line_without_end_is_refused_before_its_fields_are_made(read: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"1 " * (MAX_ENTRY_BYTES + 1))
+    with pytest.raises(DataFormatError, match=r"a: a line is longer than 1 MB; expected lines"):
+        read(path)
+    path.write_bytes(b"x " * (MAX_ENTRY_BYTES // 4))
+    with pytest.raises(DataFormatError, match=r"a:1: expected"):
+        read(path)
+    path.write_bytes(b"1 " * MAX_ENTRY_BYTES)
+    assert len(list(text_lines(path, "one line"))) == 1  # others may be longer
+
+
+@pytest.mark.parametrize(
+    "columns", ["query-id\tcorpus-id\tscore", "qid\tdocno\tscore\trank", "qid\titeration\tdocno\trel"]
+)
+def test_tables_of_runs_and_judgments_are_called_so(columns: str, tmp_path: Path, cli: Cli) -> None:
+    n = columns.count("\t")
+    rows = ["\t".join([f"q{i // 3}", *(str((i * 7 + j) % 3) for j in range(n))]) for i in range(9)]
+    (tmp_path / "a.tsv").write_text("\n".join([columns, *rows]) + "\n")
+    assert "this looks like a run or judgments, which have no features" in cli("inspect", tmp_path / "a.tsv").out
+    (tmp_path / "b.tsv").write_text("\n".join([f"{columns}\tlabel\tbm25", *(f"{row}\t1\t2.5" for row in rows)]) + "\n")
+    assert "looks like a run" not in cli("inspect", tmp_path / "b.tsv").out

@@ -3,6 +3,7 @@ standard output holds one strict JSON document, or nothing."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -25,26 +26,14 @@ from tests.support.command_line import Cli, Outcome
 DONE, FAILED, MISUSED = 0, 1, 2
 N_FEATURES = 6
 NO_TEXT = os.fsdecode(b"\xff.txt")  # a file name
-FEW = (
-    "--n-alphas",
-    "4",
-    "--folds",
-    "2",
-    "--half-samples",
-    "0",
-    "--transform",
-    "none",
-    "--penalty",
-    "l1",
-    "--rival",
-    "none",
-)
-FUSED = ("--half-samples", "0", "--penalty", "l1", "--norm", "minmax")
-TREES = ("--folds", "2", "--penalty", "l1", "--transform", "none", "--threads", "1")
+FEW = "--n-alphas 4 --folds 2 --half-samples 0 --transform none --penalty l1 --rival none"
+FUSED = "--half-samples 0 --penalty l1 --norm minmax"
+TREES = "--folds 2 --penalty l1 --transform none --threads 1"
 
 GOOD = ("train.txt", "constant.txt", "twice.txt", "long-ids.txt", "large.txt", "store", "t.parquet", "t.csv")
 DOUBTFUL = ("scattered.txt", "one-query.txt", "no-pairs.txt", "missing.txt", "unjudged.txt")
-BAD = ("absent.txt", "empty.txt", "label.txt", "binary.txt", "torn.parquet", "text.csv", "broken-store", "model.json")
+BAD = ("absent.txt", "empty.txt", "label.txt", "binary.txt", "torn.txt.gz", "torn.parquet", "text.csv")
+BAD += ("broken-store", "empty", "model.json")
 
 
 def _problem(n_queries: int = 24, seed: int = 2) -> sr.RankingDataset:
@@ -71,12 +60,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     X, y, qid = np.array(data.X), data.relevance, np.asarray(data.qid)
     assert y is not None
     _text(folder / "train.txt", X, y, qid)
-    _text(
-        folder / "test.txt",
-        np.array(_problem(8, seed=5).X),
-        _problem(8, seed=5).relevance,
-        1000 + np.asarray(_problem(8, seed=5).qid),
-    )
+    other = _problem(8, seed=5)
+    _text(folder / "test.txt", np.array(other.X), other.relevance, 1000 + np.asarray(other.qid))
     _text(folder / "constant.txt", np.where(np.arange(N_FEATURES) < 4, 1.5, X), y, qid)
     _text(folder / "twice.txt", np.tile(X[:, :3], 2), y, qid)
     _text(
@@ -92,6 +77,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "empty.txt").write_text("")
     (folder / "label.txt").write_text("good qid:1 1:2\n")
     (folder / "binary.txt").write_bytes(bytes(range(256)))
+    (folder / "torn.txt.gz").write_bytes(gzip.compress((folder / "train.txt").read_bytes())[:-12])
+    (folder / "empty").mkdir()
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(N_FEATURES)]).assign(qid=qid, label=y)
     frame.to_parquet(folder / "t.parquet")
     frame.to_csv(folder / "t.csv", index=False)
@@ -128,7 +115,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 READERS: dict[str, tuple[str, ...]] = {
     "inspect": ("inspect", "{}"),
     "fit": ("fit", "{}", "--out", "OUT/m.json"),
-    "select": ("select", "{}", "--out", "OUT/run", *FEW),
+    "select": ("select", "{}", "--out", "OUT/run", *FEW.split()),
     "convert": ("convert", "{}", "OUT/store"),
     "rewrite": ("convert", "{}", "OUT/a.txt"),
     "predict": ("predict", "model.json", "{}"),
@@ -156,54 +143,35 @@ OPTIONS: dict[str, tuple[int, str]] = {
     "curves": (DONE, "fit train.txt --out OUT/m.json --transform curves --k 3"),
     "feature_groups": (DONE, "fit train.txt --out OUT/m.json --feature-groups groups.csv"),
     "verbose": (DONE, "fit train.txt --out OUT/m.json --verbose"),
-    "quiet": (DONE, "fit train.txt --out OUT/m.json --quiet"),
-    "select, verbose": (DONE, f"select train.txt --out OUT/run {' '.join(FEW)} --verbose"),
-    "select, a tolerance that nothing reaches": (DONE, f"select train.txt --out OUT/run {' '.join(FEW)} --tol 1e-99"),
-    "select with test data": (DONE, f"select train.txt --test test.txt --out OUT/run {' '.join(FEW)}"),
-    "select, query ids in two parts": (FAILED, f"select train.txt --test train.txt --out OUT/run {' '.join(FEW)}"),
-    "select, allowed": (DONE, f"select train.txt --test train.txt --allow-overlap --out OUT/run {' '.join(FEW)}"),
-    "select against a model": (DONE, f"select train.txt --current model.json --out OUT/run {' '.join(FEW)}"),
-    "select against a feature": (DONE, f"select train.txt --current f1 --out OUT/run {' '.join(FEW)}"),
-    "select by costs": (DONE, f"select train.txt --costs costs.txt --budget 6 --out OUT/run {' '.join(FEW)}"),
-    "select by groups": (
-        DONE,
-        f"select train.txt --feature-groups groups.csv --out OUT/run {' '.join(FEW)} --n-alphas 12",
-    ),
-    "select a rule": (DONE, f"select train.txt --keep f1 --drop f2 --monotone f3=+ --out OUT/run {' '.join(FEW)}"),
-    "select of missing values": (DONE, f"select missing.txt --missing zero --out OUT/run {' '.join(FEW)}"),
-    "select without unjudged": (DONE, f"select unjudged.txt --unjudged drop --out OUT/run {' '.join(FEW)}"),
-    "trees": (DONE, f"select constant.txt --for-model lightgbm --out OUT/run {' '.join(TREES)}"),
-    "trees of one query": (FAILED, f"select one-query.txt --for-model lightgbm --out OUT/run {' '.join(TREES)}"),
+    "select, verbose": (DONE, f"select train.txt --out OUT/run {FEW} --verbose"),
+    "select, a tolerance that nothing reaches": (DONE, f"select train.txt --out OUT/run {FEW} --tol 1e-99"),
+    "select with test data": (DONE, f"select train.txt --test test.txt --out OUT/run {FEW}"),
+    "select, allowed": (DONE, f"select train.txt --test train.txt --allow-overlap --out OUT/run {FEW}"),
+    "select against a model": (DONE, f"select train.txt --current model.json --out OUT/run {FEW}"),
+    "select against a feature": (DONE, f"select train.txt --current f1 --out OUT/run {FEW}"),
+    "select by costs": (DONE, f"select train.txt --costs costs.txt --budget 6 --out OUT/run {FEW}"),
+    "select by groups": (DONE, f"select train.txt --feature-groups groups.csv --out OUT/run {FEW} --n-alphas 12"),
+    "select a rule": (DONE, f"select train.txt --keep f1 --drop f2 --monotone f3=+ --out OUT/run {FEW}"),
+    "select of missing values": (DONE, f"select missing.txt --missing zero --out OUT/run {FEW}"),
+    "select without unjudged": (DONE, f"select unjudged.txt --unjudged drop --out OUT/run {FEW}"),
+    "trees": (DONE, f"select constant.txt --for-model lightgbm --out OUT/run {TREES}"),
     "trees with an option of ours": (MISUSED, "select train.txt --for-model lightgbm --out OUT/run --tol 1e-3"),
-    "lengths of lists without trees": (MISUSED, "select train.txt --out OUT/run --size 3"),
-    "fuse": (DONE, f"fuse bm25.run dense.run --qrels train.qrels --out OUT/run {' '.join(FUSED)}"),
-    "fuse for an engine": (
-        DONE,
-        f"fuse bm25.run dense.run --qrels train.qrels --engine ranx --out OUT/run {' '.join(FUSED)}",
-    ),
+    "fuse": (DONE, f"fuse bm25.run dense.run --qrels train.qrels --out OUT/run {FUSED}"),
+    "fuse for an engine": (DONE, f"fuse bm25.run dense.run --qrels train.qrels --engine ranx --out OUT/run {FUSED}"),
     "fuse by a norm of negative scores": (
         MISUSED,
-        f"fuse bm25.run dense.run --qrels train.qrels --engine opensearch --out OUT/run {' '.join(FUSED)}",
+        f"fuse bm25.run dense.run --qrels train.qrels --engine opensearch --out OUT/run {FUSED}",
     ),
     "fuse one run": (MISUSED, "fuse bm25.run --qrels train.qrels --out OUT/run"),
-    "fuse without judgments": (MISUSED, "fuse bm25.run dense.run --out OUT/run"),
     "fuse a broken run": (FAILED, "fuse bm25.run broken.run --qrels train.qrels --out OUT/run"),
-    "fuse what is absent": (FAILED, "fuse bm25.run absent.run --qrels train.qrels --out OUT/run"),
-    "fuse by a norm that is none": (MISUSED, "fuse bm25.run dense.run --qrels train.qrels --norm max --out OUT/run"),
     "compare, which was removed": (MISUSED, "compare train.txt --out OUT/run"),
     "predict to a file": (DONE, "predict model.json test.txt --out OUT/scores.txt"),
     "predict a run and judgments": (DONE, "predict model.json test.txt --run OUT/t.run --qrels OUT/t.qrels"),
-    "predict into its input": (FAILED, "predict model.json test.txt --out test.txt"),
-    "predict into a folder that is absent": (FAILED, "predict model.json test.txt --out OUT/none/scores.txt"),
     "predict with a broken model": (FAILED, "predict broken.json test.txt"),
-    "predict with data for a model": (FAILED, "predict train.txt test.txt"),
     "predict twice over": (MISUSED, "predict model.json test.txt --out OUT/a --run OUT/b"),
     "evaluate two": (DONE, "evaluate test.txt --system model.json --system scores.txt --metric ndcg@3 --metric mrr"),
     "evaluate by a metric without value": (DONE, "evaluate no-pairs.txt --system model.json --metric pairwise_error"),
     "evaluate too few scores": (FAILED, "evaluate test.txt --system short.txt"),
-    "evaluate a broken model": (FAILED, "evaluate test.txt --system broken.json"),
-    "evaluate one twice": (MISUSED, "evaluate test.txt --system model.json --system model.json"),
-    "evaluate by nothing known": (MISUSED, "evaluate test.txt --system model.json --metric best"),
     "evaluate without data": (MISUSED, "evaluate --system model.json"),
     "inspect a model": (DONE, "inspect model.json"),
     "inspect a broken model": (FAILED, "inspect broken.json"),
@@ -212,21 +180,16 @@ OPTIONS: dict[str, tuple[int, str]] = {
     "inspect two files": (DONE, "inspect train.txt test.txt"),
     "explain a pair": (FAILED, "explain model.json test.txt --query 1001 --pair d0 --pair none"),
     "explain half a pair": (MISUSED, "explain model.json test.txt --query 1001 --pair d0"),
-    "explain what is absent": (FAILED, "explain model.json test.txt --query none"),
     "convert like another": (DONE, "convert test.txt OUT/store --like store"),
     "convert like nothing": (FAILED, "convert test.txt OUT/store --like absent"),
-    "convert into itself": (FAILED, "convert store store"),
-    "convert nothing": (MISUSED, "convert train.txt"),
     "convert to float16": (MISUSED, "convert train.txt OUT/store --dtype float16"),
     "systems": (DONE, "reproduction systems"),
     "letor": (DONE, "reproduction letor folds --system rank_rls --system random --threads 1 --out OUT/run"),
     "letor without folds": (FAILED, "reproduction letor absent --out OUT/run"),
     "letor of an unknown system": (MISUSED, "reproduction letor folds --system best --out OUT/run"),
-    "letor, an unknown scaling": (MISUSED, "reproduction letor folds --scaling best --out OUT/run"),
     "a plan with a data set that is absent": (DONE, "reproduction run plan.toml --threads 1 --out OUT/run"),
     "a plan without data": (FAILED, "reproduction run none.toml --out OUT/run"),
     "a plan that is none": (FAILED, "reproduction run bad.toml --out OUT/run"),
-    "no plan": (FAILED, "reproduction run absent.toml --out OUT/run"),
     "published without data": (FAILED, "reproduction published folds --out OUT/run"),
     "published with a preface alone": (MISUSED, "reproduction published folds --preface plan.toml --out OUT/run"),
     "demo": (DONE, "demo --out OUT/run --threads 2"),
@@ -244,18 +207,11 @@ EXPORTS = {
     "sql": DONE,
     "mysql": MISUSED,
 }
-WRONG = (
-    "--no-such-option",
-    "--n-features 0",
-    "--n-features many",
-    "--index-base 2",
-    "--unjudged maybe",
-    "--missing often",
-)
+WRONG = ("--no-such-option", "--n-features 0", "--n-features many", "--index-base 2", "--unjudged 1", "--missing often")
 NO_PLACE = {
     "fit": "fit train.txt --out plan.toml/m.json",
-    "select": f"select train.txt --out plan.toml {' '.join(FEW)}",
-    "select, of others": f"select train.txt --out folds {' '.join(FEW)}",
+    "select": f"select train.txt --out plan.toml {FEW}",
+    "select, of others": f"select train.txt --out folds {FEW}",
     "convert": "convert train.txt folds",
     "letor": "reproduction letor folds --system random --out folds",
     "export": "export model.json --to sql --out folds",
@@ -280,7 +236,7 @@ def _lines() -> Iterator[tuple[str, int, tuple[str, ...]]]:
             {"mysql": MISUSED, "vespa": FAILED}.get(to, DONE),
             ("export", "model.json", "--to", to, "--out", "OUT/x"),
         )
-    for command in ("inspect", "fit", "select", "convert", "evaluate"):
+    for command in ("inspect", "fit", "select", "convert", "evaluate", "predict"):
         for wrong in WRONG:
             yield f"{command} {wrong}", MISUSED, (*(a.format("train.txt") for a in READERS[command]), *wrong.split())
     yield "a file whose name is no text", DONE, ("inspect", "train.txt", NO_TEXT)
@@ -319,14 +275,14 @@ def check(outcome: Outcome, code: int) -> None:
         assert outcome.out == ""
         assert outcome.err
     if code == FAILED:
-        said = outcome.err.splitlines()
-        errors = [i for i, line in enumerate(said) if line.startswith("error: ")]
-        with_command = len(said) > 1 and said[-1].startswith("  sparserank ") and said[-2].endswith("command works:")
-        assert errors == [len(said) - 1 - with_command]
+        lines = outcome.err.splitlines()
+        errors = [i for i, line in enumerate(lines) if line.startswith("error: ")]
+        with_command = len(lines) > 1 and lines[-1].startswith("  sparserank ") and lines[-2].endswith("command works:")
+        assert errors == [len(lines) - 1 - with_command]
 
 
-def test_there_are_150_lines_of_every_command() -> None:
-    assert len(LINES) >= 150
+def test_there_are_310_lines_of_every_command() -> None:
+    assert len(LINES) >= 310
     commands = {line[0] if line[0] != "reproduction" else " ".join(line[:2]) for _, line in LINES.values() if line}
     named = {c.name for c in app.registered_commands}
     papers = {f"reproduction {c.name}" for c in reproduction.app.registered_commands}

@@ -32,6 +32,7 @@ from sparserank.options.reading import READING
 from sparserank.options.spelling import command_line, option, rendered
 from sparserank.paths.typed import PathOptions
 from sparserank.transforms import CURVES, KINDS
+from tests.support.command_line import Cli
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 
@@ -71,7 +72,7 @@ def test_a_value_that_an_option_cannot_have_is_refused_by_its_name(entry: str, n
 
 
 def test_the_attack_finds_an_option_that_is_not_checked() -> None:
-    """An entry point that looks at nothing lets every attack through."""
+    """An entry point that checks nothing lets every attack through."""
     declared = Option(name="n", kind=Count(1), help="")
     assert declared.kind.refused
     with pytest.raises(ParameterError):
@@ -79,8 +80,8 @@ def test_the_attack_finds_an_option_that_is_not_checked() -> None:
     Option(name="n", kind=Given("Any"), help="").check(declared.kind.refused[0])
 
 
-WORDS = {"select": ["{train}", "--out", "{out}"], "compare": ["{train}", "--out", "{out}"]}
-WORDS |= {"fit": ["{train}", "--out", "{out}"], "convert": ["{train}", "{out}"], "inspect": ["{train}"]}
+WORDS = {"select": ["{train}", "--out", "{out}"], "fit": ["{train}", "--out", "{out}"]}
+WORDS |= {"convert": ["{train}", "{out}"], "inspect": ["{train}"]}
 WORDS |= {"predict": ["{model}", "{train}"], "explain": ["{model}", "{train}", "--query", "1"]}
 WORDS |= {"fuse": ["a={run}", "b={run}", "--qrels", "{qrels}", "--out", "{out}"]}
 WORDS |= {
@@ -186,14 +187,9 @@ def test_words_of_options_are_those_of_the_code() -> None:
     assert (*KINDS, *CURVES) == paths.TRANSFORMS
 
 
-@pytest.mark.parametrize(
-    ("function", "options"),
-    [(sr.select, SELECT)],
-    ids=lambda v: getattr(v, "__name__", ""),
-)
-def test_written_defaults_are_the_declared_ones(function: Callable[..., Any], options: Sequence[Option]) -> None:
-    default = {o.name: o.default for o in options}
-    written = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+def test_written_defaults_are_the_declared_ones() -> None:
+    default = {o.name: o.default for o in SELECT}
+    written = [p for p in inspect.signature(sr.select).parameters.values() if p.kind is p.KEYWORD_ONLY]
     assert len(written) <= 15
     assert [(p.name, p.default) for p in written] == [(p.name, default[p.name]) for p in written]
 
@@ -291,34 +287,23 @@ def test_a_wrong_value_of_an_array_does_not_escape_as_something_else() -> None:
         sr.SparseRanker(tol=np.array([1.0, 2.0])).fit(*ROWS[:2], qid=ROWS[2])  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("former", "now"), [("folds", "cv"), ("also", "report_metrics"), ("shapes", "feature_transform")]
-)
-def test_what_an_option_was_called_leads_to_its_name(former: str, now: str) -> None:
-    with pytest.raises(ParameterError, match=f"{former} is now called {now}"):
-        sr.select(DATA, **{former: 3})
-
-
-def test_what_has_moved_is_found() -> None:
+def test_what_was_renamed_or_has_moved_leads_to_its_name() -> None:
+    for former, now in (("folds", "cv"), ("also", "report_metrics"), ("shapes", "feature_transform")):
+        with pytest.raises(ParameterError, match=f"{former} is now called {now}"):
+            sr.select(DATA, **{former: 3})
     with pytest.raises(AttributeError, match=r"no attribute 'MCP'; it is sparserank\.penalties\.MCP"):
         sr.MCP  # noqa: B018
     with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
         sr.nothing  # noqa: B018
 
 
-def test_options_that_were_removed_are_named_with_the_last_version_that_has_them() -> None:
+def test_options_that_were_removed_are_named_with_the_last_version_that_has_them(cli: Cli) -> None:
     with pytest.raises(ParameterError, match=r"metric_refits was removed; sparserank 0\.3\.0 is the last version"):
-        sr.select(sr.datasets.make_ranking(20, 5, random_state=0).data, metric_refits=True)
-    done = subprocess.run(
-        [sys.executable, "-m", "sparserank", "select", "absent.txt", "--metric-refits"], capture_output=True, text=True
-    )
-    assert done.returncode == 2
-    assert done.stderr == "error: --metric-refits was removed; sparserank 0.3.0 is the last version that has it.\n"
-    done = subprocess.run([sys.executable, "-m", "sparserank", "compare", "absent.txt"], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (
-        2,
-        "error: compare was removed; sparserank 0.3.0 is the last version that has it.\n",
-    )
+        sr.select(DATA, metric_refits=True)
+    for line, removed in (("select absent.txt --metric-refits", "--metric-refits"), ("compare absent.txt", "compare")):
+        done = cli(*line.split())
+        assert done.code == 2
+        assert done.err == f"error: {removed} was removed; sparserank 0.3.0 is the last version that has it.\n"
     with pytest.raises(AttributeError, match=r"no attribute 'trees'; it was removed: use sparserank\.select\("):
         sr.trees  # noqa: B018
     with pytest.raises(ImportError, match=r"best_k_bounds was removed; sparserank 0\.3\.0 is the last"):

@@ -7,8 +7,6 @@ import csv
 import io
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,24 +15,11 @@ import pytest
 
 import sparserank as sr
 from sparserank.data.synthetic import make_ranking
-from sparserank.errors import DataError, DataWarning
 from sparserank.runs.progress import LaterWork
 from tests.support.command_line import Cli
 
-QUICK = (
-    "--n-alphas",
-    "6",
-    "--folds",
-    "2",
-    "--penalty",
-    "l1",
-    "--half-samples",
-    "0",
-    "--transform",
-    "none",
-    "--rival",
-    "none",
-)
+QUICK = "--n-alphas 6 --folds 2 --penalty l1 --half-samples 0 --transform none --rival none"
+TREES = "--for-model lightgbm --penalty l1 --transform none --folds 2 --k 2"
 
 
 @pytest.fixture
@@ -45,16 +30,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     sr.write_letor(named.take_queries(np.arange(20)), tmp_path / "train.txt")
     sr.write_letor(named.take_queries(np.arange(20, 30)), tmp_path / "test.txt")
     sr.SparseRanker().fit_dataset(named).save(tmp_path / "model.json")
+    sr.write_run(named, data.X[:, 0], tmp_path / "test.run")
+    sr.write_qrels(named, tmp_path / "test.qrels")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 COMMANDS: dict[str, tuple[object, ...]] = {
-    "select": ("select", "train.txt", "--test", "test.txt", "--out", "run", *QUICK),
+    "select": ("select", "train.txt", "--test", "test.txt", "--out", "run", *QUICK.split()),
     "fit": ("fit", "train.txt", "--out", "fitted.json"),
     "predict": ("predict", "model.json", "test.txt"),
     "predict to files": ("predict", "model.json", "test.txt", "--run", "t.run", "--qrels", "t.qrels"),
     "evaluate": ("evaluate", "test.txt", "--system", "model.json"),
+    "evaluate a run": ("evaluate", "--qrels", "test.qrels", "--system", "test.run"),
     "inspect data": ("inspect", "train.txt"),
     "inspect model": ("inspect", "model.json"),
     "explain": ("explain", "model.json", "test.txt", "--query", "25"),
@@ -64,22 +52,7 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "convert": ("convert", "train.txt", "store"),
     "convert to a file": ("convert", "train.txt", "train.parquet"),
     "systems": ("reproduction", "systems"),
-    "judge": (
-        "select",
-        "train.txt",
-        "--for-model",
-        "lightgbm",
-        "--penalty",
-        "l1",
-        "--transform",
-        "none",
-        "--folds",
-        "2",
-        "--k",
-        "2",
-        "--out",
-        "run",
-    ),
+    "judge": ("select", "train.txt", *TREES.split(), "--out", "run"),
 }
 
 
@@ -117,12 +90,12 @@ def test_what_programs_get_is_what_people_see(folder: Path, cli: Cli) -> None:
     lines = (folder / "test.txt").read_text().splitlines()
     assert [f"qid:{r['qid']}" for r in rows] == [line.split()[1] for line in lines]
     assert [r["docno"] for r in rows] == [line.split()[-1] for line in lines]
-    told = json.loads(cli(*COMMANDS["inspect data"], "--format", "json").out)
-    assert (told["n_docs"], told["n_queries"], told["n_features"]) == (
-        len((folder / "train.txt").read_text().splitlines()),
+    counted = json.loads(cli(*COMMANDS["inspect data"], "--format", "json").out)
+    assert [counted[n] for n in ("n_docs", "n_queries", "n_features")] == [
+        len(Path("train.txt").read_text().splitlines()),
         20,
         6,
-    )
+    ]
     assert json.loads(cli(*COMMANDS["inspect model"], "--format", "json").out) == json.loads(
         (folder / "model.json").read_text()
     )
@@ -153,9 +126,6 @@ def test_quiet_verbose_and_misuse(folder: Path, cli: Cli) -> None:
     assert "Traceback" in cli("evaluate", "none.txt", "--system", "model.json", "--verbose").err
     for bad in (("--format", "xml"), ("--quiet", "--verbose")):
         assert cli("inspect", "train.txt", *bad).code == 2
-    unfit = cli("export", "model.json", "--to", "onnx", "--format", "json")
-    assert unfit.code == 2
-    assert "--out" in unfit.err
 
 
 @pytest.mark.slow_but("True")
@@ -175,43 +145,18 @@ def test_verbose_has_a_line_for_each_path(
     assert len(set(labels)) == len(labels)
 
 
-@pytest.mark.slow
-def test_tables_fit_80_columns_without_broken_figures(folder: Path) -> None:
-    command = [sys.executable, "-m", "sparserank", *COMMANDS["select"], "--verbose"]
-    code = f"import os, pty, sys\nos.environ['COLUMNS'] = '80'\npty.spawn({command!r})\n"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL
-    )
-    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", done.stdout.replace("\r", ""))
-    tables = shown[shown.index("Best model of at most each size") :]
-    assert "Selected features" in tables
-    assert "Test queries" in tables
-    rows = [line for line in tables.splitlines() if line and not line.startswith(("wrote", "note", "constant"))]
-    assert [line for line in rows if len(line) > 80] == []
-    means = [line for line in rows if line.startswith(("chosen (", "dense RankSVM"))]
-    assert means
-    assert all(
-        any(part.count(".") == 1 and len(part) == 6 for part in line.split()) for line in means if "ndcg" in line
-    )
-
-
-def test_shell_completion_is_there(cli: Cli) -> None:
-    help_text = cli("--help").out
-    assert "--install-completion" in help_text
-    assert "--show-completion" in help_text
-
-
 def test_the_time_left_counts_the_work_that_follows() -> None:
     later = LaterWork(10.0)
     assert later.seconds(3, None, now=0.0) is None  # three pieces of an earlier run
-    assert later.seconds(4, 30.0, now=20.0) == 30.0  # the first one compiled, and tells nothing
+    assert later.seconds(4, 30.0, now=20.0) == 30.0  # the first one compiled, and shows nothing
     assert later.seconds(6, 8.0, now=24.0) == 8.0 + 10.0 * 2.0
     assert later.seconds(8, 0.0, now=28.0) == 20.0
     assert LaterWork(0.0).seconds(4, 30.0, now=20.0) == 30.0
 
 
 def test_tables_as_people_have_them(folder: Path, cli: Cli) -> None:
-    """Text columns, missing values, no labels where none are needed."""
+    """Text columns, missing values, no labels where none are needed. The parts: `test_table_survey.py`,
+    `test_scored_tables.py`, `test_model_medians.py`."""
     data = sr.read_letor("train.txt")
     X = np.array(data.X)
     X[::4, 1] = np.nan
@@ -226,62 +171,18 @@ def test_tables_as_people_have_them(folder: Path, cli: Cli) -> None:
     named = ("--label-column", "grade", "--ignore-columns", "title", "--ignore-columns", "brand")
     shown = json.loads(cli("inspect", "t.parquet", *named, "--format", "json").out)
     assert shown["missing"] == {"c1": np.isnan(X[:, 1]).mean()}
-    assert "c1 2" in cli("inspect", "t.parquet", *named).out
     assert cli("fit", "t.parquet", *named, "--missing", "median", "--out", "m.json").code == 0
     model = sr.load_model("m.json")
-    shown = cli("inspect", "m.json").out
-    assert all(f"{np.nanmedian(X[:, j]):.6g}" in shown for j in model.support)
-    scores = model.predict(frame)
-    Path("scores.txt").write_text("".join(f"{s!r}\n" for s in scores.tolist()))
+    assert all(f"{np.nanmedian(X[:, j]):.6g}" in cli("inspect", "m.json").out for j in model.support)
     alone = cli("predict", "m.json", "t.parquet", "--qid-column", "qid").out
     frame.drop(columns=["qid", "grade"]).to_parquet("features.parquet")
     assert cli("predict", "m.json", "features.parquet").out == alone
     assert "has no column 'qid'" in cli("predict", "m.json", "features.parquet", "--run", "x.run").err
-    by_file = json.loads(
-        cli("evaluate", "t.parquet", "--label-column", "grade", "--system", "scores.txt", "--format", "json").out
-    )
-    by_python = sr.evaluate(scores, frame, label="grade")
-    assert (
-        {r["metric"]: r["mean"] for r in by_file}
-        == by_python
-        == sr.evaluate(model, frame[[c for c in frame if c not in ("title", "brand")]], label="grade")
-    )
+    args = ("evaluate", "t.parquet", "--label-column", "grade", "--system", "m.json", "--format", "json")
+    by_python = sr.evaluate(model, frame.drop(columns=["title", "brand"]), label="grade")
+    assert {r["metric"]: r["mean"] for r in json.loads(cli(*args).out)} == by_python
     explained = cli("explain", "m.json", "unlabelled.parquet", "--query", str(frame.qid[0]), "--format", "json")
-    assert [d["label"] for d in json.loads(explained.out)["documents"]][:1] == [None]
-    quick = {"penalties": "l1", "n_alphas": 6, "cv": 2, "half_samples": 0, "feature_transform": "none"}
-    by_frame = sr.select(frame.drop(columns=["title", "brand"]), label="grade", missing="median", **quick).model
-    medians = np.nanmedian(X, axis=0)[by_frame.support]
-    np.testing.assert_array_equal(by_frame.fill_values[by_frame.support], medians)
-
-
-def test_the_better_run_is_named_and_what_it_misses(folder: Path, cli: Cli) -> None:
-    assert cli(*COMMANDS["predict to files"]).code == 0
-    lines = (folder / "t.run").read_text().splitlines()
-    worse = [
-        " ".join([*line.split()[:4], str(-float(line.split()[4])), "now"])
-        for line in lines
-        if not line.startswith("21 ")
-    ]
-    (folder / "now.run").write_text("\n".join(worse) + "\n")
-    outcome = cli("evaluate", "--qrels", "t.qrels", "--system", "now.run", "--system", "t.run", "--verbose")
-    assert "t.run is better than now.run by" in outcome.out
-    assert (
-        "note: now.run has no documents for 1 of the judged queries, e.g. '21'; these queries "
-        "count as 0 (as in trec_eval -c)." in outcome.err
-    )
-    other = cli("evaluate", "--qrels", "t.qrels", "--system", "t.run", "--system", "now.run", "--verbose")
-    assert "now.run is worse than t.run by" in other.out
-
-
-def test_one_list_by_oversight_is_told() -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((1200, 3)), rng.integers(0, 3, 1200)
-    with pytest.warns(DataWarning, match="qid is missing"):
-        ranker = sr.SparseRanker().fit(X, y)
-    with pytest.raises(DataError, match="fitted on many rows without query ids"):
-        ranker.score(X, y)
-    with pytest.warns(DataWarning, match="evaluate: qid is missing, so all 1200 rows are one query"):
-        sr.evaluate(X[:, 0], y)
+    assert json.loads(explained.out)["documents"][0]["label"] is None
 
 
 def test_help_of_select_is_a_page_and_help_all_has_everything(cli: Cli) -> None:
@@ -294,5 +195,5 @@ def test_help_of_select_is_a_page_and_help_all_has_everything(cli: Cli) -> None:
     for flag in ("--penalty", "--n-alphas", "--monotone", "--rival-time", "--half-samples", "--scaling"):
         assert flag in every
         assert flag not in shown
-    # nothing stays hidden
-    assert cli("select", "--help-all").out == whole.out
+    assert cli("select", "--help-all").out == whole.out  # nothing stays hidden
+    assert {"--install-completion", "--show-completion"} <= set(re.findall(r"--[a-z-]+", cli("--help").out))

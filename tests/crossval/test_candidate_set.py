@@ -87,11 +87,6 @@ def test_the_saved_model_is_the_chosen_candidate() -> None:
         assert len(found.model.support) == c.n_features <= k
 
 
-def test_without_refits_there_are_none() -> None:
-    found = sr.select(DATA, penalties=["l1"], cv=3, relaxed=False, half_samples=0, **OPTIONS)
-    assert {c.relax for c in found.choice.candidates} == {0.0}
-
-
 def test_costs_of_a_weight_of_0_are_those_of_explicit_fold_models() -> None:
     found = sr.select(DATA, penalties=["l1"], cv=3, random_state=1, relaxed=False, k=3, half_samples=0, **OPTIONS)
     fold = query_folds(DATA.n_queries, 3, 1)

@@ -1,5 +1,5 @@
 """Solves that end short of their tolerance are never passed over:
-every public entry warns, and results say it, of folds too."""
+every public entry warns, and results note it, of folds too."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ENTRIES: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_every_entry_warns_and_says_what_to_do(entry: str) -> None:
+def test_every_entry_warns_with_a_remedy(entry: str) -> None:
     with pytest.warns(ConvergenceWarning, match=r"raise (max_iter or )?tol"):
         ENTRIES[entry]()
 
@@ -61,23 +61,23 @@ def test_a_result_notes_how_many_of_which_solves() -> None:
     assert "without a fold" in note
 
 
-def test_folds_are_looked_at_too() -> None:
+def test_folds_are_counted_too() -> None:
     def arrays(*statuses: str) -> Any:
         return SimpleNamespace(path=SimpleNamespace(statuses=statuses))  # all that is asked of a fitted path
 
     fine = {("l1", -1): arrays("optimal", "optimal"), ("l1", 0): arrays("stationary", "not certified")}
     assert unsolved_paths(fine, 1e-6) is None
-    said = unsolved_paths({**fine, ("l1", 1): arrays("optimal", "iteration limit")}, 1e-6)
-    assert said is not None
-    assert said.startswith(
+    note = unsolved_paths({**fine, ("l1", 1): arrays("optimal", "iteration limit")}, 1e-6)
+    assert note is not None
+    assert note.startswith(
         "1 of 5 solves (0 of 2 on all queries, 1 of 3 without a fold) did not reach their tolerance, a KKT "
         "violation of 1e-06 (0.0001 where only quality is estimated) times alpha_max (1 iteration limit)"
     )
-    assert "raise tol, or max_iter" in said
+    assert "raise tol, or max_iter" in note
     assert unsolved(["stalled"], "on half-samples", "0.0001").startswith("1 of 1 solves on half-samples")  # type: ignore[union-attr]
 
 
-def test_half_samples_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_samples_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sparserank.crossval.folded_paths.FOLD_TOL", IMPOSSIBLE)
     with pytest.warns(ConvergenceWarning, match="on half-samples"):
         found = quick(penalties="l1", relaxed=False, half_samples=2)

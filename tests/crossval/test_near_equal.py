@@ -93,13 +93,6 @@ def test_shares_and_substitutes_are_those_of_explicit_sets() -> None:
     assert rejected > 10
 
 
-def test_each_set_counts_once() -> None:
-    candidates = [(frozenset({0, 1}), 0.9), (frozenset({0, 1}), 0.895), (frozenset({0, 2}), 0.894)]
-    sets = oracle.near(candidates, 0, 0.01)
-    assert len(sets) == 2
-    assert len(oracle.near_with_repetitions(candidates, 0, 0.01)) == 3
-
-
 def by_copies(data: RankingDataset, columns: dict[int, np.ndarray], metric: Any) -> np.ndarray:
     """(n_queries,) metric of RankSVM on some features, fitted to copies of the queries that are not in the fold."""
     fold = query_folds(data.n_queries, 3, 0)
@@ -197,15 +190,6 @@ def test_without_its_only_features_a_model_ranks_nothing(copies, ablation):
     (zero,) = per_query_values(np.zeros(copies.n_docs), copies, [ablation.cv.metrics[0]])
     found = ablation._refitted([everything], [])
     np.testing.assert_allclose(found[0, 1], zero)
-
-
-@pytest.mark.slow_but("more0")
-@pytest.mark.parametrize("more", [{"feature_transform": "curves"}, {"feature_transform": "auto"}])
-def test_rules_hold_in_what_is_said_of_other_transforms(data, more):
-    result = sr.select(data, monotone={data.feature_names[0]: "+"}, margin=0.05, **{**OPTIONS, **more})
-    for row in result.worth.features:
-        assert np.isfinite([c["cost"] for c in row["cost"].values()]).all()
-        assert 0 < row["share"] <= 1
 
 
 def test_with_a_holdout_and_groups(data):

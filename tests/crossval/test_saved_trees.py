@@ -1,4 +1,4 @@
-"""A model file of LightGBM as a system of `evaluate`, and what the row of a rival says it lacks."""
+"""A model file of LightGBM as a system of `evaluate`, and as a rival without some of its features."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ import sparserank as sr
 from sparserank.crossval.saved_trees import read_saved_trees
 from sparserank.crossval.tree_rivals import tree_rivals
 from sparserank.errors import DataError, DataFormatError
-from sparserank.pages.selection_screen import _row_name
-from sparserank.selection.rivals import ComparedRival
 from tests.support.command_line import Cli
 
 lightgbm = pytest.importorskip("lightgbm")
@@ -93,13 +91,13 @@ def test_a_category_that_the_trees_have_not_seen_is_missing_and_other_categories
 def test_what_the_data_lack_is_named(frame, trained, tmp_path):
     pytest.importorskip("pyarrow")
     trees = read_saved_trees(trained[0])
-    for table, said in (
+    for table, message in (
         (frame.drop(columns="brand"), "has no feature 'brand', which .*mine.txt uses"),
         (frame.drop(columns="price"), "has no feature 'price', which .*mine.txt uses"),
         (frame.assign(price="much"), "column 'price' is not numeric, as .*mine.txt needs it"),
     ):
         table.to_parquet(tmp_path / "t.parquet", index=False)
-        with pytest.raises(DataError, match=said):
+        with pytest.raises(DataError, match=message):
             trees.scores([tmp_path / "t.parquet"], sr.Reading())
     (tmp_path / "t.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
     with pytest.raises(DataError, match=r"contains no text, but brand of .* is a category in text; give a table"):
@@ -186,7 +184,7 @@ def test_trees_of_other_kinds_are_not_taken_for_damaged(more, tmp_path):
     np.testing.assert_array_equal(read_saved_trees(tmp_path / "m.txt").booster.predict(X), booster.predict(X))
 
 
-def test_the_row_of_a_rival_says_what_it_lacks(frame, trained):
+def test_the_row_of_a_rival_names_the_features_that_are_missing(frame, trained, tmp_path):
     numeric = frame.drop(columns=["brand", "qid", "label"]).fillna(0.0)
     data = sr.RankingDataset(numeric, frame["label"], frame["qid"])
     result = sr.select(data, rival=trained[0], **QUICK)
@@ -200,23 +198,7 @@ def test_the_row_of_a_rival_says_what_it_lacks(frame, trained):
     assert names == ["LightGBM as in mine.txt"]
     dropped = tree_rivals(trained[0], whole, [0, 3])  # `same`, number 3, had one value in training
     assert dropped.trees[0].name == "LightGBM as in mine.txt, without price"
+    (tmp_path / "train.conf").write_text("num_trees = 5\ncategorical_feature = name:brand,date\n")
+    assert tree_rivals(tmp_path / "train.conf", data).trees[0].name == "LightGBM as in train.conf, without brand, date"
     other = data.rename_features(list("wxyz"))
     assert tree_rivals(trained[0], other).trees[0].name == "LightGBM as in mine.txt, without its own features"
-
-
-def test_categories_of_a_file_of_parameters_are_lacked_too(frame, tmp_path):
-    (tmp_path / "train.conf").write_text("num_trees = 5\ncategorical_feature = name:brand,date\n")
-    data = sr.RankingDataset(frame[["shop"]], frame["label"], frame["qid"])
-    (rival,) = tree_rivals(tmp_path / "train.conf", data).trees
-    assert rival.name == "LightGBM as in train.conf, without brand, date"
-
-
-def test_a_name_that_is_too_long_for_its_row_still_says_that_something_is_lacked():
-    name = "LightGBM as in lambdamart-of-2024-11.txt, without brand, category, date and 3 more"
-    for most in (20, 34):
-        assert len(_row_name(name, most)) <= most
-        assert _row_name(name, most).endswith(", without some")
-    assert _row_name("LightGBM as in mine.txt, without brand, date", 34) == "mine.txt, without brand, date"
-    assert _row_name("LightGBM as in my.txt, without brand, date", 20) == "my.txt, without some"
-    plain = ComparedRival("LightGBM", 4, 0.5, 0.0, -0.1, 0.1)
-    assert plain.title == "LightGBM on 4 features"

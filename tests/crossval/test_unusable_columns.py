@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.paths import BestK, fit_path, parse_maker
+from sparserank.paths import fit_path, parse_maker
 from sparserank.solvers import PairwiseObjective
 from sparserank.solvers.loop import solve
 from sparserank.solvers.prox_newton import ProxNewton
@@ -55,14 +55,6 @@ def test_a_solve_has_the_tolerance_of_the_usable_features() -> None:
     narrow = PairwiseObjective(sr.RankingDataset(X, DATA.relevance, DATA.qid))
     found = solve(ProxNewton(), wider, sr.penalties.MCP(0.02, drop=(OTHER,)))
     np.testing.assert_allclose(found.w[:OTHER], solve(ProxNewton(), narrow, sr.penalties.MCP(0.02)).w, rtol=1e-9)
-
-
-def test_the_ridge_of_best_k_is_that_of_the_usable_features() -> None:
-    found = []
-    for columns, drop in ((X, ()), (WIDER, (OTHER,))):
-        data = sr.RankingDataset(columns, DATA.relevance, DATA.qid)
-        found.append(fit_path(data, BestK(k_max=2, drop=drop), scaling="none").objectives)
-    np.testing.assert_allclose(found[1], found[0], rtol=1e-9)
 
 
 def test_a_selection_is_the_same_with_a_dropped_column() -> None:

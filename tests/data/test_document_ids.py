@@ -1,5 +1,5 @@
 """The column of document ids, of any kind in any table: it is no feature, and runs,
-judgments and explanations hold what it says."""
+judgments and explanations contain its values."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from sparserank.data.sources import as_datasets
 from sparserank.data.store.convert import convert
 from sparserank.data.trec import Run
 from sparserank.errors import DataError, DataFormatError, RunDirectoryError
-from sparserank.model.ranking_model import RankingModel
-from tests.support.command_line import Cli
+from tests.support.command_line import Cli, Outcome, assert_refused
 
 DATA = sr.datasets.make_ranking(12, (4, 8), 3, n_informative=2, n_redundant=0, noise=0.5, random_state=4).data
 N = DATA.n_docs
@@ -107,11 +106,8 @@ def test_ids_of_any_kind_become_text(kind: str, tmp_path: Path) -> None:
     for source in (frame, written(tmp_path / "t.parquet", frame)):
         found = sr.read_data(source, **COLUMNS)
         assert [d[:10] if kind == "times" else d for d in found.docid] == texts
-
-
-def test_leading_zeros_of_a_csv_stay(tmp_path: Path) -> None:
-    path = written(tmp_path / "t.csv", FRAME.assign(item=[f"00{i}" for i in IDS]))
-    assert sr.read_data(path, **COLUMNS).docid[0] == f"00{IDS[0]}"
+    zeros = written(tmp_path / "t.csv", FRAME.assign(item=[f"00{i}" for i in IDS]))
+    assert sr.read_data(zeros, **COLUMNS).docid[0] == f"00{IDS[0]}"  # leading zeros of a CSV file stay
 
 
 @pytest.mark.parametrize(
@@ -121,20 +117,13 @@ def test_leading_zeros_of_a_csv_stay(tmp_path: Path) -> None:
         ({"docid": "query"}, "'query' cannot be both the query and the document id"),
         ({"docid": "grade"}, "cannot be both the label and"),
         ({"docid": "a", "feature_columns": ["a", "b"]}, "'a' cannot be both a feature and the document id"),
+        ({"docid": "lists"}, "the column of query ids, document ids or weights has a type that cannot be read"),
     ],
 )
 def test_a_column_that_cannot_be_the_id_is_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        sr.read_data(FRAME, **{**COLUMNS, **options})
-
-
-def test_lists_are_no_ids() -> None:
-    table = pa.Table.from_pandas(FRAME).drop_columns(["item"]).append_column("item", pa.array([[1]] * N))
-    with pytest.raises(
-        (DataError, DataFormatError),
-        match="the column of query ids, document ids or weights has a type that cannot be read",
-    ):
-        sr.read_data(table, **COLUMNS)
+    lists = pa.Table.from_pandas(FRAME).append_column("lists", pa.array([[1]] * N))
+    with pytest.raises((DataError, DataFormatError), match=message):
+        sr.read_data(lists, **{**COLUMNS, **options})
 
 
 def test_python_takes_the_column_wherever_it_takes_queries() -> None:
@@ -159,10 +148,8 @@ def test_python_takes_the_column_wherever_it_takes_queries() -> None:
     assert sr.evaluate(run, FRAME["grade"].to_numpy(), qid=FRAME["query"], docid=IDS) == expected
 
 
-def test_a_store_and_the_runs_of_a_model_hold_the_ids(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_store_and_the_runs_of_a_model_hold_the_ids(cli_here: Cli, tmp_path: Path) -> None:
+    cli = cli_here
     written(tmp_path / "t.parquet")
     columns = ("--label-column", "grade", "--qid-column", "query")
     ids = ("--docid-column", "item")
@@ -178,40 +165,30 @@ def test_a_store_and_the_runs_of_a_model_hold_the_ids(
         [line.split()[:3] for line in Path(f"{name}.run").read_text().splitlines()] for name in ("store", "with")
     )
     assert sorted(by_store) == sorted(by_table)
-    shown = cli(
-        "explain", "m.json", "t.parquet", *columns, *ids, "--query", "q1", "--pair", TEXTS[0], "--pair", TEXTS[1]
-    ).out
-    assert TEXTS[0] in shown
-    same = cli(
-        "evaluate", "t.parquet", *columns, *ids, "--system", "with.run", "--system", "m.json", "--format", "json"
-    )
+    pair = ("--query", "q1", "--pair", TEXTS[0], "--pair", TEXTS[1])
+    assert TEXTS[0] in cli("explain", "m.json", "t.parquet", *columns, *ids, *pair).out
+    same = cli("evaluate", "t.parquet", *columns, *ids, "--system", "with.run", "--system", "m.json")
     assert same.code == 0, same.err
 
 
-def test_a_run_without_ids_is_told(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    written(tmp_path / "t.parquet")
-    RankingModel.save(sr.SparseRanker().fit(FRAME[NAMES], FRAME["grade"], qid=FRAME["query"]).to_model(), "m.json")
-    outcome = cli("predict", "m.json", "t.parquet", "--qid-column", "query", "--run", "no.run")
+def test_a_run_without_ids_is_warned_of(cli_here: Cli, tmp_path: Path) -> None:
+    sr.SparseRanker().fit(FRAME[NAMES], FRAME["grade"], qid=FRAME["query"]).to_model().save("m.json")
+
+    def predict(items: Any, *options: str) -> Outcome:
+        FRAME.assign(item=items).to_parquet("t.parquet")
+        return cli_here("predict", "m.json", "t.parquet", "--qid-column", "query", *options)
+
+    ids = ("--docid-column", "item", "--run", "no.run")
+    outcome = predict(IDS, "--run", "no.run")
     (warning,) = outcome.sentences
     assert outcome.code == 0
     assert warning.startswith(f"warning: {N} of {N} documents have no id, so --run names them d1, d2, ... by row; ")
     assert "--docid-column" in warning
     assert Path("no.run").read_text().split()[2].startswith("d")
-    assert cli("predict", "m.json", "t.parquet", "--qid-column", "query").sentences == []  # scores need no ids
-    FRAME.assign(item=[None, *TEXTS[1:]]).to_parquet("t.parquet")
-    (warning,) = cli(
-        "predict", "m.json", "t.parquet", "--qid-column", "query", "--docid-column", "item", "--run", "no.run"
-    ).sentences
-    assert (
-        warning == f"warning: 1 of {N} documents have no id, so --run names them d1, d2, ... by row; give each an id."
-    )
-    FRAME.assign(item="same").to_parquet("t.parquet")
-    refused = cli(
-        "predict", "m.json", "t.parquet", "--qid-column", "query", "--docid-column", "item", "--run", "no.run"
-    )
-    assert refused.code == 1
-    assert "has document 'same' twice" in refused.err
+    assert predict(IDS).sentences == []  # scores need no ids
+    (warning,) = predict([None, *TEXTS[1:]], *ids).sentences
+    assert warning.startswith(f"warning: 1 of {N} documents have no id, so --run names them d1, d2, ... by row; ")
+    assert_refused(predict("same", *ids), 1, "has document 'same' twice")
 
 
 def test_a_conversion_of_an_earlier_version_goes_on(tmp_path: Path) -> None:

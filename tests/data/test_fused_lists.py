@@ -110,7 +110,7 @@ def test_z_scores_rank_as_those_with_the_least_score_for_what_is_missing(tmp_pat
         for of in ofs:
             first = oracle.ordered(of[name])[:DEPTH]
             z = dict(zip([d for d, _ in first], oracle.z_score([s for _, s in first]), strict=True))
-            least = min(z.values()) - LEAST  # a hair below, so that what is returned is told from what is not
+            least = min(z.values()) - LEAST  # a hair below, so that what is returned differs from what is not
             expected.append({d: z.get(d, least) for d in every})
             wrong.append(z)
         assert oracle.fused([own[q] for own in ours], weights) == oracle.fused(expected, weights)
@@ -190,12 +190,9 @@ def test_of_very_many_documents_those_that_rank_first_are_learned_from(
 
 
 @pytest.mark.parametrize("name", ["max", "rrf(k=x)", "minmax(k=3)", "rrf(k=-1)", "", "minmax+rrf", 3, None])
-def test_names_of_norms_are_checked(name: Any) -> None:
+def test_names_of_norms_are_checked_and_parse_back(name: Any) -> None:
     with pytest.raises(DataError, match=r"norms are minmax, l2, zscore, rrf, logrank, returned and rrf\(k=10\); got"):
         parse_norm(name)
-
-
-def test_names_of_norms_parse_back() -> None:
-    for name in ("minmax", "rrf", "rrf(k=10)", "logrank", "returned"):
-        assert str(parse_norm(name)) == name
+    for good in ("minmax", "rrf", "rrf(k=10)", "logrank", "returned"):
+        assert str(parse_norm(good)) == good
     assert parse_norm("rrf(k=60)") == parse_norm("rrf")

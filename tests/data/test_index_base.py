@@ -35,16 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ]
     (folder / "train.txt").write_text("\n".join(lines) + "\n")
     (folder / "test.txt").write_text("1 qid:7 1:2.0 3:0.5\n0 qid:7 1:0.25 2:9.0 3:-1.0\n")
-    sr.select(
-        folder / "train.txt",
-        index_base=0,
-        out=folder / "run",
-        penalties="l1",
-        half_samples=0,
-        rival="none",
-        cv=3,
-        feature_transform="none",
-    )
+    few = {"penalties": "l1", "half_samples": 0, "rival": "none", "cv": 3, "feature_transform": "none"}
+    sr.select(folder / "train.txt", index_base=0, out=folder / "run", **few)
     return folder
 
 
@@ -67,29 +59,31 @@ def test_features_of_text_that_begins_at_0_are_called_by_their_numbers(cli: Cli,
         read_letor(folder / "train.txt", index_base=0, missing="f4=zero")
 
 
-@pytest.mark.parametrize("given", [[], ["--index-base", "0"]])
-@pytest.mark.parametrize("which", ["run", "run/model.json"])
+@pytest.mark.parametrize("which", ["run", "run/model.json", "a smaller model", "named features"])
 def test_predict_reads_text_from_the_number_that_the_model_knows(
-    cli: Cli, folder: Path, given: list[str], which: str
+    which: str, cli: Cli, folder: Path, tmp_path: Path
 ) -> None:
-    found = cli("predict", folder / which, folder / "test.txt", *given)
-    expected = scores_by_hand(load_model(folder / "run"))
-    np.testing.assert_allclose([float(line) for line in found.out.split()], expected, rtol=1e-12)
-
-
-def test_models_of_other_sizes_know_it_too(cli: Cli, folder: Path) -> None:
-    model = load_model(folder / "run", k=1)
+    k = 1 if which == "a smaller model" else None
+    model, words = load_model(folder / "run", k=k), [] if k is None else ["--k", "1"]
     assert model.index_base == 0
-    found = cli("predict", folder / "run", folder / "test.txt", "--k", "1")
-    np.testing.assert_allclose([float(line) for line in found.out.split()], scores_by_hand(model), rtol=1e-12)
+    source = folder / ("run" if k else which)
+    if which == "named features":
+        (tmp_path / "names.txt").write_text("age\nbm25\nlength\npr\n")
+        fit = ["fit", folder / "train.txt", "--index-base", "0", "--alpha-ratio", "0.1"]
+        source = tmp_path / "named.json"
+        assert cli(*fit, "--feature-names", tmp_path / "names.txt", "--out", source).code == 0
+        assert cli(*fit, "--out", tmp_path / "m.json").code == 0
+        model = load_model(tmp_path / "m.json")
+    for given in ([], ["--index-base", "0"]):
+        found = cli("predict", source, folder / "test.txt", *given, *words)
+        np.testing.assert_allclose([float(line) for line in found.out.split()], scores_by_hand(model), rtol=1e-12)
 
 
 def test_evaluate_and_explain_read_as_the_model_knows(cli: Cli, folder: Path) -> None:
     run, model = folder / "run", load_model(folder / "run")
     (folder / "own.txt").write_text("".join(f"{v!r}\n" for v in scores_by_hand(model).tolist()))
-    rows = json.loads(
-        cli("evaluate", folder / "test.txt", "--system", run, "--system", folder / "own.txt", "--format", "json").out
-    )
+    systems = ("--system", run, "--system", folder / "own.txt")
+    rows = json.loads(cli("evaluate", folder / "test.txt", *systems, "--format", "json").out)
     assert rows[0]["mean"] == rows[2]["mean"]
     told = json.loads(cli("explain", run, folder / "test.txt", "--query", "7", "--format", "json").out)
     assert set(told["documents"][0]["contributions"]) == {model.feature_names[j] for j in model.support}
@@ -106,15 +100,14 @@ def test_text_that_was_read_from_1_is_refused_and_the_remedy_works(cli: Cli, fol
     assert np.array_equal(model.score_dataset(sr.RankingDataset(own.X, own.relevance, own.qid)), model.predict(own.X))
 
 
-def test_files_that_begin_at_1_are_read_so_if_the_user_says_so(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    """Number 1 is the first feature, and a note says it; without the option the remedy of the error works."""
+def test_files_that_begin_at_1_are_read_from_1_on_request(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    """Number 1 is the first feature, with a note; without the option the remedy of the error works."""
     train = read_letor(folder / "train.txt", index_base=0)
     sr.write_letor(train, tmp_path / "from-1.txt", index_base=1)
     refused = cli("predict", folder / "run", tmp_path / "from-1.txt")
     assert refused.code == 1
-    assert (
-        "has feature 4, but 4 features are expected; if the numbers begin at 1, use --index-base 1; else" in refused.err
-    )
+    remedy = "if the numbers begin at 1, use --index-base 1; else"
+    assert f"has feature 4, but 4 features are expected; {remedy}" in refused.err
     assert "n_features" not in refused.err
     assert "--n-features" not in refused.err
     found = cli("predict", folder / "run", tmp_path / "from-1.txt", "--index-base", "1")
@@ -164,15 +157,6 @@ def test_rankers_need_no_names_for_arrays_of_numbered_text(cli: Cli, folder: Pat
     assert ranker.fit(data.X, data.relevance, qid=data.qid).to_model().feature_names[0] == "f1"
 
 
-def test_named_features_of_such_text_keep_it_too(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "names.txt").write_text("age\nbm25\nlength\npr\n")
-    fit = ["fit", folder / "train.txt", "--index-base", "0", "--feature-names", tmp_path / "names.txt"]
-    cli(*fit, "--alpha-ratio", "0.1", "--out", tmp_path / "named.json")
-    cli("fit", folder / "train.txt", "--index-base", "0", "--alpha-ratio", "0.1", "--out", tmp_path / "m.json")
-    named, numbered = (cli("predict", tmp_path / name, folder / "test.txt").out for name in ("named.json", "m.json"))
-    assert named == numbered
-
-
 def test_stores_keep_it(cli: Cli, folder: Path, tmp_path: Path) -> None:
     for name in ("train", "test"):
         n = [] if name == "train" else ["--n-features", str(N)]
@@ -214,8 +198,8 @@ def test_exports_use_the_numbers_of_the_text(cli: Cli, folder: Path) -> None:
     assert all(f'"{name}"' in export(model, "sql")["score.sql"] for name in names)  # type: ignore[operator]
     found = cli("export", folder / "run", "--to", "ranklib")
     assert "RankLib numbers features from 1" in found.err
-    head, said, weights = found.out.splitlines()
-    assert (head, said[:3]) == ("## Coordinate Ascent", "## ")
+    head, comment, weights = found.out.splitlines()
+    assert (head, comment[:3]) == ("## Coordinate Ascent", "## ")
     numbers = {int(pair.split(":")[0]) for pair in weights.split()}
     assert numbers == {int(name[1:]) + 1 for name in names}
 

@@ -1,4 +1,4 @@
-"""Small Parquet files that stand for much more than memory holds, or lie about it:
+"""Small Parquet files that expand to much more than memory holds, or declare wrong sizes:
 read in batches, or refused in one sentence."""
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def test_wrong_sizes_and_other_damage_under_a_memory_limit(tmp_path: Path, fuzz_
             assert how != "read" or words.split()[0].isdigit()
 
 
-def test_an_error_in_the_first_row_is_said_without_reading_the_rest(
+def test_an_error_in_the_first_row_is_reported_without_reading_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     n = 500_000
@@ -197,7 +197,7 @@ def test_an_error_in_the_first_row_is_said_without_reading_the_rest(
     )
 
     def no_survey(*more: Any, **options: Any) -> Any:
-        """What is said besides of a table is looked up in it, within limits of its own."""
+        """The survey that adds to the message reads the table within limits of its own."""
         raise SparserankError
 
     monkeypatch.setattr("sparserank.data.tables.refusal.survey", no_survey)

@@ -20,66 +20,12 @@ from sparserank.errors import DataFormatError, DataWarning
 from tests.oracles import letor_reader as oracle
 
 TOKENS = [
-    b"\r",
-    b"\n",
-    b"\r\n",
-    b"\r\r\n",
-    b" ",
-    b"\t",
-    b"#",
-    b"# ",
-    b":",
-    b"qid:",
-    b" qid:7 ",
-    b"qid:-0",
-    b"0 qid:3 1:1\n",
-    b"docid = ",
-    b"DocID:",
-    b"NULL",
-    b"nan",
-    b"-inf",
-    b"+Infinity",
-    b"1e999",
-    b"1.797e308",
-    b"1.79e308",
-    b"-1",
-    b"-0",
-    b"0",
-    b"00",
-    b"+",
-    b"-",
-    b".",
-    b"e",
-    b"e5",
-    b"E-400",
-    b"9007199254740993",
-    b"99999999999999999999",
-    b"2147483647",
-    b"2147483648",
-    b" 1000000:2",
-    b" 200000000:1",
-    b" 12:3",
-    b" 1:1",
-    b" 0:1",
-    b"1" * 40,
-    b"0." + b"0" * 30 + b"7",
-    b"\xe9",
-    b"\xc3\xa9",
-    b"\xed\xa0\x80",
-    b"\xe2\x80\xa8",
-    b"\xc2\x85",
-    b"\xc2\xa0",
-    b"\xef\xbb\xbf",
-    b"\xff",
-    b"\x0b",
-    b"\x0c",
-    b"\x1a",
-    b"\x1c",
-    b"\x7f",
-    b"\0",
-    b"\\xe9",
-    b"_",
-    b"\xd9\xa3",
+    *b"\r \n \r\n \r\r\n # : qid: qid:-0 DocID: NULL nan -inf +Infinity 1e999 1.797e308 1.79e308 -1 -0 0".split(b" "),
+    *b"00 + - . e e5 E-400 9007199254740993 99999999999999999999 2147483647 2147483648 _".split(),
+    *(b" ", b"\t", b"# ", b" qid:7 ", b"0 qid:3 1:1\n", b"docid = ", b" 1000000:2", b" 200000000:1", b" 12:3"),
+    *(b" 1:1", b" 0:1", b"1" * 40, b"0." + b"0" * 30 + b"7", b"\xe9", b"\xc3\xa9", b"\xed\xa0\x80", b"\xe2\x80\xa8"),
+    *(b"\xc2\x85", b"\xc2\xa0", b"\xef\xbb\xbf", b"\xff", b"\x0b", b"\x0c", b"\x1a", b"\x1c", b"\x7f", b"\0"),
+    *(b"\\xe9", b"\xd9\xa3"),
 ]
 MISSING_TEXT = (
     "2 qid:1 1:NULL 2:3 3:-1\n1 qid:1 2:nan 3:1e999 1:-2\n0 qid:1 3:5\n\n1 qid:2 1:NULL\n0 qid:2 2:-1.797e308\n"
@@ -209,6 +155,49 @@ def test_mutated_files_are_read_alike_or_refused_with_file_and_line(
         seed += 1
     print(f"{seed} cases, {accepted} accepted")
     assert 0 < accepted < seed
+
+
+# (content, the message of its refusal or nothing)
+EXAMPLES: list[tuple[bytes, str]] = [
+    (b"1 qid:1 1:1\n1 qid:1 1:1 #a\r0 qid:1 1:2 #b\r", ":2: .*LF or CRLF"),
+    (b"1 qid:1 1:1\n1 qid:1 1:1\r0 qid:1 1:2\r", ":2: .*LF or CRLF"),
+    (b"1 qid:1 1:1\n# a\r1 qid:1 1:1\n", ":2: .*LF or CRLF"),
+    (b"1 qid:1 1:1\n\r1 qid:1 1:1\n", ":2: .*LF or CRLF"),
+    (b"1 qid:1 1:1\n1 qid:1 1:1\r\r0 qid:1 1:2\n", ":2: .*LF or CRLF"),
+    (b"1 qid:1 1:1\n1 qid:1 1:1\r2:1\n", ":2: .*LF or CRLF"),
+    (b"1 qid:1 1:x\n1 qid:1 1:1\r0 qid:1 1:2\r", ":1: feature value must be a number"),
+    *[
+        (end.join([b"1 qid:1 1:1 # a", b"", b"# b", b"0 qid:1 1:2 # c"]) + last, "")
+        for end in (b"\n", b"\r\n", b"\r\r\n", b"\r\r\r\n")
+        for last in (b"", b"\r", b"\r\r")
+    ],
+    (b"\xef\xbb\xbf1 qid:1 1:1\n0 qid:1 1:2\n", ""),
+    (b"1 qid:1 1:1\n\xef\xbb\xbf0 qid:1 1:2\n", ":2: label must be a number"),
+    (b"1 qid:ok 1:1\n# note\n0 qid:\xe9 1:2\n1 qid:\xe8 1:3\n", ":3: query id is not UTF-8"),
+    (b"1 qid:1 1:1 # docid = \xe9 caf\xe9\n0 qid:1 1:2 # docid = \xe8 x\n", ""),
+    *[(b"1 qid:7 1:1\n0 qid:%b 1:2\n" % other, "") for other in (b"007", b"1e3", b"+3", b"-0", b"9" * 19)],
+    (b"1 qid:0 1:1\n0 qid:-0 1:2\n", ""),
+    (b"2 qid:1\n1 qid:1 3:1\n0 qid:1#x\n", ""),
+    (b"-1 qid:1 1:NULL\n1 qid:1 9:2\n", ""),
+]
+
+
+@pytest.mark.parametrize("chunk", [4, 1 << 20])
+@pytest.mark.parametrize(("content", "refusal"), EXAMPLES, ids=range(len(EXAMPLES)))
+def test_files_that_were_once_misread(
+    content: bytes, refusal: str, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Line ends, byte order marks, ids that are no integers or not UTF-8, rows without features."""
+    monkeypatch.setattr("sparserank.data.letor.chunks.CHUNK_BYTES", chunk)
+    path = tmp_path / "a.txt"
+    options: dict[str, Any] = {"index_base": 1, "n_features": None, "n_threads": 1, "sparse": None}
+    options |= {"missing": "query-min", "unjudged": "drop"}
+    assert compare(content, options, path, read_letor) == (not refusal)
+    if refusal:  # the slow reader is as strict
+        with pytest.raises(oracle.Refused):
+            oracle.read_file(content)
+        with pytest.raises(DataFormatError, match=re.escape(str(path)) + refusal):
+            read_letor(path)
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ RUNS: dict[str, str] = {
     "comments.run": "# made on Monday\n1 Q0 a 1 2.0 t\n#1 Q0 b 2 9 t\n\n1 Q0 b 2 1 t\n  # end\n2 Q0 a 1 0.5 t\n",
     "more.run": "1 Q0 a 1 2.0 t and more\n1\tQ0\tb\t2\t1\tt\tx\n2 Q0 a 1 0.5 t # end\n",
     "no-tag.run": "1 Q0 a 1 2.0\n1 Q0 b 2 1\n2 Q0 a 1 0.5\n",
+    "byte-order-mark.run": "\ufeff1\tQ0  a 1 2.0 t\r\n1 Q0 b 2 1 t\r\n2 Q0 a 1 0.5 t",
     "a.json": '{"1": {"a": 2, "b": 1.0}, "2": {"a": 0.5}}',
     "a.csv": "qid,docno,score\n1,a,2\n1,b,1\n2,a,0.5\n",
     "a.tsv": "query_id\tdocid\tscore\n1\ta\t2\n1\tb\t1\n2\ta\t0.5\n",
@@ -67,6 +68,10 @@ def test_every_form_of_judgments_is_the_same_to_every_reader(name: str, packed: 
     run, qrels = written(tmp_path, RUNS, "plain.run"), written(tmp_path, JUDGMENTS, name, packed)
     assert sr.read_qrels(qrels) == judgments_of(qrels, "qrels") == JUDGED
     assert cli("evaluate", "--qrels", qrels, "--system", run).code == 0
+    if qrels.suffix == ".gz":
+        qrels.write_bytes(qrels.read_bytes()[:-12])
+        with pytest.raises(DataFormatError, match="damaged gzip file"):
+            sr.read_qrels(qrels)
 
 
 def test_runs_in_memory_are_read() -> None:
@@ -83,6 +88,9 @@ BAD_LINES: list[tuple[Any, str, str]] = [
     (sr.read_run, "1 a 1 2.0\n", ":1: expected 'qid Q0 docno rank score tag'"),
     (sr.read_run, "1 a 1 2.0 t\n", ":1: expected a finite number as score; got 't'"),
     (sr.read_run, "# 1\n1 Q0 a 1 2 t\n1 Q0 a 2 1 t\n", ":3: document 'a' of query '1' is already on line 2"),
+    (sr.read_run, f"1 Q0 a 1 x{'9' * 200_000} t\n", ":1: expected a finite number"),
+    (sr.read_run, "1 Q0 a 1 0.5 t\n\n1 Q0 b 2 nan t\n", ":3: expected a finite number as score; got 'nan'"),
+    (sr.read_qrels, "1 0 a 2\r\n2 0 a 2\r\n\r\n1 0 a 0\n", ":4: document 'a' of query '1' is already on line 1"),
     (sr.read_qrels, "1 0 a 0\n1 b 1\n", ":2: expected 'qid 0 docno rel'; got '1 b 1'"),
     (sr.read_qrels, "1 a 0\n1 0 b 1\n", ":2: expected 'qid docno rel'; got '1 0 b 1'"),
     (sr.read_qrels, "1 0 a\n", ":1: expected a finite number; got 'a'"),
@@ -92,11 +100,12 @@ BAD_LINES: list[tuple[Any, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("read", "text", "message"), BAD_LINES)
+@pytest.mark.parametrize(("read", "text", "message"), BAD_LINES, ids=range(len(BAD_LINES)))
 def test_lines_that_fit_no_form_are_refused(read: Any, text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "x").write_text(text)
-    with pytest.raises(DataFormatError, match=re.escape(f"x{message}")):
+    with pytest.raises(DataFormatError, match=re.escape(f"x{message}")) as caught:
         read(tmp_path / "x")
+    assert len(str(caught.value)) < 500
 
 
 def test_a_query_id_that_would_be_a_comment_is_not_written(tmp_path: Path) -> None:

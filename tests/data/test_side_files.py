@@ -86,7 +86,7 @@ def test_a_compressed_file_has_the_side_files_of_either_name(name: str, tmp_path
     assert found.doc_weight.tolist() == OF_ROWS
 
 
-def test_sizes_that_are_not_needed_are_said(file: Path, tmp_path: Path) -> None:
+def test_sizes_that_are_not_needed_are_warned_of(file: Path, tmp_path: Path) -> None:
     numbers(f"{file}.query", [1, 2])
     with pytest.warns(DataWarning, match=r"train\.txt\.query: is not used, because .*train\.txt contains query ids"):
         read_files(file, Reading(**BASE_0))
@@ -116,18 +116,18 @@ def test_another_number_of_weights_is_refused(values: list[float], file: Path) -
         read_files(file, Reading(**BASE_0))
 
 
-def test_weights_of_rows_or_of_queries_cannot_be_told_apart(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        *[([v], ":1: a weight must be a finite number >= 0") for v in ("-1", "nan", "x")],
+        ([1, 2], ": contains 2 weights, .*may be weights of either"),  # as many rows as queries
+    ],
+)
+def test_what_is_no_weight_is_refused(values: list[Any], message: str, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("1 qid:1 1:2\n0 qid:2 1:3\n")
-    numbers(tmp_path / "a.txt.weight", [1, 2])
-    with pytest.raises(SparserankError, match=r"a\.txt\.weight: contains 2 weights, .*may be weights of either"):
+    numbers(tmp_path / "a.txt.weight", values)
+    with pytest.raises(SparserankError, match=rf"a\.txt\.weight{message}"):
         read_files(tmp_path / "a.txt")
-
-
-@pytest.mark.parametrize(("entry", "line"), [("-1", 1), ("nan", 1), ("x", 1)])
-def test_what_is_no_weight_is_refused_by_line(entry: str, line: int, file: Path) -> None:
-    numbers(f"{file}.weight", [entry])
-    with pytest.raises(SparserankError, match=rf"train\.txt\.weight:{line}: a weight must be a finite number >= 0"):
-        read_files(file, Reading(**BASE_0))
 
 
 def coefficients(result: Any) -> list[float]:
@@ -144,10 +144,10 @@ def test_select_uses_weights_beside_the_file_as_its_options(file: Path, tmp_path
     assert coefficients(plain) != coefficients(of_queries) != coefficients(of_rows)
 
     numbers(f"{file}.weight", OF_QUERIES)
-    with pytest.warns(DataWarning, match=r"train\.txt\.weight: these query weights are used in the loss") as said:
+    with pytest.warns(DataWarning, match=r"train\.txt\.weight: these query weights are used in the loss") as warned:
         beside = sr.select(str(file), **QUICK, index_base=0)
     assert coefficients(beside) == coefficients(of_queries)
-    assert len(said) == 1
+    assert len(warned) == 1
     assert sum("train.txt.weight" in note for note in beside.notes) == 1
     ones = dict.fromkeys(by_option, 1.0)
     with pytest.warns(DataWarning, match=r"train\.txt\.weight: not used, because query_weight replaces"):
@@ -173,36 +173,22 @@ def test_fit_uses_weights_of_queries(file: Path) -> None:
     assert (weighted != plain).any()
 
 
-def test_stores_keep_the_weights_and_belong_to_them(file: Path, tmp_path: Path) -> None:
+def test_weights_are_stored_and_shown_and_their_loss_is_warned_of(file: Path, tmp_path: Path, cli: Cli) -> None:
     numbers(f"{file}.weight", OF_ROWS)
-    sr.convert([file], tmp_path / "store", Reading(**BASE_0))
-    stored = sr.read_data(tmp_path / "store").doc_weight
-    assert stored is not None
-    assert stored.tolist() == OF_ROWS
-    numbers(f"{file}.weight", OF_QUERIES)
-    with pytest.raises(SparserankError, match="files that have changed since"):
-        sr.convert([file], tmp_path / "store", Reading(**BASE_0))
-
-
-def test_jobs_without_weights_say_so(file: Path) -> None:
-    numbers(f"{file}.weight", OF_ROWS)
+    reading = Reading(**BASE_0)
+    sr.convert([file], tmp_path / "store", reading)
+    with pytest.warns(DataWarning, match=r"out\.txt: ranking text contains no weights, so they were left out"):
+        rewrite([file], tmp_path / "out.txt", reading)
+    rewrite([file], tmp_path / "out.parquet", reading)
+    table = read_files(tmp_path / "out.parquet", Reading(doc_weight="weight"))
+    for kept in (sr.read_data(tmp_path / "store").doc_weight, table.doc_weight):
+        assert kept is not None
+        assert kept.tolist() == OF_ROWS
     with pytest.warns(DataWarning, match=r"train\.txt\.weight: weights are not used here"):
         found = read_sources({"data": str(file)}, BASE_0)["data"]
     assert found is not None
     assert found.doc_weight is None
-
-
-def test_inspect_shows_weights(file: Path, cli: Cli) -> None:
-    numbers(f"{file}.weight", OF_ROWS)
-    shown = cli("inspect", file, "--index-base", "0")
-    assert f"{min(OF_ROWS):g} to {max(OF_ROWS):g}" in shown.out
-
-
-def test_ranking_text_without_weights_says_so(file: Path, tmp_path: Path) -> None:
-    numbers(f"{file}.weight", OF_ROWS)
-    with pytest.warns(DataWarning, match=r"out\.txt: ranking text contains no weights, so they were left out"):
-        rewrite([file], tmp_path / "out.txt", Reading(**BASE_0))
-    rewrite([file], tmp_path / "out.parquet", Reading(**BASE_0))
-    kept = read_files(tmp_path / "out.parquet", Reading(doc_weight="weight")).doc_weight
-    assert kept is not None
-    assert kept.tolist() == OF_ROWS
+    assert f"{min(OF_ROWS):g} to {max(OF_ROWS):g}" in cli("inspect", file, "--index-base", "0").out
+    numbers(f"{file}.weight", OF_QUERIES)
+    with pytest.raises(SparserankError, match="files that have changed since"):
+        sr.convert([file], tmp_path / "store", reading)

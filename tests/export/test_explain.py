@@ -13,7 +13,7 @@ import sparserank as sr
 from sparserank.errors import DataError
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
-from tests.support.command_line import Cli
+from tests.support.command_line import Cli, assert_refused
 
 DATA = sr.datasets.make_ranking(20, (5, 9), 6, n_informative=3, n_redundant=0, random_state=1).data
 RANKERS = {
@@ -71,21 +71,19 @@ def test_the_command(cli_here: Cli, tmp_path: Path) -> None:
     sr.write_letor(DATA, tmp_path / "test.txt")
     model_of("log").save(tmp_path / "m.json")
     run = partial(cli_here, "explain", "m.json", "test.txt")
-    said = run("--query", "2")
-    assert said.code == 0, said.err
-    assert "Query 2" in said.out
+    shown = run("--query", "2")
+    assert shown.code == 0, shown.err
+    assert "Query 2" in shown.out
     content = json.loads(run("--query", "2", "--format", "json", "--most", "100").out)
     expected = sr.explain_query(model_of("log"), DATA, 2)
     assert [d["document"] for d in content["documents"]] == list(expected.documents)
     a, b = expected.documents[0], expected.documents[1]
-    said = run("--query", "2", "--pair", b, "--pair", a)
-    assert f"{a} is ranked higher" in said.out
+    shown = run("--query", "2", "--pair", b, "--pair", a)
+    assert f"{a} is ranked higher" in shown.out
     for arguments, status, message in (
         (("--query", "77"), 1, "there is no query '77'"),
         (("--query", "2", "--pair", a), 2, "must be used twice"),
         (("--query", "2", "--pair", a, "--pair", "x"), 1, "has no document 'x'"),
         (("--query", "2", "--format", "xml"), 2, "must be one of text, json, csv"),
     ):
-        refused = run(*arguments)
-        assert refused.code == status
-        assert message in " ".join(refused.err.split())
+        assert_refused(run(*arguments), status, message)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
-import onnxruntime
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,6 +19,7 @@ from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
 from tests.oracles import exported as oracle
 from tests.support.databases import sqlite
+from tests.support.exported_scores import expression_of, python_score, session_of
 
 KINDS = ("none", "log", "asinh", "curve")
 NOT_THERE = (None, math.nan, math.inf, -math.inf, 1.79e308, 1.797e308, -1.797e308, 1.7976931348623157e308)
@@ -25,19 +27,25 @@ THERE = (0.0, 3.25, -2.0, 1e300, 1.78e308)
 FILL = 0.75
 
 
-def model_of(kind: str, fill: float | None, slope: float = 2.0) -> RankingModel:
-    """slope * t(a) + b, the fill value for a alone or for none."""
+MODES = ("no fill value", "fill value", "median, not asked for", "median, asked for")
+
+
+def model_of(kind: str, mode: str) -> tuple[RankingModel, dict[str, Any], float | None]:
+    """(2 * t(a) + b, the options of its exports, what replaces a missing a)."""
     transform = Transform((kind, "none"), np.array([3.0, 1.0])) if kind in ("log", "asinh") else None
     curves = {0: Curve(np.array([-1.0, 2.0, 4.0]), np.array([-0.5, 0.25, 1.5]))} if kind == "curve" else {}
-    fills = None if fill is None else np.array([fill, np.nan])
     scaling = FeatureScaling("none", np.zeros(2), np.ones(2))
-    return RankingModel(
-        np.array([slope, 1.0]), ("a", "b"), scaling, transform=transform, curves=curves, fill_values=fills
-    )
+    model = RankingModel(np.array([2.0, 1.0]), ("a", "b"), scaling, transform=transform, curves=curves)
+    if mode == "fill value":
+        return replace(model, fill_values=np.array([FILL, np.nan])), {}, FILL
+    if mode == "no fill value":
+        return model, {}, None
+    model = replace(model, medians=np.array([FILL, 1.0]))
+    return (model, {"missing": "model"}, FILL) if mode == "median, asked for" else (model, {}, None)
 
 
 def expected(kind: str, fill: float | None, a: float | None) -> float | None:
-    """slope * t(a) + b by hand, of documents whose b is 5; None: there is no score."""
+    """2 * t(a) + b by hand, of documents whose b is 5; None: there is no score."""
     if a is None or not abs(a) < 1.79e308:
         a = fill
     if a is None:
@@ -66,17 +74,18 @@ def bases(folder: Path, values: tuple[float | None, ...]) -> dict[str, tuple[obj
     return {"SQLite": (lite, "docs"), "DuckDB": (duck, "docs"), "Parquet": (duck, f"'{folder}/docs.parquet'")}
 
 
-@pytest.mark.parametrize("fill", [None, FILL], ids=["no fill", "filled"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "values",
     [(*THERE, *NOT_THERE), (3.25, math.nan, None, -2.0), (3.25, math.nan, 3.25)],
     ids=["all", "NaN", "one value"],
 )
-def test_sql_knows_what_is_missing(tmp_path: Path, values: tuple[float | None, ...], kind: str, fill: float | None):
+def test_sql_knows_what_is_missing(tmp_path: Path, values: tuple[float | None, ...], kind: str, mode: str):
     """NaN among small numbers apart: Parquet's statistics leave it out, and DuckDB believes them."""
     values = tuple(v for v in values if kind != "none" or v is None or not 1e300 < abs(v) < 1.79e308)  # 2 x overflows
-    (text,) = model_of(kind, fill).export("sql").values()
+    model, options, fill = model_of(kind, mode)
+    (text,) = model.export("sql", **options).values()
     want = [expected(kind, fill, v) for v in values]
     for name, (base, source) in bases(tmp_path, values).items():
         found = [s for (s,) in base.execute(f"select {text} from {source} order by id").fetchall()]  # type: ignore[attr-defined]
@@ -98,57 +107,46 @@ def test_the_comparison_would_see_nan_that_passes(tmp_path: Path):
             assert rows == [(1,), (0,), (2,)]
 
 
-@pytest.mark.parametrize("fill", [None, FILL], ids=["no fill", "filled"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_export_knows_what_is_missing(kind: str, fill: float | None):
+def test_every_export_knows_what_is_missing(kind: str, mode: str):
     """One document at a time: its score, the one of the fill value, or none:
     Python raises, ONNX, Vespa and Lucene give NaN."""
-    model = model_of(kind, fill)
-    space: dict = {}
-    exec(model.export("python")["model.py"], space)
-    session = onnxruntime.InferenceSession(model.export("onnx")["model.onnx"], providers=["CPUExecutionProvider"])
+    model, options, fill = model_of(kind, mode)
+    score = python_score(model, **options)
+    session = session_of(model.export("onnx", **options)["model.onnx"])
     texts = {
-        "vespa": model.export("vespa", features={n: f"attribute({n})" for n in "ab"})["sparserank.profile"],
-        "lucene": model.export("lucene", filled=True)["model.expression"],
+        "vespa": expression_of(model, "vespa", **options),
+        "lucene": expression_of(model, "lucene", filled=True, **options),
     }
-    texts["vespa"] = texts["vespa"][texts["vespa"].index("expression {") + 12 : texts["vespa"].rindex("}\n    }\n}")]
     for a in (3.25, -2.0, *NOT_THERE):
         want = expected(kind, fill, a)
         if want is None:
             with pytest.raises(ValueError, match=r"'a' is .*: a missing value, and the model has no fill value for it"):
-                space["score"]({"a": a, "b": 5.0})
+                score({"a": a, "b": 5.0})
         else:
-            assert space["score"]({"a": a, "b": 5.0}) == pytest.approx(want, rel=1e-12)
+            assert score({"a": a, "b": 5.0}) == pytest.approx(want, rel=1e-12)
         if a is None:
             continue
         found = {to: oracle.evaluated(text, [{"a": a, "b": 5.0}])[0] for to, text in texts.items()}
         found["onnx"] = float(session.run(None, {"a": np.array([[a]]), "b": np.array([[5.0]])})[0][0, 0])
-        for to, score in found.items():
-            assert score == pytest.approx(math.nan if want is None else want, rel=1e-12, nan_ok=True), (to, a)
+        for to, of_engine in found.items():
+            assert of_engine == pytest.approx(math.nan if want is None else want, rel=1e-12, nan_ok=True), (to, a)
     if fill is None:
         with pytest.raises(KeyError, match="'a'"):
-            space["score"]({"b": 5.0})
+            score({"b": 5.0})
     else:
-        assert space["score"]({"b": 5.0}) == pytest.approx(expected(kind, fill, None), rel=1e-12)
+        assert score({"b": 5.0}) == pytest.approx(expected(kind, fill, None), rel=1e-12)
 
 
-TYPES = (
-    "BOOLEAN",
-    "DECIMAL(18,3)",
-    "DECIMAL(38,3)",
-    "DECIMAL(38,20)",
-    "TINYINT",
-    "UBIGINT",
-    "HUGEINT",
-    "FLOAT",
-    "DOUBLE",
-)
+TYPES = ("BOOLEAN", "DECIMAL(18,3)", "DECIMAL(38,3)", "DECIMAL(38,20)", "TINYINT", "UBIGINT", "HUGEINT", "FLOAT")
 
 
-@pytest.mark.parametrize("fill", [None, FILL], ids=["no fill", "filled"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_columns_of_any_numeric_type(kind: str, fill: float | None):
-    (text,) = model_of(kind, fill).export("sql").values()
+def test_columns_of_any_numeric_type(kind: str, mode: str):
+    model, options, fill = model_of(kind, mode)
+    (text,) = model.export("sql", **options).values()
     duck = duckdb.connect()
     for of in TYPES:
         duck.execute(f"create or replace table docs (a {of}, b {of})")

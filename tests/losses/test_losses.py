@@ -15,8 +15,7 @@ from sparserank.errors import DataError
 from sparserank.losses import LOSSES, ModifiedHuber, PairwiseLoss, SquaredHinge
 from sparserank.losses._sizes import WORK_ROWS
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import fit_path_on
-from sparserank.penalties import L1, MCP, ElasticNet, Penalty
+from sparserank.penalties import L1
 from sparserank.solvers import ProxNewton, Status, Stop, solve
 from sparserank.solvers.certificates import dual_scale, duality_gap, gap_safe_screen
 from tests.extension.logistic import PairwiseLogistic
@@ -85,19 +84,6 @@ def test_value_gradient_and_hessian_equal_explicit_pairs(data: RankingDataset, w
         np.testing.assert_allclose(W, oracle.score_hessian(scores, pairs, phi), atol=1e-13, err_msg=case)
 
 
-@pytest.mark.slow
-def test_far_inverted_and_distant_lists_keep_twelve_digits() -> None:
-    """A difference of two squared hinges would lose six of them."""
-    for data in (INTEGERS, MANY):
-        pairs = oracle.pairs_of(data.relevance, data.query_ptr)
-        for case, scores in score_cases(data).items():
-            value, gradient = value_and_gradient(ModifiedHuber(), scores, data.relevance, data.query_ptr)
-            n = len(pairs)
-            expected = oracle.score_gradient(scores, pairs, oracle.modified_huber)
-            assert value / n == pytest.approx(oracle.loss(scores, pairs, oracle.modified_huber), rel=1e-12), case
-            np.testing.assert_allclose(gradient / n, expected, atol=1e-12 * np.abs(expected).max(), err_msg=case)
-
-
 def test_predicates_that_count_the_kinks_otherwise_are_rejected() -> None:
     """Margins of exactly 1 are flat, margins of exactly -1 still curved; the lower document's weight does not count."""
     data = INTEGERS
@@ -115,21 +101,8 @@ def test_predicates_that_count_the_kinks_otherwise_are_rejected() -> None:
         assert np.abs(W - oracle.score_hessian(scores, pairs, wrong)).max() > 1e-3
 
 
-@pytest.mark.slow_but("squared_hinge")
-@pytest.mark.parametrize("name", LOSSES)
-def test_the_weight_of_the_lower_document_is_not_that_of_the_pair(name: str) -> None:
-    docs = doc_weights(INTEGERS.n_docs)
-    objective = PairwiseObjective(
-        INTEGERS.X, INTEGERS.relevance, INTEGERS.query_ptr, loss=LOSSES[name](), doc_weight=docs
-    )
-    wrong = oracle.pairs_of(INTEGERS.relevance, INTEGERS.query_ptr, doc_weight=docs, weigh=1)
-    w = np.linspace(-1, 1, INTEGERS.n_features)
-    assert objective.value_and_gradient(w)[0] != pytest.approx(
-        oracle.loss(INTEGERS.X @ w, wrong, oracle.PHI[name]), rel=0.01
-    )
-
-
-CONTAINERS = [(*s, "dense") for s in SETTINGS] + [(data, "all weights", "csr") for data in (INTEGERS, MANY)]
+CONTAINERS = [(*s, "dense") for s in SETTINGS]
+CONTAINERS += [(data, "all weights", container) for data in (INTEGERS, MANY) for container in ("csr", "float32")]
 
 
 @pytest.mark.slow_but("squared_hinge")
@@ -143,7 +116,9 @@ def test_objective_equals_explicit_pairs(
     data: RankingDataset, weighting: str, container: str, name: str, pair_weights: str
 ) -> None:
     queries, docs, table = weights_of(data, weighting)
-    X = sp.csr_matrix(data.X) if container == "csr" else data.X
+    if container == "float32":
+        data = data.replace_features(data.X.astype(np.float32).astype(np.float64))
+    X = {"dense": data.X, "csr": sp.csr_matrix(data.X), "float32": data.X.astype(np.float32)}[container]
     objective = PairwiseObjective(
         X,
         data.relevance,
@@ -174,7 +149,9 @@ def test_objective_equals_explicit_pairs(
         np.testing.assert_allclose(objective.hessian(w, columns), H[np.ix_(columns, columns)], rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(objective.hessian_matvec(w, v), H @ v, rtol=1e-9, atol=1e-12)
         moved = scores + 0.3 * (data.X @ v)
-        along, slope, bend = objective.along(w, v)(0.3)
+        at = objective.along(w, v)
+        objective.value_and_gradient(v)  # a pass elsewhere leaves the line where it was
+        along, slope, bend = at(0.3)
         assert along == pytest.approx(oracle.loss(moved, pairs, phi), rel=1e-11)
         assert slope == pytest.approx(float(data.X @ v @ oracle.score_gradient(moved, pairs, phi)), rel=1e-9, abs=1e-12)
         t = data.X @ v
@@ -229,7 +206,7 @@ def test_the_dual_of_the_squared_hinge_is_rejected_for_the_modified_huber() -> N
 
 
 def ranking(seed: int = 0, n_queries: int = 25, m: int = 12, d: int = 8) -> RankingDataset:
-    """Three features decide; documents whose features say the opposite leave pairs far out of order."""
+    """Three features decide; documents with opposite features leave pairs far out of order."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n_queries * m, d))
     y = np.round(np.clip(X[:, 0] - X[:, 1] + 0.5 * X[:, 2] + 0.1 * rng.standard_normal(len(X)), -2, 2))
@@ -241,67 +218,6 @@ def solved(name: str, data: RankingDataset, docs: np.ndarray | None = None) -> P
     return PairwiseObjective(data.X, data.relevance, data.query_ptr, loss=KINDS[name](), doc_weight=docs, n_threads=1)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "tol"), [("modified_huber", 1e-8), ("logistic", 1e-6)])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_an_l1_path_is_optimal_and_explicit_pairs_say_so(name: str, tol: float, weighted: bool) -> None:
-    data = ranking()
-    docs = doc_weights(data.n_docs) if weighted else None
-    objective = solved(name, data, docs)
-    pairs = oracle.pairs_of(data.relevance, data.query_ptr, doc_weight=docs)
-    phi, conjugate = oracle.PHI[name], oracle.CONJUGATE[name]
-    top = np.abs(data.X.T @ oracle.score_gradient(np.zeros(data.n_docs), pairs, phi)).max()
-    path = fit_path_on(objective, L1(1.0), n_alphas=6, alpha_min_ratio=1e-3, tol=tol)
-    assert path.alpha_max == pytest.approx(top)
-    assert set(path.statuses) == {"optimal"}
-    assert 0 < path.nnz[1] < data.n_features
-    far = 0
-    for alpha, w in zip(path.alphas, path.coefs, strict=True):
-        scores = data.X @ w
-        value = oracle.loss(scores, pairs, phi) + alpha * np.abs(w).sum()
-        g = data.X.T @ oracle.score_gradient(scores, pairs, phi)
-        outside = np.where(w != 0, np.abs(g + alpha * np.sign(w)), np.maximum(np.abs(g) - alpha, 0.0))
-        assert outside.max() <= 1.01 * tol * top + 1e-15
-        s = min(1.0, alpha / np.abs(g).max())
-        bound = -oracle.conjugate_sum(scores, pairs, phi, conjugate, s)
-        gap = duality_gap(objective, L1(float(alpha)), iterate_at(objective, L1(float(alpha)), w))
-        assert gap <= value - bound + 1e-12
-        assert -1e-12 <= value - bound < 1e3 * tol
-        far += sum(scores[i] - scores[j] < -1.0 for i, j, _ in pairs)
-    assert far > 50  # the straight part was there
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["modified_huber", "logistic"])
-@pytest.mark.parametrize("penalty", ["l1", "elastic net"])
-def test_the_gap_that_a_solver_reports_is_that_of_the_loss(name: str, penalty: str) -> None:
-    """Stopped early, where the dual of another loss would give another number."""
-    objective = solved(name, ranking())
-    top = float(np.abs(objective.gradient_at_zero).max())
-    p: Penalty = L1(0.02 * top) if penalty == "l1" else ElasticNet(0.02 * top)
-    best = solve(ProxNewton(), objective, p, stop=Stop(1e-10, 500, top)).value
-    for max_iter in (1, 2, 3, 500):
-        s = solve(ProxNewton(), objective, p, stop=Stop(1e-10, max_iter, top), warn=False)
-        assert s.gap == duality_gap(objective, p, s.iterate)
-        assert s.gap >= s.value - best - 1e-12
-    assert s.gap < 1e-8
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["modified_huber", "logistic"])
-def test_a_concave_path_is_stationary(name: str) -> None:
-    data = ranking()
-    objective = solved(name, data)
-    pairs = oracle.pairs_of(data.relevance, data.query_ptr)
-    path = fit_path_on(objective, MCP(1.0), n_alphas=6, alpha_min_ratio=0.03, tol=1e-8)
-    assert set(path.statuses) == {"stationary"}
-    for alpha, w in zip(path.alphas, path.coefs, strict=True):
-        g = data.X.T @ oracle.score_gradient(data.X @ w, pairs, oracle.PHI[name])
-        slope = np.maximum(alpha - np.abs(w) / path.penalty.shape()[0], 0.0)
-        outside = np.where(w != 0, np.abs(g + slope * np.sign(w)), np.maximum(np.abs(g) - slope, 0.0))
-        assert outside.max() <= 1.01e-8 * path.l1_alpha_max + 1e-15
-
-
 @pytest.mark.slow_but("squared_hinge")
 @pytest.mark.parametrize("name", KINDS)
 def test_screening_discards_only_what_is_zero_at_the_optimum(name: str) -> None:
@@ -309,14 +225,15 @@ def test_screening_discards_only_what_is_zero_at_the_optimum(name: str) -> None:
     top = float(np.abs(objective.gradient_at_zero).max())
     discarded_any = False
     for share in (0.6, 0.3, 0.1):
-        penalty = L1(share * top)
-        best = solve(ProxNewton(), objective, penalty, stop=Stop(1e-11, 500, top))
-        assert best.status is Status.OPTIMAL
-        for size in (1.0, 0.99, 0.8, 0.0, 3.0):
-            w = size * best.w
-            discarded = gap_safe_screen(objective, penalty, iterate_at(objective, penalty, w))
-            assert not best.w[discarded].any()
-            discarded_any |= bool(discarded.any())
+        for weights in (None, tuple(np.linspace(0.3, 2.0, 8)), tuple(np.linspace(2.0, 0.3, 8))):
+            penalty = L1(share * top, weights=weights)
+            best = solve(ProxNewton(), objective, penalty, stop=Stop(1e-11, 500, top))
+            assert best.status is Status.OPTIMAL
+            for size in (1.0, 0.99, 0.8, 0.0, 3.0):  # near and far from the optimum
+                w = size * best.w
+                discarded = gap_safe_screen(objective, penalty, iterate_at(objective, penalty, w))
+                assert not best.w[discarded].any()
+                discarded_any |= bool(discarded.any())
     assert discarded_any
 
 
@@ -352,26 +269,7 @@ def test_document_weights_are_refused_or_taken_by_name() -> None:
             )
 
 
-@pytest.mark.slow_but("squared_hinge")
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("data", [INTEGERS, MANY])
-def test_a_weight_of_two_is_the_preferred_document_twice(data: RankingDataset, name: str) -> None:
-    """A copy that is as relevant adds the pairs of its original once more, and, as the other one of a pair, those too:
-    undone by 1/2."""
-    top = np.array([data.relevance[lo:hi].max() for lo, hi in zip(data.query_ptr, data.query_ptr[1:], strict=False)])
-    best = data.relevance == np.repeat(top, np.diff(data.query_ptr))  # nobody is above these: they are only preferred
-    rows = np.repeat(np.arange(data.n_docs), np.where(best, 2, 1))
-    twice = RankingDataset(data.X[rows], data.relevance[rows], np.asarray(data.qid)[rows])
-    a = solved(name, data, np.where(best, 2.0, 1.0))
-    b = solved(name, twice)
-    w = np.linspace(-1, 1, data.n_features)
-    assert a.value_and_gradient(w)[0] == pytest.approx(b.value_and_gradient(w)[0], rel=1e-12)
-    np.testing.assert_allclose(a.value_and_gradient(w)[1], b.value_and_gradient(w)[1], rtol=1e-10, atol=1e-13)
-    assert a.total_weight == pytest.approx(b.total_weight)
-    assert a.n_pairs < b.n_pairs
-
-
-def test_a_document_of_weight_zero_is_never_preferred_and_a_query_without_weight_has_no_say() -> None:
+def test_a_document_of_weight_zero_is_never_preferred_and_a_query_without_weight_does_not_count() -> None:
     data = INTEGERS
     docs = np.ones(data.n_docs)
     docs[data.query_ptr[0] : data.query_ptr[1]] = 0.0
@@ -390,12 +288,87 @@ def test_a_document_of_weight_zero_is_never_preferred_and_a_query_without_weight
     assert objective.total_weight == alone.total_weight
 
 
+def test_separated_list_has_exactly_zero_loss_and_gradient() -> None:
+    data = small_problem(5)
+    value, gradient = value_and_gradient(SquaredHinge(), 1e6 * data.relevance + 0.3, data.relevance, data.query_ptr)
+    assert value == 0.0
+    assert not gradient.any()
+
+
+def test_one_and_two_threads_give_identical_results(
+    mq2008_train: RankingDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sparserank.execution.blocks as blocks
+
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 17)  # many blocks, so that threads have something to share
+    w = np.random.default_rng(0).standard_normal(46)
+    results = []
+    for n_threads in (1, 2):
+        objective = PairwiseObjective(
+            mq2008_train.X, mq2008_train.relevance, mq2008_train.query_ptr, n_threads=n_threads
+        )
+        assert len(objective.shards.shards[0]._blocks) > 10
+        value, gradient = objective.value_and_gradient(w)
+        results.append((value, gradient, objective.hessian(w, np.arange(46)), objective.pair_norms))
+    for one, two in zip(*results, strict=True):
+        assert np.array_equal(one, two)
+
+
+def test_constant_features_have_no_gradient_at_all() -> None:
+    data = small_problem(9)
+    X = np.column_stack([data.X, 1e6 + np.asarray(data.qid) / 3.0])  # constant within queries, and large
+    objective = PairwiseObjective(X, data.relevance, data.query_ptr)
+    assert not objective.varying[-1]
+    assert objective.gradient_at_zero[-1] == 0.0
+
+
+def test_an_objective_takes_a_data_set_and_checks_what_it_is_given() -> None:
+    data = small_problem(1)
+    whole, parts = PairwiseObjective(data), PairwiseObjective(data.X, data.relevance, data.query_ptr)
+    w = np.linspace(-1, 1, data.n_features)
+    assert whole.value_and_gradient(w)[0] == parts.value_and_gradient(w)[0]
+    weighted = RankingDataset(data.X, data.relevance, data.qid, doc_weight=np.linspace(0.5, 2.0, data.n_docs))
+    assert PairwiseObjective(weighted).value_and_gradient(w)[0] != whole.value_and_gradient(w)[0]
+    X, y, ptr = data.X, data.relevance, data.query_ptr
+    for wrong in (
+        (X, y[1:], ptr),
+        (X, y, ptr[:-1]),
+        (X, y, ptr[::-1]),
+        (X, y, None),
+        (X, None, ptr),
+        (X.astype(int), y, ptr),
+        (X, y, np.concatenate([[0, 5, 3], ptr[-1:]])),
+        (X[:, 0], y, ptr),
+    ):
+        with pytest.raises(DataError, match=r"X must be|relevance must|query_ptr must"):
+            PairwiseObjective(*wrong)
+    with pytest.raises(DataError, match="one coefficient per feature"):
+        whole.value_and_gradient(w[1:])
+    with pytest.raises(DataError, match="w must be finite"):
+        whole.value_and_gradient(np.r_[np.nan, w[1:]])
+    with pytest.raises(DataError, match="w must be finite"):
+        whole.hessian(np.full(len(w), np.nan), [0, 1])
+    with pytest.raises(DataError, match="the loss at w is"):
+        whole.value_and_gradient(1e200 + w)
+    for wrong in (["a"] * len(w), w + 1j):
+        with pytest.raises(DataError, match="w must contain real numbers"):
+            whole.value_and_gradient(wrong)
+    for columns in ([len(w)], [-1], [[0]], [0.5], ["a"]):
+        with pytest.raises(DataError, match="columns must be whole numbers"):
+            whole.hessian(w, columns)
+    with pytest.raises(DataError, match="n_docs must be"):
+        whole.hessian(w, [0], 0)
+    with pytest.raises(DataError, match="relevance must be finite"):
+        PairwiseObjective(data.X, np.where(data.relevance > 0, np.nan, 0.0), data.query_ptr)
+
+
 @pytest.mark.parametrize("levels_of", [INTEGERS, MANY])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_python_bodies_equal_the_compiled_sweeps(levels_of: RankingDataset, weighted: bool) -> None:
-    hi = int(levels_of.query_ptr[1])
-    lv = ModifiedHuber().levels(levels_of.relevance, levels_of.query_ptr)
-    sweep, hessian_sweep = ModifiedHuber().sweeps(lv)
+@pytest.mark.parametrize("name", LOSSES)
+def test_python_bodies_equal_the_compiled_sweeps(levels_of: RankingDataset, weighted: bool, name: str) -> None:
+    hi, loss = int(levels_of.query_ptr[1]), LOSSES[name]()
+    lv = loss.levels(levels_of.relevance, levels_of.query_ptr)
+    sweep, hessian_sweep = loss.sweeps(lv)
     scores = 2.0 * np.random.default_rng(1).standard_normal(hi)
     docs = doc_weights(hi) if weighted else None
     results = []
@@ -431,25 +404,3 @@ def test_the_modified_huber_is_compiled_only_where_it_is_used() -> None:
         "assert not any(m.sweep.signatures or m.hessian_sweep.signatures for m in (a, b))\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-@pytest.mark.slow_but("squared_hinge")
-@pytest.mark.parametrize("name", LOSSES)
-def test_shifts_and_row_order_change_nothing(name: str) -> None:
-    for seed in range(10):
-        data = small_problem(seed, real=seed % 2 == 0)
-        rng = np.random.default_rng(seed)
-        scores, docs = 2.0 * rng.standard_normal(data.n_docs), rng.random(data.n_docs)
-        loss = LOSSES[name]()
-        value, gradient = value_and_gradient(loss, scores, data.relevance, data.query_ptr, None, docs)
-        np.testing.assert_allclose(np.add.reduceat(gradient, data.query_ptr[:-1]), 0.0, atol=1e-11)
-        moved = scores + 100.0 * np.repeat(rng.standard_normal(data.n_queries), np.diff(data.query_ptr))
-        again, _ = value_and_gradient(loss, moved, data.relevance, data.query_ptr, None, docs)
-        assert again == pytest.approx(value, rel=1e-9)
-        order = rng.permutation(data.n_docs)
-        shuffled = RankingDataset(
-            np.column_stack([scores, docs])[order], data.relevance[order], np.asarray(data.qid)[order]
-        )
-        s, d = np.ascontiguousarray(shuffled.X.T)
-        again, _ = value_and_gradient(loss, s, shuffled.relevance, shuffled.query_ptr, None, d)
-        assert again == pytest.approx(value, rel=1e-12)

@@ -1,10 +1,10 @@
-"""Whoever takes a loss takes a name, an object, or somebody else's; the default strengths are the same for all."""
+"""Losses by name and as objects, of another package too; the default strengths are the same everywhere."""
 
 from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from sparserank.crossval.settings import PathSettings
 from sparserank.errors import DataError, RunDirectoryError
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.losses import ModifiedHuber, SquaredHinge, loss_identity, loss_name, parse_loss
-from sparserank.options import Option
 from sparserank.options.jobs import SELECT
 from sparserank.options.paths import FIT_PATH
 from sparserank.paths import PathPlan
@@ -60,24 +59,6 @@ def test_a_loss_is_a_name_or_an_object(way: str) -> None:
             fit(bad)
 
 
-def test_weights_of_pairs_of_grades_are_those_of_explicit_pairs() -> None:
-    """The mean over pairs, each weighted by its grades, at a point."""
-    w = np.linspace(-1.0, 1.0, 6)
-    total = weight = 0.0
-    scores, grades = np.asarray(DATA.X) @ w, DATA.relevance.astype(int)
-    for lo, hi in zip(DATA.query_ptr[:-1], DATA.query_ptr[1:], strict=True):
-        for i in range(lo, hi):
-            for j in range(lo, hi):
-                if grades[i] > grades[j]:
-                    t = TABLE[grades[i], grades[j]]
-                    total += t * max(0.0, 1.0 - (scores[i] - scores[j])) ** 2
-                    weight += t
-    assert sr.solvers.PairwiseObjective(DATA, loss=SquaredHinge(TABLE)).value_and_gradient(w)[0] == pytest.approx(
-        total / weight, rel=1e-12
-    )
-    assert sr.solvers.PairwiseObjective(DATA).value_and_gradient(w)[0] != pytest.approx(total / weight, rel=1e-3)
-
-
 def test_a_run_of_a_loss_of_ones_own_names_it_and_goes_on(tmp_path: Path) -> None:
     first = selected(PairwiseLogistic(), out=tmp_path / "run")
     again = selected(PairwiseLogistic(), out=tmp_path / "run")
@@ -88,7 +69,7 @@ def test_a_run_of_a_loss_of_ones_own_names_it_and_goes_on(tmp_path: Path) -> Non
         selected(SquaredHinge(TABLE), out=tmp_path / "run")
 
 
-def test_names_of_losses_tell_tables_apart_and_are_the_same_everywhere() -> None:
+def test_names_of_losses_differ_by_their_tables_and_are_the_same_everywhere() -> None:
     large = np.tril(np.ones((200, 200)), -1)
     other = large.copy()
     other[150, 3] = 2.0
@@ -135,16 +116,13 @@ def test_losses_that_differ_have_identities_that_differ() -> None:
     assert len({loss_name(loss) for loss in losses}) < len(losses)  # the wrong variant, names
 
 
-@pytest.mark.parametrize("options", [FIT_PATH, SELECT], ids=["fit_path", "select"])
-def test_jobs_have_the_default_grid(options: Sequence[Option]) -> None:
-    given = {o.name: o.default for o in options}
-    assert (given["n_alphas"], given["alpha_min_ratio"]) == (N_ALPHAS, ALPHA_MIN_RATIO)
-
-
-@pytest.mark.parametrize("owner", [sr.SparseRankerCV, PathPlan, PathSettings])
-def test_there_is_one_default_grid(owner: Callable) -> None:
-    given = inspect.signature(owner).parameters
-    assert (given["n_alphas"].default, given["alpha_min_ratio"].default) == (N_ALPHAS, ALPHA_MIN_RATIO)
+def test_there_is_one_default_grid() -> None:
+    for options in (FIT_PATH, SELECT):
+        given = {o.name: o.default for o in options}
+        assert (given["n_alphas"], given["alpha_min_ratio"]) == (N_ALPHAS, ALPHA_MIN_RATIO)
+    for owner in (sr.SparseRankerCV, PathPlan, PathSettings):
+        signature = inspect.signature(owner).parameters
+        assert (signature["n_alphas"].default, signature["alpha_min_ratio"].default) == (N_ALPHAS, ALPHA_MIN_RATIO)
     assert inspect.signature(sr.SparseRanker).parameters["n_alphas"].default == N_ALPHAS
 
 
@@ -154,7 +132,7 @@ def test_a_path_to_a_size_goes_on_to_weaker_strengths() -> None:
     assert m.alpha_ < ALPHA_MIN_RATIO * m.alpha_max_
 
 
-def test_a_size_that_the_grid_jumps_over_is_looked_for() -> None:
+def test_a_size_that_the_grid_jumps_over_is_searched_for() -> None:
     """The wrong variant takes what lies on the grid: of three strengths none has so many features."""
     data = sr.datasets.make_ranking(40, (8, 12), 12, n_informative=5, n_redundant=3, noise=0.5, random_state=2).data
     on_grid = sr.fit_path(data, "l1", n_alphas=4)

@@ -6,16 +6,16 @@ import json
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank import RankingDataset
+from sparserank import RankingDataset, papers
 from sparserank.errors import DataError, ModelFormatError, RunDirectoryError
 from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel
@@ -26,7 +26,7 @@ from tests.support.problems import small_problem
 
 
 def entry(**changes: Any) -> dict[str, Any]:
-    """One selected feature as it stands in the file, with changes."""
+    """One selected feature as the file has it, with changes."""
     return {"index": 0, "name": "a", "coef": 1.0, "mean": 0.0, "scale": 1.0} | changes
 
 
@@ -57,6 +57,9 @@ def model() -> RankingModel:
 
 
 def test_saved_and_loaded_exactly(model: RankingModel, tmp_path: Path) -> None:
+    values = np.array([0.1, 0.0, np.nan, 0.0, -1e300])
+    replace(model, fill_values=values).save(tmp_path / "m.json")
+    np.testing.assert_array_equal(load_model(tmp_path / "m.json").fill_values[model.support], values[model.support])
     model.save(tmp_path / "m.json")
     loaded = load_model(tmp_path / "m.json")
     assert np.array_equal(loaded.coef, model.coef)
@@ -124,6 +127,10 @@ def test_prediction_equals_scaling_then_weights(method: str) -> None:
         ({"scaling": ["none"]}, "scaling must be a string"),
         ({"intercept": 2.5}, r"intercept must be 0; got 2\.5"),
         ({"scaling": "x" * 10**6}, "damaged model file"),
+        ({"features": [entry(missing=1.0)], "version": 3}, "has 'missing', which version 3 does not support"),
+        ({"features": [entry(median=1.0)], "version": 4}, "has 'median', which version 4 does not support"),
+        *[({"features": [entry(missing=v)], "version": 5}, "missing must be a number") for v in (None, "median", True)],
+        *[({"features": [entry(median=v)], "version": 5}, "median must be a number") for v in (None, "1", True)],
         ({"index_base": 0, "version": 6}, "has 'index_base', which version 6 does not support"),
         ({"index_base": 2, "version": 7}, "index_base must be 0 or 1; got 2"),
         ({"index_base": False, "version": 7}, "index_base must be an integer; got False"),
@@ -135,7 +142,7 @@ def test_foreign_newer_and_damaged_files_are_refused(
 ) -> None:
     path = tmp_path / "m.json"
     path.write_text(json.dumps(model.to_json() | change))
-    with pytest.raises(ModelFormatError, match=words) as error:
+    with peak_memory(40 if len(str(change)) > 10**5 else 2), pytest.raises(ModelFormatError, match=words) as error:
         load_model(path)
     assert str(path) in str(error.value)
     assert len(str(error.value)) < 400 + len(str(path))
@@ -178,13 +185,6 @@ def test_a_file_of_absurd_size_is_not_read(tmp_path: Path) -> None:
         load_model(path)
 
 
-def test_what_a_file_claims_of_its_width_costs_no_memory(model: RankingModel, tmp_path: Path) -> None:
-    path = tmp_path / "m.json"
-    path.write_text(json.dumps(model.to_json() | {"n_features_in": 300_000_000}))
-    with peak_memory(2), pytest.raises(ModelFormatError):
-        load_model(path)
-
-
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"format": "sparserank-model", "version": NaN}', "\x00\x01"])
 def test_what_is_no_json_model_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "m.json"
@@ -195,40 +195,30 @@ def test_what_is_no_json_model_is_refused(tmp_path: Path, text: str) -> None:
         load_model(tmp_path / "absent.json")
 
 
-@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
-@pytest.mark.parametrize("part", ["coef", "center", "scale"])
-def test_numbers_that_are_not_finite_are_never_written(
-    model: RankingModel, tmp_path: Path, part: str, value: float
-) -> None:
-    numbers = {"coef": model.coef, "center": model.scaling.center, "scale": model.scaling.scale}
-    numbers = {k: np.array([value, *v[1:]]) if k == part else v for k, v in numbers.items()}
-    scaling = FeatureScaling("standard", numbers["center"], numbers["scale"])
-    bad = RankingModel(numbers["coef"], model.feature_names, scaling)
-    with pytest.raises(DataError, match=r"cannot be saved: feature 'a'.*must be finite"):
-        bad.save(tmp_path / "m.json")
-    assert list(tmp_path.iterdir()) == []
+ONES = np.ones(5)
 
 
 @pytest.mark.parametrize(
-    ("names", "words"),
+    ("changes", "message"),
     [
-        (("a", "b", "c", "d", "a"), "two features have the name 'a'"),
-        (("a", "b", "c", "d", "\ud800"), "lone surrogate"),
-        (("a", "b", "c", "d", 5), "names must be strings; got 5"),
+        *[({"coef": v * ONES}, "cannot be saved: feature 'a'.*must be finite") for v in (np.inf, -np.inf, np.nan)],
+        *[
+            ({"scaling": FeatureScaling("standard", *numbers)}, "cannot be saved: feature 'a'.*must be finite")
+            for v in (np.inf, -np.inf, np.nan)
+            for numbers in ((v * ONES, ONES), (ONES, v * ONES))
+        ],
+        ({"scaling": FeatureScaling("magic", ONES, ONES)}, "cannot be saved: scaling must be one of"),
+        ({"feature_names": ("a", "b", "c", "d", "a")}, "two features have the name 'a'"),
+        ({"feature_names": ("a", "b", "c", "d", "\ud800")}, "lone surrogate"),
+        ({"feature_names": ("a", "b", "c", "d", 5)}, "names must be strings; got 5"),
     ],
+    ids=str,
 )
-def test_names_that_could_not_be_read_again_are_never_written(
-    model: RankingModel, tmp_path: Path, names: tuple, words: str
+def test_what_could_not_be_read_again_is_never_written(
+    model: RankingModel, tmp_path: Path, changes: dict, message: str
 ) -> None:
-    with pytest.raises(DataError, match=words):
-        RankingModel(model.coef, names, model.scaling).save(tmp_path / "m.json")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_scaling_that_could_not_be_read_again_is_never_written(model: RankingModel, tmp_path: Path) -> None:
-    unknown = FeatureScaling("magic", model.scaling.center, model.scaling.scale)
-    with pytest.raises(DataError, match="cannot be saved: scaling must be one of"):
-        RankingModel(model.coef, model.feature_names, unknown).save(tmp_path / "m.json")
+    with pytest.raises(DataError, match=message):
+        replace(model, **changes).save(tmp_path / "m.json")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -319,13 +309,6 @@ def test_what_is_no_matrix_of_numbers_is_refused(model: RankingModel, X: object)
         model.predict(X)
 
 
-def test_any_container_of_the_same_numbers_gets_the_same_scores(model: RankingModel) -> None:
-    X = small_problem(1).X
-    expected = model.predict(X)
-    for other in (X.tolist(), sp.csr_matrix(X), sp.coo_matrix(X), sp.csc_array(X), pd.DataFrame(X)):
-        np.testing.assert_array_equal(model.predict(other), expected)
-
-
 def test_scaling_within_queries_needs_one_query_per_row(model: RankingModel) -> None:
     each = RankingModel(model.coef, model.feature_names, FeatureScaling("query-min-max", np.zeros(5), np.ones(5)))
     with pytest.raises(DataError, match="pass qid"):
@@ -343,31 +326,14 @@ def test_unwritable_place_is_one_sentence(model: RankingModel, tmp_path: Path) -
         model.save(tmp_path / "absent" / "m.json")
 
 
-def test_wrong_width_names_both_numbers(model: RankingModel) -> None:
-    with pytest.raises(DataError, match=r"5 features.*6"):
-        model.predict(np.ones((1, 6)))
+RANKERS = [r() for r in (sr.SparseRanker, papers.RankSVM, papers.RankRLS, papers.FSMRank, papers.TGRank)]
+RANKERS += [ranker(k=2) for ranker in (papers.GreedyRankRLS, papers.FSRank, papers.GasRanker)]
+RANKERS += [papers.FenchelRank(radius=1.0), papers.RSRank(max_iter=20), papers.FSMSVM(k=2, lambda2=1e-3)]
+RANKERS += [papers.RandomRanker(random_state=0), papers.Laporte2014()]
 
 
 @pytest.mark.filterwarnings("ignore::sparserank.errors.ConvergenceWarning")
-@pytest.mark.parametrize(
-    "ranker",
-    [
-        sr.SparseRanker(),
-        sr.papers.RankSVM(),
-        sr.papers.RankRLS(),
-        sr.papers.GreedyRankRLS(k=2),
-        sr.papers.FenchelRank(radius=1.0),
-        sr.papers.FSMRank(),
-        sr.papers.TGRank(),
-        sr.papers.RSRank(max_iter=20),
-        sr.papers.FSRank(k=2),
-        sr.papers.GasRanker(k=2),
-        sr.papers.FSMSVM(k=2, lambda2=1e-3),
-        sr.papers.RandomRanker(random_state=0),
-        sr.papers.Laporte2014(),
-    ],
-    ids=lambda r: type(r).__name__,
-)
+@pytest.mark.parametrize("ranker", RANKERS, ids=lambda r: type(r).__name__)
 def test_every_ranker_saves_to_the_model_file(ranker: sr.SparseRanker, tmp_path: Path) -> None:
     data = sr.datasets.make_ranking(20, (6, 9), 8, n_informative=3, n_redundant=1, random_state=2).data
     X = (data.X - data.X.min(axis=0)) / np.ptp(data.X, axis=0)

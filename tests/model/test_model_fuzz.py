@@ -25,82 +25,15 @@ from tests.support.problems import small_problem
 
 MAX_MEMORY = 8 * 2**20  # bytes; a valid file here has about 1,000
 
-HOSTILE = [  # as they stand in the file
-    "null",
-    "true",
-    "false",
-    "0",
-    "-0",
-    "1",
-    "2",
-    "4",
-    "5",
-    "-1",
-    "3.9",
-    "1.0",
-    "-3",
-    "1e400",
-    "-1e400",
-    "1e308",
-    "-1.7976931348623157e308",
-    "5e-324",
-    "1e-310",
-    "NaN",
-    "Infinity",
-    "-Infinity",
-    "300000000",
-    "9223372036854775807",
-    "1" + "0" * 299,
-    "1" + "0" * 300,
-    "9" * 5000,
-    '""',
-    '"a"',
-    '"e"',
-    '"\\ud800"',
-    '"\\udcff\\ud800"',
-    '"\\ud83d\\ude00"',
-    '"\\u0000"',
-    '"\\u001b[2J"',
-    '"' + "x" * 100_000 + '"',
-    "[]",
-    "{}",
-    "[1]",
-    '{"a": 1}',
-    '{"a": 1, "a": 2}',
-    "[" * 500 + "]" * 500,
-    "[" * 18 + "]" * 18,
-    "[" * 100_000 + "]" * 100_000,
-    '{"a":' * 200 + "1" + "}" * 200,
-    '"none"',
-    '"query-min-max"',
-    '"log-standard"',
-    '"standard"',
-    '["none"]',
-    "1,",
-    "}",
-    "]",
-    '"',
-    "0x10",
-    "01",
-]
-BYTES = [
-    b"\x00",
-    b"\xff",
-    b"\xc3",
-    b"\xed\xa0\x80",
-    b"\xef\xbb\xbf",
-    b"1",
-    b"e",
-    b"-",
-    b".",
-    b"[",
-    b"}",
-    b'"',
-    b"\\",
-    b",",
-    b"\r\n",
-    b"99",
-]
+WORDS = r"""
+null true false 0 -0 1 2 4 5 -1 3.9 1.0 -3 1e400 -1e400 1e308 -1.7976931348623157e308 5e-324 1e-310 NaN Infinity
+-Infinity 300000000 9223372036854775807 "" "a" "e" "\ud800" "\udcff\ud800" "\ud83d\ude00" "\u0000" "\u001b[2J"
+[] {} [1] {"a":1} {"a":1,"a":2} "none" "query-min-max" "log-standard" "standard" ["none"] 1, } ] " 0x10 01
+"""
+HOSTILE = WORDS.split()  # as they stand in the file
+HOSTILE += ["1" + "0" * 299, "1" + "0" * 300, "9" * 5000, '"' + "x" * 100_000 + '"']
+HOSTILE += ["[" * n + "]" * n for n in (18, 500, 100_000)] + ['{"a":' * 200 + "1" + "}" * 200]
+BYTES = [bytes([c]) for c in b'\x00\xff\xc31e-.[}"\\,'] + [b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\r\n", b"99"]
 
 
 def models() -> list[RankingModel]:

@@ -1,16 +1,12 @@
-"""A model remembers the training medians of its features: refused by default, taken on request,
-by prediction and by every export."""
+"""A model remembers the training medians of its features: missing values are refused by default and filled on request
+by prediction and the commands; exports: tests/export/test_export_values.py."""
 
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
-from typing import Any
 
-import duckdb
 import numpy as np
-import onnxruntime
 import pandas as pd
 import pytest
 import scipy.sparse as sp
@@ -23,12 +19,10 @@ from sparserank.data.filling import training_medians
 from sparserank.data.reading import Reading
 from sparserank.data.store.convert import convert
 from sparserank.data.store.features import StoredFeatures
-from sparserank.errors import DataError, ModelFormatError
+from sparserank.errors import DataError
 from sparserank.model.ranking_model import RankingModel
-from tests.oracles import exported
 from tests.oracles import filling as oracle
 from tests.support.command_line import Cli
-from tests.support.databases import sqlite
 
 NAMES = tuple(f"c{j}" for j in range(6))
 PROBLEM = sr.datasets.make_ranking(30, (6, 9), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=3).data
@@ -84,7 +78,7 @@ def test_medians_are_those_of_the_training_rows_whatever_holds_them(dtype: type,
     assert np.abs(stored_alone - want[1:3]).max() > 1e-3
 
 
-def test_of_many_rows_evenly_spread_ones_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_medians_of_many_rows_come_from_evenly_spread_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.random.default_rng(0).standard_normal((1000, 3))
     monkeypatch.setattr(filling, "SAMPLE_VALUES", 500)
     columns = np.array([0, 2])
@@ -148,7 +142,7 @@ def test_a_missing_value_is_refused_by_default_and_filled_on_request(model: Rank
     assert np.isfinite(model.predict(unused)).all()  # asks for nothing
 
 
-def test_what_training_said_wins() -> None:
+def test_a_fill_value_of_training_comes_before_the_median() -> None:
     gaps = X.copy()
     gaps[::5, 1] = np.nan
     ranker = sr.SparseRanker(missing={"c1": 40.0}, n_threads=1, alpha_ratio=0.001).fit(
@@ -167,53 +161,6 @@ def test_what_training_said_wins() -> None:
         ranker.predict(pd.DataFrame(row, columns=list(NAMES)))
 
 
-def scores_of(model: RankingModel, rows: np.ndarray, **options: Any) -> dict[str, list[float | None]]:
-    """What exports say; None where there is no score."""
-    space: dict[str, Any] = {}
-    exec(model.export("python", **options)["model.py"], space)
-
-    def python(row: dict[str, float]) -> float | None:
-        try:
-            return float(space["score"](row))
-        except ValueError:
-            return None
-
-    documents = [dict(zip(NAMES, map(float, row), strict=True)) for row in rows]
-    out: dict[str, list[float | None]] = {"python": [python(d) for d in documents]}
-    session = onnxruntime.InferenceSession(
-        model.export("onnx", **options)["model.onnx"], providers=["CPUExecutionProvider"]
-    )
-    (found,) = session.run(None, {NAMES[j]: rows[:, [j]] for j in model.support})
-    texts = {
-        "vespa": model.export("vespa", features={n: f"attribute({n})" for n in NAMES}, **options)["sparserank.profile"],
-        "lucene": model.export("lucene", filled=True, **options)["model.expression"],
-    }
-    texts["vespa"] = texts["vespa"][texts["vespa"].index("expression {") + 12 : texts["vespa"].rindex("}\n    }\n}")]
-    lists = {"onnx": found[:, 0].tolist(), **{to: exported.evaluated(text, documents) for to, text in texts.items()}}
-    out |= {to: [None if math.isnan(s) else s for s in scores] for to, scores in lists.items()}
-    (text,) = model.export("sql", **options).values()
-    for name, base in (("sqlite", sqlite()), ("duckdb", duckdb.connect())):
-        base.execute(f"create table docs ({', '.join(f'{n} double' for n in NAMES)})")  # type: ignore[attr-defined]
-        base.executemany("insert into docs values (?, ?, ?, ?, ?, ?)", rows.tolist())  # type: ignore[attr-defined]
-        out[name] = [s for (s,) in base.execute(f"select {text} from docs").fetchall()]  # type: ignore[attr-defined]
-    return out
-
-
-def test_exports_fill_in_only_where_they_are_asked_to(model: RankingModel) -> None:
-    gaps = holed()
-    expected = model.predict(gaps, missing="model")
-    for to, found in scores_of(model, gaps, missing="model").items():
-        np.testing.assert_allclose(np.array(found, dtype=float), expected, rtol=1e-11, err_msg=to)
-    there = np.isfinite(gaps[:, model.support]).all(axis=1)
-    assert 0 < there.sum() < len(gaps)
-    for to, found in scores_of(model, gaps).items():
-        assert [s is not None for s in found] == there.tolist(), to
-        known = [s for s in found if s is not None]
-        np.testing.assert_allclose(known, expected[there], rtol=1e-11, err_msg=to)
-    with pytest.raises(DataError, match="Lucene replaces it with 0"):
-        model.export("lucene", missing="model")
-
-
 def test_the_file_holds_them_and_older_versions_refuse_it(model: RankingModel, tmp_path: Path) -> None:
     model.save(tmp_path / "m.json")
     content = json.loads((tmp_path / "m.json").read_text())
@@ -222,14 +169,6 @@ def test_the_file_holds_them_and_older_versions_refuse_it(model: RankingModel, t
     np.testing.assert_array_equal(loaded.medians, model.medians)
     np.testing.assert_array_equal(loaded.predict(holed(), missing="model"), model.predict(holed(), missing="model"))
     assert loaded.fill_values is None
-    first, *others = content["features"]
-    for change in ({"median": None}, {"median": "1"}, {"median": True}):
-        (tmp_path / "b.json").write_text(json.dumps(content | {"features": [first | change, *others]}))
-        with pytest.raises(ModelFormatError, match="median must be a number"):
-            sr.load_model(tmp_path / "b.json")
-    (tmp_path / "b.json").write_text(json.dumps(content | {"version": 4}))
-    with pytest.raises(ModelFormatError, match="has 'median', which version 4 does not support"):
-        sr.load_model(tmp_path / "b.json")
     older = [{k: v for k, v in f.items() if k != "median"} for f in content["features"]]
     (tmp_path / "old.json").write_text(json.dumps(content | {"version": 2, "features": older}))
     old = sr.load_model(tmp_path / "old.json")
@@ -240,8 +179,8 @@ def test_the_file_holds_them_and_older_versions_refuse_it(model: RankingModel, t
             call()
     old.save(tmp_path / "again.json")
     assert json.loads((tmp_path / "again.json").read_text())["version"] == 2
-    said = sr.SparseRanker(missing="zero", n_threads=1).fit(X, Y, qid=QID).to_model().to_json()
-    assert said["version"] == 4  # the values that training said are enough
+    with_fill_values = sr.SparseRanker(missing="zero", n_threads=1).fit(X, Y, qid=QID).to_model().to_json()
+    assert with_fill_values["version"] == 4  # they are enough
 
 
 def test_the_commands(cli_here: Cli, tmp_path: Path) -> None:

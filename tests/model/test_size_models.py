@@ -11,7 +11,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.errors import ModelFormatError, ParameterError
-from tests.support.command_line import Cli
+from tests.support.command_line import Cli, assert_refused
 
 MADE = sr.datasets.make_ranking(60, (8, 14), 12, n_informative=4, n_redundant=2, noise=0.5, random_state=1).data
 OPTIONS: dict[str, Any] = {"penalties": ["l1", "mcp"], "n_alphas": 12, "cv": 3, "half_samples": 0, "rival": "none"}
@@ -43,13 +43,12 @@ def test_it_is_the_model_that_a_selection_of_k_takes(result: sr.SelectionResult,
     assert len(taken.support) <= k
 
 
-def test_a_run_stands_for_its_chosen_model(result: sr.SelectionResult, run: Path) -> None:
+def test_a_run_is_its_chosen_model_and_a_file_of_models_needs_a_size(
+    result: sr.SelectionResult, run: Path, cli_here: Cli
+) -> None:
     np.testing.assert_array_equal(sr.load_model(run).coef, result.model.coef)
     own = [m for m, c in zip(result.models, result.by_size, strict=True) if c is result.chosen]
     assert own == [result.model]
-
-
-def test_a_file_of_models_is_called_so(result: sr.SelectionResult, run: Path, cli_here: Cli) -> None:
     file = run / "models.json"
     for found in (cli_here("inspect", file), cli_here("export", file, "--to", "sql")):
         assert found.code == 1
@@ -87,7 +86,7 @@ def test_predict_takes_any_size_and_replaces_no_choice(
     assert "is used" not in scored.err
 
 
-def test_select_says_when_it_replaces_the_choice(cli_here: Cli, tmp_path: Path) -> None:
+def test_select_warns_when_it_replaces_the_choice(cli_here: Cli, tmp_path: Path) -> None:
     sr.write_letor(MADE, tmp_path / "made.txt")
     few = ["--penalty", "l1", "--n-alphas", "20", "--folds", "2", "--half-samples", "0", "--rival", "none"]
     call = ["select", str(tmp_path / "made.txt"), "--out", str(tmp_path / "run"), *few, "--transform", "none"]
@@ -97,31 +96,23 @@ def test_select_says_when_it_replaces_the_choice(cli_here: Cli, tmp_path: Path) 
     assert "it now contains the one of 4 features" in " ".join(other.err.split())
 
 
-def _calls(folder: Path, model: str) -> dict[str, list[str]]:
-    data, system = str(folder / "made.txt"), str(folder / model)
-    return {"predict": [system, data], "evaluate": [data, "--system", system]}
-
-
 def test_a_lightgbm_model_is_named_where_one_of_ours_or_scores_are_expected(cli_here: Cli, tmp_path: Path) -> None:
     sr.write_letor(MADE, tmp_path / "made.txt")
     lightgbm = pytest.importorskip("lightgbm")
     held = lightgbm.Dataset(MADE.X, MADE.relevance, group=np.diff(MADE.query_ptr))
     booster = lightgbm.train({"objective": "lambdarank", "verbosity": -1, "num_threads": 1}, held, 3)
     booster.save_model(tmp_path / "whole.txt")
-    calls = {call: cli_here(call, *args) for call, args in _calls(tmp_path, "whole.txt").items()}
-    assert calls["evaluate"].code == 0, calls["evaluate"].err
+    evaluated = cli_here("evaluate", "made.txt", "--system", "whole.txt")
+    assert evaluated.code == 0, evaluated.err
     expected = sr.evaluate(booster.predict(MADE.X), MADE, "ndcg@10")["ndcg@10"]
-    assert f"{expected:.4f}" in calls["evaluate"].out
-    assert calls["predict"].code == 1
-    assert "is a LightGBM model" in calls["predict"].err
+    assert f"{expected:.4f}" in evaluated.out
+    assert_refused(cli_here("predict", "whole.txt", "made.txt"), 1, "is a LightGBM model")
     for end in ("\n", "\r\n"):
         (tmp_path / "mine.txt").write_bytes(f"tree{end}version=v4{end}{end}Tree=0{end}".encode())
         with pytest.raises(ModelFormatError, match=r"mine\.txt: is a LightGBM model, .*rival="):
             sr.load_model(tmp_path / "mine.txt")
-        for call, args in _calls(tmp_path, "mine.txt").items():
-            refused = cli_here(call, *args)
-            assert refused.code == 1
-            assert "is a LightGBM model" in refused.err
+        for arguments in (("predict", "mine.txt", "made.txt"), ("evaluate", "made.txt", "--system", "mine.txt")):
+            assert_refused(cli_here(*arguments), 1, "is a LightGBM model")
 
 
 def test_what_is_no_file_of_models_is_refused(result: sr.SelectionResult, run: Path, tmp_path: Path) -> None:

@@ -7,18 +7,16 @@ import gzip
 import hashlib
 import json
 import shutil
-from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from reproduction.app import app
 from reproduction.datasets import find_folds, find_published, read_fold
 from reproduction.protocol.experiment import Experiment
 from reproduction.protocol.frontier_tables import frontier_sections
-from reproduction.protocol.plan import DatasetPlan, ExperimentPlan, read_plan
+from reproduction.protocol.plan import DatasetPlan, ExperimentPlan
 from reproduction.protocol.results import Results
 from reproduction.protocol.summary import frontier, system_table
 from reproduction.protocol.summary_tables import summary_sections
@@ -26,22 +24,15 @@ from reproduction.published.best_sets import against_best, best_set_sections
 from reproduction.systems import SYSTEMS
 
 import sparserank as sr
-from sparserank.cli.app import main
 from sparserank.errors import DataError, DataWarning
 from sparserank.papers.rls.centring import centre
 from sparserank.reporting.render import to_html
 from tests.oracles import best_subset as subsets
 from tests.oracles import rank_rls as papers
+from tests.support.command_line import Cli
 from tests.support.shortcuts import no_processes
 
 QUICK = ("log", "greedy_rank_rls", "rank_svm", "random")
-
-
-def _run(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
-    monkeypatch.setattr("sys.argv", ["sparserank", *map(str, args)])
-    with pytest.raises(SystemExit) as stop:
-        main(app)
-    return int(stop.value.code or 0)
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +93,9 @@ def test_a_folder_without_folds_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "Fold1").mkdir()
     with pytest.raises(DataError, match="no train file"):
         find_folds(tmp_path)
+    (tmp_path / "Fold3").mkdir()
+    with pytest.raises(DataError, match="Fold2 is missing"):
+        find_folds(tmp_path)
 
 
 @pytest.mark.slow
@@ -129,14 +123,15 @@ def test_test_figures_are_those_of_the_chosen_coefficients(finished: Results) ->
             assert row["test ndcg@3"] == expected["letor4:ndcg@3"]
     values = finished.values("MQ2008", "log", "map", "map")
     assert finished.mean("MQ2008", "log", "map", "map") == pytest.approx(np.mean([v.mean() for v in values]))
-
-
-@pytest.mark.slow
-def test_random_weights_are_averaged_over_draws(finished: Results) -> None:
-    rows = [finished.chosen("MQ2008", "random", f, "map") for f in finished.folds("MQ2008", "random")]
-    assert all(len(r) == 10 for r in rows)
-    expected = np.mean([np.mean([r["test map"] for r in fold]) for fold in rows])
+    draws = [finished.chosen("MQ2008", "random", f, "map") for f in finished.folds("MQ2008", "random")]
+    assert all(len(rows) == 10 for rows in draws)  # of random weights the mean counts
+    expected = np.mean([np.mean([r["test map"] for r in rows]) for rows in draws])
     assert finished.mean("MQ2008", "random", "map", "map") == pytest.approx(expected)
+    n_pairs = sr.solvers.PairwiseObjective(finished.fold_data("MQ2008", 1).train).n_pairs
+    for row in finished.rows["MQ2008", "log", 1]:
+        assert row["C_mean"] == pytest.approx(1 / row["alpha"])
+        assert row["C_sum"] == pytest.approx(1 / (row["alpha"] * n_pairs))
+        assert row["r"] == pytest.approx(np.abs(row["coef"]).sum())
 
 
 @pytest.mark.slow
@@ -159,16 +154,6 @@ def test_every_system_is_tested_against_the_best(finished: Results) -> None:
             assert 0 <= r["p_query"] <= 1
             assert r["p_holm"] >= r["p_query"]
             assert abs(r["p_randomisation"] - r["p_query"]) < 0.1
-
-
-@pytest.mark.slow
-def test_scales_of_the_same_strength_agree(finished: Results) -> None:
-    for row in finished.rows["MQ2008", "log", 1]:
-        assert row["C_mean"] == pytest.approx(1 / row["alpha"])
-        train = finished.fold_data("MQ2008", 1).train
-        pairs = sr.solvers.PairwiseObjective(train.X, train.relevance, train.query_ptr).n_pairs
-        assert row["C_sum"] == pytest.approx(1 / (row["alpha"] * pairs))
-        assert row["r"] == pytest.approx(np.abs(row["coef"]).sum())
 
 
 @pytest.mark.parametrize("system", [s for s in SYSTEMS if s not in QUICK])
@@ -220,7 +205,7 @@ def test_finished_pieces_are_kept_and_a_changed_grid_recomputes_its_own_only(par
 
 @pytest.mark.parametrize("table", ["candidates", "per_query"])
 @pytest.mark.parametrize("content", ["junk", "no columns", "texts", "missing values"])
-def test_a_piece_of_somebody_else_is_computed_again(parts: Path, tmp_path: Path, table: str, content: str) -> None:
+def test_a_piece_with_other_content_is_computed_again(parts: Path, tmp_path: Path, table: str, content: str) -> None:
     """With a right checksum."""
     plan = ExperimentPlan((DatasetPlan("x", str(parts)),), ("rank_rls",), folds=(1,))
     Experiment(plan, tmp_path, n_workers=1).run()
@@ -248,23 +233,8 @@ def test_a_piece_of_somebody_else_is_computed_again(parts: Path, tmp_path: Path,
     assert repr(found) == repr(whole.drop_columns(times).to_pylist())  # NaN counts as equal
 
 
-@pytest.mark.slow
-def test_workers_do_not_change_a_result(parts: Path, tmp_path: Path) -> None:
-    grids = {"log": {"alpha_ratio": [1.0, 0.3, 0.1, 0.03]}}
-    plan = ExperimentPlan((DatasetPlan("x", str(parts)),), ("log", "rank_rls"), folds=(1, 2), grids=grids)
-    tables = []
-    for n in (1, 2):
-        experiment = Experiment(plan, tmp_path / str(n), n_workers=n)
-        with no_processes() if n == 1 else nullcontext():
-            experiment.run()
-        table = experiment.store.table(experiment.tasks, "candidates")
-        tables.append(table.drop_columns(["time_s"]).to_pylist())
-    for a, b in zip(*tables, strict=True):
-        assert repr(a) == repr(b)  # NaN counts as equal
-
-
 @pytest.mark.usefixtures("no_processes")
-def test_a_piece_that_fails_costs_no_other(parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_piece_that_fails_costs_no_other(parts: Path, tmp_path: Path, cli: Cli) -> None:
     plan = ExperimentPlan(
         (DatasetPlan("x", str(parts)),),
         ("log", "rank_rls", "fsm_truncated"),
@@ -280,7 +250,7 @@ def test_a_piece_that_fails_costs_no_other(parts: Path, tmp_path: Path, monkeypa
     out = tmp_path / "cli"
     text = f"systems=['log','rank_rls']\n[[datasets]]\nname='x'\npath='{parts}'\n[grids.log]\nalpha_ratio=[1.0]"
     (tmp_path / "plan.toml").write_text(text)
-    assert _run(monkeypatch, "run", tmp_path / "plan.toml", "--out", out, "--threads", 1) == 1
+    assert cli("reproduction", "run", tmp_path / "plan.toml", "--out", out, "--threads", 1).code == 1
     assert (out / "summary.html").exists()
 
 
@@ -297,7 +267,7 @@ def test_a_system_missing_in_one_fold_is_left_out_of_the_comparison(parts: Path,
     assert len(system_table(Results(experiment), "x", "map")) == 2
 
 
-def test_lists_too_short_for_the_metric_tie_and_say_so(tmp_path: Path) -> None:
+def test_lists_too_short_for_the_metric_tie_with_a_note(tmp_path: Path) -> None:
     data = sr.datasets.make_ranking(40, 6, 5, n_informative=2, n_redundant=1, noise=0.4, random_state=8).data
     for k in range(5):
         sr.write_letor(data.take_queries(np.arange(8 * k, 8 * k + 8)), tmp_path / f"S{k + 1}.txt")
@@ -317,13 +287,6 @@ def test_queries_in_two_parts_of_a_fold_are_refused(parts: Path, tmp_path: Path)
         read_fold(find_folds(tmp_path)[0])
 
 
-def test_a_gap_in_the_folds_is_named(parts: Path, tmp_path: Path) -> None:
-    for k in (1, 3):
-        (tmp_path / f"Fold{k}").mkdir()
-    with pytest.raises(DataError, match="Fold2 is missing"):
-        find_folds(tmp_path)
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -332,12 +295,13 @@ def test_a_gap_in_the_folds_is_named(parts: Path, tmp_path: Path) -> None:
         ("--missing", "banana"),
         ("--scaling", "up"),
         ("--choose-by", "x"),
+        ("--choose-by", "map", "--choose-by", "letor4:MAP"),
     ],
 )
-def test_misuse_of_letor_exits_with_2(
-    parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, str]
-) -> None:
-    assert _run(monkeypatch, "letor", parts, "--out", tmp_path / "o", *options) == 2
+def test_misuse_of_letor_exits_with_2(parts: Path, tmp_path: Path, cli: Cli, options: tuple[str, ...]) -> None:
+    refused = cli("reproduction", "letor", parts, "--out", tmp_path / "o", *options)
+    assert refused.code == 2
+    assert options[0] in refused.err
     assert not (tmp_path / "o").exists()
 
 
@@ -358,46 +322,15 @@ def test_an_absent_data_set_is_skipped_by_name(parts: Path, tmp_path: Path) -> N
         Experiment(ExperimentPlan((plan.datasets[1],)), tmp_path / "out")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("systems = ['log'", "cannot be read as TOML"),
-        ("sistems = ['log']", "unknown key 'sistems'"),
-        ("systems = ['log']", "names no data set"),
-        ("systems = ['nope']\n[[datasets]]\nname='a'\npath='b'", "no system 'nope'"),
-        ("[[datasets]]\nname='a'", "must have a name and a path"),
-        ("datasets = 3", "data sets must be "),
-        ("[[datasets]]\nname=2008\npath='b'", "must be strings"),
-        ("[[datasets]]\nname='a'\npath='b'\nmissing='banana'", "banana"),
-        ("systems = ['log', 'log']\n[[datasets]]\nname='a'\npath='b'", "twice"),
-        ("[grids.log]\nalpha_ratio=['x']\n[[datasets]]\nname='a'\npath='b'", "finite numbers"),
-        ("[grids.fenchel_rank]\nmax_iter=[1, 2]\n[[datasets]]\nname='a'\npath='b'", "takes one value"),
-        ("choose_by=['nonsense']\n[[datasets]]\nname='a'\npath='b'", "nonsense"),
-        ("[grids.log]\nradius=[1]\n[[datasets]]\nname='a'\npath='b'", "no parameter 'radius'"),
-        ("max_size='x'\n[[datasets]]\nname='a'\npath='b'", "max_size must be"),
-        ("systems = 'log'\n[[datasets]]\nname='a'\npath='b'", "systems must be a list"),
-        ("[[datasets]]\nname='a'\npath='b'\nscaling='sideways'", "scaling must be one of"),
-    ],
-)
-def test_a_wrong_plan_is_one_sentence_naming_the_file(tmp_path: Path, text: str, message: str) -> None:
-    file = tmp_path / "plan.toml"
-    file.write_text(text)
-    with pytest.raises(DataError, match=message) as error:
-        read_plan(file)
-    assert "plan.toml" in str(error.value)
-
-
 @pytest.mark.usefixtures("no_processes", "pictures")
-def test_letor_command_prints_and_writes_its_tables(
-    parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_letor_command_prints_and_writes_its_tables(parts: Path, tmp_path: Path, cli: Cli) -> None:
     out = tmp_path / "out"
     systems = [s for s in QUICK if s != "log"]
-    args = ["letor", parts, "--out", out, *[a for s in systems for a in ("--system", s)], "--threads", 1]
-    assert _run(monkeypatch, *args, "--verbose") == 0
-    printed = capsys.readouterr().out
+    args = [parts, "--out", out, *[a for s in systems for a in ("--system", s)], "--threads", 1, "--verbose"]
+    done = cli("reproduction", "letor", *args)
+    assert done.code == 0
     for word in ("GRankRLS", "RankSVM-Primal", "(Holm)", "with at most k features"):
-        assert word in printed
+        assert word in done.out
     with open(out / "summary.csv", newline="") as text:
         rows = list(csv.DictReader(text))
     assert {r["system"] for r in rows} == set(systems)
@@ -405,18 +338,16 @@ def test_letor_command_prints_and_writes_its_tables(
     assert page.count("<svg") == 2
     assert "<script" not in page
     assert pq.read_table(out / "candidates").num_rows > 0
-    assert _run(monkeypatch, "letor", tmp_path / "nowhere", "--out", out) == 1
-    assert "no such folder" in capsys.readouterr().err
+    refused = cli("reproduction", "letor", tmp_path / "nowhere", "--out", out)
+    assert (refused.code, "no such folder" in refused.err) == (1, True)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_processes")
-def test_published_command_puts_our_figures_beside_theirs(
-    parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_published_command_compares_our_figures_with_theirs(parts: Path, tmp_path: Path, cli: Cli) -> None:
     args = ["--system", "greedy_rank_rls", "--system", "rank_rls", "--threads", 1, "--markdown", tmp_path / "r.md"]
-    assert _run(monkeypatch, "published", parts.parent, "--out", tmp_path / "out", *args) == 0
-    printed = capsys.readouterr()
+    printed = cli("reproduction", "published", parts.parent, "--out", tmp_path / "out", *args)
+    assert printed.code == 0
     assert "MQ2007" in printed.err
     with open(tmp_path / "out/published.csv", newline="") as text:
         rows = list(csv.DictReader(text))
@@ -433,40 +364,12 @@ def test_published_command_puts_our_figures_beside_theirs(
     page = (tmp_path / "r.md").read_text()
     assert page.index("Table 7") < page.index("## Greedy RankRLS against the best set") < page.index("## Laporte 2014")
     assert list((tmp_path / "r-figures").glob("*.svg"))
-    assert _run(monkeypatch, "published", tmp_path / "out", "--out", tmp_path / "o2") == 1
-    assert "contains none of" in capsys.readouterr().err
+    refused = cli("reproduction", "published", tmp_path / "out", "--out", tmp_path / "o2")
+    assert (refused.code, "contains none of" in refused.err) == (1, True)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("no_processes")
-def test_published_choices_of_greedy_rank_rls_come_out(data_folder: Path, tmp_path: Path) -> None:
-    """Pahikkala 2010, Table 2: lambda, k and features chosen on MQ2008; Table 7: MAP of both systems."""
-    plan = ExperimentPlan(
-        (DatasetPlan("MQ2008", str(data_folder / "mq2008")),),
-        ("greedy_rank_rls", "rank_rls"),
-        ("map",),
-        metrics=("map",),
-    )
-    experiment = Experiment(plan, tmp_path, n_workers=2)
-    experiment.run()
-    results = Results(experiment)
-    chosen = [results.chosen("MQ2008", "greedy_rank_rls", f, "map")[0] for f in range(1, 6)]
-    assert [(r["params"]["lam"], r["n_features"]) for r in chosen] == [(1, 1), (1024, 4), (8, 7), (64, 4), (1, 1)]
-    assert [[j + 1 for j in r["features"]] for r in chosen] == [
-        [39],
-        [39, 23, 37, 32],
-        [39, 29, 25, 23, 46, 37, 19],
-        [39, 29, 25, 23],
-        [39],
-    ]
-    greedy = [v.mean() for v in results.values("MQ2008", "greedy_rank_rls", "map", "map")]
-    assert [round(float(v), 4) for v in greedy] == [0.4311, 0.4239, 0.4582, 0.5283, 0.5183]
-    plain = [v.mean() for v in results.values("MQ2008", "rank_rls", "map", "map")]
-    assert [round(float(v), 4) for v in plain] == [0.4524, 0.4300, 0.4542, 0.5225, 0.5006]
-
-
-@pytest.mark.slow
-def test_choices_of_greedy_rank_rls_stand_beside_the_best_of_all_sets(finished: Results) -> None:
+def test_choices_of_greedy_rank_rls_are_compared_with_the_best_of_all_sets(finished: Results) -> None:
     """Every set of k features is fitted; figures without the penalty, and a set that is not the best,
     are told apart."""
     (section,) = best_set_sections(finished)

@@ -5,94 +5,82 @@ from __future__ import annotations
 import copy
 import json
 import random
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from reproduction.app import app
 from reproduction.protocol.plan import MAX_SIZE, DatasetPlan, ExperimentPlan, read_plan
 
-from sparserank.cli.app import main
 from sparserank.errors import DataError
 
-DATA = "[[datasets]]\nname='a'\npath='b'\n"
 HUGE = "0x" + "f" * 10_000  # hexadecimal integers may have any number of digits
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("choose_by=['map', 'map']", "choose_by names 'map' twice"),
-        ("choose_by=['ndcg@10', 'NDCG@010']", "choose_by names 'ndcg@10' twice"),
-        ("choose_by=['ndcg@10', 'letor4:ndcg@10']", "choose_by names 'ndcg@10' twice"),
-        ("watch=['p@1', ' p@1 ']", "watch names 'p@1' twice"),
-        ("metrics=['map', 'err', 'MAP']", "metrics names 'map' twice"),
-        ("folds=[1, 1]", "folds names 1 twice"),
-        ("folds=[true]", "folds must contain fold numbers from 1 to 5; got True"),
-        ("folds=[0]", "folds must contain fold numbers from 1 to 5; got 0"),
-        ("folds=[6]", "folds must contain fold numbers from 1 to 5; got 6"),
-        (f"folds=[{HUGE}]", "folds must contain fold numbers from 1 to 5"),
-        ("folds=[1.0]", "folds must be a list of int values"),
-        ("folds=3", "folds must be a list of int values; got 3"),
-        ("[folds]\nx=1", "folds must be a list"),
-        ("[[folds]]\nx=1", "folds must be a list of int values"),
-        ("max_size=1000000000", "max_size must be an integer from 0 to 10000; got 1000000000"),
-        (f"max_size={HUGE}", "max_size must be an integer from 0 to 10000"),
-        ("max_size=true", "max_size must be an integer from 0 to 10000; got True"),
-        ("max_size=[1]", "max_size must be an integer"),
-        ("[max_size]\nx=1", "max_size must be an integer"),
-        ("seed=-1", "seed must be an integer from 0 to 9223372036854775807; got -1"),
-        (f"seed={2**63}", "seed must be an integer from 0 to 9223372036854775807"),
-        (f"seed={'1' * 400}", "seed must be an integer from 0 to 9223372036854775807"),
-        (f"seed={HUGE}", "seed must be an integer from 0 to 9223372036854775807"),
-        ("seed=" + "1" * 5000, "cannot be read as TOML"),
-        ("name=3", "name must be a string; got 3"),
-        ("[name]\nx=1", "name must be a string"),
-        ("convention=['letor4']", "convention must be a string"),
-        ("convention=5", "convention must be a string; got 5"),
-        ("[convention]\nx=1", "convention must be a string"),
-        ("convention='letor5'", "unknown metric convention 'letor5'"),
-        ("systems={log=1}", "systems must be a list"),
-        ("systems=[['log']]", "systems must be a list of str values"),
-        ("choose_by=[{a=1}]", "choose_by must be a list of str values"),
-        ("watch=[1]", "watch must be a list of str values"),
-        ("metrics='map'", "metrics must be a list of str values; got 'map'"),
-        ("choose_by=['pairwise_error']", "choose_by must be a metric for which higher is better"),
-        (f"metrics=['p@{'1' * 5000}']", "cutoff must be a 64-bit integer"),
-        (f"metrics=['{'x' * 10_000}']", "unknown metric 'xxx"),
-        ("grids=[1]", "grids must contain tables"),
-        ("[[grids]]\nx=1", "grids must contain tables"),
-        ("grids={log=[1]}", "grids must contain tables"),
-        ("[grids.log]\nalpha_ratio=0.1", "system log: alpha_ratio must be a list of values; got 0.1"),
-        ("[grids.log]\nalpha_ratio=[]", "system log: alpha_ratio must be a list of values"),
-        ("[grids.log]\nalpha_ratio=[true]", "system log: alpha_ratio must contain finite numbers"),
-        (f"[grids.log]\nalpha_ratio=[{'1' * 400}]", "system log: alpha_ratio must contain finite numbers"),
-        (f"[grids.log]\nalpha_ratio=[{HUGE}]", "system log: alpha_ratio must contain finite numbers"),
-        ("[grids.log]\nalpha_ratio=[1e400]", "system log: alpha_ratio must contain finite numbers"),
-        ("[grids.log]\nalpha_ratio=[1979-05-27]", "system log: alpha_ratio must contain finite numbers"),
-        ("[grids.log]\nalpha_ratio=[[0.1]]", "system log: alpha_ratio must contain finite numbers"),
-        ("[grids.log]\n[[grids.log.alpha_ratio]]\nx=1", "system log: alpha_ratio must contain finite numbers"),
-        ("[grids.fenchel_rank]\nmax_iter=[10.5]", "system fenchel_rank: max_iter must contain integers"),
-        (f"[grids.fenchel_rank]\nmax_iter=[{2**63}]", "system fenchel_rank: max_iter must contain integers"),
-        ("[grids.gas_e]\nimportance=[1]", "system gas_e: importance must contain names"),
-        (f"[grids.log]\n{'x' * 10_000}=[1]", "system log has no parameter 'xxx"),
-        (f"{'x' * 10_000}=1", "unknown key 'xxx"),
-        ("[grids.log]\n" + ".".join("x" * 3000) + "=1", "system log has no parameter 'x'"),
-        ("grids=" + "[" * 90 + "]" * 90, "grids must contain tables"),
-        ("systems=" + "[" * 90 + "]" * 90, "systems must be a list of str values"),
-        ("systems=" + "[" * 100_000 + "]" * 100_000, "nested too deep"),
-        ("grids=" + "{a=" * 100_000, "nested too deep"),
-        ("seed=1\nseed=2", "cannot be read as TOML"),
-        ("\udcff", "cannot be read as TOML"),
-        ("x" * 10_000 + ".y=1\n" + "x" * 10_000 + ".y=1", "cannot be read as TOML"),
-    ],
-    ids=lambda v: v[:40].encode("ascii", "backslashreplace").decode(),
-)
-def test_a_hostile_plan_is_one_short_sentence_naming_file_and_key(tmp_path: Path, text: str, words: str) -> None:
+ENTRY = "[[datasets]]\nname='a'\npath='b'\n"
+# Each check of a plan, and types and sizes that a value should not have; ENTRY follows where there is no data set.
+WRONG = [
+    ("choose_by=['map', 'map']", "choose_by names 'map' twice"),
+    ("choose_by=['ndcg@10', 'letor4:ndcg@010']", "choose_by names 'ndcg@10' twice"),
+    ("metrics=['map', 'err', 'MAP']", "metrics names 'map' twice"),
+    ("folds=[1, 1]", "folds names 1 twice"),
+    ("folds=[true]", "folds must contain fold numbers from 1 to 5; got True"),
+    (f"folds=[{HUGE}]", "folds must contain fold numbers from 1 to 5"),
+    ("folds=[1.0]", "folds must be a list of int values"),
+    ("folds=3", "folds must be a list of int values; got 3"),
+    ("max_size=1000000000", "max_size must be an integer from 0 to 10000; got 1000000000"),
+    ("[max_size]\nx=1", "max_size must be an integer"),
+    (f"seed={2**63}", "seed must be an integer from 0 to 9223372036854775807"),
+    (f"seed={HUGE}", "seed must be an integer from 0 to 9223372036854775807"),
+    ("seed=" + "1" * 5000, "cannot be read as TOML"),
+    ("name=3", "name must be a string; got 3"),
+    ("convention=['letor4']", "convention must be a string"),
+    ("convention='letor5'", "unknown metric convention 'letor5'"),
+    ("systems=[['log']]", "systems must be a list of str values"),
+    ("systems=['nope']", "no system 'nope'"),
+    ("systems=['log', 'log']", "the plan names the system 'log' twice"),
+    ("metrics='map'", "metrics must be a list of str values; got 'map'"),
+    ("choose_by=['pairwise_error']", "choose_by must be a metric for which higher is better"),
+    (f"metrics=['p@{'1' * 5000}']", "cutoff must be a 64-bit integer"),
+    (f"metrics=['{'x' * 10_000}']", "unknown metric 'xxx"),
+    ("grids={log=[1]}", "grids must contain tables"),
+    ("[grids.log]\nradius=[1]", "system log has no parameter 'radius'"),
+    ("[grids.log]\nalpha_ratio=0.1", "system log: alpha_ratio must be a list of values; got 0.1"),
+    ("[grids.log]\nalpha_ratio=[]", "system log: alpha_ratio must be a list of values"),
+    ("[grids.log]\nalpha_ratio=['x']", "system log: alpha_ratio must contain finite numbers"),
+    (f"[grids.log]\nalpha_ratio=[{HUGE}]", "system log: alpha_ratio must contain finite numbers"),
+    ("[grids.log]\nalpha_ratio=[1e400]", "system log: alpha_ratio must contain finite numbers"),
+    ("[grids.log]\n[[grids.log.alpha_ratio]]\nx=1", "system log: alpha_ratio must contain finite numbers"),
+    (f"[grids.fenchel_rank]\nmax_iter=[{2**63}]", "system fenchel_rank: max_iter must contain integers"),
+    ("[grids.fenchel_rank]\nmax_iter=[1, 2]", "system fenchel_rank: max_iter takes one value"),
+    ("[grids.gas_e]\nimportance=[1]", "system gas_e: importance must contain names"),
+    (f"[grids.log]\n{'x' * 10_000}=[1]", "system log has no parameter 'xxx"),
+    (f"{'x' * 10_000}=1", "unknown key 'xxx"),
+    ("systems=" + "[" * 90 + "]" * 90, "systems must be a list of str values"),
+    ("systems=" + "[" * 100_000 + "]" * 100_000, "nested too deep"),
+    ("grids=" + "{a=" * 100_000, "nested too deep"),
+    ("seed=1\nseed=2", "cannot be read as TOML"),
+    ("\udcff", "cannot be read as TOML"),
+    ("x" * 10_000 + ".y=1\n" + "x" * 10_000 + ".y=1", "cannot be read as TOML"),
+    ("datasets=[]", "names no data set"),
+    ("datasets=[1]", "a data set must have a name and a path, and optionally missing and scaling; got 1"),
+    ("[datasets]\nname='a'\npath='b'", "data sets must be [[datasets]] tables"),
+    ("[[datasets]]\nname='a'", "a data set must have a name and a path"),
+    ("[[datasets]]\nname='a'\npath=['b']", "must be strings; got 'a' and ['b']"),
+    ("[[datasets]]\nname=''\npath='b'", "must be strings"),
+    ('[[datasets]]\nname="a"\npath="b\\u0000"', "must be strings"),
+    (f"{ENTRY}missing=3", "data set 'a': missing must be a string"),
+    (f"{ENTRY}missing='banana'", "data set 'a': missing policy"),
+    (f"{ENTRY}scaling='{'x' * 10_000}'", "data set 'a': scaling must be one of"),
+    (f"{ENTRY}size='{'x' * 10_000}'", "a data set must have a name and a path"),
+    (f"{ENTRY}[[datasets]]\nname='a'\npath='c'", "names the data set 'a' twice"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), WRONG, ids=lambda v: v[:40].encode("ascii", "backslashreplace").decode())
+def test_a_wrong_plan_is_one_short_sentence_naming_file_and_key(tmp_path: Path, text: str, words: str) -> None:
     file = tmp_path / "plan.toml"
-    file.write_bytes(f"{text}\n{DATA}".encode("utf-8", "surrogateescape"))
+    file.write_bytes((text if "datasets" in text else f"{text}\n{ENTRY}").encode("utf-8", "surrogateescape"))
     with pytest.raises(DataError) as error:
         read_plan(file)
     message = str(error.value)
@@ -102,43 +90,11 @@ def test_a_hostile_plan_is_one_short_sentence_naming_file_and_key(tmp_path: Path
     assert len(message) < len(str(file)) + 500
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("datasets=[1]", "a data set must have a name and a path, and optionally missing and scaling; got 1"),
-        ("[datasets]\nname='a'\npath='b'", "data sets must be [[datasets]] tables"),
-        ("[[datasets]]\nname='a'\npath=['b']", "must be strings; got 'a' and ['b']"),
-        ("[[datasets]]\nname='a'\npath=5", "must be strings; got 'a' and 5"),
-        ("[[datasets]]\nname=''\npath='b'", "must be strings"),
-        ("[[datasets]]\nname='a'\npath=''", "must be strings"),
-        ('[[datasets]]\nname="a\\u0000"\npath="b"', "must be strings"),
-        ('[[datasets]]\nname="a"\npath="b\\u0000"', "must be strings"),
-        ("[[datasets]]\nname='a'\npath='b'\nmissing=3", "data set 'a': missing must be a string"),
-        ("[[datasets]]\nname='a'\npath='b'\nmissing=['zero']", "data set 'a': missing must be a string"),
-        ("[[datasets]]\nname='a'\npath='b'\nmissing={'11'='zero'}", "data set 'a': missing must be a string"),
-        ("[[datasets]]\nname='a'\npath='b'\nmissing='banana'", "data set 'a': missing policy"),
-        ("[[datasets]]\nname='a'\npath='b'\nscaling=['none']", "data set 'a': scaling must be one of"),
-        (f"[[datasets]]\nname='a'\npath='b'\nscaling='{'x' * 10_000}'", "data set 'a': scaling must be one of"),
-        (f"[[datasets]]\nname='a'\npath='b'\nsize='{'x' * 10_000}'", "a data set must have a name and a path"),
-        ("[[datasets]]\nname='a'\npath='b'\n[[datasets]]\nname='a'\npath='c'", "names the data set 'a' twice"),
-    ],
-)
-def test_a_wrong_data_set_is_one_short_sentence_naming_it(tmp_path: Path, text: str, words: str) -> None:
-    file = tmp_path / "plan.toml"
-    file.write_text(text)
-    with pytest.raises(DataError) as error:
-        read_plan(file)
-    message = str(error.value)
-    assert message.startswith(f"{file}: ")
-    assert words in message
-    assert len(message) < len(str(file)) + 500
-
-
 def test_metrics_have_one_spelling_in_results(tmp_path: Path) -> None:
     file = tmp_path / "plan.toml"
     file.write_text(
         "choose_by=['NDCG@10', 'letor4:map']\nmetrics=['ndcg@010', 'MAP', 'default:ndcg@10']\nwatch=[' map', 'p@5']\n"
-        + DATA
+        + ENTRY
     )
     plan = read_plan(file)
     assert plan.choose_by == ("ndcg@10", "map")
@@ -151,14 +107,14 @@ def test_metrics_have_one_spelling_in_results(tmp_path: Path) -> None:
 def test_the_largest_values_are_taken(tmp_path: Path) -> None:
     file = tmp_path / "plan.toml"
     file.write_text(
-        f"seed={2**63 - 1}\nmax_size=10000\nfolds=[5, 1]\n[grids.fenchel_rank]\nmax_iter=[{2**63 - 1}]\n{DATA}"
+        f"seed={2**63 - 1}\nmax_size=10000\nfolds=[5, 1]\n[grids.fenchel_rank]\nmax_iter=[{2**63 - 1}]\n{ENTRY}"
     )
     plan = read_plan(file)
     assert (plan.seed, plan.max_size, plan.folds) == (2**63 - 1, 10_000, (5, 1))
     assert ExperimentPlan(plan.datasets).max_size == MAX_SIZE
 
 
-def test_a_place_without_a_plan_is_one_sentence(tmp_path: Path) -> None:
+def test_a_place_without_a_plan_is_refused(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "absent.toml", "a\0b", tmp_path / ("x" * 300)):
         with pytest.raises(DataError, match="cannot be read"):
             read_plan(place)
@@ -166,45 +122,10 @@ def test_a_place_without_a_plan_is_one_sentence(tmp_path: Path) -> None:
 
 def test_a_plan_made_in_python_is_held_to_the_same_rules() -> None:
     data = (DatasetPlan("a", "b"),)
-    for wrong in (
-        {"datasets": ["a"]},
-        {"datasets": data, "choose_by": ("map", "map")},
-        {"datasets": data, "folds": (1, 1)},
-        {"datasets": data, "name": None},
-        {"datasets": data, "convention": None},
-        {"datasets": data, "seed": 10**5000},
-        {"datasets": data, "max_size": 10_001},
-        {"datasets": data, "grids": {5: {}}},
-        {"datasets": data, "grids": {"log": {5: [1]}}},
-        {"datasets": data, "systems": ("x" * 10_000,)},
-    ):
+    for wrong in ({"datasets": ["a"]}, {"name": None}, {"seed": 10**5000}, {"grids": {"log": {5: [1]}}}):
         with pytest.raises(DataError) as error:
-            ExperimentPlan(**wrong)  # type: ignore[arg-type]
+            ExperimentPlan(**{"datasets": data, **wrong})  # type: ignore[arg-type]
         assert len(str(error.value)) < 11_000
-
-
-@pytest.mark.parametrize("again", ["map", "MAP", "letor4:map"])
-def test_choosing_twice_by_the_same_metric_is_misuse(
-    again: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    args = [
-        "letor",
-        str(tmp_path),
-        "--system",
-        "rank_rls",
-        "--choose-by",
-        "map",
-        "--choose-by",
-        again,
-        "--out",
-        str(tmp_path / "o"),
-    ]
-    monkeypatch.setattr(sys, "argv", ["sparserank", *args])
-    with pytest.raises(SystemExit) as end:
-        main(app)
-    assert end.value.code == 2
-    assert "names the same metric twice" in " ".join(capsys.readouterr().err.split())
-    assert not (tmp_path / "o").exists()
 
 
 # -- plans changed at random -------------------------------------------------------------------------------------------
@@ -224,15 +145,10 @@ PLAN: dict[str, Any] = {
 }
 HOSTILE = [
     "true",
-    "0",
-    "-1",
     "1",
     "10001",
-    "3.5",
     "1e400",
-    "inf",
     "-nan",
-    "1" + "0" * 400,
     "9" * 5000,
     HUGE,
     str(2**63),
@@ -244,20 +160,15 @@ HOSTILE = [
     '"' + "x" * 50_000 + '"',
     "[]",
     "{}",
-    "[[1]]",
     '["map", "map"]',
-    "{a = 1}",
     "{a = {b = [1]}}",
     "1979-05-27",
-    "07:32:00",
-    "0b1",
     "1979-05-27T07:32:00+01:00",
     "[" * 90 + "]" * 90,
     "[" * 5000 + "]" * 5000,
     "{a=" * 3000 + "1" + "}" * 3000,
     '"letor4"',
     '"none"',
-    "'''\n'''",
     "[1, [",
     '"p@' + "1" * 5000 + '"',
     '"pairwise_error"',
@@ -281,7 +192,7 @@ def toml_key(key: str) -> str:
 
 
 class _Text:
-    """TOML that stands as it is."""
+    """TOML that is written as it is."""
 
     def __init__(self, text: str) -> None:
         self.text = text

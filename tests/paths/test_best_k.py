@@ -161,15 +161,12 @@ def test_the_main_job_the_estimator_and_paths_take_it(tmp_path):
     qid = np.repeat(made.data.query_ids, np.diff(made.data.query_ptr))
     ranker = sr.SparseRanker(penalty="best_k", k=3).fit(made.data.X, made.data.relevance, qid=qid)
     assert ranker.support_.tolist() == made.support.tolist()
-    with pytest.raises(DataError, match="set k"):
-        sr.SparseRanker(penalty="best_k").fit(made.data.X, made.data.relevance, qid=qid)
-    with pytest.raises(DataError, match="searches over the number of features"):
-        sr.SparseRankerCV(penalty="best_k").fit(made.data.X, made.data.relevance, qid=qid)
     assert np.isnan(ranker.alpha_)
-    assert (
-        len(sr.SparseRanker(penalty="best_k(k_max=2)", k=5).fit(made.data.X, made.data.relevance, qid=qid).support_)
-        == 5
-    )
+    for estimator, message in ((sr.SparseRanker, "set k"), (sr.SparseRankerCV, "searches over the number of features")):
+        with pytest.raises(DataError, match=message):
+            estimator(penalty="best_k").fit(made.data.X, made.data.relevance, qid=qid)
+    more = sr.SparseRanker(penalty="best_k(k_max=2)", k=5).fit(made.data.X, made.data.relevance, qid=qid)
+    assert len(more.support_) == 5
     wide = sr.select(made.data, penalties="best_k(k_max=2)", k=6, half_samples=0, feature_transform="none", **few)
     assert max(c.k for c in wide.choice.candidates if c.penalty.startswith("best_k")) == 6
     with pytest.raises(DataError, match="k_max must be"):

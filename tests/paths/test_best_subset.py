@@ -1,4 +1,4 @@
-"""The best set of features: every set looked at, what a stopped search may still say, the ranker around it."""
+"""The best set of features: every set tried, the bound of a stopped search, the ranker that uses it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def problem(seed: int) -> tuple[np.ndarray, np.ndarray, float, int]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_the_best_set_and_all_near_ties_are_those_of_looking_at_every_set(seed: int) -> None:
+def test_the_best_set_and_all_near_ties_are_those_of_trying_every_set(seed: int) -> None:
     G, b, lam, k = problem(seed)
     every = oracle.all_subsets(G, b, lam, k)
     best = every[0][0]
@@ -39,18 +39,7 @@ def test_the_best_set_and_all_near_ties_are_those_of_looking_at_every_set(seed: 
     assert [value for value, _ in near.near_ties] == sorted((value for value, _ in near.near_ties), reverse=True)
 
 
-def test_greedy_selection_need_not_be_best() -> None:
-    """The test can fail: forward selection misses the optimum of some of these problems."""
-    missed = 0
-    for seed in range(40):
-        G, b, lam, k = problem(seed)
-        missed += oracle.explained(G, b, lam, oracle.greedy(G, b, lam, k)) < best_subset(G, b, k, lam).explained * (
-            1 - 1e-9
-        )
-    assert missed >= 3
-
-
-def test_a_search_that_is_stopped_says_what_is_left() -> None:
+def test_a_search_that_is_stopped_has_a_gap() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 6)) @ rng.standard_normal((6, 60)) + 0.3 * rng.standard_normal((300, 60))
     y = X @ rng.standard_normal(60) + 20 * rng.standard_normal(300)
@@ -105,13 +94,3 @@ def test_the_ranker_gives_every_size_with_its_leave_query_out_error() -> None:
         exact.coef_[list(exact.selected_)],
         np.linalg.solve(G[np.ix_(exact.selected_, exact.selected_)] + lam * np.eye(5), b[exact.selected_]),
     )
-
-
-def test_parameters_are_checked() -> None:
-    for wrong, message in (
-        ({"time_limit": 0.0}, "time_limit"),
-        ({"tie": 1.0}, "tie"),
-        ({"n_candidates": 3}, "n_candidates"),
-    ):
-        with pytest.raises(DataError, match=message):
-            sr.papers.GreedyRankRLS(k=2, search="exact", **wrong).fit_dataset(DATA)

@@ -1,4 +1,4 @@
-"""Paths: warm starts change nothing but time; nonconvex paths leave zero; tables, truncation, refit."""
+"""Paths: every point is certified; nonconvex paths leave zero; tables, truncation, refit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import pytest
 
 import sparserank as sr
 from sparserank.errors import DataError
-from sparserank.paths import path_start
 
 PROBLEM = sr.datasets.make_ranking(
     n_queries=25, docs_per_query=(5, 15), n_features=12, n_informative=3, n_redundant=3, noise=0.5
@@ -30,16 +29,6 @@ def test_path_is_certified_at_every_point(penalty: str) -> None:
         assert path.nnz[-1] > path.nnz[5]
 
 
-@pytest.mark.parametrize("penalty", ["l1", "elastic_net"])
-def test_warm_starts_do_not_change_a_convex_path(penalty: str) -> None:
-    path = sr.fit_path(PROBLEM.data, penalty, n_alphas=12, scaling="none", tol=1e-10)
-    objective = sr.solvers.PairwiseObjective(PROBLEM.data.X, PROBLEM.data.relevance, PROBLEM.data.query_ptr)
-    for i in (3, 7, 11):
-        stop = sr.solvers.Stop(1e-10, 500, path.l1_alpha_max)
-        cold = sr.solvers.solve(sr.solvers.ProxNewton(), objective, path.penalty.with_alpha(path.alphas[i]), stop=stop)
-        np.testing.assert_allclose(path.coefs[i], cold.w, atol=1e-7)
-
-
 @pytest.mark.parametrize("penalty", ["log", "l0.5", "mcp", "scad"])
 def test_nonconvex_path_is_no_worse_than_either_start(penalty: str) -> None:
     """From w = 0 (where lp stays for ever) and from the l1 solution of the same strength."""
@@ -52,13 +41,6 @@ def test_nonconvex_path_is_no_worse_than_either_start(penalty: str) -> None:
         there = sr.solvers.solve(sr.solvers.ProxNewton(), objective, path.penalty.with_alpha(alpha), l1.w, stop=stop)
         assert path.objectives[i] <= there.value + 1e-5
         assert path.objectives[i] < 1.0  # the value at w = 0
-
-
-def test_path_starts_where_the_penalty_declares(mq2008_train: sr.RankingDataset) -> None:
-    objective = sr.solvers.PairwiseObjective(mq2008_train.X, mq2008_train.relevance, mq2008_train.query_ptr)
-    assert path_start(objective, sr.penalties.L1()) == pytest.approx(0.475253096, abs=5e-10)
-    path = sr.fit_path(mq2008_train, "l1", alphas=np.array([0.1, 0.01]) * 0.475253096, scaling="none")
-    assert path.objectives == pytest.approx([0.694529109, 0.591060523], abs=1e-8)
 
 
 def test_table_holds_every_scale_of_the_strength() -> None:
@@ -119,13 +101,13 @@ def test_progress_is_reported() -> None:
 
 
 @pytest.mark.parametrize("bad", [{"n_alphas": 0}, {"alpha_min_ratio": 1.5}, {"alphas": np.array([0.0])}])
-def test_bad_grids_get_a_sentence(bad: dict) -> None:
+def test_bad_grids_are_refused(bad: dict) -> None:
     with pytest.raises(DataError):
         sr.fit_path(PROBLEM.data, "l1", **bad)
 
 
 @pytest.mark.parametrize("penalty", ["mcp", "scad"])
-def test_a_path_starts_where_the_features_say_whatever_their_unit(penalty: str) -> None:
+def test_where_a_path_starts_does_not_depend_on_the_unit(penalty: str) -> None:
     plain = sr.fit_path(PROBLEM.data, penalty, n_alphas=3, scaling="none")
     for unit in (1e-60, 1e-35, 1e40):
         data = sr.RankingDataset(PROBLEM.data.X * unit, PROBLEM.data.relevance, PROBLEM.data.qid)

@@ -2,7 +2,7 @@
 
 The numbers are liblinear's on explicit pairs, with a duality gap below 1e-10: scikit-learn 1.9.1, numpy 2.4.6, scipy
 1.17.1, by `python -m tests.oracles.published_optima $SPARSERANK_DATA` (some minutes), which prints between which two
-numbers each optimum lies. Where those that stood here before came from is not known; they agree in every digit.
+numbers each optimum lies.
 """
 
 from __future__ import annotations

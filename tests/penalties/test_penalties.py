@@ -10,12 +10,8 @@ import numpy as np
 import pytest
 
 from sparserank.errors import DataError
-from sparserank.objective import PairwiseObjective
 from sparserank.penalties import L1, MCP, SCAD, ElasticNet, Log, Lp, Penalty, Ridge, SmoothedLp, parse_penalty
-from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, solve
-from sparserank.solvers.loop import Solver
 from tests.oracles import prox as oracle
-from tests.support.problems import small_problem
 
 ALPHA = 0.7
 # A penalty on the mean scale and its scalar formula, written out independently.
@@ -66,9 +62,9 @@ def test_prox_equals_brute_force(penalty: Penalty, formula: Callable[[float], fl
             assert x == pytest.approx(best, abs=2e-5), z
 
 
-@pytest.mark.parametrize("p", [0.2, 0.5, 0.8])
-@pytest.mark.parametrize("eps", [1e-6, 1e-3, 0.1, 1.0, 1e3])
-@pytest.mark.parametrize("alpha", [1e-4, 1e-2, 1.0, 1e2])
+@pytest.mark.parametrize("p", [0.2, 0.8])
+@pytest.mark.parametrize("eps", [1e-6, 0.1, 1e3])
+@pytest.mark.parametrize("alpha", [1e-4, 1.0, 1e2])
 def test_prox_of_smoothed_lp_equals_brute_force_over_decades(p: float, eps: float, alpha: float) -> None:
     formula = partial(oracle.smoothed_lp, alpha=alpha, p=p, eps=eps)
     penalty = SmoothedLp(alpha, p=p, eps=eps)
@@ -79,38 +75,6 @@ def test_prox_of_smoothed_lp_equals_brute_force_over_decades(p: float, eps: floa
         assert value(x) <= value(best) + 1e-9 * abs(value(best)), (z, x, best)
         if abs(value(0.0) - value(best)) > 1e-6 * value(best):
             assert x == pytest.approx(best, rel=1e-4, abs=1e-7 * z), z
-
-
-def test_prox_of_smoothed_lp_is_not_that_of_lp() -> None:
-    assert prox_of_one(Lp(ALPHA, p=0.5), 1.0, 1.0) == 0.0
-    x = prox_of_one(SmoothedLp(ALPHA, p=0.5, eps=0.1), 1.0, 1.0)
-    assert x == pytest.approx(0.5735, abs=1e-4)
-    assert x - 1.0 + ALPHA * 0.5 * (x + 0.1) ** -0.5 == pytest.approx(0.0, abs=1e-12)
-
-
-@pytest.mark.parametrize("make", [ProxNewton, Fista, Reweighted])
-@pytest.mark.parametrize("eps", [1e-3, 0.1])
-def test_every_solver_solves_smoothed_lp(make: Callable[[], Solver], eps: float) -> None:
-    data = small_problem(1, n_queries=9)
-    objective = PairwiseObjective(data.X, data.relevance, data.query_ptr, n_threads=1)
-    scale = float(np.abs(objective.gradient_at_zero).max())
-    stop = Stop(tol=1e-7, max_iter=20_000, scale=scale)
-    penalty = SmoothedLp(0.02, p=0.5, eps=eps)
-    start = solve(ProxNewton(), objective, L1(0.02), stop=stop).w
-    found = solve(make(), objective, penalty, start, stop)
-    assert found.status is Status.STATIONARY
-    assert found.value < objective.value_and_gradient(np.zeros(data.n_features))[0]
-    assert np.count_nonzero(found.w) > 0
-    gradient = objective.value_and_gradient(found.w)[1]
-    used = found.w != 0
-    slope = 0.02 * 0.5 * (np.abs(found.w[used]) + eps) ** -0.5 * np.sign(found.w[used])
-    np.testing.assert_allclose(gradient[used], -slope, atol=1e-7 * scale)
-
-
-def test_a_prox_that_returns_its_input_is_rejected() -> None:
-    penalty, formula = PENALTIES[0]
-    assert abs(2.0 - oracle.brute_force_prox(formula, 2.0, 1.0)) > 0.5
-    assert prox_of_one(penalty, 2.0, 1.0) == pytest.approx(1.3)
 
 
 @every_penalty
@@ -145,15 +109,6 @@ def test_subdifferential_distance_is_zero_at_a_prox_fixed_point(
         assert penalty.subdiff_distance(np.array([x]), gradient)[0] == pytest.approx(0.0, abs=1e-12)
 
 
-@pytest.mark.parametrize("penalty", [p for p, _ in PENALTIES if p.is_convex], ids=repr)
-def test_convex_prox_is_non_expansive_and_satisfies_moreau(penalty: Penalty) -> None:
-    rng = np.random.default_rng(0)
-    a, b = rng.standard_normal((2, 50)) * 3
-    assert np.linalg.norm(penalty.prox(a, 0.6) - penalty.prox(b, 0.6)) <= np.linalg.norm(a - b) + 1e-12
-    if isinstance(penalty, L1):  # the conjugate of alpha |.| is the indicator of [-alpha, alpha]
-        np.testing.assert_allclose(penalty.prox(a, 0.6) + np.clip(a, -0.6 * ALPHA, 0.6 * ALPHA), a, atol=1e-14)
-
-
 @every_penalty
 def test_repr_parses_back(penalty: Penalty, formula: Callable[[float], float]) -> None:
     assert parse_penalty(repr(penalty)) == penalty
@@ -162,14 +117,6 @@ def test_repr_parses_back(penalty: Penalty, formula: Callable[[float], float]) -
     dressed = replace(penalty, weights=weights, monotone=(0, 1, -1), keep=kept, drop=(2,))
     assert parse_penalty(repr(dressed)) == dressed
     assert hash(dressed) != hash(penalty)
-
-
-def test_weights_rule_features() -> None:
-    penalty = L1(0.5, weights=(1.0, 2.0, 4.0), keep=(0,), drop=(2,))
-    np.testing.assert_array_equal(penalty.feature_alphas(3), [0.0, 1.0, np.inf])
-    np.testing.assert_allclose(penalty.prox(np.array([3.0, 3.0, 3.0]), 1.0), [3.0, 2.0, 0.0])
-    assert penalty.value(np.array([1.0, 1.0, 0.0])) == 1.0
-    assert penalty.value(np.array([0.0, 0.0, 1.0])) == np.inf
 
 
 def test_alpha_max_is_where_zero_stops_being_stationary() -> None:
@@ -213,9 +160,12 @@ def test_gamma_scales_mean_the_same_penalty() -> None:
     assert again.resolve(curvature, n_pairs) == again
 
 
-def test_the_prox_of_each_coordinate_obeys_its_rules() -> None:
-    kept = L1(0.5, keep=(2,), drop=(4,))
-    assert kept.prox(np.full(5, 3.0), 1.0).tolist() == [2.5, 2.5, 3.0, 2.5, 0.0]
+def test_value_strengths_and_prox_of_each_coordinate_obey_its_rules() -> None:
+    penalty = L1(0.5, weights=(1.0, 2.0, 4.0), keep=(0,), drop=(2,))
+    assert penalty.feature_alphas(3).tolist() == [0.0, 1.0, np.inf]
+    assert penalty.prox(np.full(3, 3.0), 1.0).tolist() == [3.0, 2.0, 0.0]
+    assert penalty.value(np.array([1.0, 1.0, 0.0])) == 1.0
+    assert penalty.value(np.array([0.0, 0.0, 1.0])) == np.inf
     signed = L1(0.5, monotone=(1, -1, 0), keep=(1,))
     assert signed.prox(np.full(3, -3.0), 1.0).tolist() == [0.0, -3.0, -2.5]
     with pytest.raises(DataError, match="monotone must contain 4 values"):
@@ -259,58 +209,37 @@ def test_labels_of_different_shapes_differ() -> None:
         "l1(gamma=1.0)",
         "mcp(gamma_scale='other')",
         "l1(",
-        "l1(alpha=(1,2))",
         "l1(alpha='x')",
-        "l1(alpha=None)",
         "l1(alpha=True)",
-        "l1(alpha=1e400)",
         "l1(alpha=nan)",
-        "l1(alpha=1+2j)",
-        "l1(alpha=[])",
-        "l1(alpha=1, alpha=2)",
-        "l1(weights=3)",
+        "l1(alpha=1e400)",
+        "l1(alpha=" + "9" * 400 + ")",
         "l1(weights='12')",
-        "l1(weights=((1,2),))",
-        "l1(weights=(None,))",
-        "l1(monotone=5)",
-        "l1(monotone=('a',))",
-        "l1(monotone=(0.5,))",
-        "l1(keep=3)",
         "l1(keep=(1.5,))",
-        "l1(drop=('x', 1.5))",
+        "l1(alpha=1, alpha=2)",
+        "l1(weights=((1,2),))",
+        "l1(monotone=(0.5,))",
         "l1(drop=(-1,))",
-        "mcp(gamma='x')",
-        "mcp(gamma=inf)",
-        "mcp(gamma_scale=[])",
-        "scad(threshold_scale=(1,))",
-        "scad(a=None)",
-        "log(eps={})",
-        "smoothed_lp(eps='x')",
-        "elastic_net(l1_ratio=(1,))",
         "l1(**{'alpha': 1})",
         "l1(alpha=x)",
         "",
-        "l0.0",
-        "l1(alpha=" + "9" * 400 + ")",
         "l1(alpha=" + "9" * 5000 + ")",
         "l1(weights=" + "(" * 100_000 + ")",
         "l1(alpha=" + "-" * 100_000 + "1)",
         "l1\0",
         "l1(alpha=1)" * 100_000,
-        "x" * 1_000_000,
         "\udcff",
-        "l1(\udcff=1)",
         "l1(weights={[1]: 2})",
     ],
     ids=lambda call: ascii(call[:40]),
 )
-def test_bad_parameters_get_a_sentence(call: str) -> None:
+def test_bad_parameters_are_refused(call: str) -> None:
     with pytest.raises(DataError, match=r"\w+.*\.") as caught:
         parse_penalty(call)
     assert len(str(caught.value)) < 400
 
 
-@pytest.mark.parametrize("spec", [5, None, [], 0.5, object(), L1, b"l1"], ids=lambda spec: type(spec).__name__)
-def test_what_is_no_penalty_gets_a_sentence(spec: object) -> None:
+@pytest.mark.parametrize("spec", [5, None, [], object(), L1, b"l1"], ids=lambda spec: type(spec).__name__)
+def test_what_is_no_penalty_is_refused(spec: object) -> None:
     with pytest.raises(DataError, match="penalty"):
         parse_penalty(spec)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Models of pipelines rank as the pipelines do, and say what they cannot hold."""
+"""Models of pipelines rank as the pipelines do; what they cannot hold is refused."""
 
 from __future__ import annotations
 
@@ -38,14 +38,11 @@ def fitted(pipeline, X, y, qid):
 @pytest.mark.parametrize(
     "steps",
     [
-        [],
         ["passthrough"],
         [StandardScaler()],
         [StandardScaler(with_mean=False)],
-        [StandardScaler(with_std=False)],
         [MinMaxScaler((-1, 3))],
         [MaxAbsScaler()],
-        [RobustScaler()],
         [RobustScaler(with_centering=False, with_scaling=False)],
         [VarianceThreshold(), StandardScaler(), SelectKBest(k=4), MinMaxScaler()],
         [SimpleImputer(strategy="median"), RobustScaler(), VarianceThreshold(1e-9)],
@@ -69,17 +66,9 @@ def test_models_rank_as_their_pipelines(problem, steps, ranker, tmp_path):
     expected = pipeline.predict(X)
     for form in (X, X[NAMES[::-1]], X.to_numpy()):
         np.testing.assert_allclose(loaded.predict(form), expected, atol=1e-9 * np.abs(expected).max())
-    if any(
-        isinstance(s, MinMaxScaler | RobustScaler)
-        and s.get_params() != RobustScaler(with_centering=False, with_scaling=False).get_params()
-        for s in steps
-    ):
-        inner = (
-            pipeline.steps[-1][1]
-            .to_model()
-            .predict(np.nan_to_num(X.to_numpy())[:, : pipeline.steps[-1][1].n_features_in_])
-        )
-        shift = inner - expected  # the last step alone, on raw features
+    if any(isinstance(s, MinMaxScaler) or (isinstance(s, RobustScaler) and s.with_scaling) for s in steps):
+        last = pipeline.steps[-1][1]  # alone, on raw features
+        shift = last.to_model().predict(np.nan_to_num(X.to_numpy())[:, : last.n_features_in_]) - expected
         assert not np.allclose(shift, np.median(shift), rtol=1e-3)
 
 

@@ -1,7 +1,8 @@
-"""Estimators beyond scikit-learn's own checks: query ids, routing, sizes, validation, the model file."""
+"""Estimators beyond scikit-learn's own checks: query ids, routing, sizes, validation, weights, the model file."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ from sklearn.preprocessing import StandardScaler
 
 import sparserank as sr
 from sparserank.errors import DataError, DataWarning
+from sparserank.metrics.ndcg import Ndcg
+from sparserank.metrics.ranking import RankedLists
 from tests.support.problems import small_problem
 
 PROBLEM = sr.datasets.make_ranking(
@@ -22,21 +25,6 @@ PROBLEM = sr.datasets.make_ranking(
 )
 DATA = PROBLEM.data
 X, Y, QID = np.array(DATA.X), np.array(DATA.relevance), np.array(DATA.qid)
-
-
-def test_interface_of_a_fit_on_real_data(mq2008_train: sr.RankingDataset) -> None:
-    data = mq2008_train
-    a0 = sr.alpha_max(data.X, data.relevance, qid=data.qid, scaling="none")
-    m = sr.SparseRanker(penalty="l1", alpha=0.1 * a0, scaling="none", tol=1e-8).fit(
-        data.X, data.relevance, qid=data.qid
-    )
-    assert m.objective_ == pytest.approx(0.694529109, abs=5e-10)
-    assert m.status_ == "optimal"
-    assert m.kkt_violation_ <= 1e-8 * a0
-    assert m.duality_gap_ is not None
-    assert m.duality_gap_ < 1e-8
-    assert m.n_iter_ >= 1
-    assert np.array_equal(m.support_, np.flatnonzero(m.coef_))
 
 
 def test_query_ids_of_any_kind_and_order_give_one_model() -> None:
@@ -74,25 +62,6 @@ def test_k_takes_at_most_k_and_excludes_alpha() -> None:
             assert 1 <= len(m.support_) <= k
     with pytest.raises(DataError, match="k cannot be combined with alpha"):
         sr.SparseRanker(alpha=0.1, k=2).fit(X, Y, qid=QID)
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"loss": "log"},
-        {"penalty": "l3"},
-        {"alpha": 0.0},
-        {"alpha": float("nan")},
-        {"alpha_ratio": 0.0},
-        {"tol": 0.0},
-        {"max_iter": 0},
-        {"k": 0},
-        {"pair_weights": "triple"},
-    ],
-)
-def test_bad_parameters_get_a_sentence(parameters: dict) -> None:
-    with pytest.raises(DataError):
-        sr.SparseRanker(**parameters).fit(X, Y, qid=QID)
 
 
 def test_cv_recovers_the_support_and_keeps_the_whole_curve() -> None:
@@ -139,6 +108,8 @@ def test_missing_qid_is_warned_of_in_fit_and_refused_in_score() -> None:
     with pytest.raises(DataError, match="fitted on many rows without query ids"):
         m.score(many, np.arange(1001) % 3)
     m.score(many, np.arange(1001) % 3, qid=np.arange(1001) % 50)
+    with pytest.warns(DataWarning, match="evaluate: qid is missing, so all 1001 rows are one query"):
+        sr.evaluate(many[:, 0], np.arange(1001) % 3)
     two = sr.SparseRanker().fit(X, Y, qid=QID)
     with pytest.raises(DataError, match=r"SparseRanker\.score: pass qid="):
         two.score(X, Y)
@@ -185,15 +156,9 @@ def test_data_frame_names_reach_the_model_file(tmp_path: Path) -> None:
     np.testing.assert_allclose(loaded.predict(X), m.predict(frame), rtol=1e-12)
 
 
-def test_more_features_than_the_model_is_refused_with_both_numbers() -> None:
-    m = sr.SparseRanker().fit(X, Y, qid=QID)
-    with pytest.raises(ValueError, match=r"11 features.*10 features"):
-        m.predict(np.ones((2, 11)))
-
-
 def test_constant_features_get_coefficient_zero() -> None:
     with_constant = np.column_stack([X, np.ones(len(Y)), QID])
-    for penalty in ("l1", "ridge", "l0.5"):
+    for penalty in ("l1", "ridge", "l0.5", "mcp", "log", "scad"):
         m = sr.SparseRanker(penalty=penalty).fit(with_constant, Y, qid=QID)
         assert not m.coef_[-2:].any()
 
@@ -221,7 +186,7 @@ def test_scaling_is_folded_into_coef_and_certificates_belong_to_the_scaled_probl
 
 
 def test_raw_web_features_need_no_option(data_folder: Path) -> None:
-    """MSLR as it comes: counts of 1e6 beside ratios of 1e-3; also through SelectFromModel and RFE."""
+    """MSLR as it comes: counts of 1e6 beside ratios of 1e-3; also through SelectFromModel."""
     train, test = (
         sr.read_letor(data_folder / f"mslr-web10k-sample/fold1.{part}.5k.txt.gz") for part in ("train", "test")
     )
@@ -230,15 +195,88 @@ def test_raw_web_features_need_no_option(data_folder: Path) -> None:
     quality, unscaled = (sr.evaluate(f.predict(test.X), test, "ndcg@10")["ndcg@10"] for f in (m, raw))
     assert len(m.support_) >= 15
     assert quality > unscaled + 0.05
+    chosen = SelectFromModel(m, threshold=1e-10, importance_getter="feature_importances_", prefit=True)
+    assert chosen.get_support().sum() == len(m.support_)
+
+
+# -- sample_weight of score: the weight of a query, given with each of its rows ----------------------------------------
+
+SCORE_RNG = np.random.default_rng(0)
+SCORE_QID = SCORE_RNG.permutation(np.repeat(np.arange(12), 6))  # rows of a query do not stand together
+SCORE_X = SCORE_RNG.normal(size=(72, 3))
+SCORE_Y = np.digitize(SCORE_X[:, 0] + SCORE_RNG.normal(size=72), [0.0, 1.0])
+RANKER = sr.SparseRanker().fit(SCORE_X, SCORE_Y, qid=SCORE_QID)
+WEIGHT = np.array([0, 1, 2, 3, 0, 1, 1, 5, 2, 1, 1, 2])  # of queries
+
+
+def test_a_whole_weight_is_that_many_copies_of_the_query_and_0_is_none() -> None:
+    rows = [np.flatnonzero(q == SCORE_QID) for q in range(12)]
+    copies = [(r, 100 * q + k) for q, r in enumerate(rows) for k in range(WEIGHT[q])]
+    at = np.concatenate([r for r, _ in copies])
+    ids = np.concatenate([np.full(len(r), name) for r, name in copies])
+    expected = RANKER.score(SCORE_X[at], SCORE_Y[at], qid=ids)
+    assert RANKER.score(SCORE_X, SCORE_Y, WEIGHT[SCORE_QID], qid=SCORE_QID) == pytest.approx(expected, rel=1e-12)
+    assert RANKER.score(
+        SCORE_X, SCORE_Y, sample_weight=pd.Series(WEIGHT[SCORE_QID] * 0.25), qid=SCORE_QID
+    ) == pytest.approx(expected, rel=1e-12)
+    assert abs(RANKER.score(SCORE_X, SCORE_Y, qid=SCORE_QID) - expected) > 1e-3  # what it was before
+    frame = pd.DataFrame(SCORE_X).rename(columns=str).assign(qid=SCORE_QID)
+    by_name = sr.SparseRanker().fit(frame, SCORE_Y)
+    assert by_name.score(frame, SCORE_Y, WEIGHT[SCORE_QID]) == pytest.approx(expected, rel=1e-9)
+
+
+def test_equal_weights_and_none_change_nothing() -> None:
+    plain = RANKER.score(SCORE_X, SCORE_Y, qid=SCORE_QID)
+    assert RANKER.score(SCORE_X, SCORE_Y, None, qid=SCORE_QID) == plain
+    for weight in (1.0, 7.5, 1e-300, 1e300):
+        assert RANKER.score(SCORE_X, SCORE_Y, np.full(72, weight), qid=SCORE_QID) == pytest.approx(plain, rel=1e-12)
+    one = sr.SparseRanker().fit(SCORE_X, SCORE_Y)
+    assert one.score(SCORE_X, SCORE_Y, np.ones(72)) == pytest.approx(one.score(SCORE_X, SCORE_Y), rel=1e-12)
+
+
+class NdcgOfSome(Ndcg):
+    """A metric of the user's own: queries without relevant documents have no value."""
+
+    def compute(self, lists: RankedLists) -> np.ndarray:
+        return np.where(lists.sum_per_query(lists.relevance) > 0, super().compute(lists), np.nan)
+
+
+def test_queries_without_a_value_are_left_out() -> None:
+    skipping = NdcgOfSome(10)
+    for metric in ("ndcg@10", skipping):
+        ranker = sr.SparseRanker(metric=metric).fit(SCORE_X, SCORE_Y, qid=SCORE_QID)
+        y = np.where(SCORE_QID == 3, 0, SCORE_Y)
+        (values,) = sr.evaluate(ranker.predict(SCORE_X), y, [metric], qid=SCORE_QID).per_query.values()
+        assert np.isnan(values).any() == (metric is skipping)
+        order = list(dict.fromkeys(SCORE_QID.tolist()))  # of first appearance
+        known = [(v, WEIGHT[q]) for q, v in zip(order, values, strict=True) if not math.isnan(v)]
+        expected = sum(v * w for v, w in known) / sum(w for _, w in known)
+        assert ranker.score(SCORE_X, y, WEIGHT[SCORE_QID], qid=SCORE_QID) == pytest.approx(expected, rel=1e-12)
+
+
+def test_weights_that_cannot_be_of_queries_are_refused() -> None:
+    weight = WEIGHT[SCORE_QID].astype(float)
+    row = int(np.flatnonzero(SCORE_QID == 7)[3])
+    weight[row] = 4.0
+    expected = (
+        r"SparseRanker\.score: sample_weight is the weight of the query, so it must be the same for all rows of a "
+        rf"query; the first row of query 7 has 5, row {row} has 4"
+    )
+    with pytest.raises(DataError, match=expected):
+        RANKER.score(SCORE_X, SCORE_Y, weight, qid=SCORE_QID)
+    with pytest.raises(DataError, match="must be the same for all rows"):
+        sr.SparseRanker().fit(SCORE_X, SCORE_Y).score(SCORE_X, SCORE_Y, WEIGHT[SCORE_QID])  # one query
+    for bad in (np.ones(71), -np.ones(72), np.full(72, np.nan), np.full(72, np.inf), ["a"] * 72, 1.0, np.ones((72, 1))):
+        with pytest.raises(DataError, match="sample_weight must contain one finite weight >= 0 per row"):
+            RANKER.score(SCORE_X, SCORE_Y, bad, qid=SCORE_QID)
+    with pytest.raises(DataError, match="sample_weight must be positive"):
+        RANKER.score(SCORE_X, SCORE_Y, np.zeros(72), qid=SCORE_QID)
+
+
+def test_a_pipeline_passes_weights_on() -> None:
     with config_context(enable_metadata_routing=True):
-        kept = SelectFromModel(
-            sr.SparseRanker(alpha_ratio=0.02), threshold=1e-10, importance_getter="feature_importances_"
-        ).fit(train.X, train.relevance, qid=train.qid)
-        assert kept.get_support().sum() == len(m.support_)
-        fewer = RFE(
-            sr.SparseRanker(alpha_ratio=0.02),
-            n_features_to_select=100,
-            step=36,
-            importance_getter="feature_importances_",
-        ).fit(train.X, train.relevance, qid=train.qid)
-        assert fewer.support_[m.support_].mean() > 0.9
+        ranker = sr.SparseRanker().set_score_request(sample_weight=True)
+        pipeline = make_pipeline(StandardScaler(), ranker).fit(SCORE_X, SCORE_Y, qid=SCORE_QID)
+        found = pipeline.score(SCORE_X, SCORE_Y, sample_weight=WEIGHT[SCORE_QID], qid=SCORE_QID)
+        alone = pipeline[-1].score(pipeline[0].transform(SCORE_X), SCORE_Y, WEIGHT[SCORE_QID], qid=SCORE_QID)
+    assert found == alone != pipeline[-1].score(pipeline[0].transform(SCORE_X), SCORE_Y, qid=SCORE_QID)

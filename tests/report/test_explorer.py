@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.pages.differences import BINS, HEIGHT, MAX_BARS, WIDTH, drawn, picture
-from sparserank.pages.explorer import MAX_CHIPS, SCRIPT, explorer
+from sparserank.pages.differences import BINS, HEIGHT, WIDTH, drawn, picture
+from sparserank.pages.explorer import MAX_CHIPS, explorer
 from sparserank.pages.selection_page import commands_of_sizes
 
 EVIL = "</script><img src=x onerror=alert(1)>"
@@ -136,15 +136,6 @@ def test_a_picture_of_differences_is_as_high_as_they_are_large() -> None:
     assert same["won"] == same["lost"] == ""
 
 
-@pytest.mark.parametrize("n", [40, MAX_BARS])
-def test_a_few_queries_have_a_bar_each(n: int) -> None:
-    values = np.linspace(-0.4, 0.8, n) + 1e-6
-    found = drawn(values, np.zeros(n), 0.81)
-    assert found["won"].count("M") + found["lost"].count("M") == n
-    (width,) = re.findall(r'stroke-width="([\d.]+)"', picture("ndcg@10", "all", found, n, 0.8))
-    assert 0.5 * WIDTH / n < float(width) < WIDTH / n  # bars are seen, and apart
-
-
 def test_many_queries_are_counted_in_a_histogram() -> None:
     rng = np.random.default_rng(0)
     values = np.where(rng.random(1500) < 0.6, 0.0, rng.normal(0.02, 0.1, 1500).clip(-0.5, 0.5))
@@ -166,16 +157,8 @@ def test_many_queries_are_counted_in_a_histogram() -> None:
     assert "<span>-0.50</span><span>difference of ndcg@10</span><span>+0.50</span>" in shown
 
 
-def test_names_are_neither_markup_nor_code(result: sr.SelectionResult, block: str) -> None:
-    assert EVIL in facts_of(block)["names"]
-    assert "<img" not in block
-    assert block.count("<script") == block.count("</script>") == 2
-    assert "innerHTML" not in SCRIPT
-    assert "eval" not in SCRIPT
-
-
 @pytest.mark.slow
-def test_wide_selections_are_thinned_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wide_selections_are_thinned_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sparserank.pages.explorer.MAX_SIZES", 10)
     monkeypatch.setattr("sparserank.pages.explorer.MAX_FEATURES", 30)
     made = sr.datasets.make_ranking(60, (8, 14), 90, n_informative=40, n_redundant=20, noise=0.3, random_state=2).data

@@ -1,5 +1,5 @@
-"""result.json is what its published schema says, whatever was asked for;
-the schema is strict enough to refuse what is not."""
+"""result.json follows its published schema, whatever was asked for;
+the schema is strict enough to refuse what is not a result."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_schema_refuses_what_is_no_result(results: dict[str, dict[str, Any]]
             jsonschema.validate({k: v for k, v in whole.items() if k != missing}, SCHEMA)
 
 
-def test_the_page_says_every_field_of_the_schema() -> None:
+def test_the_page_describes_every_field_of_the_schema() -> None:
     text = (DOCS / "result-json.md").read_text(encoding="utf-8").split("## With --for-model")[0]
     rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
     assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == set(SCHEMA["properties"])

@@ -4,27 +4,33 @@ every ranker that is compared has a line with its name; the heading of the page.
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 import sparserank as sr
 from sparserank.crossval.choice import Candidate, Rule, choose
+from sparserank.errors import DataError
 from sparserank.metrics import parse_metric
 from sparserank.pages import size_picture
 from sparserank.pages.claims import MAX_HEADING, heading, how_sure, lead
 from sparserank.pages.size_picture import MAIN, lines_of, quality_against_size, spread
 from sparserank.selection.rivals import ComparedRival, RivalReport
 
+mpl.use("Agg")
 FULL = 0.5  # mean of all features
 
 
 @pytest.fixture(autouse=True, scope="module")
 def reports_without_pictures() -> None:
-    """Here pictures are looked at."""
+    """These tests read pictures."""
 
 
 def candidate(n: int, mean: float) -> Candidate:
@@ -95,14 +101,6 @@ def test_what_is_close_to_the_best_is_shown_in_full_and_small_sizes_below(figure
         np.testing.assert_allclose(heights[:-1], list(POOR_WHEN_SMALL.values()), atol=1e-9)
 
 
-def test_one_panel_is_enough_where_all_sizes_are_close(figures: list[Any]) -> None:
-    quality_against_size(shown({1: -3.0, 2: -0.5, 3: 0.2}, 2))
-    (axes,) = figures[0].axes
-    low, high = axes.get_ylim()
-    assert -6.0 < low < -3.0
-    assert 0.2 < high < 3.0
-
-
 def test_each_ranker_is_a_line_with_its_name_and_figure(figures: list[Any]) -> None:
     rivals = (rival("LightGBM", 6.7), rival("poor", -30.0), rival("bm25 alone", -2.0, 1), rival("tf alone", -9.0, 1))
     quality_against_size(shown({1: -3.0, 2: -0.5}, 2, *rivals))
@@ -126,7 +124,10 @@ def test_the_ranker_in_use_is_the_reference_where_there_is_one(figures: list[Any
 
 def test_the_chosen_size_has_its_interval_and_may_lie_below_a_smaller_one(figures: list[Any]) -> None:
     quality_against_size(shown({1: -3.0, 2: 0.5, 3: 0.12}, 3))
-    (axes,) = figures[0].axes
+    (axes,) = figures[0].axes  # one panel is enough where all sizes are close
+    low, high = axes.get_ylim()
+    assert -6.0 < low < -3.0
+    assert 0.5 < high < 3.0
     (ring,) = [own for own in axes.lines if str(own.get_label()).startswith("chosen: ")]
     assert ring.get_label() == "chosen: 3 features, +0.1% (-1.9 to +2.2%)"
     assert ring.get_ydata()[0] == pytest.approx(0.12)
@@ -142,11 +143,10 @@ def test_many_sizes_have_a_logarithmic_axis(figures: list[Any]) -> None:
     assert [t.get_text() for t in axes.get_xticklabels()] == ["1", "2", "5", "10", "20", "50"]
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_names_at_the_side_are_apart_and_in_order(seed: int) -> None:
-    places = np.sort(np.random.default_rng(seed).random(6)) ** 2
-    found = spread(places.tolist(), 0.09)
-    assert (np.diff(found) >= 0.09 - 1e-9).all()
+def test_names_at_the_side_are_apart_and_in_order() -> None:
+    for seed in range(20):
+        places = np.sort(np.random.default_rng(seed).random(6)) ** 2
+        assert (np.diff(spread(places.tolist(), 0.09)) >= 0.09 - 1e-9).all()
     assert spread([0.1, 0.5, 0.9], 0.09) == [0.1, 0.5, 0.9]
 
 
@@ -164,7 +164,7 @@ def chosen_by(rule: Rule, n_queries: int = 400, noise: float = 0.01) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("choice", "said"),
+    ("choice", "text"),
     [
         (chosen_by(Rule()), "12 of 123456 features are enough"),
         (chosen_by(Rule(k=1)), "1 of 123456 features, the best within the limit"),
@@ -173,25 +173,19 @@ def chosen_by(rule: Rule, n_queries: int = 400, noise: float = 0.01) -> Any:
         (chosen_by(Rule(), 4, 1e-6), "12 of 123456 features: a best guess"),
     ],
 )
-def test_a_heading_is_one_line(choice: Any, said: str | None) -> None:
-    found = heading(choice, 123456)
-    assert said is None or found == said
+def test_a_heading_is_one_line(choice: Any, text: str | None) -> None:
+    assert text is None or heading(choice, 123456) == text
     for better in ("", "LightGBM", "a_file_with_a_long_name_in_a_folder/of_somebody_else/model.txt"):
         for noun in ("feature", "retriever"):
             shortest = heading(choice, 123456, noun, better)
             assert len(shortest) <= MAX_HEADING
             assert "%" not in shortest
             assert "\n" not in shortest
-
-
-def test_all_that_there_are_are_said_to_be_needed() -> None:
     assert heading(chosen_by(Rule()), 12, "retriever") == "All 12 retrievers are needed"
     assert heading(chosen_by(Rule()), 13, "retriever", "LightGBM") == "12 of 13 retrievers; LightGBM is better"
 
 
-def test_the_lead_is_short_and_its_figures_are_those_of_the_result() -> None:
-    made = sr.datasets.make_ranking(60, (6, 12), 12, n_informative=5, n_redundant=3, noise=0.5, random_state=1).data
-    result = sr.select(made, penalties="l1", n_alphas=10, cv=2, half_samples=4, rival="none", feature_transform="none")
+def test_the_lead_is_short_and_its_figures_are_those_of_the_result(result: sr.SelectionResult) -> None:
     first, *warnings = lead(result)
     change = 100 * (result.chosen.mean / result.dense.mean - 1)
     numbers = re.findall(r"[-+]?\d+\.\d+", first)
@@ -200,13 +194,11 @@ def test_the_lead_is_short_and_its_figures_are_those_of_the_result() -> None:
     assert float(numbers[3]) == pytest.approx(result.choice.corrected_chosen, abs=0.00051)
     assert len(first) < 200
     assert sum(map(len, warnings)) < 250
-    above = replace(
-        result,
-        rivals=RivalReport((ComparedRival("LightGBM", 12, 0.99, -0.1, -0.2, 0.1), rival("poor", -50.0))),
-    )
-    (said,) = [text for text in lead(above) if "LightGBM" in text]
-    assert "0.9900" in said
-    assert "no difference shown" in said
+    better = ComparedRival("LightGBM", 12, 0.99, -0.1, -0.2, 0.1)
+    above = replace(result, rivals=RivalReport((better, rival("poor", -50.0))))
+    (rivals,) = [text for text in lead(above) if "LightGBM" in text]
+    assert "0.9900" in rivals
+    assert "no difference shown" in rivals
     table = how_sure(above)
     assert table.folded
     assert all(len(row) == 3 for row in table.rows)
@@ -214,3 +206,69 @@ def test_the_lead_is_short_and_its_figures_are_those_of_the_result() -> None:
     assert figures["ndcg@10 of the chosen model"] == f"{result.chosen.mean:.4f}"
     assert figures["expected on new queries"] == f"{result.choice.corrected_chosen:.4f}"
     assert any("LightGBM" in claim for claim in figures)
+
+
+# -- what users hold of results: frames, and pictures on their own axes ----------------------------------------
+
+MADE = sr.datasets.make_ranking(60, (6, 12), 12, n_informative=5, n_redundant=3, noise=0.5, random_state=1).data
+QUICK: dict[str, Any] = {"penalties": ["l1"], "n_alphas": 10, "cv": 2, "half_samples": 2, "rival": "none"}
+
+
+@pytest.fixture(scope="module")
+def result() -> sr.SelectionResult:
+    return sr.select(MADE, **QUICK)
+
+
+def test_tables_are_frames_of_pandas_and_without_it_of_arrow(
+    result: sr.SelectionResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = sr.fit_path(MADE, "l1", n_alphas=5)
+    with_pandas = [result.table(), result.sizes(), path.to_table()]
+    assert all(isinstance(t, pd.DataFrame) for t in with_pandas)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    without = [result.table(), result.sizes(), path.to_table()]
+    assert all(isinstance(t, pa.Table) for t in without)
+    for a, b in zip(with_pandas, without, strict=True):
+        assert list(a.columns) == b.column_names
+        assert len(a) == b.num_rows
+    assert with_pandas[0]["feature"].tolist() == without[0]["feature"].to_pylist()
+
+
+def test_sizes_are_drawn_on_axes_that_are_given_and_on_new_ones(result: sr.SelectionResult) -> None:
+    import matplotlib.pyplot as plt
+
+    _, mine = plt.subplots()
+    assert result.plot(mine) is mine
+    new = result.plot()
+    assert new is not mine
+    best = np.maximum.accumulate([c.mean for c in result.by_size])
+    for axes in (mine, new):
+        (line,) = [own for own in axes.lines if own.get_label() == "best model of at most this size"]
+        sizes, heights = line.get_data()
+        assert list(sizes[:-1]) == [c.n_features for c in result.by_size]
+        np.testing.assert_allclose(heights[:-1], 100 * (best / result.dense.mean - 1), atol=1e-9)
+    plt.close("all")
+
+
+def test_a_path_is_drawn_feature_by_feature() -> None:
+    import matplotlib.pyplot as plt
+
+    path = sr.fit_path(MADE, "l1", n_alphas=8)
+    axes = path.plot()
+    last = path.support(len(path.alphas) - 1)
+    named = [own for own in axes.lines if own.get_label() in path.feature_names]
+    assert {own.get_label() for own in named} <= {path.feature_names[j] for j in last}
+    assert len(named) == min(len(last), 11)
+    for own in named:
+        j = path.feature_names.index(own.get_label())
+        np.testing.assert_allclose(own.get_ydata(), path.weights()[1][:, list(path.weights()[0]).index(j)])
+    plt.close("all")
+
+
+def test_without_matplotlib_the_message_names_the_remedy(
+    result: sr.SelectionResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(DataError, match=r"install it with: pip install 'sparserank\[report\]'"):
+        result.plot()

@@ -1,18 +1,24 @@
-"""One file is written whole or not at all; nobody's file, link, mode or device is lost on the way."""
+"""One file is written whole or not at all; nobody's file, link, mode or device is lost on the way. Locks of files, and
+files without an end."""
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from sparserank.errors import RunDirectoryError
+from sparserank.data import text_lines as module
+from sparserank.data.text_lines import text_lines
+from sparserank.errors import DataFormatError, RunDirectoryError
 from sparserank.files import PART, atomic_write, refuse_inputs
+from sparserank.runs import locks
 from tests.support.command_line import Cli
 
 
@@ -25,13 +31,6 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-@pytest.fixture
-def umask_077() -> object:
-    before = os.umask(0o077)
-    yield
-    os.umask(before)
-
-
 def test_an_existing_file_keeps_its_mode(tmp_path: Path) -> None:
     for mode in (0o600, 0o640, 0o755):
         file = tmp_path / f"{mode:o}"
@@ -41,9 +40,12 @@ def test_an_existing_file_keeps_its_mode(tmp_path: Path) -> None:
         assert (file.read_text(), mode_of(file)) == ("new", mode)
 
 
-@pytest.mark.usefixtures("umask_077")
 def test_a_new_file_gets_the_umask(tmp_path: Path) -> None:
-    write(tmp_path / "a")
+    before = os.umask(0o077)
+    try:
+        write(tmp_path / "a")
+    finally:
+        os.umask(before)
     assert mode_of(tmp_path / "a") == 0o600
 
 
@@ -164,3 +166,153 @@ def test_an_open_descriptor_is_written_to_and_what_stood_there_stays(tmp_path: P
     assert (tmp_path / "log.txt").read_text() == "before\nafter\n"
     assert (tmp_path / "chain").is_symlink()
     assert Path("/dev/stdout").is_symlink()
+
+
+# -- locks of files by each way that a system has, and without any --------------------------------------------
+
+IS_LOCKED = "import os, sys, time; from sparserank.runs.locks import is_locked_elsewhere as f; "
+OTHER = IS_LOCKED + "print(f(os.open(sys.argv[1], os.O_RDWR)))"
+
+
+@pytest.fixture
+def handle(tmp_path: Path) -> Iterator[int]:
+    handle = os.open(tmp_path / "mark", os.O_RDWR | os.O_CREAT)
+    os.write(handle, b"select\n")
+    yield handle
+    os.close(handle)
+
+
+def seen_by_another(path: Path) -> str:
+    done = subprocess.run([sys.executable, "-c", OTHER, path], capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout.strip()
+
+
+@pytest.mark.skipif(locks.fcntl is None, reason="this system has no fcntl")
+def test_another_process_sees_the_lock_until_the_file_is_closed(handle: int, tmp_path: Path) -> None:
+    assert not locks.is_locked_elsewhere(handle)
+    assert seen_by_another(tmp_path / "mark") == "True"
+    duplicate = os.dup(handle)
+    os.close(duplicate)
+    assert seen_by_another(tmp_path / "mark") == "True"
+
+
+class Msvcrt:
+    """msvcrt.locking as it is documented: bytes from the current position on, which may lie beyond the end."""
+
+    LK_NBLCK = 2
+
+    def __init__(self) -> None:
+        self.held: set[tuple[int, int]] = set()
+
+    def locking(self, handle: int, mode: int, n: int) -> None:
+        assert mode == self.LK_NBLCK
+        place = (os.fstat(handle).st_ino, os.lseek(handle, 0, os.SEEK_CUR))
+        if place in self.held:
+            raise PermissionError(13, "Permission denied")
+        self.held.add(place)
+
+
+def test_without_fcntl_a_byte_is_locked(handle: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "fcntl", None)
+    monkeypatch.setattr(locks, "msvcrt", Msvcrt())
+    os.lseek(handle, 3, os.SEEK_SET)
+    assert not locks.is_locked_elsewhere(handle)
+    assert os.lseek(handle, 0, os.SEEK_CUR) == 3
+    other = os.open(tmp_path / "mark", os.O_RDWR)
+    assert locks.is_locked_elsewhere(other)
+    assert os.read(other, 100) == b"select\n"  # whose content stays readable
+    os.close(other)
+    assert (tmp_path / "mark").read_bytes() == b"select\n"
+
+
+def test_without_any_locks_nothing_is_locked(handle: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "fcntl", None)
+    monkeypatch.setattr(locks, "msvcrt", None)
+    assert not locks.is_locked_elsewhere(handle)
+
+
+# -- files without an end, where a file of a few lines is expected: read no further than it takes to refuse them ---
+
+ROOT = Path(__file__).parents[2]  # of reproduction
+MEMORY_BYTES = 4 << 30  # of addresses; what an endless file would take is more than any machine has
+COMMANDS = {
+    "judgments": (
+        ["evaluate", "--qrels", "/dev/zero", "--system", "a.run"],
+        "/dev/zero: is a binary file; expected lines 'qid 0 docno rel'.",
+    ),
+    "system": (
+        ["evaluate", "--qrels", "a.qrels", "--system", "/dev/zero"],
+        "/dev/zero: is a binary file; expected a model file (JSON, or as LightGBM saves it), a run (lines",
+    ),
+    "plan": (
+        ["run", "/dev/zero", "--out", "out"],
+        "/dev/zero: cannot be read as TOML (it is larger than 16 MB).",
+    ),
+}
+
+
+@pytest.mark.slow_but("plan")
+@pytest.mark.parametrize("case", list(COMMANDS))
+def test_commands_refuse_what_never_ends(case: str, tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    (tmp_path / "a.run").write_text("0 Q0 d1 1 1.0 x\n")
+    (tmp_path / "a.qrels").write_text("0 0 d1 1\n")
+    arguments, message = COMMANDS[case]
+    program = "reproduction" if case == "plan" else "sparserank"
+    done = subprocess.run(
+        [sys.executable, "-m", program, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+        timeout=120,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES)),
+        env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: {message}")
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def slowly(content: bytes) -> list[str]:
+    """The lines, from the whole content at once."""
+    if content[:2] == b"\x1f\x8b":
+        content = gzip.decompress(content)
+    lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    return [line.rstrip(b"\r").decode() for line in (lines if lines[-1] else lines[:-1])]
+
+
+CONTENTS = [
+    b"",
+    b"\n",
+    b"a",
+    b"a\n",
+    b"a\nb",
+    b"\xef\xbb\xbfa\nb\n",
+    b"\xef\xbb\xbf",
+    b"a\r\nb\r\n",
+    "é\u2028x\nü\n".encode(),
+    b"\n\na\n\n",
+    b"ab\xef\xbb\xbf\nc",
+]
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 1 << 20])
+@pytest.mark.parametrize("zipped", [False, True])
+def test_lines_do_not_depend_on_the_blocks(
+    zipped: bool, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BLOCK_BYTES", block)
+    for content in CONTENTS:
+        held = gzip.compress(content) if zipped else content
+        (tmp_path / "a.txt").write_bytes(held)
+        found = list(text_lines(tmp_path / "a.txt", "lines"))
+        assert [text for _, text in found] == slowly(held)
+        assert [number for number, _ in found] == list(range(1, len(found) + 1))
+
+
+def test_damaged_gzip_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"a\n" * 1000)[:-9])
+    with pytest.raises(DataFormatError, match=r"a\.gz: cannot be read \(damaged gzip file: .*\); expected lines"):
+        list(text_lines(tmp_path / "a.gz", "lines"))

@@ -13,7 +13,7 @@ import pytest
 from numba.core.caching import CacheImpl
 
 import sparserank._kernel_cache
-from sparserank._kernel_cache import _warn_of_no_cache, is_compiled, kernel, sources_hash
+from sparserank._kernel_cache import _warn_of_no_cache, is_compiled, kernel
 from sparserank.cli import screen
 
 ROOM = Path(sparserank._kernel_cache.__file__).parent
@@ -81,23 +81,6 @@ def test_import_sparserank_removes_no_cache_and_imports_no_numba(tmp_path: Path)
     assert outdated.exists()
     run("from sparserank.losses import _sorting_kernels")
     assert not outdated.exists()
-
-
-def test_the_hash_is_of_the_names_and_texts_of_all_kernel_files(tmp_path: Path) -> None:
-    def hash_of(files: dict[str, str]) -> str:
-        for name, text in files.items():
-            file = tmp_path / str(len(seen)) / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
-        seen.append(sources_hash(tmp_path / str(len(seen))))
-        return seen[-1]
-
-    seen: list[str] = []
-    base = {"_a.py": "1", "rooms/_b.py": "2", "rooms/deep/_c.py": "3"}
-    same = hash_of(base)
-    assert hash_of({**base, "rooms/cli.py": "4", "__init__.py": "5"}) == same
-    others = [{**base, name: "4"} for name in base] + [{"_a.py": "1", "rooms/_b.py": "2", "rooms/deep/_d.py": "3"}]
-    assert len({same, *map(hash_of, others)}) == 1 + len(others)
 
 
 def test_kernels_are_in_hashed_files_and_take_nothing_from_other_files() -> None:

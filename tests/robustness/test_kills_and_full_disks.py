@@ -3,13 +3,13 @@ and the next run ends the same."""
 
 from __future__ import annotations
 
-import csv
 import json
 import resource
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -18,7 +18,6 @@ from pathlib import Path
 
 import click
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import reproduction.app as reproduction
 
@@ -26,7 +25,9 @@ import sparserank as sr
 from sparserank.cli.app import app, main
 from sparserank.cli.interrupts import UNDONE
 from sparserank.files import PART
-from tests.robustness.test_runs import children_of, gone
+from tests.support.command_line import Cli
+from tests.support.finished_runs import assert_whole, results_of
+from tests.support.processes import children_of, gone
 from tests.support.shortcuts import no_processes
 
 N_KILLS = 3  # of each command: one by each signal
@@ -34,14 +35,8 @@ START_S = 2.0  # in which Python and what it imports are there
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 CODES = {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}
 COMMANDS = ("select", "letor", "demo")
-QUICK_DEMO = {
-    "rival": "none",
-    "penalties": "mcp",
-    "n_alphas": 30,
-    "cv": 2,
-    "half_samples": 4,
-    "feature_transform": "none",
-}
+FEW = {"rival": "none", "cv": 2, "half_samples": 4, "feature_transform": "none"}
+QUICK_DEMO = {"penalties": "mcp", "n_alphas": 30, **FEW}
 DEMO = f"""
 import sparserank
 def select(*data, **options):
@@ -53,6 +48,18 @@ sparserank.select = select
 from sparserank.__main__ import main
 main()
 """
+CHECKPOINTS_ALWAYS = """
+from sparserank.cli.interrupts import leave_on_signals
+leave_on_signals()  # first of all, as `python -m sparserank` does
+import time
+from sparserank.crossval import fitting
+save = fitting.save_points
+fitting.CHECKPOINT_S = 0.0
+fitting.save_points = lambda *points: (save(*points), time.sleep(0.03))  # or the run is over before a kill
+from sparserank.__main__ import main
+main()
+"""
+STARTED = {"select": ("-c", CHECKPOINTS_ALWAYS), "letor": ("-m", "reproduction"), "demo": ("-c", DEMO)}
 SHORT = "--folds 3 --n-alphas 15 --half-samples 8 --transform none --penalty l1 --penalty mcp --rival none"
 
 
@@ -101,37 +108,6 @@ def undisturbed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     return out
 
 
-def results_of(folder: Path) -> dict[str, object]:
-    """What a command left for people and programs, times, dates and logs apart."""
-    found: dict[str, object] = {}
-    for file in sorted(folder.rglob("*")):
-        name = str(file.relative_to(folder))
-        if file.suffix == ".csv":
-            with open(file, newline="") as text:
-                found[name] = [{k: v for k, v in r.items() if k != "time_s"} for r in csv.DictReader(text)]
-        elif file.suffix == ".parquet":
-            columns = pq.read_table(file).to_pydict()
-            found[name] = repr({k: v for k, v in columns.items() if k != "time_s"})
-        elif file.name in ("model.json", "features.txt", "train.txt", "valid.txt", "test.txt"):
-            found[name] = file.read_bytes()
-    return found
-
-
-def assert_whole(folder: Path) -> None:
-    """Everything under a final name can be read to its end."""
-    for file in folder.rglob("*") if folder.exists() else ():
-        if file.suffix == ".json":
-            json.loads(file.read_text())
-        elif file.suffix == ".parquet":
-            assert pq.read_table(file).num_columns > 0
-        elif file.suffix == ".npz":
-            with np.load(file) as content:
-                unfinished = file.name.startswith("unfinished")  # of a path without a point yet, say
-                assert all(content[key].size or unfinished for key in content.files)
-        elif file.suffix == ".html":
-            assert file.read_text().rstrip().endswith("</html>")
-
-
 def test_an_interrupt_in_the_middle_of_an_import_is_one_sentence() -> None:
     begun = "".join(f"sys.modules[{module!r}] = types.ModuleType({module!r})\n" for module, _ in UNDONE)
     leaving = f"import sys, types\nfrom sparserank.cli.interrupts import leave\n{begun}leave(143)"
@@ -154,8 +130,7 @@ def test_kills_at_random_moments_change_nothing(
     rng, out, ended = np.random.default_rng(fuzz_seed), tmp_path / "out", 0
     for n in range(max(N_KILLS, int(fuzz_seconds))):
         how = SIGNALS[(n + COMMANDS.index(command)) % len(SIGNALS)]
-        how_started = {"demo": ["-c", DEMO], "letor": ["-m", "reproduction"]}.get(command, ["-m", "sparserank"])
-        args = [sys.executable, *how_started, *arguments(command, data, out)]
+        args = [sys.executable, *STARTED[command], *arguments(command, data, out)]
         killed_before = set(tmp_path.rglob(PART))  # removed by the next run that gets as far as its directory
         process = subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         time.sleep(rng.uniform(0.05, duration) if n % 3 else rng.uniform(0.05, 0.6))  # a third of them while it starts
@@ -179,6 +154,9 @@ def test_kills_at_random_moments_change_nothing(
     run_here(arguments(command, data, out))
     assert results_of(out) == results_of(whole)
     assert not list(tmp_path.rglob(PART))
+    if command == "select":
+        events = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+        assert max(Counter(e["what"] for e in events if e["event"] == "piece").values()) == 1  # nothing was done twice
 
 
 @contextmanager
@@ -201,24 +179,23 @@ def test_a_disk_full_at_any_point_is_one_sentence_and_costs_nothing_finished(
     undisturbed: dict[str, tuple[Path, float]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     out, failures = tmp_path / "out", 0
     monkeypatch.setattr(sr, "select", partial(sr.select, **QUICK_DEMO))
+    line = [*(["reproduction"] if command == "letor" else []), *arguments(command, data, out)]
     for n_bytes in (0, 5, 300, 1500, 6000, 15_000, 30_000, 60_000, 120_000):
-        monkeypatch.setattr(sys, "argv", ["sparserank", *arguments(command, data, out)])
-        with largest_file(n_bytes), pytest.raises(SystemExit) as stop:
-            main(application(command))
-        err = capsys.readouterr().err
-        assert stop.value.code in (0, 1)
-        if stop.value.code:
+        with largest_file(n_bytes):
+            outcome = cli(*line)
+        assert outcome.code in (0, 1)
+        if outcome.code:
             failures += 1
-            assert [line for line in err.splitlines() if line.startswith("error: ")] == [err.splitlines()[-1]]
-            assert "cannot be written (File too large)" in err
+            lines = outcome.err.splitlines()
+            assert [text for text in lines if text.startswith("error: ")] == [lines[-1]]
+            assert "cannot be written (File too large)" in outcome.err
         assert not list(tmp_path.rglob(PART))
         assert_whole(out)
     assert failures >= 4
-    with pytest.raises(SystemExit) as stop:
-        main(application(command))
-    assert stop.value.code in (0, None), capsys.readouterr().err
+    outcome = cli(*line)
+    assert outcome.code == 0, outcome.err
     assert results_of(out) == results_of(undisturbed[command][0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -15,8 +14,14 @@ import pytest
 
 import sparserank as sr
 from sparserank.cli import screen
-from sparserank.cli.app import main
+from sparserank.cli.selection_tables import show_selection
+from sparserank.jobs.result_files import write_results
+from sparserank.jobs.selection_job import SelectionJob, SelectionPlan
+from sparserank.metrics import parse_metric
+from sparserank.penalties import L1
+from sparserank.reporting.plots import new_axes, picture_text, to_svg
 from sparserank.text import visible
+from tests.support.command_line import Cli
 
 HOSTILE = [
     "bm25[title]",
@@ -70,62 +75,37 @@ def test_a_table_shows_every_character_of_a_name(capsys: pytest.CaptureFixture[s
     assert "[b]value" in out
 
 
-@pytest.fixture(autouse=True, scope="module")
-def reports_without_pictures() -> None:
-    """Here pictures are looked at."""
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A finished selection on features with hostile names, with test data; and what it printed."""
-    folder = tmp_path_factory.mktemp("names")
+@pytest.mark.usefixtures("pictures")
+def test_screen_page_and_pictures_show_the_names_of_the_model(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     d = len(HOSTILE)
     data = sr.datasets.make_ranking(60, 15, d, n_informative=12, n_redundant=5, noise=0.2, random_state=2).data
     named = sr.RankingDataset(data.X, data.relevance, data.qid, None, HOSTILE)
-    from sparserank.jobs.result_files import write_results
-    from sparserank.jobs.selection_job import SelectionJob, SelectionPlan
-    from sparserank.metrics import parse_metric
-    from sparserank.penalties import parse_penalty
-
-    plan = SelectionPlan((parse_penalty("l1"),), parse_metric("ndcg@10"), cv=2, margin=0.001, half_samples=10)
+    plan = SelectionPlan((L1(),), parse_metric("ndcg@10"), cv=2, margin=0.001, half_samples=10)
     result = SelectionJob(plan, named, None, named, n_threads=1).execute()
-    write_results(result, folder)
-    out = io.StringIO()
-    from sparserank.cli.selection_tables import show_selection
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "stdout", out)
-        show_selection(result, str(folder), 60)
-    return folder, out.getvalue()
-
-
-def test_the_screen_names_what_the_model_holds(run: tuple[Path, str]) -> None:
-    folder, out = run
-    chosen = [f["name"] for f in json.loads((folder / "model.json").read_text())["features"]]
-    assert len(chosen) > 8
-    assert set(chosen) <= set(HOSTILE)
-    for name in chosen:
-        assert visible(name)[:21] in out
+    write_results(result, tmp_path)
+    show_selection(result, str(tmp_path), 60)
+    features = json.loads((tmp_path / "model.json").read_text())["features"]
+    assert len(features) > 8
+    out = capsys.readouterr().out
+    for feature in features:
+        assert feature["name"] in HOSTILE
+        assert visible(feature["name"])[:21] in out
     assert re.search(r"[\x00-\x09\x0b-\x1f\x7f\x9b]", out) is None
-
-
-def test_pictures_are_well_formed_and_their_legends_complete(run: tuple[Path, str]) -> None:
-    page = (run[0] / "report.html").read_text(encoding="utf-8")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
     pictures = re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)
     assert len(pictures) == 5
-    texts = [t for svg in pictures for t in ET.fromstring(svg).itertext()]
-    strongest = sorted(json.loads((run[0] / "model.json").read_text())["features"], key=lambda f: -abs(f["coef"]))[:8]
-    shown = [t.lstrip("\u200b") for t in texts]
-    for feature in strongest:
-        assert visible(feature["name"]) in shown
+    texts = [t.lstrip("\u200b") for svg in pictures for t in ET.fromstring(svg).itertext()]
+    strongest = sorted(features, key=lambda f: -abs(f["coef"]))[:8]
+    assert {visible(feature["name"]) for feature in strongest} <= set(texts)  # the legends are complete
     assert "<script>alert" not in page
     assert re.search("[\x00-\x08\x0b-\x1f\x7f\x9b\u202e]", page) is None
 
 
+@pytest.mark.usefixtures("pictures")
 @pytest.mark.parametrize("name", HOSTILE)
-def test_any_name_can_stand_in_a_picture(name: str) -> None:
-    from sparserank.reporting.plots import new_axes, picture_text, to_svg
-
+def test_a_picture_shows_any_name(name: str) -> None:
     figure, axes = new_axes("x", "y")
     axes.plot([0, 1], [0, 1], label=picture_text(name))
     axes.set_xticks([0], [picture_text(name)])
@@ -134,55 +114,24 @@ def test_any_name_can_stand_in_a_picture(name: str) -> None:
     assert texts.count(visible(name)) >= 2
 
 
-def terminal_output(args: list[str], cwd: Path) -> str:
-    """What a command writes to a terminal."""
-    master, slave = pytest.importorskip("pty").openpty()
-    process = subprocess.Popen(args, cwd=cwd, stdout=slave, stderr=slave, stdin=subprocess.DEVNULL)
-    os.close(slave)
-    shown = b""
-    try:
-        while block := os.read(master, 65536):
-            shown += block
-    except OSError:
-        pass  # the other side is closed
-    finally:
-        os.close(master)
-    process.wait()
-    return shown.decode()
-
-
-ONE_AFTER_ANOTHER = """
-import json, sys
-from sparserank.__main__ import main
-for number, arguments in enumerate(json.loads(sys.argv[1])):
-    if number:
-        print("next command", flush=True)
-    sys.argv = ["sparserank", *arguments]
-    try:
-        main()
-    except SystemExit:
-        sys.stderr.flush()
-"""
-
-
-def test_terminal_escapes_in_files_and_their_names_do_not_reach_a_terminal(tmp_path: Path) -> None:
+def test_terminal_escapes_in_files_and_their_names_are_not_printed(cli_here: Cli) -> None:
     evil = "\x1b]0;owned\x07"
-    (tmp_path / f"{evil}.txt").write_text(f"1 qid:1 1:1 #docid = {evil}\n0 qid:1 1:{evil}\n")
-    (tmp_path / f"ok{evil}.txt").write_text("1 qid:1 1:1\n0 qid:1 1:0\n")
-    (tmp_path / "names").write_text(f"{evil}\n")
-    commands = [
+    Path(f"{evil}.txt").write_text(f"1 qid:1 1:1 #docid = {evil}\n0 qid:1 1:{evil}\n")
+    Path(f"ok{evil}.txt").write_text("1 qid:1 1:1\n0 qid:1 1:0\n")
+    Path("names").write_text(f"{evil}\n")
+    Path(f"s{evil}.txt").write_text("1\n0\n")
+    for args in (
         ["inspect", f"{evil}.txt"],
         ["inspect", f"absent{evil}"],
         ["inspect", f"ok{evil}.txt", "--feature-names", "names"],
         ["fit", f"ok{evil}.txt", "--feature-names", "names", "--out", "model.json"],
         ["inspect", "model.json"],
         ["evaluate", f"ok{evil}.txt", "--system", f"{evil}.run"],
+        ["evaluate", f"ok{evil}.txt", "--system", f"s{evil}.txt", "--format", "csv"],
         ["select", f"ok{evil}.txt", "--out", f"o{evil}"],
-    ]
-    lines = terminal_output([sys.executable, "-c", ONE_AFTER_ANOTHER, json.dumps(commands)], tmp_path)
-    said = lines.split("next command\r\n")
-    assert len(said) == len(commands)
-    for args, shown in zip(commands, said, strict=True):
+    ):
+        outcome = cli_here(*args)
+        shown = outcome.out + outcome.err
         assert shown
         assert "owned" in shown or args[0] in ("fit", "select") or args[1] == "model.json"
         assert "\x1b]0;" not in shown
@@ -241,18 +190,3 @@ def test_closed_full_and_broken_outputs_are_no_traceback(tmp_path: Path, redirec
         assert done.returncode == 0
     if "head" in redirect:
         assert done.stderr == ""
-
-
-def test_a_csv_row_on_the_screen_is_escaped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "a.txt").write_text("1 qid:1 1:1\n0 qid:1 1:0\n")
-    scores = tmp_path / "s\x1b[1m.txt"
-    scores.write_text("1\n0\n")
-    args = ["evaluate", tmp_path / "a.txt", "--system", scores, "--format", "csv"]
-    monkeypatch.setattr(sys, "argv", ["sparserank", *map(str, args)])
-    with pytest.raises(SystemExit):
-        main()
-    out = capsys.readouterr().out
-    assert r"s\x1b[1m.txt" in out
-    assert "\x1b" not in out

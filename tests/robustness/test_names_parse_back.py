@@ -1,8 +1,9 @@
-"""parse(repr(x)) == x for every loss, penalty and metric with a name, every parameter, every convention."""
+"""parse(repr(x)) == x for every loss, penalty and metric with a name, every parameter, every convention. Values that
+messages quote are short, on one line, whatever they are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from sparserank.errors import DataError
 from sparserank.losses import LOSSES, PairwiseLoss, loss_name, parse_loss
 from sparserank.metrics import CONVENTIONS, METRICS, Convention, Metric, parse_metric
 from sparserank.penalties import PENALTIES, Penalty, Ridge, parse_penalty
+from sparserank.quoting import LONGEST, brief
 
 TABLE = np.tril(np.arange(1.0, 17.0).reshape(4, 4) / 7.0, -1)
 # Values of every parameter that losses and penalties have, as users may give them: one that is missing here fails.
@@ -65,22 +67,7 @@ OWN = {
     "longest": 7,
     "relevant_from": 2.5,
 }
-OWN_NAMES = (
-    "mine",
-    "my_rules",
-    "My Rules",
-    " mine ",
-    "mine-",
-    "a:b",
-    "",
-    "-",
-    "default",
-    "default-",
-    "letor4",
-    "xgboost",
-    "xgboost-",
-    "ndcg@10",
-)
+OWN_NAMES = ("My Rules", " mine ", "mine-", "a:b", "", "-", "default", "default-", "letor4", "xgboost-", "ndcg@10")
 
 
 def members(by_name: dict[str, Any]) -> Iterator[Any]:
@@ -106,21 +93,18 @@ def metrics_of(convention: Convention) -> Iterator[Metric]:
             yield from (cls(cutoff, convention) for cutoff in (1, 10, 2**63 - 1))
 
 
-@pytest.mark.parametrize("loss", list(members(LOSSES)), ids=lambda x: repr(x)[:60])
-def test_a_loss_is_what_its_repr_parses_to(loss: PairwiseLoss) -> None:
-    assert repr(loss) == loss_name(loss)
-    assert parse_loss(repr(loss)) == loss
-    assert hash(parse_loss(repr(loss))) == hash(loss)
-    assert parse_loss(loss) is loss
-    if loss != type(loss)():
-        assert parse_loss(repr(loss)) != type(loss)()
-
-
-@pytest.mark.parametrize("penalty", list(members(PENALTIES)), ids=lambda x: ascii(repr(x))[:60])
-def test_a_penalty_is_what_its_repr_parses_to(penalty: Penalty) -> None:
-    assert parse_penalty(repr(penalty)) == penalty
-    assert hash(parse_penalty(repr(penalty))) == hash(penalty)
-    assert parse_penalty(penalty) is penalty
+@pytest.mark.parametrize(
+    ("parse", "named"),
+    [*((parse_loss, loss) for loss in members(LOSSES)), *((parse_penalty, one) for one in members(PENALTIES))],
+    ids=lambda x: ascii(repr(x))[:60],
+)
+def test_a_loss_or_penalty_is_what_its_repr_parses_to(
+    parse: Callable[[Any], Any], named: PairwiseLoss | Penalty
+) -> None:
+    assert parse(repr(named)) == named
+    assert hash(parse(repr(named))) == hash(named)
+    assert parse(named) is named
+    assert parse is parse_penalty or repr(named) == loss_name(named)
 
 
 @pytest.mark.parametrize("name", CONVENTIONS)
@@ -154,7 +138,7 @@ def test_a_metric_under_a_convention_of_ones_own_is_what_its_repr_parses_to(name
                 repr(replace(metric, convention=CONVENTIONS["default"])) if metric.name != "mean_ndcg" else "mean_ndcg"
             )
             assert parse_metric(bare, convention) == metric
-            if named not in ("default", "letor4", "xgboost", "xgboost-"):
+            if named not in ("default", "letor4", "xgboost-"):
                 assert parse_metric(f"letor4:{bare}", convention).convention == CONVENTIONS["letor4"]  # a prefix wins
 
 
@@ -168,25 +152,14 @@ def test_members_that_differ_have_names_that_differ() -> None:
     assert len({repr(m) for m in every}) == len(every)
 
 
+TABLES_REFUSED = ("None", "()", "[[-1.0]]", "[[1.0, 2.0]]", "'x'", "[[inf]]", "[[1e400]]", "{[]: 1}", "[" * 100_000)
+OTHER_SPELLINGS = ("", "()", "(smoothness=2.0)", "([[1.0]])", "(**{})")
+
+
 def test_a_loss_has_one_spelling() -> None:
     """What would be another name of a loss with a short one is none, and neither is what its class does not take."""
     for name, cls in LOSSES.items():
-        for other in (
-            "",
-            "()",
-            "(grade_pair_weights=None)",
-            "(grade_pair_weights=())",
-            "(grade_pair_weights=[[-1.0]])",
-            "(grade_pair_weights=[[1.0, 2.0]])",
-            "(grade_pair_weights='x')",
-            "(grade_pair_weights=[[inf]])",
-            "(grade_pair_weights=[[1e400]])",
-            "(smoothness=2.0)",
-            "([[1.0]])",
-            "(grade_pair_weights={[]: 1})",
-            "(**{})",
-            "(grade_pair_weights=" + "[" * 100_000 + ")",
-        ):
+        for other in (*OTHER_SPELLINGS, *(f"(grade_pair_weights={table})" for table in TABLES_REFUSED)):
             with pytest.raises(DataError, match="loss must be one of squared_hinge, modified_huber") as caught:
                 parse_loss(cls.__name__ + other)
             assert len(str(caught.value)) < 250
@@ -222,3 +195,47 @@ def test_a_plan_of_experiments_reads_what_it_spells() -> None:
             (DatasetPlan("a", "."),), choose_by=("map",), watch=(), metrics=names, convention=convention
         )
         assert plan.all_metrics == list(dict.fromkeys([parse_metric("map", convention), *every]))
+
+
+# -- values that messages quote ----------------------------------------------------------------------------------------
+
+
+class Broken:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+def test_small_values_are_quoted_as_they_are() -> None:
+    for value in ("map", 3, -1.5, None, True, [1, "a"], ("x",), {"a": 1}, 2**63):
+        assert brief(value) == repr(value)
+    assert brief(np.float64(1.5)) == "1.5"
+    assert brief(np.int64(3)) == "3"
+
+
+def test_any_value_is_quoted_on_one_short_line() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    cyclic: dict[str, Any] = {}
+    cyclic["x"] = cyclic
+    for value in (
+        "x" * 10**6,
+        "a\nb\x1b[2J\u2028",
+        "\ud800",
+        10**6000,
+        -(10**6000),
+        [10**6000],
+        deep,
+        cyclic,
+        {"a": ["y" * 10**6] * 50},
+        Broken(),
+        [Broken()],
+        np.zeros(10**5),
+        b"\xff" * 1000,
+        set(range(1000)),
+        float("nan"),
+        object(),
+    ):
+        text = brief(value)
+        assert 0 < len(text) <= LONGEST
+        assert text.isprintable()

@@ -14,26 +14,10 @@ import sparserank as sr
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.joining import concatenate
-from sparserank.errors import DataError, DataFormatError, RunDirectoryError
+from sparserank.errors import DataError, DataFormatError
 from sparserank.execution.threads import one_blas_thread
 from sparserank.losses import SquaredHinge
-from sparserank.runs.work_store import WorkStore
 from tests.support.problems import small_problem
-
-
-def test_a_first_run_never_deletes_files_it_did_not_write(tmp_path: Path) -> None:
-    (tmp_path / "model.json").write_text("mine")
-    with pytest.raises(RunDirectoryError, match=r"files that no sparserank run has written \(such as model\.json\)"):
-        WorkStore(tmp_path, {"a": 1}, kind="select")
-    assert (tmp_path / "model.json").read_text() == "mine"
-
-
-def test_restart_discards_old_results(tmp_path: Path) -> None:
-    with WorkStore(tmp_path, {"a": 1}, kind="select"):
-        (tmp_path / "model.json").write_text("old")
-    with WorkStore(tmp_path, {"a": 2}, restart=True, kind="select", results=("model.json",)):
-        pass
-    assert not (tmp_path / "model.json").exists()
 
 
 def test_equal_ids_of_different_queries_can_be_kept_apart() -> None:
@@ -103,33 +87,11 @@ def test_a_pipe_is_read_from_its_first_byte(tmp_path: Path) -> None:
     assert data.relevance.tolist() == [2.0, 0.0]
 
 
-def test_missing_values_do_not_change_the_row_order_that_is_given_back(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("1 qid:1 1:1\n0 qid:2 1:2\n2 qid:1 1:NULL\n")
-    with pytest.warns(UserWarning, match="query 1 continues"):
-        data = sr.read_letor(path, missing="zero")
-    assert data.row_index.tolist() == [0, 2, 1]
-
-
-@pytest.mark.parametrize("penalty", ["l1", "log", "mcp", "scad"])
-def test_constant_features_alone_are_refused_and_beside_others_get_coefficient_zero(penalty: str) -> None:
-    with pytest.raises(DataError, match="no feature varies within the queries"):
-        sr.SparseRanker(penalty=penalty).fit(np.ones((4, 2)), [0, 1, 0, 1], qid=[1, 1, 2, 2])
-    X = np.column_stack([np.ones(4), [0.0, 1.0, 0.0, 1.0]])
-    m = sr.SparseRanker(penalty=penalty).fit(X, [0, 1, 0, 1], qid=[1, 1, 2, 2])
-    assert m.support_.tolist() == [1]
-
-
 def test_large_relevance_is_fine_where_no_gain_is_used() -> None:
     a = RankingDataset(np.zeros((2, 1)), [0.0, 1000.0])
     assert sr.evaluate(np.array([0.0, 1.0]), a, ["map"])["map"] == 1.0
     with pytest.raises(DataError, match="too large for a gain"):
         sr.evaluate(np.array([0.0, 1.0]), a, ["ndcg@10"])
-
-
-def test_numpy_numbers_parse_back() -> None:
-    penalty = sr.penalties.L1(np.float64(0.1), keep=(np.int64(1),))
-    assert sr.penalties.parse_penalty(repr(penalty)) == penalty
 
 
 def test_sparse_data_cannot_be_written_either() -> None:

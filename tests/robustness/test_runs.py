@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import warnings
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,8 +21,8 @@ from sparserank.runs.directory import MARK, RunDirectory
 from sparserank.runs.identity import name_of
 from sparserank.runs.pieces import PieceStore
 from sparserank.runs.pool import kept_workers, run_pieces
-from sparserank.runs.progress import TimeLeft
 from sparserank.runs.work_store import WorkStore
+from tests.support.processes import children_of, gone
 
 HOLD = (
     "import sys, time; from sparserank.runs.directory import RunDirectory; d = RunDirectory(sys.argv[1], 'select'); "
@@ -44,7 +44,7 @@ class Unreadable:
 
 @dataclass
 class Memorable:
-    """A task that says, where it is no longer known of, in which process that was."""
+    """A task that notes in a file the process in which it was forgotten."""
 
     mark: Path
     home: int = field(default_factory=os.getpid)
@@ -133,9 +133,10 @@ def test_a_changed_identity_is_refused_by_name_and_restart_takes_the_place(tmp_p
         found = store.load("final-l1")
         assert found is not None
         np.testing.assert_array_equal(found["x"], np.arange(3.0))
+    (tmp_path / "arrays" / "keep.npz").write_bytes(b"mine")
     with WorkStore(tmp_path, {**old, "seed": 3}, restart=True, kind="select") as store:
         assert store.load("final-l1") is None
-    assert list(tmp_path.rglob("*.npz")) == []
+    assert [p.name for p in tmp_path.rglob("*.npz")] == ["keep.npz"]  # pieces go, and nobody else's files
 
 
 def test_a_folder_around_a_run_leaves_its_unfinished_files_alone(tmp_path: Path) -> None:
@@ -148,15 +149,15 @@ def test_a_folder_around_a_run_leaves_its_unfinished_files_alone(tmp_path: Path)
         assert (tmp_path / "around" / "run" / ".sparserank-22.part").exists()
 
 
-@pytest.mark.parametrize("part", ["seed", "data", "folds", "code"])
-def test_a_piece_of_another_identity_is_never_taken_for_this_one(tmp_path: Path, part: str) -> None:
+def test_a_piece_of_another_identity_is_never_taken_for_this_one(tmp_path: Path) -> None:
     """Even where the plan's own check is circumvented: two runs that took turns in one directory."""
     identity = {"seed": 0, "data": "a", "folds": 5, "code": "c"}
     with WorkStore(tmp_path, identity, kind="select") as store:
         store.save("final-l1", {"x": np.arange(3.0)})
-    (tmp_path / "plan.json").unlink()
-    with WorkStore(tmp_path, {**identity, part: "other"}, kind="select") as store:
-        assert store.load("final-l1") is None
+    for part in identity:
+        (tmp_path / "plan.json").unlink()
+        with WorkStore(tmp_path, {**identity, part: "other"}, kind="select") as store:
+            assert store.load("final-l1") is None
 
 
 # -- pieces -----------------------------------------------------------------------------------------------------
@@ -209,16 +210,6 @@ def test_a_record_of_another_piece_is_damage(tmp_path: Path) -> None:
         assert store.load("fold0-l1") is not None
 
 
-def test_restart_deletes_pieces_and_results_alone(tmp_path: Path) -> None:
-    with WorkStore(tmp_path / "run", {"a": 1}, kind="select") as store:
-        store.save("fold0-l1", {"x": np.arange(3.0)})
-    kept = tmp_path / "run" / "arrays" / "keep.npz"
-    kept.write_bytes(b"mine")
-    with WorkStore(tmp_path / "run", {"a": 2}, restart=True, kind="select") as store:
-        assert store.load("fold0-l1") is None
-    assert [p.name for p in (tmp_path / "run" / "arrays").iterdir()] == ["keep.npz"]
-
-
 def test_a_mark_that_is_a_link_or_was_never_written_claims_nothing(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("")
     (tmp_path / "linked").mkdir()
@@ -253,11 +244,12 @@ def test_every_outcome_comes_once_whatever_the_workers(processes: bool) -> None:
 
 
 @pytest.mark.parametrize("processes", [True, False])
-def test_errors_travel_and_cost_no_other_piece(processes: bool, capfd: pytest.CaptureFixture[str]) -> None:
-    tasks = ["print", "data", "wide", "fine"]
-    found = {tasks[o.index]: o for o in run_pieces(moody, [(t,) for t in tasks], 2, processes=processes)}
-    assert found["print"].result == "print"
-    assert found["fine"].result == "fine"
+def test_errors_and_warnings_travel_and_cost_no_other_piece(processes: bool, capfd: pytest.CaptureFixture[str]) -> None:
+    tasks = ["print", "data", "wide", "warn", "fine"]
+    with pytest.warns(DataWarning, match="pieces") as warned:
+        found = {tasks[o.index]: o for o in run_pieces(moody, [(t,) for t in tasks], 2, processes=processes)}
+    assert len(warned) == 1
+    assert all(found[task].result == task for task in ("print", "warn", "fine"))
     assert isinstance(found["data"].error, DataError)
     assert "too wide" in str(found["wide"].error)
     assert all(o.seconds >= 0 for o in found.values())
@@ -265,63 +257,37 @@ def test_errors_travel_and_cost_no_other_piece(processes: bool, capfd: pytest.Ca
         assert "must not come between" in capfd.readouterr().err
 
 
-def test_a_result_that_cannot_travel_is_an_error_in_words() -> None:
-    (outcome,) = run_pieces(moody, [("unpicklable",)], 1, processes=True)
-    assert outcome.error is not None
-    assert "pickle" in str(outcome.error)
-
-
-@pytest.mark.parametrize("given", ["unreadable", threading.Lock()])
-def test_what_cannot_travel_is_an_error_and_no_hang(given: object) -> None:
+@pytest.mark.parametrize(
+    ("given", "words"), [("unreadable", ""), (threading.Lock(), ""), ("unpicklable", "pickle")], ids=str
+)
+def test_what_cannot_travel_is_an_error_and_no_hang(given: object, words: str) -> None:
     outcomes = {o.index: o for o in run_pieces(moody, [("fine",), (given,), ("fine",)], 2, processes=True)}
     assert outcomes[1].error is not None
+    assert words in str(outcomes[1].error)
     assert outcomes[0].result == outcomes[2].result == "fine"
 
 
-@pytest.mark.parametrize("processes", [True, False])
-def test_warnings_of_a_task_are_warned_of_here(processes: bool) -> None:
-    with pytest.warns(DataWarning, match="pieces") as found:
-        assert [o.result for o in run_pieces(moody, [("warn",)], 1, processes=processes)] == ["warn"]
-    assert len(found) == 1
-
-
-def test_leaving_the_loop_ends_the_workers() -> None:
-    pieces = run_pieces(time.sleep, [(0.0,), (60.0,), (60.0,)], 2, processes=True)
-    with closing(pieces):
-        assert next(pieces).index == 0
-        workers = children_of(os.getpid())
-        assert workers
-    assert gone(workers, within_s=3.0)
-
-
-def test_what_a_script_defines_itself_runs_in_threads(tmp_path: Path) -> None:
-    """No guard, no importable module: another process could not find the class."""
-    script = tmp_path / "mine.py"
-    script.write_text(
-        "from sparserank.runs.pool import run_pieces\n"
+SCRIPTS = {  # {what it does: (its lines, what it prints)}
+    "runs a class that no other process could import": (
         "class Mine:\n"
         "    def __call__(self, x): return 2 * x\n"
-        "print(sorted(o.result for o in run_pieces(Mine(), [(1,), (2,)], 2, processes=True)))\n"
-    )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
-    assert done.stdout == "[2, 4]\n", done.stderr
+        "print(sorted(o.result for o in run_pieces(Mine(), [(1,), (2,)], 2, processes=True)))\n",
+        "[2, 4]\n",
+    ),
+    "ends with work that nobody waits for": (
+        "import time\npieces = run_pieces(time.sleep, [(0.0,), (60.0,), (60.0,)], 2, processes=True)\nnext(pieces)\n",
+        "",
+    ),
+}
 
 
-def test_a_script_may_end_with_work_that_nobody_waits_for(tmp_path: Path) -> None:
-    script = tmp_path / "unclosed.py"
-    script.write_text(
-        "import time\n"
-        "from sparserank.runs.pool import run_pieces\n"
-        "pieces = run_pieces(time.sleep, [(0.0,), (60.0,), (60.0,)], 2, processes=True)\n"
-        "next(pieces)\n"
-    )
+@pytest.mark.parametrize("what", SCRIPTS)
+def test_a_script_without_a_guard(what: str, tmp_path: Path) -> None:
+    lines, printed = SCRIPTS[what]
+    script = tmp_path / "mine.py"
+    script.write_text(f"from sparserank.runs.pool import run_pieces\n{lines}")
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=50)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_a_lost_worker_is_one_sentence() -> None:
-    with pytest.raises(RunDirectoryError, match="worker process ended unexpectedly"):
-        list(run_pieces(moody, [("fine",), ("exit",), ("fine",)], 2, processes=True))
+    assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
 
 
 def test_a_job_keeps_its_workers_from_one_stage_to_the_next_and_no_longer() -> None:
@@ -361,106 +327,59 @@ def test_a_worker_that_is_lost_between_two_stages_is_replaced() -> None:
     assert gone([*workers, *now], within_s=0.0)
 
 
+@pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("lost", [True, False])
-def test_what_ends_a_stage_early_ends_its_workers_and_not_the_job(lost: bool) -> None:
-    with kept_workers():
+def test_what_ends_a_stage_early_ends_its_workers_and_not_the_job(lost: bool, kept: bool) -> None:
+    with kept_workers() if kept else nullcontext():
         list(run_pieces(square, [(1,), (2,)], 2, processes=True))
         workers = children_of(os.getpid())
+        assert len(workers) == (2 if kept else 0)
         if lost:
             with pytest.raises(RunDirectoryError, match="worker process ended unexpectedly"):
                 list(run_pieces(moody, [("exit",), ("exit",)], 2, processes=True))
         else:
             with closing(run_pieces(time.sleep, [(0.0,), (60.0,), (60.0,)], 2, processes=True)) as pieces:
-                next(pieces)
-        assert gone(workers, within_s=0.0)
+                assert next(pieces).index == 0
+                workers = children_of(os.getpid())
+                assert workers
+        assert gone(workers, within_s=0.0 if kept else 3.0)
         assert children_of(os.getpid()) == []
         assert [o.result for o in run_pieces(square, [(3,)], 1, processes=True)] == [9]
     assert children_of(os.getpid()) == []
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_workers_that_wait_leave_with_their_parent(how: signal.Signals) -> None:
-    code = (
-        "import time; from sparserank.runs.pool import kept_workers, run_pieces\n"
-        "with kept_workers():\n"
-        "    list(run_pieces(time.sleep, [(0.0,), (0.0,)], 2, processes=True))\n"
-        "    print('idle', flush=True); time.sleep(60)\n"
-    )
-    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    assert parent.stdout is not None
-    assert parent.stdout.readline() == b"idle\n"
-    workers = children_of(parent.pid)
-    assert len(workers) == 2
-    parent.send_signal(how)
-    parent.communicate(timeout=5)
-    assert gone(workers, within_s=3.0)
-
-
-def children_of(pid: int) -> list[int]:
-    return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def gone(pids: list[int], within_s: float) -> bool:
-    give_up = time.monotonic() + within_s
-    while not all(has_ended(p) for p in pids):
-        if time.monotonic() > give_up:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def has_ended(pid: int) -> bool:
-    """No such process, or one that its parent can reap: its first thread may be a zombie while others still leave, and
-    until they have left `poll` calls the process alive."""
-    process = Path(f"/proc/{pid}")
-    try:
-        return "State:\tZ" in (process / "status").read_text() and len(list((process / "task").iterdir())) == 1
-    except (FileNotFoundError, ProcessLookupError):
-        return True
+IDLE = """
+import time
+from sparserank.runs.pool import kept_workers, run_pieces
+with kept_workers():
+    list(run_pieces(time.sleep, [(0.0,), (0.0,)], 2, processes=True))
+    print("idle", flush=True)
+    time.sleep(60)
+"""
+UNPICKLING = """
+import time
+from sparserank.runs.pool import run_pieces
+class Slow:
+    def __reduce__(self): return (time.sleep, (30,))
+list(run_pieces(Slow(), [(1,), (2,)], 2, processes=True))
+"""
 
 
 @pytest.mark.parametrize("after_s", [0.0, 0.05, 0.3, 1.0])
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_workers_leave_with_their_parent_however_early(after_s: float, how: signal.Signals) -> None:
-    """The task takes seconds to unpickle: workers notice before they have read it."""
-    code = (
-        "import time; from sparserank.runs.pool import run_pieces\n"
-        "class Slow:\n"
-        "    def __reduce__(self): return (time.sleep, (30,))\n"
-        "list(run_pieces(Slow(), [(1,), (2,)], 2, processes=True))\n"
-    )
-    parent = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+@pytest.mark.parametrize("program", [IDLE, UNPICKLING], ids=["idle", "unpickling"])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_workers_leave_with_their_parent_however_early(program: str, after_s: float, how: signal.Signals) -> None:
+    """Those that wait for the next stage, and those whose task takes seconds to unpickle: they notice before they have
+    read it."""
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert parent.stdout is not None
+    if program is IDLE:
+        assert parent.stdout.readline() == b"idle\n"
     workers: list[int] = []
     while len(workers) < 2:
         assert parent.poll() is None
         workers = children_of(parent.pid)
     time.sleep(after_s)
     parent.send_signal(how)
-    parent.wait(timeout=5)
+    parent.communicate(timeout=5)
     assert gone(workers, within_s=3.0)
-
-
-# -- time left --------------------------------------------------------------------------------------------------
-
-
-def test_time_left_is_right_within_a_fifth_for_kinds_a_hundredfold_apart() -> None:
-    rng = np.random.default_rng(0)
-    seconds_of = {"slow": 50.0, "fast": 0.5, "medium": 5.0}
-    kinds = [k for k in seconds_of for _ in range(10)]
-    order = rng.permutation(len(kinds))
-    left = TimeLeft(kinds, n_workers=1)
-    assert left.seconds() is None
-    naive = []
-    for n, index in enumerate(order[:-1], start=1):
-        left.finished(kinds[index], seconds_of[kinds[index]])
-        truth = sum(seconds_of[kinds[i]] for i in order[n:])
-        if {kinds[i] for i in order[:n]} == set(seconds_of):
-            assert left.seconds() == pytest.approx(truth, rel=0.2)
-            naive.append(sum(seconds_of[kinds[i]] for i in order[:n]) / n * (len(order) - n) / truth)
-    assert max(max(naive), 1 / min(naive)) > 3  # the wrong variant: the mean of all finished pieces for all others
-
-
-def test_the_last_piece_is_not_divided_among_idle_workers() -> None:
-    left = TimeLeft(["a", "a", "a"], n_workers=3)
-    left.finished("a", 8.0)
-    assert left.seconds() == 8.0

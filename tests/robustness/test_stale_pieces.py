@@ -7,7 +7,6 @@ here.
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 from collections.abc import Callable
@@ -17,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 import reproduction.app as reproduction
 from reproduction.protocol.plan import DatasetPlan, ExperimentPlan
@@ -26,6 +24,7 @@ import sparserank as sr
 from sparserank.cli.app import app
 from sparserank.selection.plan import SelectionPlan
 from tests.support.command_line import Cli
+from tests.support.finished_runs import results_of
 
 pytestmark = pytest.mark.usefixtures("no_processes")
 
@@ -89,27 +88,8 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "ignore_columns": (TABLE, TABLE + " --ignore-columns c0"),
     "allow_overlap": ("train.txt --valid valid.txt" + FEW, "train.txt --valid train.txt --allow-overlap" + FEW),
 }
-OF_FOR_MODEL = {
-    name: SELECT[name]
-    for name in (
-        "penalties",
-        "metric",
-        "report_metrics",
-        "convention",
-        "feature_transform",
-        "cv",
-        "random_state",
-        "margin",
-        "guarantee",
-        "k",
-        "sizes",
-        "costs",
-        "feature_groups",
-        "keep",
-        "drop",
-        "confidence",
-    )
-} | {
+SHARED = "penalties metric report_metrics convention feature_transform cv random_state margin guarantee k sizes costs"
+OF_FOR_MODEL = {name: SELECT[name] for name in (*SHARED.split(), "feature_groups", "keep", "drop", "confidence")} | {
     "penalties": (FOR_MODEL, FOR_MODEL.replace("l1", "mcp")),
     "costs": "--costs other-costs.txt",
     "feature_transform": (FOR_MODEL, FOR_MODEL.replace("--transform none", "--transform log")),
@@ -209,34 +189,6 @@ def run(cli: Cli, inputs: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return one
 
 
-MADE_WHEN = {"origin", "time_s", "seconds", "date", "command", "costs", "environment", "pieces"}  # in results
-
-
-def _timeless(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {
-            k: _timeless(v)
-            for k, v in value.items()
-            if k not in MADE_WHEN or (k == "costs" and not isinstance(v, dict))
-        }
-    return [_timeless(v) for v in value] if isinstance(value, list) else value
-
-
-def results_of(folder: Path) -> dict[str, Any]:
-    """What a run left for people and programs, exactly; times and dates apart."""
-    found: dict[str, Any] = {}
-    for file in sorted(folder.iterdir()):
-        if file.suffix == ".csv":
-            with open(file, newline="") as text:
-                found[file.name] = [{k: v for k, v in row.items() if k != "time_s"} for row in csv.DictReader(text)]
-        elif file.suffix == ".json" and file.name not in ("plan.json",):
-            found[file.name] = repr(_timeless(json.loads(file.read_text())))
-        elif file.suffix == ".parquet":
-            found[file.name] = repr({k: v for k, v in pq.read_table(file).to_pydict().items() if k != "time_s"})
-    assert found
-    return found
-
-
 Bases = dict[str, Path]
 
 
@@ -264,7 +216,7 @@ def check(
         assert {p: p.read_bytes() for p in again.rglob("*") if p.is_file()} == before
         return False
     assert run(other, fresh) is None
-    assert results_of(again) == results_of(fresh)
+    assert results_of(again, "*") == results_of(fresh, "*") != {}
     return True
 
 
@@ -274,26 +226,11 @@ CASES = {
     **{f"letor {name}": (f"reproduction letor {TWO}", given) for name, given in LETOR.items()},
 }
 # Choices among finished pieces and additions to them; all others are refused by select.
+CHOICES = (
+    "test feature_transform n_knots engine rival rival_time half_samples relaxed margin guarantee k budget confidence"
+)
 TAKEN = {
-    *(
-        f"select {n}"
-        for n in (
-            "test",
-            "feature_transform",
-            "n_knots",
-            "engine",
-            "rival",
-            "rival_time",
-            "half_samples",
-            "relaxed",
-            "margin",
-            "guarantee",
-            "k",
-            "budget",
-            "confidence",
-            "sizes",
-        )
-    ),
+    *(f"select {n}" for n in (*CHOICES.split(), "sizes")),
     *(f"for_model {n}" for n in ("margin", "guarantee", "confidence", "k", "sizes", "feature_transform")),
     *(f"letor {n}" for n in LETOR),
 }

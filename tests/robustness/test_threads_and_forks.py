@@ -58,20 +58,13 @@ def wrong_in_threads(objective: PairwiseObjective, n_threads: int) -> int:
 
 
 @pytest.mark.slow_but("[8]")
-@pytest.mark.parametrize("n_threads", [1, 2, 8])
+@pytest.mark.parametrize("n_threads", [1, 8])
 def test_one_objective_in_many_threads_gives_the_bits_of_a_fresh_one_in_each(n_threads: int) -> None:
     assert wrong_in_threads(make(), n_threads) == 0
 
 
 def test_the_comparison_sees_a_shared_order() -> None:
     assert wrong_in_threads(make(SharedOrder), 8) > 0
-
-
-def test_f_at_the_same_w_has_the_same_bits_whatever_came_between() -> None:
-    objective = make()
-    first = [everything_at(objective, w) for w in points(40)]
-    assert [everything_at(objective, w) for w in points(40)] == first
-    assert [everything_at(objective, w) for w in points(40)[::-1]] == first[::-1]
 
 
 def test_threads_of_one_pass_do_not_change_a_bit() -> None:
@@ -96,38 +89,6 @@ def test_the_order_depends_on_scores_and_rows_alone(m: int) -> None:
             np.testing.assert_array_equal(ranked, scores[expected])
 
 
-FORK = """
-import os, sys
-import numpy as np
-import sparserank as sr
-from sparserank.execution import BlockExecutor
-from sparserank.execution.threads import one_blas_thread
-
-assert BlockExecutor(3).map(lambda b: b * b, 50) == [b * b for b in range(50)]  # starts the threads
-with one_blas_thread():
-    child = os.fork()
-if child == 0:
-    with one_blas_thread():
-        ok = BlockExecutor(3).map(lambda b: b + 1, 50) == list(range(1, 51))
-    os._exit(0 if ok else 1)
-_, status = os.waitpid(child, 0)
-sys.exit(os.waitstatus_to_exitcode(status))
-"""
-JOBLIB = """
-import os
-os.environ["JOBLIB_START_METHOD"] = "fork"  # the default before Python 3.14; no other finds what this program defines
-from joblib import Parallel, delayed
-import numpy as np
-import sparserank as sr
-
-data = sr.datasets.make_ranking(40, 20, 200, n_informative=3, n_redundant=0, random_state=1).data
-def fit(alpha_ratio):
-    X = np.tile(data.X, (4, 3))
-    qid = np.concatenate([np.asarray(data.qid) + 1000 * k for k in range(4)])
-    return sr.SparseRanker(alpha_ratio=alpha_ratio, n_threads=2).fit(X, np.tile(data.relevance, 4), qid=qid).objective_
-here = [fit(0.3), fit(0.5)]
-assert Parallel(2, backend="multiprocessing")(delayed(fit)(a) for a in (0.3, 0.5)) == here
-"""
 FORK_WHILE_FITTING = """
 import os, sys, threading
 import sparserank as sr
@@ -182,9 +143,8 @@ assert available_cores() == BlockExecutor().n_threads == 1
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.parametrize("program", [FORK, JOBLIB, FORK_WHILE_FITTING], ids=["fork", "joblib", "while fitting"])
-def test_a_fork_after_or_during_a_fit_with_threads_ends(program: str) -> None:
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+def test_a_fork_after_and_during_fits_with_threads_fits_the_same() -> None:
+    done = subprocess.run([sys.executable, "-c", FORK_WHILE_FITTING], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
 
 

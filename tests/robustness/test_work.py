@@ -1,19 +1,13 @@
-"""Resumable work: what is there is not done again, what is finished is kept before it is told of, and time left is that
-of whole pieces."""
+"""Resumable work: what is there is not done again, what is finished is kept before it is reported, and time left is
+that of whole pieces."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
+import numpy as np
 import pytest
 
-import sparserank as sr
 from sparserank.runs.progress import TimeLeft
 from sparserank.runs.work import Work
-
-DATA = sr.datasets.make_ranking(30, (6, 12), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=4).data
 
 
 class Shelf:
@@ -36,20 +30,22 @@ def square(x: int) -> int:
 
 
 def test_what_is_there_is_not_done_again() -> None:
-    told: list[tuple[int, int, str]] = []
+    reported: list[tuple[int, int, str]] = []
     shelf = Shelf(a=100)
     work = Work(
-        dict.fromkeys("abc", "square"), keeper=shelf, progress=lambda done, n, what, left: told.append((done, n, what))
+        dict.fromkeys("abc", "square"),
+        keeper=shelf,
+        progress=lambda done, n, what, left: reported.append((done, n, what)),
     )
     work.begin()
     work.run(square, {"a": (1,), "b": (2,), "c": (3,)}, dict(zip("abc", "ABC", strict=True)), processes=False)
     assert work.results == shelf.held == {"a": 100, "b": 4, "c": 9}
-    assert told[0] == (1, 3, "resumed")
-    assert [t[:2] for t in told[1:]] == [(2, 3), (3, 3)]
+    assert reported[0] == (1, 3, "resumed")
+    assert [t[:2] for t in reported[1:]] == [(2, 3), (3, 3)]
 
 
-def test_a_piece_is_kept_before_it_is_told_of() -> None:
-    """The wrong variant tells first: what raises there loses the piece."""
+def test_a_piece_is_kept_before_it_is_reported() -> None:
+    """The wrong variant reports first: what raises there loses the piece."""
     shelf = Shelf()
 
     def stop(done: int, n: int, what: str, left: float | None) -> None:
@@ -67,12 +63,12 @@ def test_an_error_ends_the_others_or_is_noted() -> None:
     with pytest.raises(ValueError, match="below 0"):
         Work(dict.fromkeys("ab", "square")).run(square, arguments, what, processes=False)
     failed: dict[str, Exception] = {}
-    told: list[int] = []
-    work = Work(dict.fromkeys("ab", "square"), progress=lambda done, n, what, left: told.append(done))
+    reported: list[int] = []
+    work = Work(dict.fromkeys("ab", "square"), progress=lambda done, n, what, left: reported.append(done))
     work.run(square, arguments, what, processes=False, failed=failed.__setitem__)
     assert list(failed) == ["a"]
     assert work.results == {"b": 4}
-    assert told == [1, 2]
+    assert reported == [1, 2]
 
 
 def test_results_may_be_in_the_keeper_alone() -> None:
@@ -98,47 +94,25 @@ def test_the_last_piece_takes_its_whole_time() -> None:
     assert divided != pytest.approx(seen)
 
 
+def test_time_left_is_right_within_a_fifth_for_kinds_a_hundredfold_apart() -> None:
+    rng = np.random.default_rng(0)
+    seconds_of = {"slow": 50.0, "fast": 0.5, "medium": 5.0}
+    kinds = [k for k in seconds_of for _ in range(10)]
+    order = rng.permutation(len(kinds))
+    left = TimeLeft(kinds, n_workers=1)
+    assert left.seconds() is None
+    naive = []
+    for n, index in enumerate(order[:-1], start=1):
+        left.finished(kinds[index], seconds_of[kinds[index]])
+        truth = sum(seconds_of[kinds[i]] for i in order[n:])
+        if {kinds[i] for i in order[:n]} == set(seconds_of):
+            assert left.seconds() == pytest.approx(truth, rel=0.2)
+            naive.append(sum(seconds_of[kinds[i]] for i in order[:n]) / n * (len(order) - n) / truth)
+    assert max(max(naive), 1 / min(naive)) > 3  # the wrong variant: the mean of all finished pieces for all others
+
+
 def test_pieces_that_have_all_workers_come_on_top() -> None:
     left = TimeLeft(["ours", "ours", "trees", "trees", "trees", "trees"], 2, alone=("ours",))
     left.finished("ours", 3.0)
     left.finished("trees", 1.0)
     assert left.seconds() == pytest.approx(3.0 + 1.5)
-
-
-@pytest.mark.slow
-def test_an_end_at_any_report_leaves_no_checkpoint_of_a_finished_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sparserank.crossval.fitting.CHECKPOINT_S", 0.0)
-    options: dict[str, Any] = {
-        "penalties": "l1",
-        "feature_transform": "none",
-        "n_alphas": 4,
-        "cv": 2,
-        "half_samples": 0,
-    }
-    n_reports = 0
-
-    def count(done: int, n: int, what: str, left: float | None) -> None:
-        nonlocal n_reports
-        n_reports += 1
-
-    sr.select(DATA, progress=count, out=tmp_path / "whole", **options)
-    for last in (n_reports // 2, n_reports - 1, n_reports):
-        seen = 0
-
-        def stop(done: int, n: int, what: str, left: float | None, last: int = last) -> None:
-            nonlocal seen
-            seen += 1
-            if seen == last:
-                raise KeyboardInterrupt
-
-        run = tmp_path / f"run {last}"
-        with pytest.raises(KeyboardInterrupt):
-            sr.select(DATA, progress=stop, out=run, **options)
-        sr.select(DATA, out=run, **options)
-        assert not list((run / "arrays").glob("unfinished-*"))
-        logged = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-        units = [e["what"] for e in logged if e["event"] == "piece"]
-        pieces = [p for p in (run / "arrays").glob("*.npz") if not p.name.startswith(("half", "ablation"))]
-        assert len(units) == len(set(units)) == len(pieces)

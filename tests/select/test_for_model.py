@@ -1,4 +1,4 @@
-"""What a tree ranker should keep: lists made without the queries that judge them, the rule of `select`, files,
+"""Features for a tree ranker: lists made without the queries that they are evaluated on, the rule of `select`, files,
 the command."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.data.letor.writer import write_letor
 from sparserank.data.synthetic import make_ranking
-from sparserank.errors import DataError, ParameterError, RunDirectoryError
+from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import per_query_values
 from tests.support.command_line import Cli
 
@@ -45,7 +45,7 @@ def result(data):
     return sr.select(*data[:1], None, data[1], **QUICK)
 
 
-def test_it_keeps_the_signals_and_says_what_that_is_worth(data, result):
+def test_it_keeps_the_signals_and_reports_their_worth(data, result):
     train, _ = data
     signals = {n for n in train.feature_names if n.startswith("signal")}
     assert set(result.features) >= signals or result.chosen.k < 3
@@ -57,8 +57,8 @@ def test_it_keeps_the_signals_and_says_what_that_is_worth(data, result):
     assert not any(result.choice.within_margin(c) for c in smaller)
     assert result.sentences[0].startswith(f"Keep {result.chosen.n_features} of 12 features (trees on")
     everything = result.all_features
-    said = f"on all {everything.n_features} features that vary and may be used have {everything.mean:.4f}."
-    assert said in result.sentence
+    text = f"on all {everything.n_features} features that vary and may be used have {everything.mean:.4f}."
+    assert text in result.sentence
     rows = {(r["n_features"], r["mean"]) for r in result.to_json()["lists"] if r["list"] != "trees on all features"}
     assert {(c.n_features, c.mean) for c in result.by_size} <= rows
     assert result.to_json()["corrected"]["chosen"] == result.choice.corrected_chosen
@@ -68,7 +68,7 @@ def test_it_keeps_the_signals_and_says_what_that_is_worth(data, result):
     assert result.test.baseline == f"trees on the {result.chosen.n_features} chosen"
 
 
-def test_lists_are_made_without_the_queries_that_judge_them(data, result):
+def test_lists_are_made_without_the_queries_that_they_are_evaluated_on(data, result):
     train, _ = data
     metric = result.plan.metric
     fold = query_folds(train.n_queries, 3, result.plan.random_state)
@@ -121,7 +121,7 @@ def test_rules_hold_for_every_list(data):
 
 
 @pytest.mark.usefixtures("pictures")
-def test_files_say_what_the_result_says(result, tmp_path: Path):
+def test_files_have_the_content_of_the_result(result, tmp_path: Path):
     import lightgbm
 
     written = result.save(tmp_path / "run")
@@ -141,8 +141,9 @@ def test_files_say_what_the_result_says(result, tmp_path: Path):
 
 
 @pytest.mark.usefixtures("no_processes")
-def test_missing_values_go_into_trees_as_they_are(data):
-    """Whether a value is missing says all; the median that our lists see says nothing."""
+def test_missing_values_go_into_trees_as_they_are_and_lists_hold_what_trees_alone_can_use(data):
+    """A feature that is missing where a document is relevant: a median hides it. One that is missing or 1, and one that
+    is constant within every query, can be used by trees alone."""
     train, _ = data
     X = np.array(train.X)
     X[:, 3] = np.where(train.relevance > 0, np.nan, X[:, 3])
@@ -155,14 +156,7 @@ def test_missing_values_go_into_trees_as_they_are(data):
         sr.evaluate(found.trees.scores(x), train.relevance, "ndcg@10", qid=ids)["ndcg@10"] for x in (X, filled)
     )
     assert as_they_are > hidden + 0.1
-
-
-@pytest.mark.usefixtures("no_processes")
-def test_lists_hold_what_trees_alone_can_use(data):
-    """A feature that is constant within every query, and one that is missing or 1, tell trees something."""
-    train, _ = data
-    X = np.array(train.X)
-    ids = np.repeat(train.query_ids, np.diff(train.query_ptr))
+    X[:, 3] = train.X[:, 3]
     X[:, 9] = np.repeat(np.arange(train.n_queries) % 2, np.diff(train.query_ptr))
     X[:, 10] = np.where(train.relevance > 0, np.nan, 1.0)
     X[:, 11] = 5.0
@@ -172,29 +166,29 @@ def test_lists_hold_what_trees_alone_can_use(data):
 
 
 @pytest.mark.usefixtures("no_processes")
-def test_it_says_how_many_trainings_it_will_do(data, monkeypatch: pytest.MonkeyPatch):
+def test_progress_begins_with_the_number_of_trainings(data, monkeypatch: pytest.MonkeyPatch):
     """Before the first one, and no more follow: by default five folds, and lists by gain and by our path."""
     train, _ = data
     fits: list[int] = []
     known = TreeData.fit
     monkeypatch.setattr(TreeData, "fit", lambda *given: fits.append(1) or known(*given))
-    said: list[tuple] = []
+    seen: list[tuple] = []
     sr.select(
         train,
         for_model="lightgbm",
         penalties="l1",
         feature_transform="none",
         n_threads=1,
-        progress=lambda *now: said.append(now),
+        progress=lambda *now: seen.append(now),
     )
     n = 5 * (1 + 2 * 2)  # of lengths 1 and 4, of 12 features
-    assert said[0] == (0, 12 + n, f"at most {n + 2} trainings of LightGBM: 5 in each of 5 folds", None)
+    assert seen[0] == (0, 12 + n, f"at most {n + 2} trainings of LightGBM: 5 in each of 5 folds", None)
     assert len(fits) in range(n - 5, n + 3)  # a fold's path may have no model of one feature
-    assert [done for done, *_ in said] == sorted(done for done, *_ in said)
-    totals = [total for _, total, *_ in said]
+    assert [done for done, *_ in seen] == sorted(done for done, *_ in seen)
+    totals = [total for _, total, *_ in seen]
     assert totals == sorted(totals, reverse=True)  # fewer lists than there might have been
-    assert said[-1] == (totals[-1], totals[-1], "done", 0.0)
-    assert {done for done, *_ in said} == set(range(totals[-1] + 1))
+    assert seen[-1] == (totals[-1], totals[-1], "done", 0.0)
+    assert {done for done, *_ in seen} == set(range(totals[-1] + 1))
 
 
 @pytest.mark.usefixtures("no_processes")
@@ -221,7 +215,7 @@ def test_trees_of_a_file_are_trained_with_its_settings_on_the_features_that_they
         sr.select(train, **{**QUICK, "for_model": "xgboost"})
 
 
-def test_the_best_model_of_our_path_stands_beside_the_trees(data, result):
+def test_the_best_model_of_our_path_is_compared_with_the_trees(data, result):
     """With at most as many features as the list, on the same folds: it is a candidate of `select`."""
     train, _ = data
     plain = sr.select(
@@ -236,7 +230,7 @@ def test_the_best_model_of_our_path_stands_beside_the_trees(data, result):
 
 
 @pytest.mark.usefixtures("no_processes")
-def test_the_result_says_what_missing_values_are_to_trees(data, result):
+def test_the_result_lists_how_trees_take_missing_values(data, result):
     """Of a feature that never was missing in training, trees.txt alone would take NaN for 0."""
     assert result.to_json()["trees"]["missing"] == [None] * len(result.trees.columns)
     train, _ = data
@@ -251,81 +245,45 @@ def test_the_result_says_what_missing_values_are_to_trees(data, result):
     assert any(v is not None for v in trees["missing"])
 
 
+REFUSED = [
+    *[({"sizes": sizes}, "sizes") for sizes in ((), (0,), (1.5,), (True,), 5, "12")],
+    ({"budget": 1.0}, "needs costs or feature_groups"),
+    *[({name: 1}, f"{name} was removed; sparserank 0.3.0 is the last") for name in ("n_seeds", "n_trees", "n_leaves")],
+    ({"n_knots": 4}, "n_knots cannot be combined with for_model"),
+    ({"protocol": "holdout"}, "protocol cannot be combined with for_model"),
+    ({"current": "f1"}, "current cannot be combined with for_model"),
+    ({"doc_weight": np.ones(3)}, "doc_weight cannot be combined with for_model"),
+    ({"for_model": None, "sizes": [1]}, "sizes needs for_model='lightgbm'"),
+    ({"drop": 11}, "one feature varies and may be used"),
+    ({"keep": 12}, "keep names all 12 features that may be used; there is nothing to choose"),
+    ({"sizes": (20,)}, "contain no length from 1 to 11"),
+    ({"penalties": ["l1", "scad"]}, "penalties must be a single one with for_model; got 2"),
+    ({"feature_transform": ["none", "log"]}, "feature_transform must be a single one with for_model; got 2"),
+    ({"costs": [3.0] * 12, "budget": 0.5}, "no list tried has a cost within budget=0.5, the least is 3; allow more"),
+]
+
+
 @pytest.mark.usefixtures("no_processes")
-def test_what_cannot_be_judged_is_refused(data):
+@pytest.mark.parametrize(("options", "message"), REFUSED)
+def test_what_cannot_be_evaluated_is_refused(data, options, message):
+    train = data[0].take_queries(np.arange(40))
+    named = {rule: list(train.feature_names[-options[rule] :]) for rule in ("keep", "drop") if rule in options}
+    with pytest.raises(DataError, match=message):
+        sr.select(train, **{**RULED, **options, **named})
+
+
+def test_trees_need_whole_grades(data):
     train, _ = data
     halves = RankingDataset(train.X, train.relevance + 0.5, np.repeat(train.query_ids, np.diff(train.query_ptr)))
     with pytest.raises(DataError, match="whole grades"):
         sr.select(halves, **QUICK)
-    for sizes in ((), (0,), (1.5,), (True,), 5, "12"):
-        with pytest.raises(ParameterError, match="sizes"):
-            sr.select(train, **{**QUICK, "sizes": sizes})
-    with pytest.raises(ParameterError, match="needs costs or feature_groups"):
-        sr.select(train, budget=1.0, **QUICK)
-    for name in ("n_seeds", "n_trees", "n_leaves", "learning_rate"):
-        with pytest.raises(ParameterError, match=f"{name} was removed; sparserank 0.3.0 is the last"):
-            sr.select(train, **QUICK, **{name: 1})
-    for name, value in (("n_knots", 4), ("protocol", "holdout"), ("current", "f1"), ("doc_weight", np.ones(3))):
-        with pytest.raises(ParameterError, match=f"{name} cannot be combined with for_model"):
-            sr.select(train, **QUICK, **{name: value})
-    with pytest.raises(ParameterError, match="sizes needs for_model='lightgbm'"):
-        sr.select(train, sizes=[1])
-    with pytest.raises(DataError, match="one feature varies and may be used"):
-        sr.select(train, drop=list(train.feature_names[1:]), **QUICK)
-    with pytest.raises(ParameterError, match="contain no length from 1 to 11"):
-        sr.select(train, **{**QUICK, "sizes": (20,)})
-    with pytest.raises(ParameterError, match="penalties must be a single one with for_model; got 2"):
-        sr.select(train, penalties=["l1", "scad"], **QUICK)
-    with pytest.raises(ParameterError, match="feature_transform must be a single one with for_model; got 2"):
-        sr.select(train, **{**QUICK, "feature_transform": ["none", "log"]})
-    assert {c.k for c in sr.select(train, **{**QUICK, "sizes": np.array([1, 2])}).choice.candidates} == {
-        1,
-        2,
-        12,
-    }
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("no_processes")
-def test_a_killed_run_goes_on_and_other_options_are_refused(data, result, tmp_path: Path):
-    train, test = data
-    done = []
-
-    def stop(n_done, n, what, left):
-        done.append(n_done)
-        if n_done == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        sr.select(train, None, test, out=tmp_path / "run", progress=stop, **QUICK)
-    seen = []
-    again = sr.select(train, None, test, out=tmp_path / "run", progress=lambda *a: seen.append(a), **QUICK)
-    assert seen[0][2].startswith("resumed")
-    assert again.to_json() == result.to_json()
-    for other in ({"keep": [train.feature_names[0]]}, {"penalties": "l1"}):
-        with pytest.raises(RunDirectoryError, match="other data or options"):
-            sr.select(train, None, test, out=tmp_path / "run", **{**QUICK, **other})
 
 
 @pytest.mark.usefixtures("no_processes")
-def test_the_command_says_the_same_and_goes_on(data, cli_here: Cli, tmp_path: Path):
+def test_the_command_gives_the_same_result_and_goes_on(data, cli_here: Cli, tmp_path: Path):
     write_letor(data[0].take_queries(np.arange(60)), tmp_path / "train.txt")
-    call = [
-        "select",
-        "train.txt",
-        "--for-model",
-        "lightgbm",
-        "--penalty",
-        "l1",
-        "--transform",
-        "none",
-        "--folds",
-        "3",
-        "--k",
-        "3",
-        "--out",
-        "run",
-    ]
+    options = ["--penalty", "l1", "--transform", "none", "--folds", "3", "--k", "3", "--out", "run"]
+    call = ["select", "train.txt", "--for-model", "lightgbm", *options]
     first = cli_here(*call)
     assert first.code == 0, first.err
     assert "Keep 3 of 12 features" in first.out
@@ -336,16 +294,15 @@ def test_the_command_says_the_same_and_goes_on(data, cli_here: Cli, tmp_path: Pa
     removed = cli_here("select", "train.txt", "--n-trees", "7", "--out", "x")
     assert removed.code == 2
     assert "--n-trees was removed" in removed.err
-    for more in (["--current", "f1"], ["--n-knots", "4"], ["--protocol", "holdout"]):
-        refused = cli_here(*call, *more)
-        assert refused.code == 2
-        assert f"{more[0]}: cannot be combined with --for-model" in " ".join(refused.err.split())
+    refused = cli_here(*call, "--protocol", "holdout")
+    assert refused.code == 2
+    assert "--protocol: cannot be combined with --for-model" in " ".join(refused.err.split())
     assert cli_here(*call[:2], "--for-model", "forest", "--out", "x").code == 2
     assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.usefixtures("no_processes")
-def test_few_queries_are_too_few_for_a_bound_and_the_screen_says_so(cli_here: Cli, tmp_path: Path):
+def test_few_queries_are_too_few_for_a_bound_on_the_screen(cli_here: Cli, tmp_path: Path):
     made = make_ranking(12, (8, 12), 6, n_informative=3, n_redundant=0, random_state=1).data
     write_letor(made.take_queries(np.arange(9)), tmp_path / "nine.txt")
     write_letor(made.take_queries(np.arange(9, 12)), tmp_path / "test.txt")
@@ -366,10 +323,7 @@ def test_lengths_follow_k_and_the_features_that_are_kept(data):
     assert lengths == {1, 4, 12}  # as without k: all twelve may be chosen
     kept = list(train.feature_names[:5])
     assert {c.k for c in sr.select(train, keep=kept, **given).choice.candidates} == {5, 12}
-    with pytest.raises(ParameterError, match="keep names all 12 features that may be used; there is nothing to choose"):
-        sr.select(train, keep=list(train.feature_names), **given)
-    with pytest.raises(DataError, match=r"no list tried has a cost within budget=0.5, the least is 3; allow more"):
-        sr.select(train, costs=[3.0] * 12, budget=0.5, **given)
+    assert {c.k for c in sr.select(train, sizes=np.array([1, 2]), **given).choice.candidates} == {1, 2, 12}
 
 
 @pytest.mark.usefixtures("no_processes")

@@ -180,31 +180,6 @@ def test_an_engine_that_trims_is_judged_on_what_it_returns() -> None:
     assert len(result.retrievers) == 1 or whole > first
 
 
-def test_a_table_of_ranks_is_the_same_job(tmp_path: Path) -> None:
-    """Ranks of the columns are those of the file, not places among its documents."""
-    rng = np.random.default_rng(3)
-    lines = []
-    for q in range(40):
-        for i in range(12):
-            grade = int(rng.random() < 0.3)
-            ranks = [int(rng.integers(1, 20) + 30 * (1 - grade) * good) for good in (1.0, 0.6, 0.0)]
-            cells = [f"{j + 1}:{'NULL' if rng.random() < 0.3 else rank}" for j, rank in enumerate(ranks)]
-            lines.append(f"{grade} qid:{q} {' '.join(cells)} #docid = d{q}-{i}\n")
-    path = tmp_path / "ranks.txt"
-    path.write_text("".join(lines))
-    result = sr.fuse(path, rank_columns=True, **QUICK, norm=["rrf", "logrank"])
-    assert result.retrievers[0] == "f1"
-    data = sr.read_data(path, missing={"*": 0})
-    ranks = np.asarray(data.X)[:, 0]
-    scores = np.where(ranks > 0, 1.0 / (60.0 + ranks), 0.0)
-    convention = replace(CONVENTIONS["default"], zero_scores="left_out")
-    expected = parse_metric("ndcg@10", convention)(scores, data.relevance, data.query_ptr).mean()
-    alone = {r.name: r.mean for r in result.selection.rivals.compared}
-    assert alone["f1 alone"] == pytest.approx(expected, abs=1e-12)
-    assert "CombSUM" not in alone
-    assert result.facts.judged_share == {}
-
-
 def test_free_signs_are_allowed_where_no_engine_forbids_them() -> None:
     runs, qrels = made()
     result = sr.fuse(runs, qrels, **QUICK, norm="minmax", sign="free")
@@ -272,14 +247,6 @@ def test_scores_that_single_precision_cannot_tell_apart_are_measured() -> None:
     assert any("Elasticsearch scores in single precision" in note for note in result.selection.notes)
 
 
-def test_lists_of_tiny_differences_are_fused() -> None:
-    runs, qrels = made(n_queries=20, qualities={"strong": 1.2, "other": 1.1})
-    tiny = {
-        name: {q: {d: s * 2.0**-600 for d, s in own.items()} for q, own in run.items()} for name, run in runs.items()
-    }
-    assert sr.fuse(tiny, qrels, **QUICK, norm="zscore").weights == sr.fuse(runs, qrels, **QUICK, norm="zscore").weights
-
-
 def test_what_a_solver_leaves_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights of 3e-13 next to 0.5 count nowhere: not in sizes, the formula, the table, or how often one was kept."""
     runs, qrels = made(n_queries=20)
@@ -310,13 +277,8 @@ def test_what_a_solver_leaves_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_kept_weights_are_never_shown_as_zero() -> None:
-    assert [shown_weight(w, 3) for w in (0.5, 0.0006, 0.0004, -2e-5, 3e-13)] == [
-        "0.500",
-        "0.001",
-        "4e-04",
-        "-2e-05",
-        "3e-13",
-    ]
+    shown = [shown_weight(w, 3) for w in (0.5, 0.0006, 0.0004, -2e-5, 3e-13)]
+    assert shown == ["0.500", "0.001", "4e-04", "-2e-05", "3e-13"]
 
 
 @pytest.mark.parametrize("tested", [False, True])
@@ -340,12 +302,9 @@ def test_a_run_directory_is_resumed_and_read(tmp_path: Path, monkeypatch: pytest
         patch.setattr("sparserank.crossval.folded_paths.FoldedPaths.__call__", None)  # nothing is computed again
         again = sr.fuse(runs, qrels, **QUICK, norm="rrf", out=out)
     assert again.weights == result.weights
-    for other in ({"depth": 5}, {"engine": "opensearch", "norm": "minmax"}, {"unjudged": "skip"}, {"sign": "free"}):
+    for other in ({"depth": 5}, {"unjudged": "skip"}, {"sign": "free"}, {"relevant_from": 2}, {"metric": "map"}):
         with pytest.raises(RunDirectoryError, match="contains a run with other data or options"):
             sr.fuse(runs, qrels, **{**QUICK, "norm": "rrf", **other}, out=out)
-    for metric in ({"relevant_from": 2}, {"metric": "map"}, {"metric": "trec:ndcg@10"}):
-        with pytest.raises(RunDirectoryError, match="contains a run with other data or options"):
-            sr.fuse(runs, qrels, **{**QUICK, "norm": "rrf", **metric}, out=out)
     formula = sr.FusionFormula.load(out)
     assert {t.retriever: t.weight for t in formula.terms} == pytest.approx(result.weights, abs=1e-12)
     content = json.loads((out / "result.json").read_text())
@@ -359,23 +318,8 @@ def test_a_run_directory_is_resumed_and_read(tmp_path: Path, monkeypatch: pytest
     assert formula.apply({name: {} for name in result.retrievers}) == {}
 
 
-@pytest.mark.slow
-def test_screens_speak_of_retrievers_and_fit() -> None:
-    runs, qrels = made(qualities={f"a very long name of a retriever {i}": 1.0 - i / 20 for i in range(14)})
-    costs = {name: float(i + 1) for i, name in enumerate(runs)}
-    for options in ({}, {"costs": costs}, {"costs": costs, "cost_rule": "max"}, {"k": 3}):
-        result = sr.fuse(runs, qrels, **{**QUICK, "half_samples": 4}, norm="rrf", **options)
-        lines = str(result).splitlines()
-        assert len(lines) <= 30
-        assert max(map(len, lines)) <= 100
-        text = " ".join([*lines, *result.selection.sentences])
-        assert "feature" not in text
-        if options.get("cost_rule") == "max":
-            assert "total cost" not in text
-
-
 def test_a_norm_under_which_nothing_helps_is_left_out() -> None:
-    """Ranks of 1 alone tell nothing by minmax of ranks, but the flag does."""
+    """Ranks of 1 alone are all equal under minmax of ranks; that a document was returned is information."""
     runs: Runs = {name: {f"q{q}": {f"d{(q + i) % 4}": 1.0 for i in range(2)} for q in range(12)} for name in "ab"}
     qrels = {f"q{q}": {f"d{q % 4}": 1.0, f"d{(q + 3) % 4}": 0.0} for q in range(12)}
     runs["b"] = {q: {d: 5.0 - i for i, d in enumerate(own)} for q, own in runs["b"].items()}

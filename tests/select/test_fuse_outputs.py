@@ -1,4 +1,4 @@
-"""What `fuse` gives and writes: the command line, tables of scores, files, notebooks, exports."""
+"""The results and files of `fuse`: the command line, tables of scores, files, notebooks, exports."""
 
 from __future__ import annotations
 
@@ -16,20 +16,8 @@ from sparserank.metrics import CONVENTIONS, parse_metric
 from tests.support.command_line import Cli
 from tests.support.made_runs import QUICK, flat, made
 
-WORDS = (
-    "--half-samples",
-    "0",
-    "--penalty",
-    "l1",
-    "--penalty",
-    "best_k",
-    "--folds",
-    "3",
-    "--threads",
-    "1",
-    "--norm",
-    "rrf",
-)
+WORDS = ["--half-samples", "0", "--penalty", "l1", "--penalty", "best_k", "--folds", "3", "--threads", "1"]
+WORDS += ["--norm", "rrf"]
 
 
 @pytest.fixture(scope="module")
@@ -81,31 +69,39 @@ def test_a_result_is_saved_shown_and_exported(folder: Path, tmp_path: Path) -> N
     assert any("strong" in str(text) for text in files.values())
 
 
-def test_a_table_of_scores_is_the_same_job(tmp_path: Path, cli: Cli) -> None:
-    """Scores of the columns, larger is better; the wrong variant reads them as ranks."""
+@pytest.mark.parametrize("columns", ["rank_columns", "score_columns"])
+def test_a_table_of_ranks_or_scores_is_the_same_job(columns: str, tmp_path: Path, cli: Cli) -> None:
+    """Ranks of the columns are those of the file, not places among its documents; of scores, larger is better. The
+    wrong variant takes the one for the other."""
     rng = np.random.default_rng(3)
     lines = []
     for q in range(40):
         for i in range(12):
             grade = int(rng.random() < 0.3)
             scores = [good * grade + rng.random() + 1.0 for good in (1.0, 0.3)]
-            cells = [f"{j + 1}:{'NULL' if rng.random() < 0.3 else f'{s:.6f}'}" for j, s in enumerate(scores)]
+            ranks = [int(rng.integers(1, 20) + 30 * (1 - grade) * good) for good in (1.0, 0.6)]
+            values = ranks if columns == "rank_columns" else [round(s, 6) for s in scores]
+            cells = [f"{j + 1}:{'NULL' if rng.random() < 0.3 else v}" for j, v in enumerate(values)]
             lines.append(f"{grade} qid:{q} {' '.join(cells)} #docid = d{q}-{i}\n")
-    path = tmp_path / "scores.txt"
+    path = tmp_path / "table.txt"
     path.write_text("".join(lines))
-    result = sr.fuse(path, score_columns=True, **QUICK, norm="minmax")
+    norm = "rrf" if columns == "rank_columns" else "minmax"
+    result = sr.fuse(path, **{columns: True}, **QUICK, norm=norm)
     assert result.retrievers[0] == "f1"
     data = sr.read_data(path, missing={"*": 0})
     column = np.asarray(data.X)[:, 0]
     convention = replace(CONVENTIONS["default"], zero_scores="left_out")
-    expected, wrong = (
+    as_ranks, as_scores = (
         parse_metric("ndcg@10", convention)(scores, data.relevance, data.query_ptr).mean()
-        for scores in (column, np.where(column > 0, 1.0 / (60.0 + column), 0.0))
+        for scores in (np.where(column > 0, 1.0 / (60.0 + column), 0.0), column)
     )
+    expected, wrong = (as_ranks, as_scores) if columns == "rank_columns" else (as_scores, as_ranks)
     alone = {r.name: r.mean for r in result.selection.rivals.compared}
     assert alone["f1 alone"] == pytest.approx(expected, abs=1e-12)
     assert abs(expected - wrong) > 0.01
-    words = [w if w != "rrf" else "minmax" for w in WORDS]
-    shown = cli("fuse", path, "--score-columns", *words, "--out", tmp_path / "run")
+    assert "CombSUM" not in alone
+    assert result.facts.judged_share == {}
+    words = [w if w != "rrf" else norm for w in WORDS]
+    shown = cli("fuse", path, f"--{columns.replace('_', '-')}", *words, "--out", tmp_path / "run")
     assert (shown.code, shown.sentences) == (0, [])
     assert shown.out.splitlines()[0] == str(result).splitlines()[0]

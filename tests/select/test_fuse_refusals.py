@@ -1,4 +1,4 @@
-"""What `fuse` refuses, in one sentence."""
+"""Bad input that `fuse` refuses, in one sentence."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no judgments": ({"qrels": None}, "qrels is required"),
     "empty judgments": ({"qrels": {}}, "qrels: contains no judgments"),
     "odd judgments": ({"qrels": {"q0": 3}}, "qrels: judgments must be"),
+    "costs of another kind": ({"costs": 5}, "costs must be {retriever: cost} or a file"),
     "odd grade": ({"qrels": {"q0": {"d": "x"}}}, "qrels: document 'd' of query 'q0' has the grade 'x'"),
     "nothing relevant": ({"qrels": {f"q{i}": {"d1": 0.0} for i in range(9)}}, "no judged document is relevant"),
     "other ids": ({"qrels": {f"q{i}": {"zz": 1.0} for i in range(9)}}, "no retriever returned a relevant document"),
@@ -25,13 +26,11 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "auto and more": ({"norm": ["auto", "rrf"]}, "norm must be auto, or one or several others"),
     "depth": ({"depth": 0}, "depth must be"),
     "budget": ({"budget": 3.0}, "budget needs costs"),
-    "cost rule": ({"cost_rule": "max"}, "cost_rule needs costs"),
     "unknown cost": ({"costs": {"nobody": 1.0}}, "costs cannot be used: 'nobody' is not a retriever"),
     "missing cost": ({"costs": {"strong": 1.0}}, "there is no cost of 'other'"),
     "odd cost": ({"costs": dict.fromkeys(QUALITY, -1)}, "expected a cost > 0 of 'strong'; got -1"),
     "engine": ({"engine": "solr"}, "engine must be"),
     "unjudged": ({"unjudged": "drop"}, "unjudged must be"),
-    "unknown option": ({"folds": 3}, "folds is now called cv"),
     "metric": ({"metric": "ndgc"}, "metric cannot be parsed: unknown metric"),
     "overlap": ({"test_qrels": {"q0": {"d1": 1.0}}}, "qrels and test_qrels have 1 query ids in common"),
     "columns and qrels": ({"rank_columns": True}, "qrels cannot be combined with rank_columns=True"),
@@ -57,7 +56,6 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"test_qrels": {f"q{i}": {"d1": 0.0} for i in range(6, 9)}, "qrels": FIRST},
         "test_qrels: no judged document is relevant (grade > 0); nothing can be compared",
     ),
-    "no such grade": ({"metric": "recall@10", "relevant_from": 99}, "no judged document is relevant (grade >= 99)"),
     "one query": ({"qrels": {"q0": {"d1": 1.0}}}, "one judged query cannot be split"),
     "a huge grade": ({"qrels": {f"q{i}": {"d1": 2000.0} for i in range(9)}}, "relevance 2000 is too large"),
     "a huge score": (
@@ -66,14 +64,12 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a budget below all": ({"costs": dict.fromkeys(QUALITY, 3.0), "budget": 1.0}, "is below the cost of the cheapest"),
     "runs in memory without names": ({"runs": [{"q0": {"d1": 1.0}}] * 2}, "runs must be files, or {name: run}"),
-    "no norm": ({"norm": []}, "norm must be auto, or one or several others"),
-    "costs of another kind": ({"costs": 5}, "costs must be {retriever: cost} or a file"),
     "unprintable": ({"runs": {"a\n": {}, "b": {}}}, "a retriever needs a printable name"),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_refused_in_one_sentence(case: str) -> None:
+def test_bad_input_is_refused(case: str) -> None:
     runs, qrels = made(n_queries=9)
     change, expected = BAD[case]
     given: dict[str, Any] = {"runs": runs, "qrels": qrels, **QUICK, **change}

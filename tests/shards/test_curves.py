@@ -30,7 +30,7 @@ from sparserank.objective import PairwiseObjective
 from sparserank.paths import CurvePath, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path_on, on_coefficients
 from sparserank.penalties import L1, MCP, SCAD, Log
 from sparserank.selection.plan import SelectionPlan
-from sparserank.solvers import Fista, solve
+from sparserank.solvers import solve
 from sparserank.solvers.certificates import gap_safe_screen
 from sparserank.solvers.lockstep import run
 from sparserank.solvers.solution import Stop
@@ -160,21 +160,6 @@ def test_the_prox_of_a_monotone_curve_is_the_minimum_over_what_may_not_fall(seed
     np.testing.assert_allclose(penalty.prox(v, 0.5), oracle.nested_prox(v, 0.3, 0.45, nonnegative=True), atol=2e-4)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_alpha_max_is_the_smallest_strength_that_holds_everything_at_zero(seed):
-    rng = np.random.default_rng(seed)
-    v = rng.standard_normal(8) * rng.choice([0.1, 1.0, 3.0], size=8)
-    penalty = on_curves_of(L1(1.0, weights=(1.0, 2.0)), width=4, kappa=[1.7, 0.3])
-    expected = [
-        oracle.smallest_strength(own, beta, kappa)
-        for own, beta, kappa in zip(v.reshape(2, 4), (1.0, 2.0), (1.7, 0.3), strict=True)
-    ]
-    assert penalty.alpha_max(v) == pytest.approx(max(expected), rel=1e-3)
-    at = penalty.with_alpha(1.001 * max(expected))
-    assert at.subdiff_distance(np.zeros(8), v).max() == 0.0
-    assert penalty.with_alpha(0.99 * max(expected)).subdiff_distance(np.zeros(8), v).max() > 0.0
-
-
 def on_curves_of(of, width, kappa, monotone=None):
     from sparserank.penalties.nested import nested
 
@@ -230,17 +215,6 @@ def solve_at(objective, penalty):
     from sparserank.solvers import ProxNewton
 
     return solve(ProxNewton(), objective, penalty, stop=Stop(tol=1e-10, scale=1.0)).w
-
-
-def test_fista_and_newton_agree(problem):
-    data, knots = problem
-    objective = PairwiseObjective(data, knots=knots)
-    penalty = on_coefficients(L1(), objective)
-    penalty = penalty.with_alpha(0.3 * penalty.alpha_max(objective.gradient_at_zero))
-    slow = solve(Fista(), objective, penalty, stop=Stop(tol=1e-8, max_iter=20000, scale=1.0))
-    assert penalty.value(slow.w) + slow.loss == pytest.approx(
-        iterate_at(objective, penalty, solve_at(objective, penalty)).value, abs=1e-8
-    )
 
 
 @pytest.mark.parametrize("of", [MCP(), SCAD(), Log()], ids=lambda p: p.name)
@@ -386,25 +360,6 @@ def test_monotone_curves_do_not_fall(selection):
     assert names.index(rising[0]) in result.model.support
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"feature_transform": "bent"}, "a transform must be one of auto, none, log"),
-        ({"feature_transform": "curves", "n_knots": 2}, "n_knots"),
-        ({"feature_transform": "curves", "scaling": "query-min-max"}, "cannot be combined with"),
-        ({"monotone": {"no such": "+"}}, "is not a feature"),
-        ({"monotone": {"noise_1": "up"}}, "must give '\\+' or '-'"),
-    ],
-)
-def test_bad_options_are_refused(selection, options, message):
-    _full, train, _test, _ = selection
-    names = train.feature_names
-    if "monotone" in options and "noise_1" in options["monotone"]:
-        options = {"monotone": {names[0]: "up"}}
-    with pytest.raises(DataError, match=message):
-        sr.select(train, **options)
-
-
 def test_sparse_ranker_draws_curves(selection):
     full, train, test, _result = selection
     qid = np.repeat(train.query_ids, np.diff(train.query_ptr))
@@ -454,26 +409,6 @@ def test_knots_a_rounding_apart_are_one_and_wild_widths_leave_three_degrees_of_f
     assert set(fit_path_on(objective, on_coefficients(L1(), objective), n_alphas=5, alpha_min_ratio=0.1).statuses) == {
         "optimal"
     }
-
-
-def test_a_binary_feature_pays_the_same_whether_monotone_or_not():
-    data = awkward(0)
-    knots = fit_knots(data, 5)
-    free, rising = (PairwiseObjective(data, knots=with_directions(knots, [0, 0, 0, s, 0])) for s in (0, 1))
-    own = [on_coefficients(L1(), o)._limits(o.gradient_at_zero)[3] for o in (free, rising)]
-    up = free.gradient_at_zero.reshape(5, -1)[3, 0] < 0
-    assert own[1] == pytest.approx(own[0] if up else 0.0)
-
-
-def test_other_query_weights_mean_the_same_function():
-    data = awkward(1)
-    objective = PairwiseObjective(data, knots=fit_knots(data, 5))
-    Z, _ = explicit(data, objective.knots, objective)
-    weight = np.random.default_rng(0).random(data.n_queries)
-    u = 0.3 * np.random.default_rng(1).standard_normal(objective.n_features)
-    pairs = pair_oracle.pairs_of(data.relevance, data.query_ptr, query_weight=weight)
-    value, _ = objective.value_and_gradient(u, query_weight=weight)
-    assert value == pytest.approx(pair_oracle.loss(Z @ u, pairs), abs=FLOAT32)
 
 
 def test_rules_of_a_penalty_that_curves_do_not_know_hold_for_those_in_its_place(selection):
@@ -546,7 +481,7 @@ UNASKED = {
 
 @pytest.mark.parametrize("case", UNASKED)
 def test_curves_are_tried_unasked_where_they_cost_little(case, tmp_path, monkeypatch):
-    given, tried, said = UNASKED[case]
+    given, tried, notes = UNASKED[case]
     fields = {"penalties": (L1(), MCP()), "metric": parse_metric("ndcg@10"), **given}
     data = SMALL
     monkeypatch.setattr(trials, "MAX_VALUES_OF_CURVES", fields.pop("most", 1e9))
@@ -563,4 +498,13 @@ def test_curves_are_tried_unasked_where_they_cost_little(case, tmp_path, monkeyp
     assert [
         s.replace("feature_transform='curves(log)'", "--transform curves(log)")
         for s in trials.notes_of_curves(plan, data, None)
-    ] == said
+    ] == notes
+
+
+def test_a_binary_feature_pays_the_same_whether_monotone_or_not():
+    data = awkward(0)
+    knots = fit_knots(data, 5)
+    free, rising = (PairwiseObjective(data, knots=with_directions(knots, [0, 0, 0, s, 0])) for s in (0, 1))
+    own = [on_coefficients(L1(), o)._limits(o.gradient_at_zero)[3] for o in (free, rising)]
+    up = free.gradient_at_zero.reshape(5, -1)[3, 0] < 0
+    assert own[1] == pytest.approx(own[0] if up else 0.0)

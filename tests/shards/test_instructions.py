@@ -1,4 +1,4 @@
-"""What is asked of the processor by name does what it says."""
+"""Instructions that are requested by name do what is documented; kernels run as Python too."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _ask(X: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.uint64])
-def test_pairs_are_added_one_after_the_other_wherever_they_stand(kind: type) -> None:
+def test_pairs_are_added_one_after_the_other_at_any_place(kind: type) -> None:
     rng = np.random.default_rng(0)
     at = rng.integers(0, 30, size=500).astype(kind)  # even and odd places, that is: not aligned
     first, second = rng.standard_normal((2, 500))

@@ -11,14 +11,12 @@ from time import sleep
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import sparserank as sr
 from sparserank.execution import BlockExecutor, blocks
 from sparserank.objective import PairwiseObjective
 from sparserank.shards import local, passes
 from sparserank.shards._pass_kernels import APART
-from sparserank.shards.dask import packed
 from tests.extension.logistic import PairwiseLogistic
 
 DATA = sr.datasets.make_ranking(90, (5, 40), 10, n_informative=4, n_redundant=2, noise=0.5, random_state=3).data
@@ -113,7 +111,7 @@ def test_passes_under_way_hold_what_they_may_and_give_the_bits_of_each_shard_alo
 
 
 @pytest.mark.parametrize(("case", "n_rows"), [("plain", 1), ("plain", 4), ("line", 1), ("dual", 1), ("dual", 4)])
-def test_a_pass_holds_no_more_than_it_says(case: str, n_rows: int) -> None:
+def test_a_pass_holds_no_more_memory_than_declared(case: str, n_rows: int) -> None:
     """The wrong variant of a dual counts orders alone."""
     problem = sr.datasets.make_ranking(
         4000, (20, 30), 2, n_informative=2, n_redundant=0, noise=0.5, random_state=3
@@ -150,7 +148,7 @@ def test_an_order_is_lent_to_one_call_at_a_time_and_kept_after_a_pass() -> None:
     shard.value_and_gradient(
         np.array([w, 2.0 * w]), key, [0, 0]
     )  # both rows begin with it; the wrong variant asks for it twice
-    assert shard._borrowed(key, 0) is first  # corrected where it stands: nothing per document is copied
+    assert shard._borrowed(key, 0) is first  # corrected in place: nothing per document is copied
 
 
 def test_what_a_failing_call_has_half_sorted_is_not_lent_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,16 +184,7 @@ def test_sums_have_the_same_bits_in_memory_of_a_thread_and_in_that_of_all() -> N
             np.testing.assert_array_equal(one[0], all_three[i])
 
 
-def test_sums_of_sparse_shards_travel_packed() -> None:
-    """As a plain tuple: what is built on one is not looked into."""
-    X = sp.random_array((60, 200_000), density=1e-5, rng=np.random.default_rng(0), format="csr")
-    objective = PairwiseObjective(X, np.arange(60.0) % 3, np.arange(0, 61, 10))
-    (shard,) = objective.shards.shards  # type: ignore[attr-defined]
-    sums = shard.value_and_gradient(np.zeros((1, 200_000)), objective.weighting.key, [0])
-    assert len(pickle.dumps(packed(sums))) < sums[2].nbytes / 100
-
-
-def test_an_objective_in_use_may_be_copied() -> None:
+def test_an_objective_in_use_may_be_copied_and_pickled() -> None:
     """The wrong variant takes an order out of the dictionary that holds it: its size changes while it is copied."""
     objective = PairwiseObjective(DATA, n_threads=1)
     shard = objective.shards.shards[0]  # type: ignore[attr-defined]
@@ -205,5 +194,8 @@ def test_an_objective_in_use_may_be_copied() -> None:
     lent = shard._borrowed(objective.weighting.key, 0)
     assert list(shard._orders) == names
     assert copy.deepcopy(objective).value_and_gradient(w)[0] == objective.value_and_gradient(w)[0]
+    weight, sent = np.linspace(0.1, 2.0, DATA.n_queries), pickle.loads(pickle.dumps(objective))
+    for options in ({}, {"query_weight": weight}, {}):
+        assert sent.value_and_gradient(w, **options)[0] == objective.value_and_gradient(w, **options)[0]
     shard._give_back(objective.weighting.key, 0, lent)
     assert list(shard._orders) == names

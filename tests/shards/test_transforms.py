@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from click.testing import CliRunner
 
 import sparserank as sr
-from sparserank.cli.app import app
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.transformed import changes_features, fit_transform, transformed
 from sparserank.errors import DataError, ModelFormatError, ParameterError
@@ -27,6 +25,7 @@ from sparserank.penalties import L1, MCP
 from sparserank.selection.plan import SelectionPlan
 from sparserank.solvers.lockstep import run
 from sparserank.transforms import Transform
+from tests.support.command_line import Cli
 
 PLAIN = sr.datasets.make_ranking(80, (8, 20), 10, n_informative=4, n_redundant=0, noise=0.4, random_state=5).data
 # What the ranking is linear in is the logarithm of these: heavy tails, both signs.
@@ -49,6 +48,10 @@ def test_values_are_those_of_the_formulas(dtype: type) -> None:
     t = fit_transform(HEAVY, "asinh")
     medians = [np.median(np.abs(c[c != 0])) for c in np.asarray(HEAVY.X).T]
     np.testing.assert_allclose(t.constants, medians)
+    few = np.column_stack([np.zeros(40), np.where(np.arange(40) < 10, 5.0, 0.0), np.full(40, -2.0)])
+    for kind in (np.asarray, sp.csr_matrix):
+        data = sr.RankingDataset(kind(few), np.arange(40) % 3, np.arange(40) // 10)
+        assert fit_transform(data, "asinh").constants.tolist() == [1.0, 5.0, 2.0]  # of values other than 0
     np.testing.assert_allclose(t(X), np.arcsinh(X / medians), rtol=tolerance)
     assert fit_transform(HEAVY, "none")(X) is X
 
@@ -64,15 +67,6 @@ def test_mixed_kinds_and_sparse_rows_are_the_same_numbers() -> None:
     np.testing.assert_allclose(sparse.toarray(), expected, rtol=1e-12)
     assert sparse.nnz == np.count_nonzero(X)
     np.testing.assert_allclose(t.take(np.array([2, 3]))(X[:, [2, 3]]), expected[:, [2, 3]], rtol=1e-12)
-
-
-def test_constants_of_features_that_are_zero_or_sparse() -> None:
-    X = np.zeros((40, 3))
-    X[:10, 1] = 5.0
-    X[:, 2] = -2.0
-    for kind in (np.asarray, sp.csr_matrix):
-        data = sr.RankingDataset(kind(X), np.arange(40) % 3, np.arange(40) // 10)
-        assert fit_transform(data, "asinh").constants.tolist() == [1.0, 5.0, 2.0]
 
 
 # The informative feature 0 and three others as booleans; feature 4 is a boolean but for one value.
@@ -238,23 +232,6 @@ def test_stores_threads_and_processes_give_the_same_model(tmp_path: Path, monkey
         np.testing.assert_array_equal(other.model.coef, memory.model.coef)
 
 
-@pytest.mark.slow
-def test_a_killed_run_goes_on_across_looks(tmp_path: Path) -> None:
-    whole = sr.select(HEAVY, out=tmp_path / "whole", **QUICK)
-    seen: list[str] = []
-
-    def stop(done: int, total: int, what: str, left: float | None) -> None:
-        seen.append(what)
-        if done > 0.6 * total:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        sr.select(HEAVY, out=tmp_path / "run", progress=stop, **QUICK)
-    again = sr.select(HEAVY, out=tmp_path / "run", **QUICK)
-    assert again.sentence == whole.sentence
-    assert (tmp_path / "run/model.json").read_bytes() == (tmp_path / "whole/model.json").read_bytes()
-
-
 def test_holdout_validation_and_costs_for_every_transform() -> None:
     valid = HEAVY.take_queries(np.arange(60, 80))
     train = HEAVY.take_queries(np.arange(60))
@@ -268,7 +245,7 @@ def test_holdout_validation_and_costs_for_every_transform() -> None:
             assert c.cost == costs[used].sum()
 
 
-def test_estimators_take_a_transform_and_say_where_the_weights_are() -> None:
+def test_estimators_take_a_transform_and_name_the_attribute_of_its_weights() -> None:
     X, y, qid = np.asarray(HEAVY.X), HEAVY.relevance, HEAVY.qid
     ranker = sr.SparseRanker(alpha_ratio=0.1, feature_transform="log").fit(X, y, qid=qid)
     plain = sr.SparseRanker(alpha_ratio=0.1).fit(signed_log(X), y, qid=qid)
@@ -309,7 +286,7 @@ def test_queries_of_weight_0_teach_no_constants() -> None:
     np.testing.assert_allclose(held.shaped_coef_, left.shaped_coef_, rtol=1e-6, atol=1e-9)
 
 
-def test_looks_at_wide_sparse_data_are_quick() -> None:
+def test_transforms_of_wide_sparse_data_are_quick() -> None:
     rng = np.random.default_rng(0)
     n = 200_000  # values; sp.random would make a permutation of all places
     places = (rng.integers(0, 5000, n), rng.integers(0, 20_000, n))
@@ -321,29 +298,26 @@ def test_looks_at_wide_sparse_data_are_quick() -> None:
     assert time.process_time() - began < 5.0
 
 
-def test_fit_refuses_a_transform_before_a_scaling_with_a_shape_of_its_own(tmp_path: Path) -> None:
-    sr.write_letor(HEAVY, tmp_path / "a.txt")
-    arguments = [
-        "fit",
-        str(tmp_path / "a.txt"),
-        "--transform",
-        "log",
-        "--scaling",
-        "query-min-max",
-        "--out",
-        str(tmp_path / "m"),
-    ]
-    outcome = CliRunner().invoke(app, arguments)
-    assert outcome.exit_code == 2
-    assert "must be none with --scaling query-min-max" in " ".join(outcome.output.replace("│", " ").split())
-    assert not (tmp_path / "m").exists()
-
-
-def test_misuse_is_refused_by_name() -> None:
-    with pytest.raises(ParameterError, match="a transform must be one of auto"):
-        sr.select(HEAVY, feature_transform="exp", **QUICK)
-    with pytest.raises(ParameterError, match="cannot be combined with scaling='query-min-max'"):
-        sr.select(HEAVY, feature_transform="log", scaling="query-min-max", **QUICK)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"feature_transform": "exp"}, "a transform must be one of auto, none, log"),
+        ({"feature_transform": "log", "scaling": "query-min-max"}, "cannot be combined with scaling='query-min-max'"),
+        ({"feature_transform": "curves", "scaling": "query-min-max"}, "cannot be combined with"),
+        ({"feature_transform": "curves", "n_knots": 2}, "n_knots"),
+        ({"monotone": {"no such": "+"}}, "is not a feature"),
+        ({"monotone": {PLAIN.feature_names[0]: "up"}}, r"must give '\+' or '-'"),
+    ],
+)
+def test_misuse_is_refused_by_name(options: dict[str, Any], message: str, cli_here: Cli) -> None:
+    with pytest.raises(ParameterError, match=message):
+        sr.select(HEAVY, **options, **QUICK)
+    if options.get("scaling") and options["feature_transform"] == "log":
+        sr.write_letor(HEAVY, "a.txt")
+        refused = cli_here("fit", "a.txt", "--transform", "log", "--scaling", "query-min-max", "--out", "m")
+        assert refused.code == 2
+        assert "must be none with --scaling query-min-max" in " ".join(refused.err.replace("│", " ").split())
+        assert not Path("m").exists()
 
 
 @pytest.mark.parametrize("name", ["query-log", "curves(query-log)"])

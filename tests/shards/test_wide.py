@@ -100,6 +100,10 @@ def test_what_travels_between_shards_is_as_large_as_what_is_not_zero() -> None:
     full = np.ones(50_000)
     assert packed(full) is full
     assert packed(gradient.astype(np.float32)).dtype == np.float32
+    X = sp.random_array((60, 200_000), density=1e-5, rng=np.random.default_rng(0), format="csr")
+    objective = sr.solvers.PairwiseObjective(X, np.arange(60.0) % 3, np.arange(0, 61, 10))
+    sums = objective.shards.shards[0].value_and_gradient(np.zeros((1, 200_000)), objective.weighting.key, [0])
+    assert len(pickle.dumps(packed(sums))) < sums[2].nbytes / 100  # a plain tuple of what a shard answers
 
 
 def test_a_path_holds_what_its_models_have_features() -> None:

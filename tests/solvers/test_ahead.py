@@ -11,21 +11,15 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-import sparserank.shards.passes as passes
-import sparserank.solvers.curvature as curvature_module
 from sparserank.crossval.checkpoints import save_points, stored_points
 from sparserank.curves import STRAIGHT, fit_knots
 from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.paths import Point
 from sparserank.paths.follow import following
-from sparserank.paths.strengths import Convex, Problems
 from sparserank.penalties import Penalty
 from sparserank.runs.work_store import WorkStore
-from sparserank.solvers import ProxNewton, Stop, solve
 from sparserank.solvers.ahead import MAX_LOOKS, Ahead
-from sparserank.solvers.curvature import Curvature
 from sparserank.solvers.lockstep import Evaluate, Steps, run, run_all
-from sparserank.solvers.problem import Penalised
 from sparserank.weighting import Weighting
 from tests.extension.logistic import PairwiseLogistic
 from tests.oracles import pairs
@@ -115,29 +109,6 @@ def test_what_was_found_beforehand_is_the_solution_on_explicit_pairs() -> None:
         assert off.max() <= 1e-3 * path.l1_alpha_max * (1 + 1e-6)
 
 
-def test_the_next_place_is_kept_where_it_is_lower() -> None:
-    objective = PairwiseObjective(DATA)
-    problem = Penalised(objective, sr.penalties.L1(0.2 * float(np.abs(objective.gradient_at_zero).max())))
-    ahead = Ahead(problem, Stop(tol=1e-9, scale=float(np.abs(objective.gradient_at_zero).max())))
-    curvature = Curvature(objective)
-    here = problem.iterate(np.zeros(12), objective.at_zero)
-    run(curvature.near(here, np.arange(12)))
-    values = []
-    for _ in range(6):
-        w = ahead.guess(curvature, here)
-        if w is None:
-            break
-        ahead.learn(w, objective.evaluate(w))
-        assert ahead.found is not None
-        values.append(ahead.found.value)
-    assert len(values) >= 2
-    assert values[-1] < values[0]
-    assert ahead.found is not None
-    before = ahead.found
-    ahead.learn(100.0 * before.w, objective.evaluate(100.0 * before.w))
-    assert ahead.found is before
-
-
 @pytest.mark.slow_but("feature_groups")
 @pytest.mark.parametrize("penalty", PENALTIES, ids=str)
 def test_paths_go_on_behind_stored_points_to_the_same_bits(penalty: Penalty, tmp_path: Path) -> None:
@@ -158,7 +129,7 @@ def test_paths_go_on_behind_stored_points_to_the_same_bits(penalty: Penalty, tmp
     assert forgetful >= 2  # that place is part of what a path goes on from
 
 
-def test_a_place_at_zero_and_none_are_told_apart(tmp_path: Path) -> None:
+def test_a_place_at_zero_differs_from_none(tmp_path: Path) -> None:
     def point(ahead: sp.csr_array | None) -> Point:
         return Point(sp.csr_array(np.ones((1, 3))), 1.0, 1.0, 0.0, 0.0, 1, 0.1, "optimal", ahead)
 
@@ -174,46 +145,9 @@ def test_a_place_at_zero_and_none_are_told_apart(tmp_path: Path) -> None:
     assert [p.ahead for p in known[1]] == [None]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sampled", [False, True])
-def test_along_samples_too_and_the_drift_is_worth_it(
-    sampled: bool, reads: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = sr.datasets.make_ranking(1500, (15, 40), 20, n_informative=8, noise=1.0, random_state=6).data
-    if sampled:
-        for name, value in {"MIN_WORK": 1e4, "WORK_PER_DOCUMENT": 0.0, "DOCUMENTS_PER_COLUMN": 40}.items():
-            monkeypatch.setattr(curvature_module, name, value)
-
-    def needed() -> int:
-        reads.clear()
-        run(following(PairwiseObjective(data), sr.penalties.L1(), n_alphas=40, alpha_min_ratio=0.01, tol=1e-4))
-        return len(reads)
-
-    with_drift = needed()
-    with monkeypatch.context() as patched:
-        patched.setattr(Curvature, "drift", lambda self, columns, beyond=0: None)
-        without = needed()
-    assert with_drift <= 45
-    assert (with_drift < without) == sampled  # an exact Hessian is that of the place, and drifts from none
-
-
-def test_the_higher_of_two_places_is_no_start() -> None:
-    objective = PairwiseObjective(DATA)
-    problem = Penalised(objective, sr.penalties.L1(0.2 * float(np.abs(objective.gradient_at_zero).max())))
-    low = run(problem.evaluate(solve(ProxNewton(), objective, problem.penalty).w))
-    high = run(problem.evaluate(3.0 * low.w))
-    strengths = Convex(Problems(objective, problem.penalty, np.ones(1)), Stop(), None)
-    assert strengths.start(problem, None) is None
-    for last, found in ((low, high), (high, low), (low, None), (None, low)):
-        strengths.found = found
-        start = strengths.start(problem, last)
-        assert start is not None
-        np.testing.assert_array_equal(start.w, low.w)
-
-
 @pytest.mark.slow_but("csr", "curves")
 @pytest.mark.parametrize("kind", ["csr", "curves", "logistic"])
-def test_where_a_second_place_costs_a_pass_none_is_looked_at(kind: str, reads: list[int]) -> None:
+def test_where_a_second_place_costs_a_pass_none_is_evaluated(kind: str, reads: list[int]) -> None:
     X = sp.csr_array(DATA.X) if kind == "csr" else DATA.X
     knots = fit_knots(DATA, 4) if kind == "curves" else STRAIGHT
     loss = PairwiseLogistic() if kind == "logistic" else "squared_hinge"
@@ -221,41 +155,6 @@ def test_where_a_second_place_costs_a_pass_none_is_looked_at(kind: str, reads: l
     assert not objective.shares_reads
     run(following(objective, sr.penalties.L1(), n_alphas=6, tol=1e-3))
     assert set(reads) == {1}
-
-
-def test_a_pass_holds_few_orders_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of many places; each gets what it gets alone."""
-    objective = PairwiseObjective(DATA)
-    shard = objective.shards.shards[0]  # type: ignore[attr-defined]
-    W = np.random.default_rng(1).standard_normal((7, 12))
-    whole = shard.value_and_gradient(W, objective.weighting.key, [0] * 7)
-    counts: list[int] = []
-    once = shard.begin
-    monkeypatch.setattr(shard, "begin", lambda W, key, ks: counts.append(len(W)) or once(W, key, ks))
-    monkeypatch.setattr(passes, "PASS_BYTES", 3 * shard.bytes_of_a_pass(objective.weighting.key))
-    parts = shard.value_and_gradient(W, objective.weighting.key, [0] * 7)
-    assert counts == [3, 3, 1]
-    for a, b in zip(whole, parts, strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-@pytest.mark.parametrize(
-    ("ratios", "looked"),
-    [
-        ((1.0, 0.4, 0.1), False),
-        ((0.5, 0.5, 0.5), False),
-        ((0.5, 0.4999999, 0.4999998), False),
-        ((0.5, 0.45, 0.4), True),
-    ],
-)
-def test_neither_far_strengths_nor_equal_ones_are_looked_at(
-    ratios: tuple[float, ...], looked: bool, reads: list[int]
-) -> None:
-    largest = float(np.abs(PairwiseObjective(DATA).gradient_at_zero).max())
-    reads.clear()
-    path = solved(sr.penalties.L1(), alphas=largest * np.array(ratios), tol=1e-6)
-    assert set(path.statuses) == {"optimal"}
-    assert (max(reads) == 2) == looked
 
 
 def test_a_solve_of_many_steps_looks_ahead_a_few_times_only(reads: list[int]) -> None:

@@ -51,28 +51,6 @@ def test_the_turns_of_a_sample_are_all_queries_once() -> None:
     assert not np.allclose(7 * parts[0][0], whole[0], rtol=1e-3)  # one of them, again and again, is another thing
 
 
-def test_the_mean_is_over_the_last_points_that_know_all_columns() -> None:
-    samples = Samples(SimpleNamespace(n_useful_docs=10**7))  # type: ignore[arg-type]
-    at = SimpleNamespace(w=np.zeros(5))
-    known = [np.array(c) for c in ([0, 1, 2, 4], [0, 1, 2], [0, 1, 4], [0, 1, 3, 4])]
-    given = [np.arange(len(c) ** 2, dtype=float).reshape(len(c), -1) * 10.0**i for i, c in enumerate(known)]
-    asked = []
-    for turn, (columns, H) in enumerate(zip(known, given, strict=True)):
-        steps = samples.add(at, columns, turn)  # type: ignore[arg-type]
-        request = next(steps)
-        assert isinstance(request, Hessian)
-        assert request.turn == turn
-        asked.append(request.n_docs or 0)
-        finish(steps, H)
-    mean = samples.mean(np.array([0, 4]))
-    pairs = [(asked[2], given[2][np.ix_([0, 2], [0, 2])]), (asked[3], given[3][np.ix_([0, 3], [0, 3])])]
-    np.testing.assert_allclose(mean, sum(n * H for n, H in pairs) / sum(n for n, _ in pairs))  # type: ignore[arg-type]
-    assert samples.mean(np.array([0, 2])) is None  # the last point does not know it
-    few = Samples(SimpleNamespace(n_useful_docs=100))  # type: ignore[arg-type]
-    assert list(few.add(at, known[0], 0)) == []  # type: ignore[arg-type]
-    assert few.mean(known[0]) is None
-
-
 def test_a_hessian_that_changes_evenly_is_foreseen() -> None:
     """The loss is cubic along the path, with steps that shrink by a ratio: sampled curvature, agreed with the last
     step, misses the next by what it changes; with the drift it does not."""

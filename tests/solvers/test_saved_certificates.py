@@ -1,4 +1,4 @@
-"""What a saved model says of itself is true of its own coefficients:
+"""The certificate of a saved model is that of its own coefficients:
 its problem and violation, on explicit pairs, for every kind of candidate."""
 
 from __future__ import annotations
@@ -17,16 +17,9 @@ from sparserank.paths.relaxed import RELAX
 from sparserank.penalties import Penalty, parse_penalty
 from sparserank.selection.plan import make_plan
 from tests.oracles import certificates as oracle
+from tests.support.penalty_kinds import SHAPE_PARAMETERS
 
 TOL = 1e-6
-SHAPES = {  # name of the penalty: its two shape parameters, as the oracle takes them
-    "l1": lambda p: (0, 0),
-    "elastic_net": lambda p: (p.l1_ratio, 0),
-    "ridge": lambda p: (0, 0),
-    "log": lambda p: (p.eps, 0),
-    "mcp": lambda p: (p.gamma, 0),
-    "scad": lambda p: (p.a, p.threshold_scale),
-}
 pytestmark = pytest.mark.skipif(not oracle.WIDE, reason="extended precision has no wider range than float64 here")
 
 
@@ -91,7 +84,7 @@ def true_violation(model: sr.RankingModel, penalty: Penalty, problem_features: s
     if problem_features == "of the model":
         columns, w = columns[:, w != 0], w[w != 0]
     problem = oracle.Problem(columns, DATA.relevance, DATA.qid)
-    a, b = SHAPES[penalty.name](penalty)
+    a, b = SHAPE_PARAMETERS[penalty.name](penalty)
     top = float(np.abs(problem.gradient(np.zeros(len(w)))).max())
     return float(oracle.violation(problem, w, penalty.name, penalty.alpha, a, b)), top
 
@@ -102,21 +95,21 @@ def test_every_saved_certificate_is_that_of_the_saved_coefficients(transform: st
     job = job_of(["l1", "elastic_net", "log", "mcp", "scad", "best_k(k_max=3)"], transform)
     seen = set()
     for c, model in saved_models(job, tmp_path):
-        said, name = model.metadata, c.penalty.split("(")[0].split(" ")[0]
+        claim, name = model.metadata, c.penalty.split("(")[0].split(" ")[0]
         seen.add((name, c.relax))
         if c.relax == RELAX[0]:
-            assert said["status"] == "not certified"
-            assert said["problem"] is said["problem_features"] is said["kkt_violation"] is said["gap"] is None
+            assert claim["status"] == "not certified"
+            assert claim["problem"] is claim["problem_features"] is claim["kkt_violation"] is claim["gap"] is None
             continue
-        penalty = parse_penalty(said["problem"])
+        penalty = parse_penalty(claim["problem"])
         assert (penalty.name == "ridge") == (c.relax == 1.0 or name in ("ridge", "best_k"))
-        assert said["problem_features"] == ("all" if penalty.name == name else "of the model")
-        true, top = true_violation(model, penalty, said["problem_features"])
-        assert said["status"] in ("optimal", "stationary")
-        assert said["kkt_violation"] <= TOL * top
+        assert claim["problem_features"] == ("all" if penalty.name == name else "of the model")
+        true, top = true_violation(model, penalty, claim["problem_features"])
+        assert claim["status"] in ("optimal", "stationary")
+        assert claim["kkt_violation"] <= TOL * top
         # Both are differences of numbers of the size of the gradient; scales and logarithms are recomputed here, to
         # 1e-14.
-        assert true == pytest.approx(said["kkt_violation"], abs=1e-10 * max(1.0, top))
+        assert true == pytest.approx(claim["kkt_violation"], abs=1e-10 * max(1.0, top))
     assert {("l1", 0.5), ("l1", 1.0), ("mcp", 0.0), ("log", 1.0), ("ridge", 0.0), ("best_k", 0.0)} <= seen
 
 
@@ -133,19 +126,19 @@ def test_the_certificate_of_the_path_is_not_that_of_its_refits(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_certificates_of_curves_say_that_the_problem_is_another(tmp_path: Path) -> None:
+def test_certificates_of_curves_name_their_own_problem(tmp_path: Path) -> None:
     found = sr.select(DATA, penalties="l1", cv=3, n_alphas=8, n_knots=4, feature_transform="curves", half_samples=0)
     candidate_set = SelectionJob(found.plan, DATA, None, None, n_threads=1).candidates()
     on_curves = [c for c in candidate_set.sparse if "curves" in c.penalty]
     assert {c.relax for c in on_curves} == {0.0, 0.5, 1.0}
     for c in on_curves:
-        said = candidate_set.certificate(c)
-        assert said.problem is None if c.relax == 0.5 else str(said.problem).endswith("on the coefficients of curves")
+        claim = candidate_set.certificate(c)
+        assert claim.problem is None if c.relax == 0.5 else str(claim.problem).endswith("on the coefficients of curves")
     fitted = sr.SparseRanker(feature_transform="curves", n_knots=4).fit(DATA.X, DATA.relevance, qid=DATA.qid)
     assert str(fitted.certificate_.problem).endswith("on the coefficients of curves")
 
 
-def test_the_result_says_what_the_model_file_says(tmp_path: Path) -> None:
+def test_the_result_and_the_model_file_have_one_certificate(tmp_path: Path) -> None:
     for k in (4, 6):
         found = sr.select(
             DATA,

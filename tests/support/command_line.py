@@ -19,3 +19,10 @@ class Outcome:
 
 
 Cli = Callable[..., Outcome]
+
+
+def assert_refused(outcome: Outcome, code: int, message: str) -> None:
+    """The command ended with this status and message, whatever the width of the terminal, and without a traceback."""
+    assert outcome.code == code, outcome
+    assert message in " ".join(outcome.err.replace("│", " ").split())
+    assert "Traceback" not in outcome.err

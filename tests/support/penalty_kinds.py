@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from sparserank.penalties._dispatch import ELASTIC, LOG, LP, MCP, SCAD, SMOOTHED_LP
 from sparserank.penalties._scalar_slopes import KINDS
@@ -42,6 +43,17 @@ PENALTIES = {
     "l0.8": Kind(LP, (0.8, 1e-3), scalars.lp(0.8), lambda a: math.inf),
     "smoothed": Kind(SMOOTHED_LP, (0.5, 1.0), scalars.smoothed_lp(0.5, 1.0), lambda a: 0.25 * a),
     "smoothed, concave": Kind(SMOOTHED_LP, (0.5, 0.01), scalars.smoothed_lp(0.5, 0.01), lambda a: 250 * a),
+}
+# Of each penalty, by its name: the two shape parameters that `tests.oracles.certificates` takes.
+SHAPE_PARAMETERS: dict[str, Callable[[Any], tuple[float, float]]] = {
+    "l1": lambda p: (0, 0),
+    "elastic_net": lambda p: (p.l1_ratio, 0),
+    "ridge": lambda p: (0, 0),
+    "log": lambda p: (p.eps, 0),
+    "lp": lambda p: (p.p, 0),
+    "smoothed_lp": lambda p: (p.p, p.eps),
+    "mcp": lambda p: (p.gamma, 0),
+    "scad": lambda p: (p.a, p.threshold_scale),
 }
 # Elastic nets are on no groups and curves.
 NESTED = [name for name, kind in PENALTIES.items() if kind.number in KINDS and name != "elastic net"]

@@ -48,6 +48,15 @@ def unit_problem(seed: int) -> RankingDataset:
     return RankingDataset(X, y, qid)
 
 
+def copies_of_queries(data: RankingDataset, counts: list[int]) -> RankingDataset:
+    """Query q counts[q] times, each time under another id."""
+    queries = np.repeat(np.arange(data.n_queries), counts)
+    rows = [np.arange(data.query_ptr[q], data.query_ptr[q + 1]) for q in queries]
+    qid = np.repeat(np.arange(len(rows)), [len(r) for r in rows])
+    taken = np.concatenate(rows)
+    return RankingDataset(data.X[taken], data.relevance[taken], qid)
+
+
 def iterate_at(objective: PairwiseObjective, penalty: Penalty, w: np.ndarray) -> Iterate:
     """The iterate that a solver would have at w."""
     return run(Penalised(objective, penalty).evaluate(w))
