@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from reproduction.execute import OUT, SYSTEM, check_systems, execute
@@ -31,14 +30,10 @@ COMMAND = Command(
         OUT,
         SYSTEM,
         own("choose_by", "list[str] | None", "Metric for choosing models; may be repeated.", shown="map, ndcg@10"),
-        replace(
-            own("convention", "str", "Metric convention: letor4, letor3, default, trec, xgboost, lightgbm."),
-            default="letor4",
+        own(
+            "convention", "str", "Metric convention: letor4, letor3, default, trec, xgboost, lightgbm", default="letor4"
         ),
-        replace(
-            own("scaling", "str", "none, within-query-std, min-max, standard, log-standard, query-min-max."),
-            default="none",
-        ),
+        own("scaling", "str", "none, within-query-std, min-max, standard, log-standard, query-min-max", default="none"),
         reading.MISSING,
         reading.N_THREADS,
     ],

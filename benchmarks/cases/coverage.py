@@ -139,9 +139,9 @@ def _broken(
     t: Table, truth: np.ndarray, true_rivals: np.ndarray, seed: int, sizes: np.ndarray, *, out_of_fold: bool = False
 ) -> np.ndarray:
     """(5,) what is broken, as in Worlds. Chosen: the smallest within the margin of `select`."""
-    from sparserank.crossval.choice import MARGIN
     from sparserank.evaluation.loss_bounds import loss_bounds
     from sparserank.evaluation.rival_intervals import rival_intervals
+    from sparserank.options.selection import DEFAULT_MARGIN as MARGIN
 
     means, loss = t.candidates.mean(axis=1), truth.max() - truth
     within = np.flatnonzero(np.max(means) - means <= MARGIN * abs(float(np.max(means))))

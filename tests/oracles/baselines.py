@@ -60,14 +60,6 @@ def modified_huber_derivative(t):
     return -2.0 * (1.0 - t) if t >= -1.0 else -4.0
 
 
-def rsrank_objective(X, y, query_ptr, w, C, W):
-    """Lai 2012, (8.5): |w|_1 + C sum over pairs of W[i][j] psi(w.(x_i - x_j)); a sum, not a mean. W is given."""
-    value = sum(abs(weight) for weight in w)
-    for i, j, _ in pairs_of(y, query_ptr):
-        value += C * W[i][j] * modified_huber(w @ (X[i] - X[j]))
-    return float(value)
-
-
 def l1_squared_hinge(X, y, query_ptr, w, alpha):
     """Mean squared hinge over pairs plus alpha |w|_1."""
     scores = X @ w

@@ -21,7 +21,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import product
 
 from tests.oracles.scalars import INF, ROUNDINGS, Found, Scalar, U, minimiser
 
@@ -320,40 +319,3 @@ def block_distance(
             rest.update({c: left * rest[c] for c in curve})
     length = math.sqrt(math.fsum(x * x for x in rest.values()))
     return length if size else max(length - p.slope(0.0, block.price), 0.0)
-
-
-def best_of_orthants(
-    H: Sequence[Sequence[float]],
-    gradient: Sequence[float],
-    w: Sequence[float],
-    prices: Sequence[float],
-    monotone: Sequence[int],
-    p: Scalar,
-    curved: tuple[float, float],
-) -> tuple[list[float], float]:
-    """(the minimiser, a bound on its error in norm) where the objective has curvatures between `curved`, both > 0: in
-    each orthant it is smooth, and projected gradient steps go to its minimum there; the best of all orthants."""
-    least, most = curved
-    n = range(len(w))
-    best: tuple[float, list[float], float] = (INF, [], INF)
-    for side in product((-1, 1), repeat=len(w)):
-        if any(s * sign < 0 for s, sign in zip(side, monotone, strict=True)):
-            continue
-        x, change, floor = [0.0] * len(w), INF, 0.0
-        for _ in range(MAX_STEPS):
-            r = residual_at(H, gradient, w, [s * v for s, v in zip(side, x, strict=True)])
-            new = [
-                0.0 if prices[j] == INF else max(0.0, x[j] - (side[j] * r[j] + p.slope(x[j], prices[j])) / most)
-                for j in n
-            ]
-            change = math.sqrt(math.fsum((a - b) ** 2 for a, b in zip(new, x, strict=True)))
-            x = new
-            floor = 16 * U * (1 + math.sqrt(math.fsum(v * v for v in x)))
-            if change <= floor:
-                break
-        u = [s * v if v else 0.0 for s, v in zip(side, x, strict=True)]
-        r = residual_at(H, gradient, w, u)
-        value = math.fsum((r[j] + gradient[j]) * (u[j] - w[j]) / 2 for j in n)
-        value += math.fsum(p.value(x[j], prices[j]) for j in n if prices[j] < INF)
-        best = min(best, (value, u, most / least * (change + floor)))
-    return best[1], best[2]

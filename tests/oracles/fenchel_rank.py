@@ -24,11 +24,6 @@ def dual_objective(K, w, r):
     return -(r**2) / len(K) * sum(max(0.0, 1.0 / r - margin) ** 2 for margin in K @ w)
 
 
-def primal_objective(K, d, r):
-    """P(d) of equation (11), for d >= 0."""
-    return len(K) / (4 * r**2) * sum(d**2) - sum(d) / r + max(abs(edges(K, d)))
-
-
 def dual_point(K, w, r):
     """d of equation (12), the derivative with respect to -Kw."""
     return np.array([2 * r**2 / len(K) * max(0.0, 1.0 / r - margin) for margin in K @ w])

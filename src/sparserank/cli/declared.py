@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sparserank.options import Count, Flag, Given, Option
 from sparserank.options import jobs as of_jobs
@@ -37,14 +38,14 @@ class Command:
     required: Sequence[str] = ()
 
 
-def own(name: str, command: str, help: str, *, flag: str | None = None, shown: str = "", panel: str = "") -> Option:
+def own(name: str, command: str, help: str, **fields: Any) -> Option:
     """An option that only the command line has."""
-    return Option(name=name, kind=Given("", command), help=help, flag=flag, shown=shown, panel=panel)
+    return Option(name=name, kind=Given("", command), help=help, **fields)
 
 
 def switch(name: str, help: str, *, flag: str | None = None, panel: str = "") -> Option:
     """A flag that only the command line has."""
-    return replace(own(name, "bool", help, flag=flag, panel=panel), kind=Flag(), default=False)
+    return Option(name=name, kind=Flag(), help=help, flag=flag, panel=panel, default=False)
 
 
 def without(options: Sequence[Option], *names: str) -> tuple[Option, ...]:
@@ -89,7 +90,7 @@ CONVERT = Command(
             shown="float32; for a store, its dtype",
         ),
         of_data.SPARSE,
-        replace(own("shard_mb", "int", "Megabytes of features per shard."), kind=Count(1, 1 << 20), default=128),
+        Option(name="shard_mb", kind=Count(1, 1 << 20), help="Megabytes of features per shard.", default=128),
         own(
             "doc_weight",
             "str | None",
@@ -181,7 +182,7 @@ EXPLAIN = Command(
             "list[str] | None",
             "Document id. The option may be repeated once, to see why the first document is ranked above the second.",
         ),
-        replace(own("most", "int", "Number of documents to show, best first."), kind=Count(), default=10),
+        Option(name="most", kind=Count(), help="Number of documents to show, best first.", default=10),
         *WITH_MODELS,
     ],
     required=["query"],
@@ -225,19 +226,14 @@ EXPORT = Command(
             help="For a selection: export its model with K features or, if there is none, the best smaller model.",
             panel="",
         ),
-        replace(
-            own("name", "str", "Name of the model in the engine, and of its feature store or set."),
-            default="sparserank",
-        ),
+        own("name", "str", "Name of the model in the engine, and of its feature store or set.", default="sparserank"),
         own("features", "Path | None", "JSON file that defines each feature of the model in the engine."),
         switch("normalizers", "Write the scaling as the engine's normalisers instead of folding it into the weights."),
-        replace(
-            own(
-                "offset",
-                "str",
-                "Constant added to every score, for engines that reject negative scores or clamp them to 0. It is a "
-                "number, or auto, which raises the scores of all training documents above 0. Rankings do not change.",
-            ),
+        own(
+            "offset",
+            "str",
+            "Constant added to every score, for engines that reject negative scores or clamp them to 0. It is a "
+            "number, or auto, which raises the scores of all training documents above 0. Rankings do not change.",
             default="0",
         ),
         switch(
@@ -265,15 +261,18 @@ DEMO = Command(
     "demo",
     [],
     [
-        replace(own("out", "Path", "Directory for data and results."), default="demo-run"),
+        own("out", "Path", "Directory for data and results.", default="demo-run"),
         replace(of_selection.SEED, help="Random seed for generating the problem.", panel=""),
         of_data.N_THREADS,
     ],
 )
 COMMANDS = (SELECT, FUSE_COMMAND, FIT, PREDICT, EVALUATE, INSPECT, EXPLAIN, EXPORT, CONVERT, DEMO)
 OUTPUT = (  # options of every command
-    replace(
-        own("format", "str", "Format of standard output: text or, for programs, json or csv.", panel="Output"),
+    own(
+        "format",
+        "str",
+        "Format of standard output: text or, for programs, json or csv.",
+        panel="Output",
         default="text",
     ),
     switch(
