@@ -21,7 +21,6 @@ PUBLISHED = Command(
     required=["out"],
 )
 RUN = Command("run", [Argument("plan", "Path", "Plan, a TOML file.")], [OUT, reading.N_THREADS], required=["out"])
-SYSTEMS = Command("systems", [], [])
 app = group(
     "python -m reproduction",
     "Run the papers' systems on LETOR data sets and compare with the published tables.",
@@ -29,6 +28,6 @@ app = group(
         HelpfulCommand(PUBLISHED, commands.PUBLISHED_HELP, (), commands.published),
         HelpfulCommand(letor.COMMAND, letor.HELP, (), letor.letor),
         HelpfulCommand(RUN, commands.RUN_HELP, (), commands.run),
-        HelpfulCommand(SYSTEMS, "List the systems, their sources and their default grids.", (), commands.systems),
+        HelpfulCommand(Command("systems", [], []), "List systems, sources and default grids.", (), commands.systems),
     ],
 )
