@@ -96,7 +96,7 @@ def metrics_of(convention: Convention) -> Iterator[Metric]:
 @pytest.mark.parametrize(
     ("parse", "named"),
     [*((parse_loss, loss) for loss in members(LOSSES)), *((parse_penalty, one) for one in members(PENALTIES))],
-    ids=lambda x: ascii(repr(x))[:60],
+    ids=lambda x: getattr(x, "__name__", None) or ascii(repr(x))[:60],
 )
 def test_a_loss_or_penalty_is_what_its_repr_parses_to(
     parse: Callable[[Any], Any], named: PairwiseLoss | Penalty
