@@ -8,12 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from sparserank.errors import DataError
+from sparserank.grid import LARGEST, SMALLEST
 from sparserank.quoting import brief
 
-SMALLEST, LARGEST = (
-    1e-100,
-    1e100,
-)  # squares of these, summed and multiplied by each other, stay far from the ends of float64
 LARGEST_OFFSET = 1e9  # a value this many times a feature's deviations leaves seven digits of them in a score
 
 

@@ -7,8 +7,6 @@ import reprlib
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 LONGEST = 60
 MAX_NAMES = 10_000  # that are compared with a mistyped one
 MAX_BITS = 1000  # of an integer that is written out
@@ -16,7 +14,9 @@ MAX_BITS = 1000  # of an integer that is written out
 
 def brief(value: Any) -> str:
     """repr(value) on one line, cut to LONGEST characters, whatever the size, depth and type of `value`."""
-    text = _SHORT.repr(value.item() if isinstance(value, np.generic) else value)
+    # NumPy's scalars have the type's name in their repr. What is no scalar of NumPy can raise anything when asked.
+    is_scalar = any(kind.__module__ == "numpy" and kind.__name__ == "generic" for kind in type(value).__mro__)
+    text = _SHORT.repr(value.item() if is_scalar else value)
     if "\n" in text:  # of an array or frame
         text = " ".join(text.split())
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Integral
 from typing import Any
-
-import numpy as np
 
 from sparserank.errors import ParameterError
 from sparserank.options import Flag, Given, Number, Option, Or, Parsed
 from sparserank.options import paths as of_paths
 from sparserank.options import reading as of_data
 from sparserank.options import selection as of_selection
+from sparserank.options.kinds import is_flag
 from sparserank.options.rankers import ALPHA, ALPHA_RATIO, SIZE, SPARSE_RANKER
 from sparserank.quoting import brief
 
@@ -26,9 +26,7 @@ def lengths_of(sizes: Any) -> tuple[int, ...]:
     """
     many = isinstance(sizes, Iterable) and not isinstance(sizes, str) and getattr(sizes, "ndim", True)
     listed = list(sizes) if many else []
-    if not listed or any(
-        isinstance(s, bool | np.bool_) or not isinstance(s, int | np.integer) or s < 1 for s in listed
-    ):
+    if not listed or any(is_flag(s) or not isinstance(s, Integral) or s < 1 for s in listed):
         raise ParameterError("sizes", f"must be whole numbers >= 1; got {brief(sizes)}.")
     return tuple(sorted({int(s) for s in listed}))
 

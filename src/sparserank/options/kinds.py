@@ -10,10 +10,8 @@ from numbers import Integral, Real
 from operator import attrgetter
 from typing import Any, Protocol
 
-import numpy as np
-
 from sparserank.errors import DataError, ParameterError
-from sparserank.number_range import LARGEST, SMALLEST
+from sparserank.grid import LARGEST, SMALLEST
 from sparserank.quoting import brief
 
 LARGEST_COUNT = 10**9
@@ -143,7 +141,7 @@ class Flag:
         return bool(value)
 
     def problem(self, value: Any) -> str:
-        return "" if isinstance(value, bool | np.bool_) else f"must be True or False; got {brief(value)}."
+        return "" if is_flag(value) else f"must be True or False; got {brief(value)}."
 
     @property
     def refused(self) -> tuple[Any, ...]:
@@ -232,6 +230,11 @@ class Given:
         if "PathLike" in self.python and not self.words and isinstance(value, str) and (not value or "\0" in value):
             return f"cannot be {brief(value)}: no file has this name."
         return ""
+
+
+def is_flag(value: Any) -> bool:
+    """Whether a value is True or False, also NumPy's, which is not imported for this."""
+    return type(value).__name__ in ("bool", "bool_")
 
 
 def _function(named: str | Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -14,7 +14,7 @@ from sparserank.data.matrices import as_dense
 from sparserank.data.varying import ROUNDING, nothing_varies
 from sparserank.errors import DataError
 from sparserank.given_weights import usable_weights
-from sparserank.number_range import LARGEST, SMALLEST
+from sparserank.grid import LARGEST, SMALLEST
 
 MAX_DENSE_BYTES = 8 << 30
 DETERMINED = 1e-12  # hold-out systems this close to singular leave fewer than four digits
