@@ -139,6 +139,30 @@ def test_the_command_line_refuses_it_by_its_flag(
     assert list(tmp_path.iterdir()) == []
 
 
+VALUED = [
+    pytest.param(command, flag, id=f"{command.name}{flag}")
+    for command in COMMANDS
+    for flag in (o.spelled.partition("/")[0] for o in command.options if o.spelled)
+    if not app.commands[command.name]
+    .params[[p.opts[-1] for p in app.commands[command.name].params].index(flag)]
+    .is_flag  # type: ignore[attr-defined]
+]
+
+
+@pytest.mark.parametrize(("command", "flag"), VALUED)
+def test_an_option_without_its_value_is_misuse(command: Command, flag: str, cli: Cli) -> None:
+    outcome = cli(command.name, flag)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert f"Option '{flag}' requires an argument." in outcome.err
+
+
+def test_a_value_may_begin_with_a_dash(files: dict[str, str], tmp_path: Path, cli: Cli) -> None:
+    out = str(tmp_path / "m.json")
+    assert cli("fit", files["train"], "--missing", "-1", "--out", out).code == 0
+    assert cli("export", out, "--to", "sql", "--offset", "-5").code == 0
+    assert "must be an integer >= 0" in cli("demo", "--seed", "-1").err
+
+
 # -- what agrees with the declarations --------------------------------------------------------------------------------
 
 TYPED = {

@@ -42,10 +42,7 @@ def test_the_comparison_accepts_what_is_right(arrays: dict[str, Any], tmp_path: 
 
 
 WRONG = {
-    "sparserank.data.store.features.fault_of_indices": (
-        lambda X: None,
-        sparse(indices=np.array([0, 1, 1, 0, 1, 2, 0, 1, 0, 2], dtype=np.int32)),
-    ),
+    "sparserank.data.store.features.fault_of": (lambda X: None, sparse(data=np.full(10, np.nan))),
     "sparserank.data.store.arrays._check_lists": (lambda *_: None, dense(label=np.full(8, np.inf))),
     "sparserank.data.store.manifest._check_names": (lambda *_: None, dense()),
 }

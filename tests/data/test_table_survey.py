@@ -436,7 +436,7 @@ def test_commands_of_trained_models_are_offered_nothing_that_is_learned(cli: Cli
     (sentence,) = outcome.sentences
     assert "feature 'price' is nan" in sentence
     assert "--missing model" in sentence  # the median of training, which the model holds; none of the new data
-    assert "this command works" not in outcome.err
+    assert "run this command" not in outcome.err
 
 
 def test_every_feature_that_a_policy_forgets_is_named() -> None:

@@ -123,6 +123,8 @@ def _features(
 ) -> list[list[float]]:
     if not sparse:
         _must(a["X"].dtype == dtype and a["X"].shape == (n_docs, n_features))
+        for row in a["X"].tolist():
+            _must(all(math.isfinite(v) for v in row))
         return [list(row) for row in a["X"].tolist()]
     _must(a["data"].dtype == dtype and a["data"].ndim == a["indices"].ndim == a["indptr"].ndim == 1)
     _must(a["indices"].dtype in (np.int32, np.int64) and a["indices"].dtype == a["indptr"].dtype)
@@ -133,6 +135,7 @@ def _features(
     for lo, hi in pairwise(indptr):
         own = indices[lo:hi]
         _must(all(0 <= j < n_features for j in own) and own == sorted(set(own)))
+        _must(all(math.isfinite(v) for v in data[lo:hi]))
         rows.append([0.0] * n_features if n_features < 1000 else [])
         for j, v in zip(own, data[lo:hi], strict=True):
             if n_features < 1000:

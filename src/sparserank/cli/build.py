@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,7 +33,7 @@ class DeclaredArgument(click.Argument):
         kind, several, required = _read_as(declared.command)
         super().__init__([declared.name], type=TYPES[kind], nargs=-1 if several else 1, required=required)
         self.help, self.kind = declared.help, f"list[{kind}]" if several else kind
-        self.metavar = f"{{{declared.name}}}{'...' * several}"
+        self.metavar = f"{declared.name}{'...' * several}"
 
 
 class DeclaredOption(click.Option):
@@ -56,7 +55,7 @@ class DeclaredOption(click.Option):
             plain = str(default).removeprefix("True") or declared.name
             self.words = "" if required or default is None or default is False else plain
         text = rendered(declared.says or declared.help, FLAGS)
-        if several and not re.search("may be repeated|given twice|repeatable", text):
+        if several and "may be repeated" not in text:
             text = f"{text.rstrip('.')}; may be repeated."
         names = [declared.name, *declared.spelled.split(",")]
         super().__init__(
@@ -65,7 +64,7 @@ class DeclaredOption(click.Option):
             multiple=several,
             required=required,
             help=text,
-            is_flag=kind == "bool",
+            is_flag=True if kind == "bool" else None,
         )
 
 
@@ -132,7 +131,7 @@ def group(name: str, help: str, commands: Sequence[click.Command], *, version: s
         name,
         commands=list(commands),
         help=help,
-        params=list(options),
+        params=options,
         no_args_is_help=True,
         context_settings=HELP_NAMES,
     )
@@ -166,8 +165,7 @@ def _completion() -> tuple[Path, str]:
 def _install_completion(_: click.Context) -> None:
     path, line = _completion()
     path.parent.mkdir(parents=True, exist_ok=True)
-    known = path.read_text(encoding="utf-8") if path.exists() else ""
-    if line not in known:
+    if not path.exists() or line.encode() not in path.read_bytes():
         with open(path, "a", encoding="utf-8") as out:
             out.write(f"\n{line}\n")
     click.echo(f"completion is in {path}; it works in new shells.")

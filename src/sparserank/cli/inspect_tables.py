@@ -45,7 +45,7 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
         c["why"] = told.left_out.get(c["column"]) or next(
             (why for _, name, why in told.roles() if name == c["column"]), None
         )
-        c["missing_becomes"] = told.options.get("missing") if c["column"] in told.holes else None
+        c["missing_becomes"] = told.options.get("missing", reading.missing) if c["column"] in told.holes else None
     guess = {
         "roles": {role: name for role, name, _ in told.roles()},
         "options": told.options,
@@ -65,7 +65,9 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
         from sparserank.export import ENGINES
 
         engines = ", ".join(name for name, engine in ENGINES.items() if engine.takes_zero)
-        say(f"missing values become the feature's median; for a model in {engines}, where they are 0: --missing {ZERO}")
+        say(
+            f"values that are missing become the feature's median; for a model in {engines}, where they are 0: --missing {ZERO}"
+        )
     gap()
     if rows:
         table("Contents as ranking data, with these guesses", ["", ""], rows)

@@ -26,7 +26,7 @@ def remedied(error: TableError, arguments: Sequence[str]) -> tuple[str, str]:
         from sparserank.data.faults import choices
 
         return f"{error.problems.rstrip('.')}; {choices()}." if learns else str(error), ""
-    return f"{error.problems}; this command works:", command(arguments, error.options)
+    return f"{error.problems}; run this command:", command(arguments, error.options)
 
 
 def command(arguments: Sequence[str], options: Mapping[str, Any]) -> str:

@@ -18,11 +18,7 @@ METRIC = Option(
     default="ndcg@10",
     help="Metric that `score` computes.",
 )
-MISSING = replace(
-    of_data.MISSING,
-    kind=replace(of_data.MISSING.kind, python="str | float | Mapping[Any, str | float] | None"),  # type: ignore[type-var]
-    default="error",
-)
+MISSING = replace(of_data.MISSING, default="error")
 ALPHA = Option(
     name="alpha",
     kind=Or(None, Number(above=0)),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.store.features import MappedIndices
+from sparserank.data.store.features import MappedFeatures
 from sparserank.data.store.manifest import SPARSE, damaged, file_name, linked
 from sparserank.errors import DataFormatError
 from sparserank.files import atomic_write
@@ -36,7 +36,8 @@ def check_file(path: Path, n_bytes: int) -> os.stat_result:
     try:
         found = os.lstat(path)
     except OSError as error:
-        raise DataFormatError(f"{path}: is missing from the store; convert the data again.") from error
+        why = "is missing from the store" if isinstance(error, FileNotFoundError) else _unreadable(error)
+        raise DataFormatError(f"{path}: {why}; convert the data again.") from error
     if stat.S_ISLNK(found.st_mode):
         raise DataFormatError(linked(path))
     if not stat.S_ISREG(found.st_mode):
@@ -48,17 +49,22 @@ def check_file(path: Path, n_bytes: int) -> os.stat_result:
     return found
 
 
+def _unreadable(error: OSError) -> str:
+    return f"cannot be read ({error.strerror or error})"
+
+
 def checksum(path: Path) -> str:
     """SHA-256 of a file."""
     try:
         with open(path, "rb") as content:
             return hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as error:
-        raise DataFormatError(f"{path}: cannot be read ({error.strerror or error}); convert the data again.") from error
+        raise DataFormatError(f"{path}: {_unreadable(error)}; convert the data again.") from error
 
 
 def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int, dtype: Any) -> dict[str, Any]:
-    """The arrays of a shard that `check_shards` has passed, mapped and checked; a sparse "X" is a MappedIndices.
+    """The arrays of a shard that `check_shards` has passed, mapped and checked; "X" is its MappedFeatures, whose values
+    are checked when they are first used.
 
     Raises
         DataFormatError   the message names the file and what is wrong with it
@@ -82,6 +88,7 @@ def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int, dtype: An
         arrays[name] = _mapped(path, shard["files"][name]["bytes"], *expected[name])
     _check_lists(arrays, paths)
     if "X" in arrays:
+        arrays["X"] = MappedFeatures(arrays["X"], str(paths["X"]))
         return arrays
     data, indices, indptr = (arrays.pop(name) for name in SPARSE)
     if indices.dtype != indptr.dtype or len(indices) != len(data):
@@ -91,7 +98,7 @@ def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int, dtype: An
     X = sp.csr_matrix((n, n_features), dtype=data.dtype)
     X.data, X.indices, X.indptr = data, indices, indptr  # the constructor would read all of them
     X.has_canonical_format = True
-    arrays["X"] = MappedIndices(X, str(paths["indices"]))
+    arrays["X"] = MappedFeatures(X, str(paths["data"]))
     return arrays
 
 
@@ -116,11 +123,15 @@ def _mapped(path: Path, n_bytes: int, types: tuple[str, ...], shape: tuple[int |
     check_file(path, n_bytes)
     try:
         array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except OSError as error:
+        raise DataFormatError(f"{path}: {_unreadable(error)}; convert the data again.") from error
     except Exception as error:  # of whatever kind: the file may hold anything
         raise damaged(path, f"NumPy cannot map it: {brief(str(error))}") from error
     kind = TEXT if array.dtype.kind == "S" else array.dtype.str
-    if kind not in types or not (array.flags.c_contiguous and array.flags.aligned):
+    if kind not in types:
         raise damaged(path, f"its values are of type {brief(array.dtype.str)}")
+    if not (array.flags.c_contiguous and array.flags.aligned):
+        raise damaged(path, "its values are not aligned, or not row by row")
     if len(array.shape) != len(shape) or any(s not in (None, n) for n, s in zip(array.shape, shape, strict=True)):
         stated = "one dimension" if None in shape else shape
         raise damaged(path, f"its shape is {array.shape}, but the manifest states {stated}")

@@ -25,49 +25,40 @@ class Source(NamedTuple):
     identity: str
 
 
-class MappedIndices:
-    """A CSR matrix in mapped files, whose indptr has been checked; `checked` validates its indices on first use.
+class MappedFeatures:
+    """The features of a shard in mapped files; `checked` validates them on first use.
 
     Parameters
-        place   name of the file of indices in messages
+        X       an array, or a CSR matrix whose indptr has been checked
+        place   name of the file in messages
     """
 
-    is_sparse = True
-
-    def __init__(self, X: sp.csr_matrix, place: str) -> None:
+    def __init__(self, X: Any, place: str) -> None:
         self._X, self._place, self._is_checked = X, place, False
-        self.shape, self.dtype, self.nbytes = X.shape, X.dtype, stored_bytes(X)
+        self.shape, self.dtype, self.is_sparse = X.shape, X.dtype, bool(sp.issparse(X))
+        self.nbytes = stored_bytes(X)
 
-    def checked(self) -> sp.csr_matrix:
-        """The matrix: kernels may read at its indices.
+    def checked(self) -> Any:
+        """The array or matrix: values are finite, and indices are in range and increase within each row.
 
         Raises
-            DataFormatError   an index is out of range, or does not increase within its row
+            DataFormatError   a check fails; the message names the file
         """
         if not self._is_checked:
-            fault = fault_of_indices(self._X)
+            fault = fault_of(self._X)
             if fault is not None:
                 raise DataFormatError(f"{self._place}: is damaged ({fault}); convert the data again.")
             self._is_checked = True
         return self._X
 
 
-def usable(part: Any) -> Any:
-    """An array or a CSR matrix, whose indices have been checked.
-
-    Raises
-        DataFormatError   as `MappedIndices.checked`
-    """
-    return part.checked() if isinstance(part, MappedIndices) else part
-
-
 class StoredFeatures:
     """(n_docs, n_features) features in vertically stacked parts: all arrays, or all CSR matrices, of one dtype.
 
-    Only reading rows or columns copies data. Each part contains whole queries.
+    Only reading rows or columns copies data. Each part contains whole queries. Mapped parts are checked on first use.
 
     Parameters
-        parts      arrays or CSR matrices, or MappedIndices
+        parts      arrays or CSR matrices, or MappedFeatures
         identity   identifies the content: results depend on it instead of on the bytes
         sources    the shard of a store that each part is, None for a part in memory
         stamps     {path: stamp} of the files that are mapped
@@ -92,9 +83,10 @@ class StoredFeatures:
         """One part, as an array or a CSR matrix.
 
         Raises
-            DataFormatError   its file contains indices that kernels cannot handle
+            DataFormatError   its file contains values that kernels cannot handle
         """
-        return usable(self._parts[k])
+        part = self._parts[k]
+        return part.checked() if isinstance(part, MappedFeatures) else part
 
     @property
     def n_parts(self) -> int:
@@ -225,7 +217,7 @@ def check_unchanged(X: Any) -> None:
 
 
 def _is_sparse(part: Any) -> bool:
-    return part.is_sparse if isinstance(part, MappedIndices) else bool(sp.issparse(part))
+    return part.is_sparse if isinstance(part, MappedFeatures) else bool(sp.issparse(part))
 
 
 def identity_of(X: Any) -> str:
@@ -239,13 +231,20 @@ def identity_of(X: Any) -> str:
     return digest.hexdigest()
 
 
-def fault_of_indices(X: sp.csr_matrix) -> str | None:
-    """The fault of a CSR matrix with a valid indptr: an index that is out of range or does not increase within its row;
-    None if there is no fault."""
-    cuts = np.searchsorted(X.indptr, np.arange(BLOCK, len(X.indices), BLOCK))
+def fault_of(X: Any) -> str | None:
+    """The fault of an array, or of a CSR matrix with a valid indptr: a value that is not finite, or an index that is
+    out of range or does not increase within its row; None if there is no fault."""
+    if not sp.issparse(X):
+        flat = X.reshape(-1)
+        return next(
+            ("a value is not finite" for at in range(0, len(flat), BLOCK) if not _finite(flat[at : at + BLOCK])), None
+        )
+    cuts = np.searchsorted(X.indptr, np.arange(BLOCK, len(X.data), BLOCK))
     rows = np.unique(np.concatenate([[0], cuts, [X.shape[0]]]))
     for lo, hi in zip(rows[:-1].tolist(), rows[1:].tolist(), strict=True):
         first, last = int(X.indptr[lo]), int(X.indptr[hi])
+        if not _finite(X.data[first:last]):
+            return "a value is not finite"
         own = X.indices[first:last]
         # As unsigned numbers the negative ones are the largest.
         if len(own) and int(own.view(own.dtype.str.replace("i", "u")).max()) >= X.shape[1]:
@@ -256,3 +255,8 @@ def fault_of_indices(X: sp.csr_matrix) -> str | None:
         if not rises.all():
             return "the indices of a row are not increasing"
     return None
+
+
+def _finite(values: np.ndarray) -> bool:
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum is finite only if every term is
+        return bool(np.isfinite(values.sum())) or bool(np.isfinite(values).all())

@@ -21,7 +21,7 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.grouping import plain_ids
 from sparserank.data.store.arrays import check_file, checksum, decoded, map_shard
-from sparserank.data.store.features import Source, StoredFeatures, StoredTexts, stamp_of, usable
+from sparserank.data.store.features import Source, StoredFeatures, StoredTexts, stamp_of
 from sparserank.data.store.manifest import (
     MANIFEST,
     PROGRESS,
@@ -67,15 +67,14 @@ def open_store(
     ------
     DataFormatError
         Not a store, an unfinished one, or one with a file that is missing, damaged, changed, a link, or not written by
-        a conversion; the message names it. Indices of sparse features and document ids are checked when they are first
-        used.
+        a conversion; the message names it. Features and document ids are checked when they are first used.
 
     Notes
     -----
     Files that changed since their checksum was last verified are read completely and compared first. This detects
     damage, but not manipulation: whoever made the store also wrote its checksums. Therefore the manifest, the size,
-    type and shape of every array, and all values except those of the features are checked here; the indices of sparse
-    features are checked when a shard is first used, once per process. Nothing outside the folder is read.
+    type and shape of every array, and all values except those of the features are checked here; the features of a
+    shard are checked when they are first used, once per process. Nothing outside the folder is read.
 
     Examples
     --------
@@ -97,7 +96,7 @@ def open_store(
         arrays = map_shard(folder, shard, manifest["n_features"], manifest["dtype"])
         parts.append(arrays["X"])
         if verify:
-            usable(arrays["X"])
+            arrays["X"].checked()
         labels.append(np.asarray(arrays["label"], dtype=np.float64))
         ids.append(np.array(arrays["qid"]))
         ptrs.append(np.array(arrays["query_ptr"][1:]) + ptrs[-1][-1])

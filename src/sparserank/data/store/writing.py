@@ -15,7 +15,6 @@ from sparserank.data.filling import Filling
 from sparserank.data.grouping import query_codes
 from sparserank.data.matrices import arrays_of, bytes_until, stored_bytes
 from sparserank.data.store.arrays import checksum, decoded, map_shard, write_shard
-from sparserank.data.store.features import usable
 from sparserank.data.store.manifest import (
     FORMAT,
     MANIFEST,
@@ -222,7 +221,7 @@ class Conversion:
         lo, hi = part["query_ptr"][run : run + 2]
         docid, weight = part.get("docid"), part.get("weight")
         return RowBlock(
-            usable(part["X"])[lo:hi],
+            part["X"].checked()[lo:hi],
             part["label"][lo:hi],
             np.repeat(qid, hi - lo),
             None if docid is None else decoded(docid[lo:hi]).astype(object),

@@ -75,10 +75,10 @@ def propose(tables: Sequence[Table], found: Survey, reading: Reading, wanted: Se
     fixed = {*given, *(reading.feature_columns or ()), *(wanted or ())}
     free = {name: c for name, c in columns.items() if name not in fixed}
     sized = all(t.queries is not None for t in tables)  # by a file beside each
-    out.label = _role(out, "label", reading.label, columns, free, reading.labelled)
+    out.label = _role(out, "label", reading.label, found, free, reading.labelled)
     if not sized or reading.qid is not None or QID in columns:
-        out.qid = _role(out, "qid", reading.qid, columns, free, reading.grouped)
-    out.docid = _role(out, "docid", reading.docid, columns, free, False)
+        out.qid = _role(out, "qid", reading.qid, found, free, reading.grouped)
+    out.docid = _role(out, "docid", reading.docid, found, free, False)
     chosen = wanted if wanted is not None else reading.feature_columns
     if not reading.featureless:
         if chosen is None:
@@ -90,29 +90,30 @@ def propose(tables: Sequence[Table], found: Survey, reading: Reading, wanted: Se
 
 
 def _role(
-    out: Proposal, role: str, given: str | None, columns: dict[str, Column], free: dict[str, Column], needed: bool
+    out: Proposal, role: str, given: str | None, found: Survey, free: dict[str, Column], needed: bool
 ) -> str | None:
     """The column of a role: the one that is named, else one of a usual name,
     else the only one whose values look like it."""
+    columns, whole = found.columns, found.whole
     if given is not None and given in columns:
         out.why[role] = "as you requested"
         return given
     absent = "" if given is None else f"there is no {brief(given)}; "
     names = NAMES[role]
     if names[0] in free and role != "docid":  # which is read without an option
-        fit = _fit(role, columns[names[0]])
+        fit = _fit(role, columns[names[0]], whole)
         out.why[role] = f"{absent}by its name{'; ' * bool(fit)}{fit or ''}"
         return names[0]
     known = {_plain(name): name for name in reversed(list(free)) if name not in (out.label, out.qid)}
     for usual in names:
         name = known.get(_plain(usual))
-        fit = None if name is None else _fit(role, columns[name])
+        fit = None if name is None else _fit(role, columns[name], whole)
         if name is not None and fit is not None:
             out.why[role] = f"{absent}by its name; {fit}"
             return name
-    alike = [name for name in known.values() if _fit(role, columns[name]) and _by_values(role, columns[name])]
+    alike = [name for name in known.values() if _fit(role, columns[name], whole) and _by_values(role, columns[name])]
     if len(alike) == 1 and (needed or role == "docid"):
-        out.why[role] = f"{absent}the only column with suitable values; {_fit(role, columns[alike[0]])}"
+        out.why[role] = f"{absent}the only column with suitable values; {_fit(role, columns[alike[0]], whole)}"
         return alike[0]
     if needed:
         some = f"; {', '.join(map(repr, alike[:5]))} could be" if alike else ""
@@ -127,9 +128,9 @@ def _plain(name: str) -> str:
     return "".join("_" if c in " .-" else c for c in name.lower()).strip("_")
 
 
-def _fit(role: str, c: Column) -> str | None:
-    """What suits a column to a role; None if its type or its values do not."""
-    if c.is_constant or c.breaks or c.n_distinct is None:
+def _fit(role: str, c: Column, whole: bool) -> str | None:
+    """What suits a column to a role; None if its type or its values do not. whole: every row is known."""
+    if (whole and c.is_constant) or c.breaks or c.n_distinct is None:
         return None
     if role == "label":
         return f"{'whole ' * c.whole}numbers {c.low:g} to {c.high:g}" if c.is_number else None
@@ -183,7 +184,7 @@ def _unfit(c: Column, is_guess: bool, whole: bool) -> str | None:
         return f"{c.breaks[1]} in row {c.breaks[0]} is not a number"
     if not c.is_number:
         return f"{'text' if c.is_text else c.kind}, not a number"
-    if c.missing == 1:
+    if c.missing == 1 and whole:
         return "no values"
     if is_guess and whole and c.is_constant and not c.missing:
         return f"{c.low:g} in every row"

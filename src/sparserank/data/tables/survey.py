@@ -86,19 +86,21 @@ def survey(tables: Sequence[Table]) -> Survey:
             kinds.setdefault(field.name, field.type)
     held: dict[str, list[pa.Array]] = {name: [] for name in kinds}
     absent = dict.fromkeys(kinds, 0)
-    n_rows = n_bytes = 0
+    n_rows, n_bytes, whole = 0, 0, True
     for table in tables:
         names = [name for name in table.schema.names if not _is_nested(table.schema.field(name).type)]
         for records in table.raw_batches(names or table.schema.names[:1], BLOCK_ROWS):
-            if n_rows >= ROWS or n_bytes >= BYTES:
+            if n_rows == ROWS or n_bytes >= BYTES:
                 return Survey(n_rows, _columns(kinds, held, absent, n_rows), whole=False)
+            whole = n_rows + records.num_rows <= ROWS
+            records = records.slice(0, ROWS - n_rows)
             n_rows, n_bytes = n_rows + records.num_rows, n_bytes + records.nbytes
             for name in kinds:
                 if name in names:
                     held[name].append(records.column(name))
                 elif name not in table.schema.names:
                     absent[name] += records.num_rows
-    return Survey(n_rows, _columns(kinds, held, absent, n_rows), whole=True)
+    return Survey(n_rows, _columns(kinds, held, absent, n_rows), whole)
 
 
 def _columns(
@@ -140,7 +142,7 @@ def _of_numbers(chunks: Sequence[pa.Array], kind: pa.DataType) -> dict[str, Any]
         texts = pc.if_else(spelled, None, texts)
         values = _parsed(texts, kind)
         if values is None:
-            return {"is_number": False, "breaks": _first_text(texts)}
+            return {"is_number": False, "breaks": _first_text(texts, kind)}
     else:
         values = pa.chunked_array([c.cast(kind) for c in chunks], kind)
     exact = values.drop_null()
@@ -173,11 +175,10 @@ def _parsed(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None
     return None
 
 
-def _first_text(texts: pa.ChunkedArray) -> tuple[int, str] | None:
-    """Row and text of the first entry that is no number."""
-    for row, text in enumerate(texts.to_pylist()):
-        try:
-            float("0" if text is None else text)
-        except ValueError:
-            return row, brief(text)
-    return None
+def _first_text(texts: pa.ChunkedArray, kind: pa.DataType) -> tuple[int, str]:
+    """Row and text of the first entry that is no number like those before it."""
+    low, high = 0, len(texts) - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if _parsed(texts[: middle + 1], kind) is not None else (low, middle)
+    return low, brief(texts[low].as_py())
