@@ -139,19 +139,13 @@ def test_the_command_line_refuses_it_by_its_flag(
     assert list(tmp_path.iterdir()) == []
 
 
-VALUED = [
-    pytest.param(command, flag, id=f"{command.name}{flag}")
-    for command in COMMANDS
-    for flag in (o.spelled.partition("/")[0] for o in command.options if o.spelled)
-    if not app.commands[command.name]
-    .params[[p.opts[-1] for p in app.commands[command.name].params].index(flag)]
-    .is_flag  # type: ignore[attr-defined]
-]
+OPTIONS = [(name, p) for name, c in app.commands.items() for p in c.params if p.param_type_name == "option"]
+VALUED = [(name, p.opts[-1]) for name, p in OPTIONS if not p.is_flag]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("command", "flag"), VALUED)
-def test_an_option_without_its_value_is_misuse(command: Command, flag: str, cli: Cli) -> None:
-    outcome = cli(command.name, flag)
+def test_an_option_without_its_value_is_misuse(command: str, flag: str, cli: Cli) -> None:
+    outcome = cli(command, flag)
     assert (outcome.code, outcome.out) == (2, "")
     assert f"Option '{flag}' requires an argument." in outcome.err
 

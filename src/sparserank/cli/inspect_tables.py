@@ -65,9 +65,7 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
         from sparserank.export import ENGINES
 
         engines = ", ".join(name for name, engine in ENGINES.items() if engine.takes_zero)
-        say(
-            f"values that are missing become the feature's median; for a model in {engines}, where they are 0: --missing {ZERO}"
-        )
+        say(f"missing values become the feature's median; for a model in {engines}, which takes 0: --missing {ZERO}")
     gap()
     if rows:
         table("Contents as ranking data, with these guesses", ["", ""], rows)
