@@ -53,7 +53,7 @@ LINES = {
     "objective": 314,
     "curves": 203,
     "shards": 1755,
-    "data": 5622,
+    "data": 5627,
     "runs": 597,
     "transforms": 82,
     "losses": 756,

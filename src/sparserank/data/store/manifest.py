@@ -74,7 +74,7 @@ def check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
                 raise ValueError(f"{name} is not the sum of the shards'")
         _check_names(manifest)
         _check_fill_values(manifest)
-        if index_base_of(manifest) not in (None, 0, 1):
+        if index_base_of(manifest) not in (None, 0, 1) or isinstance(manifest.get("index_base"), bool):
             raise ValueError(f"index_base must be 0 or 1; got {brief(manifest['index_base'])}")
     except ValueError as error:
         raise damaged(path, error) from error

@@ -409,6 +409,8 @@ def _readable(place: str, remedy: str = "", columns: Sequence[str] = ()) -> Iter
         yield
     except FileNotFoundError as error:
         raise no_such_file(place) from error
+    except UnicodeEncodeError as error:
+        raise DataFormatError(f"{place}: Arrow opens no file whose name is not UTF-8; rename it.") from error
     except pa.ArrowMemoryError as error:
         raise DataFormatError(
             f"{place}: does not fit into memory ({error}); write it with smaller pages and row groups, or use a "

@@ -234,7 +234,8 @@ def _is_written_number(name: str) -> bool:
 
 
 def _options(out: Proposal, found: Survey, reading: Reading, wanted: Sequence[str] | None) -> None:
-    """The options of `Reading` that differ from the defaults. Rows beyond the survey may have missing values too."""
+    """The options of `Reading` that differ from the defaults. Rows beyond the survey, and lists, may
+    have missing values too."""
     columns, options = found.columns, out.options
     usual = next(
         (d for d in DOCUMENT if d in columns and d not in (out.label, out.qid) and not columns[d].is_number), None
@@ -248,7 +249,8 @@ def _options(out: Proposal, found: Survey, reading: Reading, wanted: Sequence[st
         options["feature_columns"] = list(out.features)
     elif wanted is None and out.left_out:
         options["ignore_columns"] = list(out.left_out)
-    if reading.missing is None and not reading.featureless and (out.holes or not found.whole):
+    if reading.missing is None and not reading.featureless and (out.holes or out.packed or not found.whole):
         options["missing"] = ZERO if reading.takes_zero else MEDIAN
-    if reading.unjudged == "error" and out.label is not None and columns[out.label].low == UNJUDGED:
+    may_lack_judgments = out.label is not None and (columns[out.label].low == UNJUDGED or not found.whole)
+    if reading.unjudged == "error" and may_lack_judgments:
         options["unjudged"] = "drop"

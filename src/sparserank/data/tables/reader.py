@@ -108,6 +108,8 @@ class TableRows(Stream):
         at = 0
         for b, batch in enumerate(table.batches(roles, self.dtype)):
             n, width = batch.X.shape
+            if width == 0 and roles.packed is not None:
+                raise table.error(f"{table.place} has lists of 0 features.")
             if not self._known:
                 self._has_width(width)
             if width != self.n_features:
