@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import threading
 import time
@@ -252,10 +253,12 @@ def test_trees_take_missing_values_as_they_are():
 def test_trees_that_cannot_be_trained_are_left_out_and_named(data, given, reason, tmp_path, monkeypatch):
     """No selection ends for a rival that is too slow, refused by LightGBM, or for a broken installation of it."""
 
-    def broken(name: str) -> None:
+    def broken(name: str) -> Any:
+        if name.startswith("sparserank."):
+            return whole(name)
         raise ImportError("libgomp.so.1: cannot open shared object file")
 
-    options = given if isinstance(given, dict) else {}
+    options, whole = given if isinstance(given, dict) else {}, importlib.import_module
     if given == "half grades":
         data = RankingDataset(data.X, data.relevance / 2, data.qid)
     elif given == "broken library":

@@ -136,11 +136,11 @@ def test_an_engine_that_takes_zero_is_known_before_a_replacement_is_proposed(dat
     frame = with_gaps(data)
     with pytest.raises(TableError, match="missing values in 'rating'") as refused:
         sr.select(frame, engine=engine, **QUICK)
-    assert refused.value.options == {"missing": {"rating": "zero"}}
+    assert refused.value.options == {"missing": "zero"}
     for other in (None, "sql", "vespa"):
         with pytest.raises(TableError) as refused:
             sr.select(frame, engine=other, **QUICK)
-        assert refused.value.options == {"missing": {"rating": "median"}}
+        assert refused.value.options == {"missing": "median"}
 
 
 def test_every_command_that_is_printed_next_works(data, cli_here: Cli, tmp_path: Path):
@@ -149,11 +149,11 @@ def test_every_command_that_is_printed_next_works(data, cli_here: Cli, tmp_path:
     quick = ("--penalty", "l1", "--n-alphas", "6", "--half-samples", "0", "--no-relaxed", "--folds", "2")
     plain = ("--rival", "none", "--transform", "none")
     seen = cli_here("inspect", "log.parquet")
-    assert "where a missing value is 0: --missing rating=zero" in " ".join(seen.out.split())
+    assert "which takes 0: --missing zero" in " ".join(seen.out.split())
     engine = ("--engine", "elasticsearch")
     refused = cli_here("select", "log.parquet", *engine, *quick, *plain, "--out", "run")
     assert refused.code == 1
-    assert "--missing rating=zero" in refused.err
+    assert "--missing zero" in refused.err
     for n, (options, wanted) in enumerate(
         (
             (("--missing", "rating=median"), "--to sql"),
