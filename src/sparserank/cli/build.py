@@ -51,9 +51,10 @@ class DeclaredOption(click.Option):
             self.words = rendered(declared.shown, FLAGS)
         elif isinstance(default, tuple):
             self.words = ", ".join(map(str, default))
+        elif required or default is None or default is False:
+            self.words = ""
         else:
-            plain = str(default).removeprefix("True") or declared.name
-            self.words = "" if required or default is None or default is False else plain
+            self.words = declared.name if default is True else str(default)
         text = rendered(declared.says or declared.help, FLAGS)
         if several and "may be repeated" not in text:
             text = f"{text.rstrip('.')}; may be repeated."
