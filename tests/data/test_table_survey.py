@@ -151,13 +151,14 @@ def test_a_large_table_is_surveyed_by_its_first_rows_and_its_command_works_for_a
         assert done.code == 0, done.err
 
 
-def test_a_missing_value_beyond_the_survey_has_a_command_that_works(
+def test_missing_values_and_judgments_beyond_the_survey_have_a_command_that_works(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(table_survey, "ROWS", 100)
     columns = ["query", "relevance", "bm25"]
-    write(FRAME[columns].assign(bm25=FRAME["bm25"].mask(FRAME.index == 200)), Path("t.csv"))
+    unjudged = FRAME["relevance"].mask(FRAME.index == 220, -1)
+    write(FRAME[columns].assign(bm25=FRAME["bm25"].mask(FRAME.index == 200), relevance=unjudged), Path("t.csv"))
     sentence, command = cli(
         "fit", "t.csv", "--label-column", "relevance", "--qid-column", "query", "--out", "m.json"
     ).sentences
