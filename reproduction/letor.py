@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from reproduction.execute import OUT, SYSTEM, check_systems, execute
 from sparserank.cli.declared import Argument, Command, own
 from sparserank.cli.given import parsed, require
-from sparserank.options import reading
+from sparserank.options import paths, reading, selection
 
 HELP = """Compare all systems on LETOR folders: five folds, grids, choice on the validation queries, significance tests.
 
@@ -30,10 +31,8 @@ COMMAND = Command(
         OUT,
         SYSTEM,
         own("choose_by", "list[str] | None", "Metric for choosing models; may be repeated.", shown="map, ndcg@10"),
-        own(
-            "convention", "str", "Metric convention: letor4, letor3, default, trec, xgboost, lightgbm", default="letor4"
-        ),
-        own("scaling", "str", "none, within-query-std, min-max, standard, log-standard, query-min-max", default="none"),
+        replace(selection.CONVENTION, default="letor4", panel=""),
+        replace(paths.SCALING, default="none", panel=""),
         reading.MISSING,
         reading.N_THREADS,
     ],
@@ -57,13 +56,12 @@ def letor(
     from reproduction.systems import COMPARED
     from sparserank.data.missing import MissingPolicy
     from sparserank.metrics import parse_convention, parse_metric
-    from sparserank.options.paths import SCALINGS
 
     check_systems(system)
     rules = parsed("--convention", parse_convention, convention)
     chosen = [parsed("--choose-by", lambda text: parse_metric(text, rules), m) for m in choose_by or ()]
     require(len(set(chosen)) == len(chosen), "--choose-by", "names the same metric twice.")
-    require(scaling in SCALINGS, "--scaling", f"must be one of {', '.join(SCALINGS)}; got {scaling!r}.")
+    require(scaling in paths.SCALINGS, "--scaling", f"must be one of {', '.join(paths.SCALINGS)}; got {scaling!r}.")
     if missing is not None:
         parsed("--missing", MissingPolicy.parse, missing)
     for folder in folders:

@@ -15,10 +15,9 @@ def arrays_of_npz(content: bytes) -> dict[str, np.ndarray]:
         ValueError   the content is anything else
     """
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
-                raise ValueError("its arrays are compressed")
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            if any(member.compress_type != zipfile.ZIP_STORED for member in arrays.zip.infolist()):
+                raise ValueError("its arrays are compressed")
             return {name: np.asarray(arrays[name]) for name in arrays.files}
     except Exception as error:  # of whatever kind: the content may be anything
         raise ValueError(f"it is not an archive of arrays: {error}") from error

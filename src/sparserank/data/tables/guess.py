@@ -14,6 +14,7 @@ from sparserank.data.tables.batches import Table
 from sparserank.data.tables.frames import QID
 from sparserank.data.tables.roles import DOCUMENT, LABEL, PACKED, is_list
 from sparserank.data.tables.survey import Column, Survey
+from sparserank.options import option
 from sparserank.quoting import brief
 
 # Usual names, the most telling first; case, blanks, points and hyphens do not count.
@@ -119,7 +120,7 @@ def _role(
         some = f"; {', '.join(map(repr, alike[:5]))} could be" if alike else ""
         out.blocked.append(
             f"it is not clear which column is the {'label' if role == 'label' else 'query'}{some}: name the column "
-            f"with {role}= (--{role}-column)"
+            f"with {option(role)}"
         )
     return None
 
