@@ -185,8 +185,8 @@ def test_sizes_beside_a_file_say_where_queries_begin(kind: str, suffix: str, tmp
 
 MISSING = FRAME.assign(**{NAMES[1]: FRAME[NAMES[1]].mask(FRAME.index == 7)})
 BAD: dict[str, tuple[pd.DataFrame, dict[str, Any], str]] = {
-    "no label": (FRAME.drop(columns="label"), {}, r"has no column 'label'; it has .*--label-column"),
-    "no query": (FRAME.drop(columns="qid"), {}, r"has no column 'qid'; it has .*--qid-column"),
+    "no label": (FRAME.drop(columns="label"), {}, r"has no column 'label'; it has .*name the column with label\.$"),
+    "no query": (FRAME.drop(columns="qid"), {}, r"has no column 'qid'; it has .*name the column with qid\.$"),
     "unknown feature": (
         FRAME,
         {"feature_columns": ["bm25"]},
