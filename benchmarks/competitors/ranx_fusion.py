@@ -19,7 +19,7 @@ def of_runs(
     """Values of the test topics by wsum and SegFuse, learned on the training topics of lists that are cut at `depth`.
     The seconds of wsum are appended to `seconds`."""
     import sparserank as sr
-    from sparserank.data.trec import Qrels, Run
+    from sparserank.data.runs import Qrels, Run
 
     read = [_cut(sr.read_run(path), depth) for path in runs]
     train, test = ([{q: own[q] for q in _queries(part)} for own in read] for part in (inside, outside))
@@ -43,7 +43,7 @@ def _queries(qrels: Mapping[tuple[str, str], float]) -> dict[str, dict[str, int]
 
 
 def _cut(run: Any, depth: int) -> Lists:
-    from sparserank.data.trec import ranked
+    from sparserank.data.runs import ranked
 
     return {q: dict(entries[:depth]) for q, entries in ranked(run).items()}
 

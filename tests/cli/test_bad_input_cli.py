@@ -420,7 +420,7 @@ def test_runs_and_judgments_are_called_so_where_features_are_needed(
     text, words = NOT_RANKING_TEXT[kind]
     path = tmp_path / f"a{suffix}"
     path.write_text(text)
-    shown = cli("inspect", path)
+    shown = cli("fit", path, "--out", tmp_path / "m.json")
     assert shown.code == 1
     (sentence,) = shown.sentences
     assert sentence.startswith(f"error: {path}:")

@@ -17,9 +17,9 @@ import pytest
 
 import sparserank as sr
 from sparserank.data.reading import Reading
+from sparserank.data.runs import Run
 from sparserank.data.sources import as_datasets
 from sparserank.data.store.convert import convert
-from sparserank.data.trec import Run
 from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from tests.support.command_line import Cli, Outcome, assert_refused
 

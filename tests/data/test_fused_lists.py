@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from sparserank.data.fusion.fusion_table import fusion_table
+from sparserank.data.fusion.lists import RetrieverLists, read_lists
 from sparserank.data.fusion.norms import LEAST, Norm, parse_norm, rules_of
-from sparserank.data.fusion.returned import Ids, Returned
-from sparserank.data.fusion.runs import read_lists
+from sparserank.data.run_reader import Ids
 from sparserank.errors import DataError
 from tests.oracles import fusion as oracle
 from tests.support.written_runs import entries, lists, write
@@ -20,7 +20,7 @@ from tests.support.written_runs import entries, lists, write
 DEPTH = 20
 
 
-def values_of(run: Returned, norm: Norm, documents: Ids, depth: int = DEPTH) -> list[dict[str, float]]:
+def values_of(run: RetrieverLists, norm: Norm, documents: Ids, depth: int = DEPTH) -> list[dict[str, float]]:
     """Per query {document: value}."""
     cut, names = run.cut(depth), list(documents)
     values = norm(cut, depth)

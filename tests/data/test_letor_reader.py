@@ -21,8 +21,8 @@ from sparserank import (
     write_letor,
 )
 from sparserank.data.rewrite import rewrite
+from sparserank.data.runs import Run
 from sparserank.data.store.convert import convert
-from sparserank.data.trec import Run
 from sparserank.errors import DataError, DataFormatError, DataWarning
 from tests.oracles import letor_reader as oracle
 

@@ -6,17 +6,19 @@ import gzip
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import pytrec_eval
 
 import sparserank as sr
-from sparserank.data.fusion.judgments import judgments_of
-from sparserank.data.fusion.returned import Ids
-from sparserank.data.fusion.runs import read_lists
-from sparserank.data.trec import Run
+from sparserank.data.fusion.lists import read_lists
+from sparserank.data.run_reader import Ids
+from sparserank.data.runs import Qrels, Run
 from sparserank.errors import DataError, DataFormatError
 from tests.support.command_line import Cli
 
@@ -38,6 +40,8 @@ JUDGMENTS: dict[str, str] = {
     "no-iteration": "1 a 0\n1\tb\t1\n2 a 2\n",
     "beir.tsv": "query-id\tcorpus-id\tscore\n1\ta\t0\n1\tb\t1\n2\ta\t2\n",
     "names": "qid iteration docno rel\n1 0 a 0\n1 0 b 1\n2 0 a 2\n",
+    "a.json": '{"1": {"a": 0, "b": 1}, "2": {"a": 2}}',
+    "a.csv": "qid,docno,label\n1,a,0\n1,b,1\n2,a,2\n",
 }
 
 
@@ -57,6 +61,10 @@ def test_every_form_of_a_run_is_the_same_to_every_reader(name: str, packed: bool
     expected = sr.evaluate(Run(ENTRIES), sr.read_qrels(qrels), "ndcg@10")["trec:ndcg@10"]
     done = cli("evaluate", "--qrels", qrels, "--system", run, "--metric", "ndcg@10", "--format", "json")
     assert [row["mean"] for row in json.loads(done.out)] == [expected]
+    assert sr.evaluate(run, qrels, "ndcg@10")["trec:ndcg@10"] == expected
+    shown = cli("inspect", run, "--format", "json")
+    if name.endswith(("run", "json")):
+        assert {("queries", 2), ("documents", 2)} <= json.loads(shown.out).items()
     data = tmp_path / "data.txt"
     data.write_text("0 qid:1 1:1 # docid = a\n1 qid:1 1:2 # docid = b\n2 qid:2 1:3 # docid = a\n")
     assert cli("evaluate", data, "--system", run).code == 0
@@ -66,8 +74,13 @@ def test_every_form_of_a_run_is_the_same_to_every_reader(name: str, packed: bool
 @pytest.mark.parametrize("name", JUDGMENTS)
 def test_every_form_of_judgments_is_the_same_to_every_reader(name: str, packed: bool, tmp_path: Path, cli: Cli) -> None:
     run, qrels = written(tmp_path, RUNS, "plain.run"), written(tmp_path, JUDGMENTS, name, packed)
-    assert sr.read_qrels(qrels) == judgments_of(qrels, "qrels") == JUDGED
+    assert sr.read_qrels(qrels) == JUDGED
     assert cli("evaluate", "--qrels", qrels, "--system", run).code == 0
+    if not name.endswith("csv"):  # a table is judged documents
+        found = sr.compare_systems({"a": run, "b": ENTRIES}, str(qrels), "ndcg@10")
+        assert {row["mean"] for row in found.rows()} == {sr.evaluate(Run(ENTRIES), JUDGED, "ndcg@10")["trec:ndcg@10"]}
+    if name in ("plain", "comments", "no-iteration", "names"):
+        assert json.loads(cli("inspect", qrels, "--format", "json").out)["grades"] == {"0": 1, "1": 1, "2": 1}
     if qrels.suffix == ".gz":
         qrels.write_bytes(qrels.read_bytes()[:-12])
         with pytest.raises(DataFormatError, match="damaged gzip file"):
@@ -81,6 +94,32 @@ def test_runs_in_memory_are_read() -> None:
         assert sr.read_run(form) == ENTRIES
     with pytest.raises(DataError, match="the run: a run must be a file, a frame with qid, docno and score"):
         sr.read_run(3)
+    judged = {"1": {"a": 0, "b": 1}, "2": {"a": 2}}
+    expected = sr.evaluate(Run(ENTRIES), Qrels(JUDGED))
+    judgments = pd.DataFrame([(q, d, g) for (q, d), g in JUDGED.items()], columns=["qid", "docno", "label"])
+    for form in (nested, ENTRIES, frame, pl.from_pandas(frame), SimpleNamespace(to_dict=lambda: nested)):
+        for of in (judged, JUDGED, sr.read_qrels(judgments), SimpleNamespace(to_dict=lambda: judged)):
+            assert sr.evaluate(form, of) == expected
+    theirs = pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut.10"}).evaluate(nested)
+    assert expected["trec:ndcg@10"] == pytest.approx(np.mean([q["ndcg_cut_10"] for q in theirs.values()]), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("scores", "judged", "message"),
+    [
+        ({"a": [1.0, 2.0]}, [1, 0], "evaluate takes one system; use compare_systems"),
+        ({"bm25": {"1": {"a": 1.0}}}, JUDGED, "evaluate takes one system; use compare_systems"),
+        ({"bm25": Run(ENTRIES)}, JUDGED, "evaluate takes one system; use compare_systems"),
+        ({"1": {"a": "x"}}, JUDGED, "the run: scores must be finite numbers; document 'a' of query '1' has 'x'"),
+        (ENTRIES, {"1": 3}, r"the judgments: judgments must be \{query id: \{document id: grade\}\}; query '1' has 3"),
+        (ENTRIES, {}, "the judgments: contains no judgments"),
+        ([0.5, 0.2], JUDGED, "judgments alone contain no features. Use them to evaluate runs"),
+        ({}, JUDGED, "the run ranks none of the 3 documents"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused(scores: Any, judged: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        sr.evaluate(scores, judged)
 
 
 BAD_LINES: list[tuple[Any, str, str]] = [
@@ -122,9 +161,9 @@ def test_huge_whole_numbers_are_numbers_or_refused(value: int) -> None:
     lists, judged = {"q1": {"d1": value, "d2": 1}}, {"q1": {"d1": 1, "d2": 0}}
     if value < 10**300:
         assert sr.read_run(lists)["q1", "d1"] == float(value)
-        assert judgments_of(lists, "qrels")["q1", "d1"] == float(value)
+        assert sr.read_qrels(lists)["q1", "d1"] == float(value)
         return
     with pytest.raises(DataError, match=r"scores must be finite numbers; document 'd1' of query 'q1' has <an integer"):
         sr.read_run(lists)
-    with pytest.raises(DataError, match="document 'd1' of query 'q1' has the grade <an integer"):
+    with pytest.raises(DataError, match="grades must be finite numbers; document 'd1' of query 'q1' has <an integer"):
         sr.fuse({"a": judged, "b": judged}, lists)

@@ -16,7 +16,7 @@ import pytrec_eval
 from ir_measures import AP, RR, P, nDCG
 
 import sparserank as sr
-from sparserank.data.trec import Qrels, Run
+from sparserank.data.runs import Qrels, Run
 from sparserank.errors import DataError, DataWarning
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling

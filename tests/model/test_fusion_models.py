@@ -10,7 +10,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.data.fusion.norms import parse_norm
-from sparserank.data.trec import Run, run_lines
+from sparserank.data.runs import Run, run_lines
 from sparserank.errors import DataError
 from sparserank.export.fusion.explanation import explain_fused
 from sparserank.model.fusion import FusionTerm

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank.crossval import folded_paths
 from sparserank.data.fusion.judged_runs import default_depth
-from sparserank.data.trec import Run
+from sparserank.data.runs import Run
 from sparserank.errors import DataError, ParameterError, RunDirectoryError
 from sparserank.export.fusion import export_fusion
 from sparserank.metrics import CONVENTIONS, parse_metric

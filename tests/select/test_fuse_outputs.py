@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.data.trec import Run, run_lines
+from sparserank.data.runs import Run, run_lines
 from sparserank.errors import RunDirectoryError
 from sparserank.metrics import CONVENTIONS, parse_metric
 from tests.support.command_line import Cli

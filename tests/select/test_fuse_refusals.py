@@ -18,7 +18,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "empty judgments": ({"qrels": {}}, "qrels: contains no judgments"),
     "odd judgments": ({"qrels": {"q0": 3}}, "qrels: judgments must be"),
     "costs of another kind": ({"costs": 5}, "costs must be {retriever: cost} or a file"),
-    "odd grade": ({"qrels": {"q0": {"d": "x"}}}, "qrels: document 'd' of query 'q0' has the grade 'x'"),
+    "odd grade": (
+        {"qrels": {"q0": {"d": "x"}}},
+        "qrels: grades must be finite numbers; document 'd' of query 'q0' has 'x'",
+    ),
     "nothing relevant": ({"qrels": {f"q{i}": {"d1": 0.0} for i in range(9)}}, "no judged document is relevant"),
     "other ids": ({"qrels": {f"q{i}": {"zz": 1.0} for i in range(9)}}, "no retriever returned a relevant document"),
     "other queries": ({"qrels": {f"topic{i}": {"d1": 1.0} for i in range(9)}}, "contains none of the judged queries"),

@@ -14,8 +14,8 @@ import pytest
 
 import sparserank as sr
 from sparserank.cli.app import main
-from sparserank.data.fusion.runs import read_run
 from sparserank.data.letor.reader import read_letor
+from sparserank.data.run_reader import read_run
 from tests.support.command_line import Cli
 from tests.support.shortcuts import no_processes, pictures
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.trec import Qrels, Run
+from sparserank.data.runs import Qrels, Run
 
 Runs = dict[str, dict[str, dict[str, float]]]
 Judged = dict[str, dict[str, float]]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sparserank.data.fusion.returned import Ids, Returned
-from sparserank.data.fusion.runs import read_lists
+from sparserank.data.fusion.lists import RetrieverLists, read_lists
+from sparserank.data.run_reader import Ids
 
 Entries = dict[str, list[tuple[str, float, float]]]  # {query: (document, rank, score)}
 
@@ -32,7 +32,7 @@ def write(of: Entries, path: Path, seed: int = 0) -> Path:
     return path
 
 
-def lists(of: Entries, tmp_path: Path, name: str = "bm25") -> tuple[Returned, Ids]:
+def lists(of: Entries, tmp_path: Path, name: str = "bm25") -> tuple[RetrieverLists, Ids]:
     documents = Ids()
     queries = {q: i for i, q in enumerate(of)}
     return read_lists(write(of, tmp_path / f"{name}.run"), name, queries, documents), documents

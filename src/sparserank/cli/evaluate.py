@@ -15,7 +15,7 @@ from sparserank.reporting.document import figure, p_text
 from sparserank.reporting.percents import relative
 
 if TYPE_CHECKING:
-    from sparserank.data.trec import Run
+    from sparserank.data.runs import Run
     from sparserank.metrics import Metric
 
 HELP = """Evaluate one or several systems on judged documents, with intervals, paired tests and Holm correction.
@@ -53,10 +53,9 @@ def run(
 ) -> None:
     """Options are those of `Reading`."""
     from sparserank.crossval.saved_trees import read_saved_trees
-    from sparserank.data.fusion.runs import read_run
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.missing import KEEP
-    from sparserank.data.trec import read_qrels
+    from sparserank.data.run_reader import read_qrels, read_run
     from sparserank.evaluation import compare_systems as compare
     from sparserank.metrics import parse_convention, parse_metric
 
@@ -106,7 +105,7 @@ def run(
 
 def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
     """A run, or what a model of `fuse` makes of the runs of its retrievers."""
-    from sparserank.data.fusion.runs import read_run
+    from sparserank.data.run_reader import read_run
     from sparserank.errors import ModelFormatError
     from sparserank.model.fusion import formula_of, is_fusion
     from sparserank.model.loading import load_model
@@ -127,14 +126,14 @@ def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
 
 def _kind_of(path: Path) -> str:
     """'model', 'trees', 'run' or 'scores', by the content."""
-    from sparserank.data.fusion.runs import is_run_file
     from sparserank.data.kinds import LIGHTGBM_FIRST_LINE
+    from sparserank.data.run_reader import EITHER, TABLE, holds
     from sparserank.data.text_lines import text_lines
     from sparserank.data.trec import RUN
 
     if path.is_dir():  # a selection stands for its chosen model
         return "model"
-    if is_run_file(path):
+    if holds(path) in (EITHER, TABLE):
         return "run"
     from sparserank.errors import DataFormatError
 

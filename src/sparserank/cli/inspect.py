@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from sparserank.model.fusion import FusionFormula
     from sparserank.model.ranking_model import RankingModel
 
-HELP = """Show the contents of data files, a store or a model file.
+HELP = """Show the contents of data files, a store, a run, judgments or a model file.
 
 For a table (Parquet, CSV, Arrow), you do not have to name any column. The command shows each column, guesses \
 which columns are the label, the query, the document and the features, and prints the next command, ready to paste.
@@ -31,25 +32,32 @@ which columns are the label, the query, the document and the features, and print
 
   sparserank inspect run/model.json
 
+  sparserank inspect bm25.run
+
   sparserank inspect store/ --verify
 """
 
 
 def run(*, files: list[Path], verify: bool = False, **options: Any) -> None:
     """Options are those of `Reading`."""
-    reading = reading_of(options)
-    require_no_json_run(files)
-    if len(files) == 1 and (files[0].suffix == ".json" or (files[0] / "model.json").is_file()):
-        _model(files[0])
-        return
     from sparserank.cli.data_facts import facts_of, shown_value
     from sparserank.cli.inspect_tables import show_tables
     from sparserank.data.kinds import TABLES, kind_of
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.missing import KEEP
     from sparserank.data.read import read_files
+    from sparserank.data.run_reader import TABLE, holds
     from sparserank.data.store.opening import open_store
 
+    reading = reading_of(options)
+    found = holds(files[0]) if len(files) == 1 else ""
+    is_table = found == TABLE or {".csv", ".tsv"} & {*files[0].suffixes}  # whose columns are shown
+    if found and not is_table:
+        _entries(files[0], found)
+        return
+    if len(files) == 1 and (files[0].suffix == ".json" or (files[0] / "model.json").is_file()):
+        _model(files[0])
+        return
     for file in files if verify else []:
         require(kind_of(file) == "store", "--verify", f"applies only to stores; {file} is not a store.")
         open_store(file, verify=True)
@@ -66,18 +74,32 @@ def run(*, files: list[Path], verify: bool = False, **options: Any) -> None:
     table(" ".join(map(str, files)), ["", ""], rows)
 
 
-def require_no_json_run(files: list[Path]) -> None:
-    """Raise DataFormatError for a run, or judgments, in JSON."""
-    from sparserank.data.fusion.runs import NESTED
-    from sparserank.data.kinds import head_of
+def _entries(path: Path, found: str) -> None:
+    """Facts about a run or judgments."""
+    import numpy as np
+
+    from sparserank.cli.data_facts import shown_value
+    from sparserank.data.run_reader import JUDGMENTS, read_qrels, read_run
     from sparserank.errors import DataFormatError
 
-    for file in files:
-        if NESTED.match(head_of(file) or b""):
-            raise DataFormatError(
-                f"{file}: looks like a run or judgments in JSON ({{query id: {{document id: number}}}}), which have no "
-                "features; evaluate and fuse read runs."
-            )
+    entries = read_qrels(path) if found == JUDGMENTS else read_run(path)
+    if not entries:
+        raise DataFormatError(f"{path}: contains no entry.")
+    values, depths = np.array([*entries.values()]), np.array([*Counter(q for q, _ in entries).values()])
+    grades, counts = np.unique(values, return_counts=True)
+    facts: dict[str, Any] = {
+        "file": str(path),
+        "kind": found,
+        "queries": len(depths),
+        "documents": len({d for _, d in entries}),
+        "documents per query": f"{depths.min()} to {depths.max()}, median {np.median(depths):g}",
+    }
+    if found == JUDGMENTS:
+        facts["grades"] = {f"{v:g}": int(c) for v, c in zip(grades, counts, strict=True)}
+    else:
+        facts["scores"] = f"{values.min():g} to {values.max():g}"
+    give(facts, [{"fact": name, "value": shown_value(value)} for name, value in facts.items()])
+    table(f"{path}: {found}", ["", ""], [[name, shown_value(facts[name])] for name in list(facts)[2:]])
 
 
 def _model(path: Path) -> None:

@@ -53,7 +53,8 @@ def run(
     """Options are those of `Reading`."""
     from sparserank.data.fusion.run_names import file_of
     from sparserank.data.letor._line_kernels import parse_lines
-    from sparserank.data.trec import QRELS, RUN, write_qrels, write_run
+    from sparserank.data.runs import write_qrels, write_run
+    from sparserank.data.trec import QRELS, RUN
     from sparserank.files import atomic_write, refuse_foreign, refuse_inputs
     from sparserank.model.fusion import is_fusion
 
@@ -102,7 +103,7 @@ def run(
 
 def _fuse(model: RankingModel, runs: list[Path], out: Path | None) -> None:
     """Write the fused run of a model of `fuse`."""
-    from sparserank.data.trec import ranked, run_lines
+    from sparserank.data.runs import ranked, run_lines
     from sparserank.files import atomic_write
     from sparserank.model.fusion import formula_of
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from sparserank.errors import DataError, DataFormatError
 
 HEAD_BYTES = 1 << 16
 TABLES = ("parquet", "arrow", "folder", "csv")
+NESTED = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{')  # the beginning of a mapping of mappings in JSON
 LIGHTGBM_FIRST_LINE = "tree"  # the first line of a model file of LightGBM
 
 
@@ -23,7 +25,7 @@ def kind_of(path: str | os.PathLike) -> str:
     """'letor', 'parquet', 'arrow', 'csv', 'log' (JSON lines), 'folder' (of Parquet files) or 'store', by content.
 
     Raises
-        DataFormatError   no such file, or it cannot be read
+        DataFormatError   no such file, it cannot be read, or it is a run or judgments in JSON
     """
     place = existing(path)
     if place.is_dir() and is_store(place):
@@ -42,6 +44,11 @@ def kind_of(path: str | os.PathLike) -> str:
     if head[:6] == b"ARROW1":
         return "arrow"
     first = next((line for line in head.splitlines() if line.strip() and not line.startswith(b"#")), b"")
+    if NESTED.match(head):
+        raise DataFormatError(
+            f"{path}: looks like a run or judgments in JSON ({{query id: {{document id: number}}}}), which have no "
+            "features; evaluate and fuse read runs."
+        )
     if first[:1] in (b"{", b"["):
         return "log"
     suffixes = [s.lower() for s in place.suffixes]

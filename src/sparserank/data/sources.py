@@ -108,7 +108,7 @@ def _read(
         rows = _as_stream(name, source, own, names, first) if name in to_store and not in_memory else None
         if rows is not None:
             present = in_temporary_store(rows, MissingPolicy.parse(own.missing))
-        elif _is_path(source):
+        elif is_path(source):
             present, of_queries = read_weighted(source, _of_files(own, named), like=first)
             if of_queries and query_weights is not None and present.doc_weight is not None:
                 query_weights[name] = present.doc_weight[present.query_ptr[:-1]]
@@ -124,7 +124,7 @@ def _read(
         else:
             raise DataError(f"{name} must be {FORMS}; got {brief(type(source).__name__)}.")
         unjudged = int((present.relevance == UNJUDGED).sum())
-        if unjudged and not _is_path(source) and not isinstance(source, RankingDataset):
+        if unjudged and not is_path(source) and not isinstance(source, RankingDataset):
             raise DataError(
                 f"{name} contains {unjudged} labels of -1, which mean unjudged; drop these rows, or label them 0."
             )
@@ -156,7 +156,7 @@ def read_sources(
 def weight_files(source: Any) -> list[Path]:
     """The files of weights beside the files of a source."""
     paths = source if isinstance(source, list) else [source]
-    return [file for path in paths if _is_path(path) for file in beside(path, WEIGHTS)]
+    return [file for path in paths if is_path(path) for file in beside(path, WEIGHTS)]
 
 
 def _learned_from(options: Reading, first: RankingDataset) -> Reading:
@@ -184,7 +184,8 @@ def _is_values(label: Any) -> bool:
     return label is not None and not isinstance(label, str)
 
 
-def _is_path(source: Any) -> bool:
+def is_path(source: Any) -> bool:
+    """Whether a source is a path or a list of paths."""
     if isinstance(source, str | os.PathLike):
         return True
     return isinstance(source, list) and len(source) > 0 and all(isinstance(s, str | os.PathLike) for s in source)
@@ -220,7 +221,7 @@ def _as_stream(
     """The rows of a source that need not be in memory as a whole: files other than stores, Dask collections;
     None for other sources."""
     named = {parameter: given for parameter, given in names.items() if isinstance(given, str)}
-    if _is_path(source):
+    if is_path(source):
         paths = [source] if isinstance(source, str | os.PathLike) else source
         if all(kind_of(p) == "store" for p in paths):
             return None

@@ -1,4 +1,4 @@
-"""TREC runs and judgments: their files, and scores and relevance of documents."""
+"""The lines of TREC runs and judgments."""
 
 from __future__ import annotations
 
@@ -9,240 +9,17 @@ from itertools import islice
 
 import numpy as np
 
-from sparserank.data.dataset import RankingDataset
 from sparserank.data.text_lines import text_lines
-from sparserank.errors import DataError, DataFormatError
-from sparserank.files import atomic_write
-from sparserank.options.arguments import Numbers, check_arguments
+from sparserank.errors import DataFormatError
 from sparserank.quoting import brief
 
-_FIELD = re.compile(r"[^ \t]+")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")  # no text that a file can hold
 RUN, QRELS = "qid Q0 docno rank score tag", "qid 0 docno rel"
-MAX_ENTRY_BYTES = 1 << 20  # of a line of a run or of judgments
-QUERY_NAMES = ("query-id", "query_id", "qid", "topic")  # of columns, in the first line of judgments
-GRADE_NAMES = ("score", "label", "relevance", "rel", "grade")
-
-
-class Run(dict[tuple[str, str], float]):
-    """The documents that a system retrieved, as {(qid, docno): score}."""
-
-    def of(self, data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
-        """((n_docs,) scores of the documents of `data`, by query and document id, 0 where the run has none; (n_docs,)
-        bool, True where it has one).
-
-        Raises
-            DataError   the run has no score for any of the documents
-        """
-        ids = document_ids(data)
-        found = [self.get((str(q), str(d))) for q, d in zip(data.qid, ids, strict=True)]  # type: ignore[arg-type]
-        retrieved = np.array([score is not None for score in found], dtype=bool)
-        if not retrieved.any():
-            first = f"document {brief(str(ids[0]))} of query {brief(str(data.qid[0]))}" if len(ids) else "a document"  # type: ignore[index]
-            raise DataError(
-                f"the run ranks none of the {len(ids)} documents, e.g. {first}; use the same query and document ids "
-                "in the run and the data."
-            )
-        return np.array([0.0 if score is None else score for score in found]), retrieved
-
-
-class Qrels(dict[tuple[str, str], float]):
-    """Judgments, as {(qid, docno): relevance}."""
-
-    def documents(self, runs: Sequence[Run]) -> RankingDataset:
-        """The judged or retrieved documents of each judged query, without features; unjudged documents have relevance
-        0. Queries that were not judged are left out.
-
-        Raises
-            DataError   there are no judgments
-        """
-        if not self:
-            raise DataError("there are no judgments for the evaluation.")
-        listed: dict[str, dict[str, float]] = {}
-        for (qid, docno), relevance in self.items():
-            listed.setdefault(qid, {})[docno] = relevance
-        for run in runs:
-            for qid, docno in run:
-                if qid in listed:
-                    listed[qid].setdefault(docno, 0.0)
-        qids = np.array([q for q, of in listed.items() for _ in of], dtype=object)
-        docnos = np.array([d for of in listed.values() for d in of], dtype=object)
-        grades = np.array([r for of in listed.values() for r in of.values()])
-        return RankingDataset(np.zeros((len(qids), 1)), grades, qids, docnos)
-
-
-def document_ids(data: RankingDataset) -> np.ndarray:
-    """(n_docs,) the document ids, or 'd' + row number from 1 for documents without one."""
-    given = data.docid if data.docid is not None else np.full(data.n_docs, "", dtype=object)
-    return np.array([d or f"d{i + 1}" for d, i in zip(given, data.row_index, strict=True)], dtype=object)
-
-
-def _checked_ids(data: RankingDataset) -> np.ndarray:
-    """The document ids; raises DataError for ids that TREC files cannot contain: with blanks, or twice in a query."""
-    ids = document_ids(data)
-    for q in range(data.n_queries):
-        own = [str(d) for d in ids[data.query_ptr[q] : data.query_ptr[q + 1]]]
-        _refuse_unwritable(str(data.query_ids[q]), own)
-        if len(set(own)) < len(own):
-            twice = next(name for name in own if own.count(name) > 1)
-            raise DataError(
-                f"query {brief(str(data.query_ids[q]))} has document {brief(twice)} twice; TREC files list each "
-                "document once."
-            )
-    return ids
-
-
-def _refuse_unwritable(qid: str, docnos: Sequence[str]) -> None:
-    """Raise DataError for an id that a TREC file cannot contain."""
-    odd = next((name for name in (qid, *docnos) if not _is_word(name)), None)
-    if odd is not None:
-        raise DataError(f"the id {brief(odd)} contains blanks, which TREC files do not allow; rename it.")
-    if qid.startswith("#"):
-        raise DataError(f"the query id {brief(qid)} begins with '#', which marks comments in TREC files; rename it.")
-
-
-def _is_word(name: str) -> bool:
-    """Whether a column of a file can contain the name."""
-    return name.split() == [name] and not _SURROGATE.search(name)
-
-
-def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike, tag: str = "sparserank") -> None:
-    """Write scores as a TREC run, `qid Q0 docno rank score tag`.
-
-    Parameters
-    ----------
-    data : RankingDataset
-        The documents.
-    scores : array_like of shape (n_docs,)
-        Scores in the order of the rows from which the data set was made, as `RankingModel.score_dataset` returns them.
-    path : path
-        The file. The documents of a query are in descending order of score; equal scores are in the order of the rows.
-    tag : str, default 'sparserank'
-        Name of the run, a single word.
-
-    Raises
-    ------
-    DataError
-        The number of scores is wrong, scores are not finite, or the file cannot contain an id.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import sparserank as sr
-    >>> file = Path(tempfile.mkdtemp(), "new.run")
-    >>> data = sr.RankingDataset([[1.0], [4.0]], [0, 1], ["q1", "q1"], docid=["d1", "d2"])
-    >>> sr.write_run(data, [0.1, 0.4], file, tag="bm25")
-    >>> print(file.read_text(), end="")
-    q1 Q0 d2 1 0.4 bm25
-    q1 Q0 d1 2 0.1 bm25
-    """
-    check_arguments(write_run, locals())
-    check_arguments(write_run, {"scores": scores}, scores=Numbers(data.n_docs, "document"))
-    ids = _checked_ids(data)
-    if not _is_word(tag):
-        raise DataError(f"tag must be one word; got {brief(tag)}.")
-    scores = data.from_input_order(np.asarray(scores, dtype=np.float64))
-    with atomic_write(path) as out:
-        for q in range(data.n_queries):
-            lo, hi = data.query_ptr[q], data.query_ptr[q + 1]
-            for rank, i in enumerate(lo + np.argsort(-scores[lo:hi], kind="stable"), start=1):
-                out.write(f"{data.query_ids[q]} Q0 {ids[i]} {rank} {float(scores[i])!r} {tag}\n")
-
-
-def ranked(run: Run) -> dict[str, list[tuple[str, float]]]:
-    """{query id: [(document id, score)]}, by descending score, equal scores by id."""
-    lists: dict[str, list[tuple[str, float]]] = {}
-    for (qid, docno), score in run.items():
-        lists.setdefault(qid, []).append((docno, score))
-    return {qid: sorted(entries, key=lambda e: (-e[1], e[0])) for qid, entries in lists.items()}
-
-
-def run_lines(run: Run, tag: str = "sparserank") -> Iterator[str]:
-    """The lines of a TREC run file: queries in the order of the run, documents by descending score, equal scores by id.
-
-    Raises
-        DataError   an id that the file cannot contain
-    """
-    for qid, entries in ranked(run).items():
-        _refuse_unwritable(qid, [docno for docno, _ in entries])
-        for rank, (docno, score) in enumerate(entries, start=1):
-            yield f"{qid} Q0 {docno} {rank} {float(score)!r} {tag}\n"
-
-
-def write_qrels(data: RankingDataset, path: str | os.PathLike) -> None:
-    r"""Write relevance as TREC judgments, `qid 0 docno rel`.
-
-    Parameters
-    ----------
-    data : RankingDataset
-        The documents; their relevance must be integers.
-    path : path
-        The file.
-
-    Raises
-    ------
-    DataError
-        A relevance value is not an integer, or an id cannot be written in this format.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import sparserank as sr
-    >>> file = Path(tempfile.mkdtemp(), "test.qrels")
-    >>> sr.write_qrels(sr.RankingDataset([[1.0], [4.0]], [0, 1], ["q1", "q1"], docid=["d1", "d2"]), file)
-    >>> file.read_text()
-    'q1 0 d1 0\nq1 0 d2 1\n'
-    """
-    check_arguments(write_qrels, locals())
-    ids = _checked_ids(data)
-    with atomic_write(path) as out:
-        for i in range(data.n_docs):
-            label = data.relevance[i]
-            out.write(f"{data.qid[i]} 0 {ids[i]} {int(label) if label == int(label) else float(label)!r}\n")  # type: ignore[index]
-
-
-def read_qrels(path: str | os.PathLike) -> Qrels:
-    r"""Read judgments, `qid 0 docno rel`.
-
-    Parameters
-    ----------
-    path : path
-        The file; gzip is recognised by content. The second column may be absent, the first line may name the columns
-        (as in BEIR's TSV files), and lines that begin with '#' are comments.
-
-    Returns
-    -------
-    Qrels
-        Relevance by query and document, for `evaluate`.
-
-    Raises
-    ------
-    DataFormatError
-        A malformed line; the message names the file and line, or both lines where a document occurs twice for a query.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import sparserank as sr
-    >>> file = Path(tempfile.mkdtemp(), "test.qrels")
-    >>> _ = file.write_text("q1 0 d1 0\nq1 0 d2 1\n")
-    >>> type(sr.read_qrels(file)).__name__
-    'Qrels'
-    """
-    check_arguments(read_qrels, locals())
-    found = Qrels()
-    lines: dict[tuple[str, str], int] = {}
-    for line, (qid, docno, grade) in judgment_entries(path):
-        key = qid, docno
-        if lines.setdefault(key, line) != line:
-            raise DataFormatError(twice(f"{path}:{line}", *key, f"line {lines[key]}"))
-        found[key] = finite_number(path, line, grade)
-    if not found:
-        raise DataFormatError(f"{path}: contains no judgments; expected lines '{QRELS}'.")
-    return found
+MAX_ENTRY_BYTES = 1 << 20  # longest line of a run or of judgments
+# Names of columns, in tables and in the first line of judgments such as BEIR's.
+QUERY_NAMES = ("qid", "query_id", "query-id", "topic")
+DOCUMENT_NAMES = ("docno", "docid", "doc_id", "corpus-id", "corpus_id")
+GRADE_NAMES = ("label", "relevance", "rel", "grade", "score")
+_FIELD = re.compile(r"[^ \t]+")
 
 
 def run_entries(path: str | os.PathLike) -> Iterator[tuple[int, list[str]]]:
@@ -278,6 +55,40 @@ def judgment_entries(path: str | os.PathLike) -> Iterator[tuple[int, list[str]]]
         yield line, [fields[0], *fields[-2:]]
 
 
+def finite_number(path: str | os.PathLike, line: int, text: str, what: str = "") -> float:
+    """The number in a field; `what`, such as ' as score', completes the message of a DataFormatError."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.nan
+    if not np.isfinite(value):
+        raise DataFormatError(f"{path}:{line}: expected a finite number{what}; got {brief(text)}.")
+    return value
+
+
+def kind_of_line(text: str) -> str:
+    """'run' or 'judgments' if a line seems to belong to one of these, and not to ranking text; otherwise ''."""
+    fields = _fields(text)
+    if ":" in "".join(fields[1:4]):
+        return ""
+    if len(fields) >= 5 and all(map(_is_number, fields[3:5])):
+        return "run"
+    if not 3 <= len(fields) <= 4:
+        return ""
+    names = _is_head(fields) and fields[-2].lower() in DOCUMENT_NAMES
+    return "judgments" if names or _is_number(fields[-1]) else ""
+
+
+def what_else(text: str) -> str:
+    """A sentence about a line of a run or of judgments, for the reader of ranking text; otherwise ''."""
+    return {
+        "run": f"This looks like a run ('{RUN}'), which has no features; evaluate and fuse read runs.",
+        "judgments": f"These look like judgments ('{QRELS}'), which have no features; evaluate and fuse read them as "
+        "qrels.",
+        "": "",
+    }[kind_of_line(text)]
+
+
 def _lines_of_fields(path: str | os.PathLike, layout: str) -> Iterator[tuple[int, str, list[str]]]:
     """(line number, text, its fields) of each line that is neither blank nor a comment, which begins with '#'."""
     for line, text in text_lines(path, f"lines '{layout}'", longest=MAX_ENTRY_BYTES):
@@ -296,39 +107,8 @@ def _is_head(fields: Sequence[str]) -> bool:
     return fields[0].lower() in QUERY_NAMES and fields[-1].lower() in GRADE_NAMES
 
 
-def what_else(text: str) -> str:
-    """A sentence about a line that seems to belong to a run or to judgments, and not to ranking text; else ''."""
-    fields = _fields(text)
-    if ":" in "".join(fields[1:4]):
-        return ""
-    if len(fields) >= 5 and all(map(_is_number, fields[3:5])):
-        return f"This looks like a run ('{RUN}'), which has no features; evaluate and fuse read runs."
-    if 3 <= len(fields) <= 4 and (_is_number(fields[-1]) or _is_head(fields)):
-        return f"These look like judgments ('{QRELS}'), which have no features; evaluate and fuse read them as qrels."
-    return ""
-
-
 def _is_number(text: str) -> bool:
     try:
         return bool(np.isfinite(float(text)))
     except ValueError:
         return False
-
-
-def twice(place: str, qid: str, docno: str, before: str) -> str:
-    """The message about a document that is listed again."""
-    return (
-        f"{place}: document {brief(docno)} of query {brief(qid)} is already on {before}; list each document once per "
-        "query."
-    )
-
-
-def finite_number(path: str | os.PathLike, line: int, text: str, what: str = "") -> float:
-    """The number of a field; `what`, such as ' as score', completes the message of a DataFormatError."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = np.nan
-    if not np.isfinite(value):
-        raise DataFormatError(f"{path}:{line}: expected a finite number{what}; got {brief(text)}.")
-    return value

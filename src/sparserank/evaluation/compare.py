@@ -13,10 +13,11 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.grouping import MANY_ROWS
 from sparserank.data.missing import KEEP
 from sparserank.data.reading import Reading
-from sparserank.data.sources import as_datasets
+from sparserank.data.run_reader import EITHER, JUDGMENTS, holds, is_mapping, read_qrels, run_of
+from sparserank.data.runs import Qrels, Run, document_ids
+from sparserank.data.sources import as_datasets, is_path
 from sparserank.data.tables.batches import document_texts, is_frame
 from sparserank.data.tables.frames import is_lazy
-from sparserank.data.trec import Qrels, Run, document_ids
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison
 from sparserank.given_weights import as_floats
@@ -115,13 +116,15 @@ def evaluate(
 
     Parameters
     ----------
-    scores : array_like of shape (n_docs,), Run, or object with `predict`
+    scores : array_like of shape (n_docs,), run, or object with `predict`
         Arrays follow the row order of `data`. For a RankingDataset, they follow the order of the rows from which it was
-        made (for scores computed from data.X: data.to_input_order(scores)). Documents that a run does not rank count
-        only in the number of relevant documents.
-    data : path, RankingDataset, frame, (X, y, qid), array_like of shape (n_docs,), or Qrels
-        Judged documents, or only their relevance, with the query of each row in `qid`. Qrels need runs: all queries of
-        the judgments count, and a query that is missing from the run has the value 0.
+        made (for scores computed from data.X: data.to_input_order(scores)). A run is a file, a frame with columns qid,
+        docno and score, or a mapping {query id: {document id: score}}, as in `read_run`. Documents that it does not
+        rank count only in the number of relevant documents.
+    data : path, RankingDataset, frame, (X, y, qid), array_like of shape (n_docs,), or judgments
+        Judged documents, or only their relevance, with the query of each row in `qid`. Judgments are a file (TREC, BEIR
+        or JSON), a mapping {query id: {document id: grade}}, or the result of `read_qrels`. They need runs: all queries
+        of the judgments count, and a query that is missing from the run has the value 0.
     metrics : str, Metric or sequence of them, default ('ndcg@10', 'map')
         The metrics.
     label, qid : str or array_like, optional
@@ -130,7 +133,7 @@ def evaluate(
         Column of document ids of a frame, needed for runs, by default a text column 'docno', 'docid' or 'doc_id'; or
         ids of shape (n_docs,) with an array of relevance.
     convention : {'default', 'letor3', 'letor4', 'trec', 'xgboost', 'lightgbm'}, optional
-        Definition of the metrics. Default: 'default', or 'trec' with Qrels. A prefix in a name overrides it.
+        Definition of the metrics. Default: 'default', or 'trec' with judgments. A prefix in a name overrides it.
 
     Returns
     -------
@@ -152,9 +155,11 @@ def evaluate(
     >>> import sparserank as sr
     >>> sr.evaluate([0.9, 0.2, 0.4], [0, 1, 0], "map", qid=["q", "q", "q"])
     {'map': 0.3333333333333333}
+    >>> sr.evaluate({"q": {"a": 0.9, "b": 0.2, "c": 0.4}}, {"q": {"b": 1}}, "map")
+    {'trec:map': 0.3333333333333333}
     """
     check_arguments(evaluate, locals())
-    if isinstance(scores, Mapping) and not isinstance(scores, Run | Qrels):
+    if isinstance(scores, Mapping) and not _is_one_run(scores):
         raise DataError("evaluate takes one system; use compare_systems for several.")
     systems, judged, parsed = _on_judged({"": scores}, data, metrics, label, qid, docid, convention)
     values = _values_of(systems[""], judged, parsed)
@@ -178,8 +183,8 @@ def compare_systems(
     ----------
     systems : mapping of str to scores
         {name: scores}, with scores as in `evaluate`.
-    data : path, RankingDataset, frame, (X, y, qid), array_like of shape (n_docs,), or Qrels
-        Judged documents, as in `evaluate`.
+    data : path, RankingDataset, frame, (X, y, qid), array_like of shape (n_docs,), or judgments
+        Judged documents or judgments, as in `evaluate`.
     metrics : str, Metric or sequence of them, default ('ndcg@10', 'map')
         The metrics.
     baseline : str, optional
@@ -230,6 +235,8 @@ def _on_judged(
     """(systems, judged documents, metrics); if the data are a frame, models are replaced by their scores."""
     if any(isinstance(s, Qrels) for s in systems.values()):
         raise DataError("judgments must be the second argument; the first is the system to evaluate.")
+    systems = {name: _as_run(system, str(name) or "the run") for name, system in systems.items()}
+    data = _as_judgments(data, any(isinstance(s, Run) for s in systems.values()))
     parsed = list(parse_metrics(metrics, convention or ("trec" if isinstance(data, Qrels) else "default")))
     if is_frame(data):
         systems = {name: _on_frame(s, data, f"{name}: " if name else "") for name, s in systems.items()}
@@ -251,6 +258,30 @@ def _on_judged(
                 "every ranking."
             )
     return systems, judged, parsed
+
+
+def _is_one_run(scores: Mapping[Any, Any]) -> bool:
+    """Whether a mapping is one run, and not {name: system}."""
+    key, value = next(iter(scores.items()), (("", ""), 0.0))
+    if isinstance(key, tuple):
+        return True
+    return isinstance(value, Mapping) and not any(isinstance(d, tuple) or isinstance(value[d], Mapping) for d in value)
+
+
+def _as_run(system: Any, name: str) -> Any:
+    """A run in any of its forms as Run; other systems unchanged."""
+    if isinstance(system, Run) or hasattr(system, "predict"):
+        return system
+    is_table = hasattr(system, "columns") and is_frame(system)  # a series is an array
+    return run_of(system, name) if is_path(system) or is_mapping(system) or is_table else system
+
+
+def _as_judgments(data: Any, for_run: bool) -> Any:
+    """A mapping as Qrels, and for a run also a file of judgments; anything else unchanged."""
+    if isinstance(data, Run | Qrels):
+        return data
+    is_file = for_run and is_path(data) and holds(data) in (JUDGMENTS, EITHER)
+    return read_qrels(data) if is_file or is_mapping(data) else data
 
 
 def _only_unjudged(run: Run, qrels: Qrels) -> tuple[str, str] | None:
@@ -301,8 +332,7 @@ def _runs_of(systems: Iterable[Any]) -> list[Run]:
     systems = list(systems)
     if not all(isinstance(s, Run) for s in systems):
         raise DataError(
-            "judgments alone contain no features. Use them to evaluate runs (sr.read_run), or evaluate models on "
-            "judged documents."
+            "judgments alone contain no features. Use them to evaluate runs, or evaluate models on judged documents."
         )
     return systems
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.trec import document_ids
+from sparserank.data.runs import document_ids
 from sparserank.errors import DataError
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options.arguments import check_arguments

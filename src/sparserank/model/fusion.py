@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.data.fusion.lists import read_lists
 from sparserank.data.fusion.norms import Norm, parse_norm, rules_of
-from sparserank.data.fusion.returned import AnyIds, Ids
 from sparserank.data.fusion.run_names import named_runs
-from sparserank.data.fusion.runs import read_lists
-from sparserank.data.trec import Run, ranked
+from sparserank.data.run_reader import AnyIds, Ids
+from sparserank.data.runs import Run, ranked
 from sparserank.errors import DataError
 from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel

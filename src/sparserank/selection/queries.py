@@ -10,7 +10,7 @@ import numpy as np
 
 from sparserank.crossval.current_model import SAME, InUse
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.trec import document_ids
+from sparserank.data.runs import document_ids
 from sparserank.metrics import Metric
 from sparserank.metrics.ranking import rank_documents
 from sparserank.model.ranking_model import RankingModel

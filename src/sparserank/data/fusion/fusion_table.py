@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.fusion.lists import RetrieverLists
 from sparserank.data.fusion.norms import HOUSE_RULES, EdgeRules, Norm
-from sparserank.data.fusion.returned import Ids, Returned
+from sparserank.data.run_reader import Ids
 
 MAX_EXACT = 40_000_000  # values that are kept in double precision
 MAX_LEARNED = 150_000  # documents that formulas learn from, about
@@ -39,7 +40,7 @@ def feature_name(retriever: str, norm: Norm) -> str:
 
 
 def fusion_table(
-    runs: Sequence[Returned],
+    runs: Sequence[RetrieverLists],
     norms: Sequence[Norm],
     depth: int,
     qrels: Mapping[tuple[str, str], float],
@@ -101,13 +102,13 @@ def fusion_table(
     return FusionTable(whole, found, learned_to)
 
 
-def _keys(run: Returned, place: np.ndarray) -> np.ndarray:
+def _keys(run: RetrieverLists, place: np.ndarray) -> np.ndarray:
     """(n_entries,) the key of each entry, by query and place of the document. Made when needed: those of all runs would
     take as much memory as their scores."""
     return np.asarray(np.repeat(run.query, run.depths) * len(place) + place[run.document])
 
 
-def _distinct(runs: Sequence[Returned], place: np.ndarray) -> np.ndarray:
+def _distinct(runs: Sequence[RetrieverLists], place: np.ndarray) -> np.ndarray:
     """The distinct keys, ascending, one run at a time."""
     out = np.zeros(0, dtype=np.int64)
     for run in runs:
@@ -115,7 +116,7 @@ def _distinct(runs: Sequence[Returned], place: np.ndarray) -> np.ndarray:
     return out
 
 
-def _best_ranks(runs: Sequence[Returned], place: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _best_ranks(runs: Sequence[RetrieverLists], place: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """(len(rows),) the best rank that any run gives to a row; infinite if none returned it."""
     best = np.full(len(rows), np.inf)
     for run in runs:
@@ -125,7 +126,7 @@ def _best_ranks(runs: Sequence[Returned], place: np.ndarray, rows: np.ndarray) -
 
 
 def _features(
-    runs: Sequence[Returned],
+    runs: Sequence[RetrieverLists],
     norms: Sequence[Norm],
     depth: int,
     rules: EdgeRules,

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.fusion.entries import MAX_SCORE
 from sparserank.data.fusion.judged_runs import JudgedRuns
-from sparserank.data.fusion.returned import Ids, Returned, of_ranks, ordered
-from sparserank.data.trec import document_ids
+from sparserank.data.fusion.lists import MAX_SCORE, RetrieverLists, of_ranks, ordered
+from sparserank.data.run_reader import Ids
+from sparserank.data.runs import document_ids
 from sparserank.errors import DataError
 from sparserank.quoting import brief
 
@@ -49,7 +49,7 @@ def _lists(
     ranks: bool,
     docno: np.ndarray,
     document: np.ndarray,
-) -> list[Returned]:
+) -> list[RetrieverLists]:
     """The lists of each column of X (n_docs, n_columns), NaN where a retriever did not return a document: of ranks
     (1 is best) or of scores. document (n_docs,): their numbers; docno (n_docs,): their ids, which decide ties.
 

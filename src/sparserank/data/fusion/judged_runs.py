@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.fusion.returned import Ids, Returned
+from sparserank.data.fusion.lists import RetrieverLists, read_lists
 from sparserank.data.fusion.run_names import named_runs
-from sparserank.data.fusion.runs import read_lists
+from sparserank.data.run_reader import Ids
 
 Judgments = dict[tuple[str, str], float]
 USUAL_DEPTH = 100  # at which lists are cut
@@ -22,7 +22,7 @@ class JudgedRuns:
     depth: ranks beyond it are not used; is_table: a table of judged documents; of_ranks: of their ranks, not scores;
     usual_depths: {retriever: median depth of its lists before they were cut}; empty for a table."""
 
-    lists: tuple[Returned, ...]
+    lists: tuple[RetrieverLists, ...]
     query_ids: tuple[str, ...]
     documents: Ids
     qrels: Judgments
@@ -96,7 +96,7 @@ def default_depth(medians: Sequence[float], cutoff: int | None) -> int:
     return max(int(np.median(medians)), cutoff or 1)
 
 
-def _only(run: Returned, new: np.ndarray) -> Returned:
+def _only(run: RetrieverLists, new: np.ndarray) -> RetrieverLists:
     """The lists of some queries, with new numbers; -1: left out."""
     kept = new[run.query] >= 0
     entries = np.repeat(kept, run.depths)
@@ -105,4 +105,6 @@ def _only(run: Returned, new: np.ndarray) -> Returned:
     at = np.arange(depths.sum()) + np.repeat(starts - (np.cumsum(depths) - depths), depths)
     document, score, rank = (values[entries][at] for values in (run.document, run.score, run.rank))
     list_ptr = np.concatenate([[0], np.cumsum(depths)])
-    return Returned(run.name, new[run.query[kept]][order], list_ptr, document, score, rank, run.n_contrary, run.n_other)
+    return RetrieverLists(
+        run.name, new[run.query[kept]][order], list_ptr, document, score, rank, run.n_contrary, run.n_other
+    )

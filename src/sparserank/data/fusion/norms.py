@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparserank.data.fusion.returned import Returned
+from sparserank.data.fusion.lists import RetrieverLists
 from sparserank.errors import DataError
 from sparserank.quoting import brief
 
@@ -79,7 +79,7 @@ class Norm:
     def __str__(self) -> str:
         return self.name if self.name != RRF or self.k == RRF_K else f"{self.name}(k={self.k})"
 
-    def __call__(self, lists: Returned, depth: int, rules: EdgeRules = HOUSE_RULES) -> np.ndarray:
+    def __call__(self, lists: RetrieverLists, depth: int, rules: EdgeRules = HOUSE_RULES) -> np.ndarray:
         """(n_entries,) values > 0 of lists that are cut at `depth`.
 
         Raises
@@ -122,12 +122,12 @@ def parse_norm(name: object) -> Norm:
     return Norm(match[1], int(match[2] or RRF_K))
 
 
-def _per_list(values: np.ndarray, lists: Returned) -> np.ndarray:
+def _per_list(values: np.ndarray, lists: RetrieverLists) -> np.ndarray:
     """(n_entries,) of one value per list."""
     return np.repeat(values, lists.depths)
 
 
-def _min_max(lists: Returned, rules: EdgeRules) -> np.ndarray:
+def _min_max(lists: RetrieverLists, rules: EdgeRules) -> np.ndarray:
     """(s - min) / (max - min)."""
     low = np.minimum.reduceat(lists.score, lists.list_ptr[:-1])
     high = np.maximum.reduceat(lists.score, lists.list_ptr[:-1])
@@ -138,13 +138,13 @@ def _min_max(lists: Returned, rules: EdgeRules) -> np.ndarray:
     return np.where(_per_list(flat, lists), _per_list(equal, lists), values)
 
 
-def _powers(widths: np.ndarray, lists: Returned) -> np.ndarray:
+def _powers(widths: np.ndarray, lists: RetrieverLists) -> np.ndarray:
     """(n_entries,) exponents of powers of two near the width of each list. Scores that are divided by them lose no
     bits, and their squares do not vanish."""
     return _per_list(np.frexp(widths)[1], lists)
 
 
-def _l2(lists: Returned, rules: EdgeRules) -> np.ndarray:
+def _l2(lists: RetrieverLists, rules: EdgeRules) -> np.ndarray:
     """s / |s|, with |s| the Euclidean norm of the list."""
     if lists.score.min() < 0:
         raise DataError(f"{lists.name}: l2 needs scores >= 0; use minmax, zscore or a norm of ranks.")
@@ -155,7 +155,7 @@ def _l2(lists: Returned, rules: EdgeRules) -> np.ndarray:
     return np.where(as_they_are, lists.score, score / np.where(norm == 0, 1.0, norm))
 
 
-def _z_score(lists: Returned, rules: EdgeRules) -> np.ndarray:
+def _z_score(lists: RetrieverLists, rules: EdgeRules) -> np.ndarray:
     """(s - mean) / sd of the list, minus its least value, which documents that were not returned have: the order of a
     query's documents is that of z-scores."""
     n, starts = lists.depths, lists.list_ptr[:-1]

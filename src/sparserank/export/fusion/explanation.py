@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.trec import Run, ranked
+from sparserank.data.runs import Run, ranked
 from sparserank.errors import DataError
 from sparserank.export.explanation import QueryExplanation
 from sparserank.model.fusion import FusionFormula

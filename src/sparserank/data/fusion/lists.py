@@ -1,29 +1,24 @@
-"""What one retriever returned: for each query its documents, best first."""
+"""The lists of a retriever: for each query its documents, best first."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from sparserank.data.run_reader import OF_RUNS, Ids, read_entries
+from sparserank.data.trec import RUN
+from sparserank.errors import DataError, DataFormatError
 
-class Ids(dict[str, int]):
-    """{id: number}, shared by all runs so that an id is kept once; numbers count from 0."""
-
-    def __missing__(self, key: str) -> int:
-        self[key] = number = len(self)
-        return number
-
-
-class AnyIds(Ids):
-    """Like Ids; every id is known, and gets its number when it is first asked for."""
-
-    def __contains__(self, key: object) -> bool:
-        return True
+NO_QUERY = "contains none of the judged queries; do the query ids agree?"
+NO_ENTRY = f"contains no entry; expected lines '{RUN}'."
+MAX_SCORE = 1e100  # squares of scores must not overflow
 
 
 @dataclass(frozen=True, eq=False)
-class Returned:
+class RetrieverLists:
     """The list of each query, best first.
 
     name        of the retriever
@@ -57,14 +52,14 @@ class Returned:
             single = self.score.astype(np.float32)
         return float((single[differ] == single[differ - 1]).mean()) if len(differ) else 0.0
 
-    def cut(self, depth: int) -> Returned:
+    def cut(self, depth: int) -> RetrieverLists:
         """The documents of rank `depth` or less."""
         if not len(self.query):
             return self
         kept = self.rank <= depth
         counts = np.add.reduceat(kept.astype(np.int64), self.list_ptr[:-1])
         some = counts > 0
-        return Returned(
+        return RetrieverLists(
             self.name,
             self.query[some],
             np.concatenate([[0], np.cumsum(counts[some])]),
@@ -76,6 +71,46 @@ class Returned:
         )
 
 
+def read_lists(source: Any, name: str, queries: Mapping[str, int], documents: Ids, *, least: int = 1) -> RetrieverLists:
+    """The lists of a run in any of the forms of `read_run`, for the queries that `queries` numbers. The ranks of a
+    source decide between equal scores.
+
+    Raises
+        DataFormatError   a malformed line or row, or a document twice in a list; the message names file and line(s)
+        DataError         fewer than `least` entries are of known queries, or the source is in none of the forms
+    """
+    entries = read_entries(source, name, OF_RUNS, queries, documents)
+    query, document, at, score, rank = entries.columns()
+    if len(query) < least:
+        raise DataError(f"{entries.place}: {NO_QUERY if entries.n_other else NO_ENTRY}")
+    if not len(query):
+        none, ptr = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        return RetrieverLists(name, none, ptr, none, np.zeros(0), none)
+    far = np.flatnonzero(np.abs(score) > MAX_SCORE)
+    if len(far):
+        raise DataFormatError(
+            f"{entries.place}:{at[far[0]]}: the score {score[far[0]]:g} is too large; scale scores to at most "
+            f"{MAX_SCORE:g} in absolute value."
+        )
+    ties = _ties(query, score, rank, document, documents)
+    return ordered(name, query, document, score, rank, ties, entries.n_other)
+
+
+def _ties(query: np.ndarray, score: np.ndarray, rank: np.ndarray, document: np.ndarray, documents: Ids) -> np.ndarray:
+    """(n_entries,) places by document id of entries with equal scores and ranks; 0 for others."""
+    order = np.lexsort((rank, score, query))
+    equal = np.ones(max(len(order) - 1, 0), dtype=bool)
+    for values in (query, score, rank):
+        equal &= np.diff(values[order]) == 0
+    places = np.zeros(len(query), dtype=np.int64)
+    if equal.any():  # sort the ids of tied entries alone
+        tied = order[np.flatnonzero(np.concatenate([[False], equal]) | np.concatenate([equal, [False]]))]
+        names = list(documents)
+        for place, at in enumerate(sorted(tied.tolist(), key=lambda i: names[document[i]])):
+            places[at] = place
+    return places
+
+
 def ordered(
     name: str,
     query: np.ndarray,
@@ -84,7 +119,7 @@ def ordered(
     rank: np.ndarray,
     docno: np.ndarray,
     n_other: int = 0,
-) -> Returned:
+) -> RetrieverLists:
     """Lists of entries in any order: by descending score, equal scores by rank, equal ranks by document id."""
     order = np.lexsort((docno, rank, -score, query))
     query, document, score, rank = query[order], document[order], score[order], rank[order]
@@ -94,10 +129,10 @@ def ordered(
     contrary = np.unique(query[1:][falls])
     places = (np.arange(len(query)) - np.repeat(starts, np.diff(list_ptr)) + 1).astype(np.int32)
     small = document.astype(np.int32) if document.max() < 2**31 else document
-    return Returned(name, query[starts], list_ptr, small, score, places, len(contrary), n_other)
+    return RetrieverLists(name, query[starts], list_ptr, small, score, places, len(contrary), n_other)
 
 
-def of_ranks(name: str, query: np.ndarray, document: np.ndarray, rank: np.ndarray) -> Returned:
+def of_ranks(name: str, query: np.ndarray, document: np.ndarray, rank: np.ndarray) -> RetrieverLists:
     """Lists of entries in any order, with their ranks in place of scores; equal ranks by number of document."""
     lists = ordered(name, query, document, -rank, np.zeros(len(rank)), document)
     return replace(lists, rank=-lists.score)
