@@ -116,8 +116,8 @@ def published_absent() -> str | None:
 
 def published_train(name: str) -> RankingDataset:
     """Training part of fold 1: S1, S2, S3."""
-    from sparserank import read_letor
+    from sparserank import read
 
     folder, n_features = PUBLISHED[name]
     place = Path(os.environ["SPARSERANK_DATA"]) / folder
-    return read_letor([place / f"S{i}.txt.gz" for i in (1, 2, 3)], n_features=n_features)
+    return read([place / f"S{i}.txt.gz" for i in (1, 2, 3)], n_features=n_features)

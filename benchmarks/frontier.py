@@ -157,22 +157,22 @@ def _sets(folder: Path) -> dict[str, tuple[Any, int, str]]:
     mslr = folder / "mslr-web10k-sample"
     return {
         "MQ2008": (
-            sr.read_data([folder / f"mq2008/S{i}.txt.gz" for i in range(1, 6)]),
+            sr.read([folder / f"mq2008/S{i}.txt.gz" for i in range(1, 6)]),
             1,
             "LETOR 4.0, features normalised within queries.",
         ),
         "OHSUMED": (
-            sr.read_data([folder / f"ohsumed/querylevelnorm/S{i}.txt.gz" for i in range(1, 6)]),
+            sr.read([folder / f"ohsumed/querylevelnorm/S{i}.txt.gz" for i in range(1, 6)]),
             1,
             "LETOR 3.0, features normalised within queries.",
         ),
         "MSLR sample": (
-            sr.read_data([mslr / f"fold1.{part}.5k.txt.gz" for part in ("train", "test")]),
+            sr.read([mslr / f"fold1.{part}.5k.txt.gz" for part in ("train", "test")]),
             2,
             "The first 5,000 documents of the training set and of the test set of MSLR-WEB10K, fold 1, raw features.",
         ),
         "LightGBM example": (
-            sr.read_data([folder / f"lightgbm-lambdarank/{part}.txt.gz" for part in ("train", "test")]),
+            sr.read([folder / f"lightgbm-lambdarank/{part}.txt.gz" for part in ("train", "test")]),
             1,
             "The data of LightGBM's lambdarank example, 251 queries, 300 features.",
         ),

@@ -168,8 +168,8 @@ def agg(folder: Path, norm: Sequence[str]) -> dict[str, Any]:
         result = sr.fuse([*train, *valid], rank_columns=True, norm=norm, half_samples=0, n_threads=1)
         seconds.append(time.perf_counter() - began)
         sizes.append(len(result.retrievers))
-        held = sr.read_data(test, missing={"*": 0})  # ranks start at 1, so 0 is what was not returned
-        learned = sr.read_data([*train, *valid], missing={"*": 0})
+        held = sr.read(test, missing={"*": 0})  # ranks start at 1, so 0 is what was not returned
+        learned = sr.read([*train, *valid], missing={"*": 0})
         scores = {
             "fuse": _scores(result, held),
             "l1 on 60 / (60 + rank)": _plain_l1(learned, held),
@@ -246,7 +246,7 @@ def of_columns(data: Path, name: str, seed: int) -> tuple[Values, int]:
     """Values of the queries of the other half by ranks of 25 engines."""
     import sparserank as sr
 
-    whole = sr.read_data([data / name / f"A{i}.txt.gz" for i in range(1, 6)], missing={"*": 0})
+    whole = sr.read([data / name / f"A{i}.txt.gz" for i in range(1, 6)], missing={"*": 0})
     own = _half([str(q) for q in whole.query_ids], seed)
     learned, held = whole.take_queries(own), whole.take_queries(~own)
     ranks = np.where(np.asarray(learned.X) > 0, learned.X, np.nan)

@@ -93,7 +93,7 @@ def _read(name: str) -> Any:
         return sr.datasets.make_curved_ranking(200, random_state=7).data
     if name == "products":
         return _with_true_products(200)
-    return sr.read_data([Path(os.environ["SPARSERANK_DATA"]) / file for file in SETS[name]])
+    return sr.read([Path(os.environ["SPARSERANK_DATA"]) / file for file in SETS[name]])
 
 
 def _one_fold(name: str, data: Any, seed: int, fold: int, given: argparse.Namespace) -> None:

@@ -31,7 +31,7 @@ def main(version: str) -> None:
         assert np.array_equal(scores, result.model.predict(test.X))
         assert sr.evaluate(scores, test)["ndcg@10"] > sr.evaluate(np.zeros(test.n_docs), test)["ndcg@10"]
         sr.convert([place / "train.txt"], place / "store")
-        assert sr.open_store(place / "store", verify=True).n_docs == train.n_docs
+        assert sr.read(place / "store", verify=True).n_docs == train.n_docs
         code: dict[str, object] = {}
         exec(result.model.export("python")["model.py"], code)
         row = dict(zip(result.model.feature_names, np.asarray(test.X)[0], strict=True))

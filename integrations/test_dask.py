@@ -48,13 +48,13 @@ def assert_equal(found: Any, expected: Any) -> None:
 def test_a_path_on_the_cluster_is_the_path_here(
     kind: str, penalty: str, client: Client, stores: dict[str, Path]
 ) -> None:
-    data = sr.open_store(stores[kind])
+    data = sr.read(stores[kind])
     assert len(data.X.parts) > 2
     assert_equal(sr.fit_path(data, penalty, client=client, **OPTIONS), sr.fit_path(data, penalty, **OPTIONS))
 
 
 def test_the_number_of_workers_changes_no_bit(client: Client, stores: dict[str, Path]) -> None:
-    data = sr.open_store(stores["dense"])
+    data = sr.read(stores["dense"])
     two = sr.fit_path(data, "l1", client=client, **OPTIONS)
     with LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as small, Client(small) as one:
         np.testing.assert_array_equal(sr.fit_path(data, "l1", client=one, **OPTIONS).coefs, two.coefs)
@@ -67,7 +67,7 @@ def test_the_number_of_workers_changes_no_bit(client: Client, stores: dict[str, 
 def test_modified_huber_whose_dual_is_swept(client: Client, stores: dict[str, Path]) -> None:
     from sparserank.losses import LOSSES
 
-    data, loss = sr.open_store(stores["dense"]), LOSSES["modified_huber"]()
+    data, loss = sr.read(stores["dense"]), LOSSES["modified_huber"]()
     assert_equal(
         sr.fit_path(data, "l1", loss=loss, client=client, **OPTIONS), sr.fit_path(data, "l1", loss=loss, **OPTIONS)
     )
@@ -78,7 +78,7 @@ SELECT: dict[str, Any] = {"penalties": ["l1", "log"], "n_alphas": 8, "cv": 3, "h
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_selection_on_the_cluster(kind: str, client: Client, stores: dict[str, Path], tmp_path: Path) -> None:
-    data = sr.open_store(stores[kind])
+    data = sr.read(stores[kind])
     there = sr.select(data, client=client, out=tmp_path / "run", **SELECT)
     here = sr.select(data, **SELECT)
     assert there.sentence == here.sentence
@@ -87,7 +87,7 @@ def test_selection_on_the_cluster(kind: str, client: Client, stores: dict[str, P
 
 
 def test_fits_on_the_cluster(client: Client, cluster: LocalCluster, stores: dict[str, Path], tmp_path: Path) -> None:
-    data = sr.open_store(stores["dense"])
+    data = sr.read(stores["dense"])
     there, here = (sr.SparseRanker(alpha_ratio=0.1).fit_dataset(data, client=c) for c in (client, None))
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-12, atol=1e-12)
     assert not hasattr(there, "_client")
@@ -123,7 +123,7 @@ def killing(cluster: LocalCluster, after_s: float) -> threading.Thread:
 @pytest.mark.parametrize("after_s", [0.1, 0.6, 1.5])
 @pytest.mark.parametrize("what", ["path", "select"])
 def test_a_killed_worker_changes_nothing(what: str, after_s: float, stores: dict[str, Path]) -> None:
-    data = sr.open_store(stores["dense"])
+    data = sr.read(stores["dense"])
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as fresh, Client(fresh) as client:
         client.wait_for_workers(2, timeout=60)
         thread = killing(fresh, after_s)
@@ -140,7 +140,7 @@ def test_a_killed_worker_changes_nothing(what: str, after_s: float, stores: dict
 
 
 def test_a_shard_that_was_made_again_is_told_its_weights_again(stores: dict[str, Path]) -> None:
-    data = sr.open_store(stores["dense"])
+    data = sr.read(stores["dense"])
     weight = np.random.default_rng(1).uniform(0.5, 2.0, data.n_queries)
     w = np.random.default_rng(0).standard_normal(30)
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as fresh, Client(fresh) as client:
@@ -160,7 +160,7 @@ def test_a_shard_that_was_made_again_is_told_its_weights_again(stores: dict[str,
 
 
 def test_labels_and_weights_are_those_of_the_store_or_refused(client: Client, stores: dict[str, Path]) -> None:
-    data = sr.open_store(stores["dense"])
+    data = sr.read(stores["dense"])
     with pytest.raises(DataError, match="labels must be those of the store"):
         sr.solvers.PairwiseObjective(dataclasses.replace(data, relevance=data.relevance[::-1]), client=client)
     with pytest.raises(DataError, match="document weights must be those of the store"):
@@ -173,7 +173,7 @@ def test_ties_are_broken_by_document_ids_there_too(client: Client, tmp_path: Pat
     tied = sr.RankingDataset(X, DATA.relevance, DATA.qid, [f"d{i:05d}" for i in ids])
     sr.write_letor(tied, tmp_path / "a.txt")
     sr.convert([tmp_path / "a.txt"], tmp_path / "s", Reading(dtype="float64"), shard_bytes=500_000)
-    data = sr.open_store(tmp_path / "s")
+    data = sr.read(tmp_path / "s")
     there, here = (sr.select(data, client=c, convention="trec", metric="ndcg@3", **SELECT) for c in (client, None))
     assert there.sentence == here.sentence
 
@@ -187,7 +187,7 @@ def test_a_store_that_is_written_anew_is_not_mixed_with_the_old_one(client: Clie
             tmp_path / "a.txt",
         )
         sr.convert([tmp_path / "a.txt"], tmp_path / "s", Reading(dtype="float64"), restart=True)
-        data = sr.open_store(tmp_path / "s")
+        data = sr.read(tmp_path / "s")
         kept = sr.solvers.PairwiseObjective(data, client=client)
         values.append((kept.value_and_gradient(w)[0], sr.solvers.PairwiseObjective(data).value_and_gradient(w)[0]))
     for there, here in values:
@@ -198,7 +198,7 @@ def test_a_store_that_is_written_anew_is_not_mixed_with_the_old_one(client: Clie
 def test_an_objective_may_outlive_its_client(cluster: LocalCluster, stores: dict[str, Path]) -> None:
     code = (
         "import sys, sparserank as sr; from distributed import Client\n"
-        "with Client(sys.argv[1]) as c: o = sr.solvers.PairwiseObjective(sr.open_store(sys.argv[2]), client=c); "
+        "with Client(sys.argv[1]) as c: o = sr.solvers.PairwiseObjective(sr.read(sys.argv[2]), client=c); "
         "o.value_and_gradient([0.0] * 30)\n"
         "del o"
     )

@@ -55,7 +55,7 @@ def test_a_worker_of_another_version_is_refused_by_name(fake: Any, said: str, st
         client.run(put, fake, workers=[other])
         own = importlib.metadata.version("sparserank")
         expected = f"worker {other} has {said}; install sparserank {own}, the version on this machine"
-        data = sr.open_store(store)
+        data = sr.read(store)
         with pytest.raises(DataError, match=expected):
             sr.select(data, client=client, penalties="l1", n_alphas=4, cv=2, out=tmp_path / "run")
         assert not (tmp_path / "run").exists()
@@ -155,6 +155,6 @@ def test_a_scheduler_that_ends_in_the_middle(comes_back: bool, store: Path, tmp_
     assert again.returncode == 0, again.stderr
     assert "reused from an earlier run" in again.stderr
     here = sr.select(
-        sr.open_store(store), penalties=["l1", "mcp"], n_alphas=30, cv=3, half_samples=0, feature_transform="none"
+        sr.read(store), penalties=["l1", "mcp"], n_alphas=30, cv=3, half_samples=0, feature_transform="none"
     )
     np.testing.assert_allclose(sr.load_model(tmp_path / "run/model.json").coef, here.model.coef, rtol=1e-12, atol=1e-12)

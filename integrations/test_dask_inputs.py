@@ -19,7 +19,7 @@ from distributed import Client, LocalCluster
 
 import sparserank as sr
 from sparserank.cli.app import app
-from sparserank.data.sources import as_datasets
+from sparserank.data.read import as_datasets
 from sparserank.errors import DataError, SparserankError
 
 DATA = sr.datasets.make_ranking(60, (5, 30), 12, n_informative=4, noise=0.5, random_state=3).data
@@ -196,7 +196,7 @@ def test_transforms_on_the_cluster(transform: str, client: Client) -> None:
 def test_a_folder_that_workers_do_not_see(client: Client, tmp_path: Path) -> None:
     sr.write_letor(DATA, tmp_path / "a.txt")
     sr.convert([tmp_path / "a.txt"], tmp_path / "store")
-    data = sr.open_store(tmp_path / "store")
+    data = sr.read(tmp_path / "store")
     (tmp_path / "store").rename(tmp_path / "elsewhere")
     with pytest.raises(DataError, match=r"cannot access .*set TMPDIR to a folder"):
         sr.fit_path(data, client=client)

@@ -34,7 +34,7 @@ def used():
 size = sum(os.path.getsize(os.path.join(store, f)) for f in os.listdir(store))
 base = used()
 resource.setrlimit(resource.RLIMIT_DATA, (base + int(share * size),) * 2)
-data = sr.open_store(store)
+data = sr.read(store)
 began = time.perf_counter()
 if what == "fit":
     ranker = sr.SparseRanker(alpha_ratio=0.1, n_threads=2).fit_dataset(data)
@@ -113,7 +113,7 @@ def limited(what: str, store: Path, out: Path) -> dict[str, Any]:
 
 def test_fit_gives_the_solution_of_memory(store: Path, parquet: Path, tmp_path: Path) -> None:
     assert limited("fit", store, tmp_path / "w.npy")["status"] == "optimal"
-    whole = sr.SparseRanker(alpha_ratio=0.1).fit_dataset(sr.read_data(parquet))
+    whole = sr.SparseRanker(alpha_ratio=0.1).fit_dataset(sr.read(parquet))
     np.testing.assert_allclose(np.load(tmp_path / "w.npy"), whole.scaled_coef_, atol=1e-12)
 
 

@@ -36,7 +36,7 @@ if share:
     used = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmData")) << 10
     size = sum(os.path.getsize(os.path.join(store, f)) for f in os.listdir(store))
     resource.setrlimit(resource.RLIMIT_DATA, (used + int(share * size),) * 2)
-result = sr.select(sr.open_store(store), out=out, **options)
+result = sr.select(sr.read(store), out=out, **options)
 print(json.dumps([result.sentence, result.model.coef.tolist()]))
 """
 

@@ -7,8 +7,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from sparserank import read
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.letor.reader import read_letor
 from sparserank.errors import DataError, TooManyFeaturesError
 from sparserank.selection.inputs import check_overlap
 from sparserank.shards.scaling import fit_scaling
@@ -128,7 +128,7 @@ def open_fold(folder: str, number: int, scaling: str, missing: str | None, conte
 
 
 def read_fold(files: FoldFiles, *, scaling: str = "none", missing: str | None = None) -> FoldData:
-    """Read a fold; `missing` as in `read_letor`, `scaling` as in `fit_scaling`."""
+    """Read a fold; `missing` as in `read`, `scaling` as in `fit_scaling`."""
     parts = (files.train, files.valid, files.test)
     width: int | None = None
     wider: TooManyFeaturesError | None = None
@@ -136,7 +136,7 @@ def read_fold(files: FoldFiles, *, scaling: str = "none", missing: str | None = 
         try:
             data = []
             for paths in parts:
-                data.append(read_letor(list(paths), width, missing=missing))
+                data.append(read(list(paths), n_features=width, missing=missing))
                 width = data[0].n_features
             break
         except TooManyFeaturesError as error:  # a later part names more features than train, where they are 0

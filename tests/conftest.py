@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import reproduction.app as reproduction
 
+from sparserank import read
 from sparserank.cli.app import app, main
 from sparserank.cli.output import Answer, answer
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.letor.reader import read_letor
 from tests.support import shortcuts
 from tests.support.command_line import Cli, Outcome
 
@@ -41,19 +41,19 @@ def data_folder() -> Path:
 @pytest.fixture(scope="session")
 def mq2008(data_folder: Path) -> list[RankingDataset]:
     """The five parts S1..S5 of MQ2008."""
-    return [read_letor(data_folder / f"mq2008/S{i}.txt.gz", n_features=46) for i in range(1, 6)]
+    return [read(data_folder / f"mq2008/S{i}.txt.gz", n_features=46) for i in range(1, 6)]
 
 
 @pytest.fixture(scope="session")
 def mq2008_train(data_folder: Path) -> RankingDataset:
     """MQ2008 fold 1, training queries: S1, S2, S3."""
-    return read_letor([data_folder / f"mq2008/S{i}.txt.gz" for i in (1, 2, 3)], n_features=46)
+    return read([data_folder / f"mq2008/S{i}.txt.gz" for i in (1, 2, 3)], n_features=46)
 
 
 @pytest.fixture(scope="session")
 def ohsumed_train(data_folder: Path) -> RankingDataset:
     """OHSUMED fold 1, training queries, per-query normalised."""
-    return read_letor([data_folder / f"ohsumed/querylevelnorm/S{i}.txt.gz" for i in (1, 2, 3)])
+    return read([data_folder / f"ohsumed/querylevelnorm/S{i}.txt.gz" for i in (1, 2, 3)])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -93,7 +93,7 @@ def _paths() -> Outcome:
         text = Path(folder) / "train.parquet"
         _write(ours, text)
         convert([text], Path(folder) / "store", Reading(), shard_bytes=SHARD_BYTES)
-        stored = sr.open_store(Path(folder) / "store")
+        stored = sr.read(Path(folder) / "store")
         options: Any = {"n_alphas": 40, "tol": 1e-4}
         sr.fit_path(ours, n_alphas=2, n_threads=2)
         times, paths = [], []

@@ -97,7 +97,7 @@ def _tables(data: Path) -> dict[str, Table]:
     }
     out = {}
     for name, paths in sources.items():
-        held = sr.read_data(paths)
+        held = sr.read(paths)
         candidates = sr.select(held, half_samples=0, rival="none").choice.candidates
         rows = np.unique(np.linspace(0, len(candidates) - 1, MAX_ROWS).round().astype(int))
         out[name] = Table(np.array([candidates[i].values for i in rows]), _rival_values(held))
@@ -179,7 +179,7 @@ def _refitted(data: Path, n: int) -> Worlds:
     trained on."""
     import sparserank as sr
 
-    everything = sr.read_data([data / f"mq2008/S{i}.txt.gz" for i in (1, 2, 3, 4, 5)])
+    everything = sr.read([data / f"mq2008/S{i}.txt.gz" for i in (1, 2, 3, 4, 5)])
     rng = np.random.default_rng(n)
     broken = np.zeros(5, dtype=int)
     for world in range(N_REFITTED):

@@ -34,11 +34,11 @@ def _passes() -> list[Verdict]:
         return []
     import sparserank as sr
     from sparserank.curves import fit_knots
-    from sparserank.data.joining import concatenate
+    from sparserank.data.combine import concatenate
     from sparserank.objective import PairwiseObjective
 
     mslr = Path(folder) / "mslr-web10k-sample"
-    data = sr.read_data([mslr / f"fold1.{part}.5k.txt.gz" for part in ("train", "test")])
+    data = sr.read([mslr / f"fold1.{part}.5k.txt.gz" for part in ("train", "test")])
     data = data.replace_features(np.log1p(np.maximum(data.X, 0.0)).astype(np.float32))
     data = concatenate([data] * COPIES, join_queries=False)
     knots = fit_knots(data)

@@ -36,7 +36,7 @@ def used():
 
 base = used()
 resource.setrlimit(resource.RLIMIT_DATA, (base + limit,) * 2)
-data = sr.open_store(store)
+data = sr.read(store)
 began, cpu = time.perf_counter(), time.process_time()
 if what == "fit":
     kept = sr.SparseRanker(alpha_ratio=0.1, n_threads=2).fit_dataset(data).get_support(indices=True)

@@ -62,7 +62,7 @@ def _proofs(sources: dict[str, list[Path]]) -> tuple[list[list[Any]], list[Verdi
 
     rows, verdicts = [], []
     for name, paths in sources.items():
-        train = sr.fit_scaling(sr.read_data(paths)).apply(sr.read_data(paths))
+        train = sr.fit_scaling(sr.read(paths)).apply(sr.read(paths))
         errors = leave_query_out(train, STRENGTHS).errors
         for lam in dict.fromkeys([STRENGTHS[int(np.argmin(errors))], 1.0]):
             greedy = sr.papers.GreedyRankRLS(k=max(SIZES), lam=lam).fit_dataset(train)

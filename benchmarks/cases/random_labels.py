@@ -50,7 +50,7 @@ def _judged(files: list[Path]) -> tuple[float, dict[str, list[float]], int]:
     chosen)."""
     import sparserank as sr
 
-    read = sr.read_data(files)
+    read = sr.read(files)
     rng = np.random.default_rng(0)
     constant = np.repeat(rng.standard_normal(read.n_queries), np.diff(read.query_ptr))
     X = np.column_stack([np.asarray(read.X, dtype=float), constant])

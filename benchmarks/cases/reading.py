@@ -44,7 +44,7 @@ def run() -> list[Verdict]:
     for name, o in outcomes.items():
         rows.append([name, "load_svmlight_file", 1, seconds(o.theirs_s), _rate(o, o.theirs_s), "1x"])
         for threads, s in o.ours_s.items():
-            rows.append([name, "read_letor", threads, seconds(s), _rate(o, s), f"{figure(o.theirs_s / s)}x faster"])
+            rows.append([name, "read", threads, seconds(s), _rate(o, s), f"{figure(o.theirs_s / s)}x faster"])
     print(table(["file", "reader", "threads", "time", "text per second", "ratio"], rows))
     return [
         Verdict("reading", f"{name}, faster than load_svmlight_file", o.theirs_s / o.ours_s[2], TARGETS[name])
@@ -73,18 +73,18 @@ def _write(path: Path) -> None:
 def _read(path: str, bytes_text: int) -> Outcome:
     from sklearn.datasets import load_svmlight_file
 
-    from sparserank import read_letor
+    from sparserank import read
 
     small = Path(path).with_name("small.txt")
     small.write_text("1 qid:1 1:0.5 2:0.25 #docid = a\n0 qid:1 1:0.1 2:1 #docid = b\n")
-    read_letor(small)  # compilation, outside the clock
+    read(small)  # compilation, outside the clock
     load_svmlight_file(str(small), query_id=True)
     Path(path).read_bytes()  # the file cache is warm from here on
     theirs = measure(lambda: load_svmlight_file(path, query_id=True), repeats=3)
     X, y, qid = theirs.result
     ours_s = {}
     for threads in (1, 2):
-        measured = measure(lambda n=threads: read_letor(path, n_threads=n), repeats=3)  # type: ignore[misc]
+        measured = measure(lambda n=threads: read(path, n_threads=n), repeats=3)  # type: ignore[misc]
         ours_s[threads], data = measured.time_s, measured.result
     assert np.array_equal(data.X, X.toarray())
     assert np.array_equal(data.relevance, y)

@@ -30,7 +30,7 @@ MAY_BE_ZERO = ("lambda1", "lambda2", "c")
 
 @dataclass(frozen=True)
 class DatasetPlan:
-    """A data set in LETOR layout; `missing` and `scaling` as in `read_letor` and `fit_scaling`."""
+    """A data set in LETOR layout; `missing` and `scaling` as in `read` and `fit_scaling`."""
 
     name: str
     path: str

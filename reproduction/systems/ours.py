@@ -15,8 +15,8 @@ from sparserank.crossval.families import Trial
 from sparserank.crossval.feature_transforms import RAW
 from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.settings import PathSettings
+from sparserank.data.combine import concatenate
 from sparserank.data.folds import query_folds
-from sparserank.data.joining import concatenate
 from sparserank.options import selection as of_selection
 from sparserank.papers.rankers.random_ranker import RandomRanker
 from sparserank.paths import PathResult, fit_path_on, maker_of, parse_maker

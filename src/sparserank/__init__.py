@@ -13,12 +13,9 @@ __version__ = "0.4.0.dev0"
 
 _HOME = {
     "RankingDataset": "sparserank.data.dataset",
-    "concatenate": "sparserank.data.joining",
-    "read_data": "sparserank.data.read",
-    "Reading": "sparserank.data.reading",
-    "open_store": "sparserank.data.store.opening",
+    "concatenate": "sparserank.data.combine",
+    "read": "sparserank.data.read",
     "convert": "sparserank.data.store.convert",
-    "read_letor": "sparserank.data.letor.reader",
     "write_letor": "sparserank.data.letor.writer",
     "write_run": "sparserank.data.runs",
     "write_qrels": "sparserank.data.runs",
@@ -48,6 +45,12 @@ _HOME = {
     "load_model": "sparserank.model.loading",
 }
 
+_FORMER = {
+    "trees": "sparserank.select(..., for_model='lightgbm')",
+    **dict.fromkeys(("read_data", "read_letor", "open_store"), "sparserank.read(source, ...)"),
+    "Reading": "the options of sparserank.read; convert takes them as a mapping",
+}
+
 _MODULES = ("datasets", "errors", "losses", "papers", "penalties", "solvers")
 
 __all__ = ["__version__", *_HOME, *_MODULES]
@@ -60,7 +63,7 @@ def __getattr__(name: str) -> Any:
         parts = {m: importlib.import_module(f"sparserank.{m}") for m in _MODULES if not name.startswith("_")}
         home = next((m for m, part in parts.items() if name in getattr(part, "__all__", ())), None)
         moved = "" if home is None else f"; it is sparserank.{home}.{name}"
-        moved = "; it was removed: use sparserank.select(..., for_model='lightgbm')" if name == "trees" else moved
+        moved = f"; it was removed: use {_FORMER[name]}" if name in _FORMER else moved
         raise AttributeError(f"module 'sparserank' has no attribute {name!r}{moved}")
     value = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value

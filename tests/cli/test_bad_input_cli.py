@@ -441,16 +441,16 @@ TOKENS = {
 def test_tokens_that_are_no_features_have_their_own_remedy(token: str, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(f"1 qid:7 {token} 4:0.4\n")
     with pytest.raises(DataFormatError) as caught:
-        sr.read_letor(tmp_path / "a.txt")
+        sr.read(tmp_path / "a.txt")
     assert str(caught.value).endswith(f"a.txt:1: expected 'index:value'; got {token!r}. {TOKENS[token]}")
 
 
 def test_missing_query_ids_have_two_remedies(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("1 1:0.3 2:1\n0 1:4\n")
     with pytest.raises(DataFormatError, match=r"Add the query id to every line, or the sizes of the queries to a file"):
-        sr.read_letor(tmp_path / "a.txt")
+        sr.read(tmp_path / "a.txt")
     (tmp_path / "a.txt.query").write_text("2\n")
-    assert sr.read_letor(tmp_path / "a.txt").n_queries == 1
+    assert sr.read(tmp_path / "a.txt").n_queries == 1
 
 
 def test_each_kind_of_unsolved_has_one_remedy() -> None:

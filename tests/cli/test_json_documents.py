@@ -90,7 +90,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = sr.SparseRanker(alpha_ratio=0.2).fit_dataset(data)
     model.save(folder / "model.json")
     (folder / "broken.json").write_text('{"format": NaN')
-    scores = model.to_model().score_dataset(sr.read_letor(folder / "test.txt"))
+    scores = model.to_model().score_dataset(sr.read(folder / "test.txt"))
     (folder / "scores.txt").write_text("".join(f"{s!r}\n" for s in scores.tolist()))
     (folder / "short.txt").write_text("1.0\n")
     (folder / "groups.csv").write_text("f1,a,2\nf2,a\nf3,b,0.5\n")

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 import sparserank as sr
 from sparserank.cli.app import app
 from sparserank.cli.declared import COMMANDS, Command
+from sparserank.data.reading import ReadOptions
 from sparserank.errors import DataError, ParameterError
 from sparserank.export import ENGINES
 from sparserank.export.fusion import FUSION_ENGINES
@@ -25,10 +26,10 @@ from sparserank.jobs.fit import fit_model
 from sparserank.jobs.typed import FitOptions, FuseOptions, SelectOptions
 from sparserank.options import Choice, Count, Flag, Given, Number, Option, Or, Parsed, fusion, paths, selection
 from sparserank.options.fusion import FUSE
-from sparserank.options.jobs import FIT, FOR_MODEL_TAKES, SELECT
+from sparserank.options.jobs import DOC_WEIGHT, FIT, FOR_MODEL_TAKES, SELECT
 from sparserank.options.paths import FIT_PATH
 from sparserank.options.rankers import RANK_SVM, SPARSE_RANKER, SPARSE_RANKER_CV
-from sparserank.options.reading import READING
+from sparserank.options.reading import N_THREADS, READING
 from sparserank.options.spelling import command_line, option, rendered
 from sparserank.paths.typed import PathOptions
 from sparserank.transforms import CURVES, KINDS
@@ -47,7 +48,7 @@ ENTRIES: dict[str, Entry] = {
     "select": (lambda **options: sr.select(DATA, **options), SELECT),
     "for_model": (lambda **options: sr.select(DATA, **{"for_model": "lightgbm", **options}), FOR_MODEL_TAKES),
     "fit_path": (lambda **options: sr.fit_path(DATA, **options), FIT_PATH),
-    "read_data": (lambda **options: sr.read_data("absent.txt", **options), READING),
+    "read": (lambda **options: sr.read("absent.txt", **options), READING),
     "SparseRanker": (lambda **options: sr.SparseRanker(**options).fit(*ROWS[:2], qid=ROWS[2]), SPARSE_RANKER),
     "SparseRankerCV": (lambda **options: sr.SparseRankerCV(**options).fit(*ROWS[:2], qid=ROWS[2]), SPARSE_RANKER_CV),
     "RankSVM": (lambda **options: sr.papers.RankSVM(**options).fit(*ROWS[:2], qid=ROWS[2]), RANK_SVM),
@@ -164,6 +165,7 @@ TYPED = {
     FitOptions: (fit_model, FIT),
     FuseOptions: (sr.fuse, FUSE),
     PathOptions: (sr.fit_path, FIT_PATH),
+    ReadOptions: (sr.read, (*READING, N_THREADS, DOC_WEIGHT)),
 }
 
 

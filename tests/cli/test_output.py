@@ -108,7 +108,7 @@ def test_what_programs_get_is_what_people_see(folder: Path, cli: Cli) -> None:
     flat = [(d["document"], d["score"], f, v) for d in explained for f, v in d["contributions"].items()]
     assert [(r["document"], float(r["score"]), r["feature"], float(r["contribution"])) for r in rows] == flat
     evaluated = json.loads(cli(*COMMANDS["evaluate"], "--format", "json").out)
-    ours = sr.evaluate(sr.load_model("model.json"), sr.read_letor("test.txt"))
+    ours = sr.evaluate(sr.load_model("model.json"), sr.read("test.txt"))
     assert {r["metric"]: r["mean"] for r in evaluated} == ours
 
 
@@ -157,7 +157,7 @@ def test_the_time_left_counts_the_work_that_follows() -> None:
 def test_tables_as_people_have_them(folder: Path, cli: Cli) -> None:
     """Text columns, missing values, no labels where none are needed. The parts: `test_table_survey.py`,
     `test_scored_tables.py`, `test_model_medians.py`."""
-    data = sr.read_letor("train.txt")
+    data = sr.read("train.txt")
     X = np.array(data.X)
     X[::4, 1] = np.nan
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(6)]).assign(

@@ -12,6 +12,7 @@ import pytest
 import sparserank as sr
 from sparserank.crossval.saved_trees import read_saved_trees
 from sparserank.crossval.tree_rivals import tree_rivals
+from sparserank.data.reading import Reading
 from sparserank.errors import DataError, DataFormatError
 from tests.support.command_line import Cli
 
@@ -65,11 +66,11 @@ def test_scores_are_those_of_lightgbm_itself_with_categories_and_missing_values(
     trees = read_saved_trees(path)
     assert len(trees.categories) == 2
     assert "same" not in [trees.features[j] for j in trees.used]
-    np.testing.assert_array_equal(trees.scores([table], sr.Reading()), expected)
+    np.testing.assert_array_equal(trees.scores([table], Reading()), expected)
     unjudged = with_new.assign(label=np.where(np.arange(N) % 7 == 0, -1, with_new["label"]))
     unjudged.to_parquet(table, index=False) if form == "parquet" else unjudged.to_csv(table, index=False)
     np.testing.assert_array_equal(
-        trees.scores([table], sr.Reading(unjudged="drop")), expected[unjudged["label"].to_numpy() >= 0]
+        trees.scores([table], Reading(unjudged="drop")), expected[unjudged["label"].to_numpy() >= 0]
     )
 
 
@@ -80,12 +81,12 @@ def test_a_category_that_the_trees_have_not_seen_is_missing_and_other_categories
     frame.assign(brand=new).to_parquet(tmp_path / "new.parquet", index=False)
     frame.assign(brand="eve").to_parquet(tmp_path / "all.parquet", index=False)
     trees = read_saved_trees(path)
-    found = trees.scores([tmp_path / "new.parquet"], sr.Reading())
+    found = trees.scores([tmp_path / "new.parquet"], Reading())
     others = (frame["brand"] != "carl").to_numpy()
     np.testing.assert_array_equal(found[others], expected[others])
     assert np.isfinite(found).all()
     with pytest.raises(DataError, match=r"'brand' has none of the categories that .*'eve'"):
-        trees.scores([tmp_path / "all.parquet"], sr.Reading())
+        trees.scores([tmp_path / "all.parquet"], Reading())
 
 
 def test_what_the_data_lack_is_named(frame, trained, tmp_path):
@@ -98,10 +99,10 @@ def test_what_the_data_lack_is_named(frame, trained, tmp_path):
     ):
         table.to_parquet(tmp_path / "t.parquet", index=False)
         with pytest.raises(DataError, match=message):
-            trees.scores([tmp_path / "t.parquet"], sr.Reading())
+            trees.scores([tmp_path / "t.parquet"], Reading())
     (tmp_path / "t.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
     with pytest.raises(DataError, match=r"contains no text, but brand of .* is a category in text; give a table"):
-        trees.scores([tmp_path / "t.txt"], sr.Reading())
+        trees.scores([tmp_path / "t.txt"], Reading())
 
 
 def test_trees_without_names_find_the_features_of_text_by_their_number(cli_here: Cli, tmp_path):

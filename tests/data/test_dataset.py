@@ -10,9 +10,9 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
+from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
-from sparserank.data.joining import concatenate
 from sparserank.errors import DataError
 from sparserank.options.paths import SCALINGS
 from sparserank.shards.scaling import fit_scaling

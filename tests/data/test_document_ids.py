@@ -16,9 +16,9 @@ import pyarrow.feather as feather
 import pytest
 
 import sparserank as sr
+from sparserank.data.read import as_datasets
 from sparserank.data.reading import Reading
 from sparserank.data.runs import Run
-from sparserank.data.sources import as_datasets
 from sparserank.data.store.convert import convert
 from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from tests.support.command_line import Cli, Outcome, assert_refused
@@ -81,7 +81,7 @@ def test_the_named_column_is_the_id_and_no_feature(kind: str, tmp_path: Path) ->
     assert found is not None
     assert (list(found.docid), found.feature_names) == (TEXTS, tuple(NAMES))
     if kind != "partitions":
-        assert list(sr.read_data(source, **COLUMNS).docid) == TEXTS
+        assert list(sr.read(source, **COLUMNS).docid) == TEXTS
     without = as_datasets({"train": source}, label="grade", qid="query")["train"]
     assert without is not None  # numbers are no ids by themselves
     assert (without.docid, without.feature_names) == (None, (*NAMES, "item"))
@@ -104,10 +104,10 @@ def test_ids_of_any_kind_become_text(kind: str, tmp_path: Path) -> None:
     values, texts = KINDS[kind]
     frame = FRAME.assign(item=values)
     for source in (frame, written(tmp_path / "t.parquet", frame)):
-        found = sr.read_data(source, **COLUMNS)
+        found = sr.read(source, **COLUMNS)
         assert [d[:10] if kind == "times" else d for d in found.docid] == texts
     zeros = written(tmp_path / "t.csv", FRAME.assign(item=[f"00{i}" for i in IDS]))
-    assert sr.read_data(zeros, **COLUMNS).docid[0] == f"00{IDS[0]}"  # leading zeros of a CSV file stay
+    assert sr.read(zeros, **COLUMNS).docid[0] == f"00{IDS[0]}"  # leading zeros of a CSV file stay
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_ids_of_any_kind_become_text(kind: str, tmp_path: Path) -> None:
 def test_a_column_that_cannot_be_the_id_is_refused(options: dict[str, Any], message: str) -> None:
     lists = pa.Table.from_pandas(FRAME).append_column("lists", pa.array([[1]] * N))
     with pytest.raises((DataError, DataFormatError), match=message):
-        sr.read_data(lists, **{**COLUMNS, **options})
+        sr.read(lists, **{**COLUMNS, **options})
 
 
 def test_python_takes_the_column_wherever_it_takes_queries() -> None:
@@ -154,7 +154,7 @@ def test_a_store_and_the_runs_of_a_model_hold_the_ids(cli_here: Cli, tmp_path: P
     columns = ("--label-column", "grade", "--qid-column", "query")
     ids = ("--docid-column", "item")
     assert cli("convert", "t.parquet", "store", *columns, *ids).code == 0
-    assert list(sr.open_store("store").docid) == TEXTS
+    assert list(sr.read("store").docid) == TEXTS
     assert cli("fit", "t.parquet", *columns, *ids, "--out", "m.json").code == 0
     assert sr.load_model("m.json").feature_names == tuple(NAMES)
     outcome = cli("predict", "m.json", "t.parquet", *columns, *ids, "--run", "with.run", "--qrels", "t.qrels")

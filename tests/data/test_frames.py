@@ -380,12 +380,12 @@ def test_every_reader_refuses_what_is_no_frame_in_one_sentence(kind: str) -> Non
         with pytest.raises(DataError):
             read(make())
     with pytest.raises(DataError, match=sentence):
-        sr.read_data(make())
+        sr.read(make())
 
 
 def test_sparse_columns_of_pandas_are_read() -> None:
     sparse = LOG.assign(b=np.arange(N) % 3 // 2).astype({"b": pd.SparseDtype(float, 0.0)})
-    np.testing.assert_array_equal(sr.read_data(sparse).X[:, 1], np.arange(N) % 3 // 2)
+    np.testing.assert_array_equal(sr.read(sparse).X[:, 1], np.arange(N) % 3 // 2)
 
 
 def test_frames_of_other_libraries_are_read_by_their_stream() -> None:
@@ -399,7 +399,7 @@ def test_frames_of_other_libraries_are_read_by_their_stream() -> None:
             return pa.Table.from_pandas(LOG).__arrow_c_stream__(requested_schema)
 
     np.testing.assert_array_equal(sr.RankingDataset(Other(), LOG["label"]).X, LOG[["label", "a", "b"]])
-    np.testing.assert_array_equal(sr.read_data(Other()).X, LOG[["a", "b"]])
+    np.testing.assert_array_equal(sr.read(Other()).X, LOG[["a", "b"]])
     with pytest.raises(DataError, match="X: a Styler cannot be read; pass a pandas or polars frame"):
         sr.RankingDataset(LOG.style, LOG["label"])
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.data.letor.reader import read_letor
-from sparserank.data.read import read_files
+from sparserank.data.read_files import read_files
 from sparserank.data.reading import Reading
 from sparserank.errors import DataError, SparserankError
 from sparserank.export import export
@@ -49,14 +48,14 @@ def scores_by_hand(model: RankingModel) -> np.ndarray:
 
 
 def test_features_of_text_that_begins_at_0_are_called_by_their_numbers(cli: Cli, folder: Path) -> None:
-    data = read_letor(folder / "train.txt", index_base=0)
+    data = sr.read(folder / "train.txt", index_base=0)
     assert data.feature_names == ("f0", "f1", "f2", "f3")
     assert data.take_queries(np.array([1, 0])).index_base == data.replace_features(data.X).index_base == 0
     model = load_model(folder / "run")
     assert model.index_base == 0
     assert {"f1", "f3"} <= {model.feature_names[j] for j in model.support}
     with pytest.raises(DataError, match="'f4', which is not one of"):
-        read_letor(folder / "train.txt", index_base=0, missing="f4=zero")
+        sr.read(folder / "train.txt", index_base=0, missing="f4=zero")
 
 
 @pytest.mark.parametrize("which", ["run", "run/model.json", "a smaller model", "named features"])
@@ -93,8 +92,8 @@ def test_evaluate_and_explain_read_as_the_model_knows(cli: Cli, folder: Path) ->
 def test_text_that_was_read_from_1_is_refused_and_the_remedy_works(cli: Cli, folder: Path) -> None:
     model = load_model(folder / "run")
     with pytest.raises(DataError, match="index_base=0"):
-        model.score_dataset(read_letor(folder / "test.txt", N))
-    own = read_letor(folder / "test.txt", N, index_base=model.index_base)
+        model.score_dataset(sr.read(folder / "test.txt", n_features=N))
+    own = sr.read(folder / "test.txt", n_features=N, index_base=model.index_base)
     np.testing.assert_allclose(model.score_dataset(own), scores_by_hand(model), rtol=1e-12)
     # Arrays have no numbers: they are matched by position.
     assert np.array_equal(model.score_dataset(sr.RankingDataset(own.X, own.relevance, own.qid)), model.predict(own.X))
@@ -102,7 +101,7 @@ def test_text_that_was_read_from_1_is_refused_and_the_remedy_works(cli: Cli, fol
 
 def test_files_that_begin_at_1_are_read_from_1_on_request(cli: Cli, folder: Path, tmp_path: Path) -> None:
     """Number 1 is the first feature, with a note; without the option the remedy of the error works."""
-    train = read_letor(folder / "train.txt", index_base=0)
+    train = sr.read(folder / "train.txt", index_base=0)
     sr.write_letor(train, tmp_path / "from-1.txt", index_base=1)
     refused = cli("predict", folder / "run", tmp_path / "from-1.txt")
     assert refused.code == 1
@@ -143,14 +142,14 @@ def test_models_of_earlier_versions_begin_at_1(cli: Cli, folder: Path, tmp_path:
 
 def test_a_version_that_does_not_know_the_number_refuses_the_file(cli: Cli, folder: Path) -> None:
     assert json.loads((folder / "run" / "model.json").read_text())["version"] == 7
-    one = sr.SparseRanker(alpha_ratio=0.1).fit_dataset(read_letor(folder / "train.txt", index_base=0)).to_model()
+    one = sr.SparseRanker(alpha_ratio=0.1).fit_dataset(sr.read(folder / "train.txt", index_base=0)).to_model()
     assert one.index_base == 0
     assert one.feature_names == ("f0", "f1", "f2", "f3")
     assert RankingModel(one.coef, one.feature_names, one.scaling).to_json()["version"] < 7
 
 
 def test_rankers_need_no_names_for_arrays_of_numbered_text(cli: Cli, folder: Path) -> None:
-    data = read_letor(folder / "train.txt", index_base=0)
+    data = sr.read(folder / "train.txt", index_base=0)
     ranker = sr.SparseRanker(alpha_ratio=0.1).fit_dataset(data)
     assert not hasattr(ranker, "feature_names_in_")
     np.testing.assert_allclose(ranker.predict(data.X), ranker.to_model().predict(data.X), rtol=1e-12)
@@ -161,7 +160,7 @@ def test_stores_keep_it(cli: Cli, folder: Path, tmp_path: Path) -> None:
     for name in ("train", "test"):
         n = [] if name == "train" else ["--n-features", str(N)]
         cli("convert", folder / f"{name}.txt", "--index-base", "0", *n, tmp_path / name)
-    data = sr.open_store(tmp_path / "train")
+    data = sr.read(tmp_path / "train")
     assert (data.index_base, data.feature_names) == (0, ("f0", "f1", "f2", "f3"))
     expected = cli("predict", folder / "run", folder / "test.txt").out
     text = np.array(expected.split(), dtype=float)
@@ -177,13 +176,13 @@ def test_stores_keep_it(cli: Cli, folder: Path, tmp_path: Path) -> None:
     manifest = json.loads((tmp_path / "train" / "manifest.json").read_text())
     (tmp_path / "train" / "manifest.json").write_text(json.dumps(manifest | {"index_base": 1}))
     with pytest.raises(SparserankError, match="checksum"):
-        sr.open_store(tmp_path / "train")
+        sr.read(tmp_path / "train")
 
 
 def test_text_is_written_with_the_numbers_that_it_was_read_with(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    data = read_letor(folder / "train.txt", index_base=0)
+    data = sr.read(folder / "train.txt", index_base=0)
     sr.write_letor(data, tmp_path / "again.txt")
-    assert np.array_equal(read_letor(tmp_path / "again.txt", index_base=0).X, data.X)
+    assert np.array_equal(sr.read(tmp_path / "again.txt", index_base=0).X, data.X)
     cli("convert", folder / "train.txt", "--index-base", "0", "--dtype", "float64", tmp_path / "store")
     cli("convert", tmp_path / "store", "--dtype", "float64", tmp_path / "back.txt")
     assert (tmp_path / "back.txt").read_text() == (tmp_path / "again.txt").read_text()

@@ -13,13 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sparserank.data.letor.chunks as letor_chunks
-from sparserank import (
-    RankingDataset,
-    fit_scaling,
-    read_data,
-    read_letor,
-    write_letor,
-)
+from sparserank import RankingDataset, fit_scaling, read, write_letor
 from sparserank.data.rewrite import rewrite
 from sparserank.data.runs import Run
 from sparserank.data.store.convert import convert
@@ -53,7 +47,7 @@ def write(path: Path, text: str) -> Path:
 def test_random_files_equal_the_oracle(seed: int, base: int, tmp_path: Path) -> None:
     text = oracle.random_text(seed, base=base, contiguous=seed % 3 == 0, ids="int" if seed % 2 else "string")
     rows = oracle.read_rows(text, base)
-    data = read_letor(write(tmp_path / "a.txt", text), n_features=11, index_base=base)
+    data = read(write(tmp_path / "a.txt", text), n_features=11, index_base=base)
     assert data.n_features == 11
     assert np.ptp(data.X.toarray() if data.is_sparse else data.X) > 0
     assert_equals_oracle(data, rows, base)
@@ -62,7 +56,7 @@ def test_random_files_equal_the_oracle(seed: int, base: int, tmp_path: Path) -> 
 @pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
 def test_the_comparison_rejects_a_reader_that_is_off_by_one_column(tmp_path: Path) -> None:
     text = oracle.random_text(1, base=1)
-    data = read_letor(write(tmp_path / "a.txt", text), n_features=11)
+    data = read(write(tmp_path / "a.txt", text), n_features=11)
     with pytest.raises(AssertionError):
         assert_equals_oracle(data, oracle.read_rows(text), base=0)
 
@@ -70,7 +64,7 @@ def test_the_comparison_rejects_a_reader_that_is_off_by_one_column(tmp_path: Pat
 @pytest.mark.parametrize("ids", ["int", "string"])
 def test_query_ids_are_integers_when_all_are_plain_integers(ids: str, tmp_path: Path) -> None:
     text = oracle.random_text(3, contiguous=True, ids=ids)
-    data = read_letor(write(tmp_path / "a.txt", text))
+    data = read(write(tmp_path / "a.txt", text))
     assert data.qid is not None
     assert (data.qid.dtype.kind == "i") == (ids == "int")
 
@@ -88,25 +82,25 @@ def test_several_files_are_one_set_whatever_the_chunks_and_threads(
     paths[1].write_bytes(gzip.compress(second[:99]) + gzip.compress(second[99:]))
     monkeypatch.setattr(letor_chunks, "CHUNK_BYTES", chunk)
     expected = [row for text in texts for row in oracle.read_rows(text)]
-    assert_equals_oracle(read_letor(paths, n_threads=n_threads), expected)
+    assert_equals_oracle(read(paths, n_threads=n_threads), expected)
 
 
 @pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
 def test_sparse_and_dense_hold_the_same(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", oracle.random_text(9))
-    sparse, full = read_letor(path, sparse=True), read_letor(path, sparse=False)
+    sparse, full = read(path, sparse=True), read(path, sparse=False)
     assert sparse.is_sparse
     assert not full.is_sparse
     assert sparse.X.has_sorted_indices
     np.testing.assert_array_equal(sparse.X.toarray(), full.X)
-    assert read_letor(path, dtype=np.float32).X.dtype == np.float32
-    assert read_letor(path, n_features=500).is_sparse  # whichever is smaller
+    assert read(path, dtype=np.float32).X.dtype == np.float32
+    assert read(path, n_features=500).is_sparse  # whichever is smaller
 
 
 def test_a_split_query_is_gathered_and_the_first_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "1 qid:1 1:1\n\n0 qid:2 1:2\n2 qid:1 1:3\n0 qid:2 1:4\n")
     with pytest.warns(DataWarning, match=r"a\.txt:4: query 1 continues .*a\.txt:1\)") as caught:
-        data = read_letor(path)
+        data = read(path)
     assert len(caught) == 1
     assert data.X.ravel().tolist() == [1.0, 3.0, 2.0, 4.0]
     assert data.to_input_order(data.X.ravel()).tolist() == [1.0, 2.0, 3.0, 4.0]
@@ -115,7 +109,7 @@ def test_a_split_query_is_gathered_and_the_first_is_named(tmp_path: Path) -> Non
 def test_numbers_are_correctly_rounded_to_the_last_bit(tmp_path: Path) -> None:
     texts = oracle.edge_numbers()
     path = write(tmp_path / "a.txt", "".join(f"0 qid:1 1:{t} 2:-{t.lstrip('-')}\n" for t in texts))
-    X = np.ascontiguousarray(read_letor(path).X)
+    X = np.ascontiguousarray(read(path).X)
     expected = np.array([[float(t), -float(t.lstrip("-"))] for t in texts])
     assert len(texts) > 8000
     np.testing.assert_array_equal(X.view(np.int64), expected.view(np.int64))
@@ -140,16 +134,16 @@ def test_missing_values_are_filled_by_the_policy(word: str, tmp_path: Path) -> N
     }
     for policy, X in expected.items():
         for dtype in (np.float32, np.float64):
-            assert read_letor(path, missing=policy, dtype=dtype).X.tolist() == X
-            assert read_letor(path, missing=policy, dtype=dtype, sparse=True).X.toarray().tolist() == X
-    assert read_letor(path, missing={2: "zero", "*": "query-min"}).X.tolist() == expected["2=zero;*=query-min"]
+            assert read(path, missing=policy, dtype=dtype).X.tolist() == X
+            assert read(path, missing=policy, dtype=dtype, sparse=True).X.toarray().tolist() == X
+    assert read(path, missing={2: "zero", "*": "query-min"}).X.tolist() == expected["2=zero;*=query-min"]
 
 
 def test_unjudged_rows_are_dropped_or_zero_when_asked(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "-1 qid:1 1:1\n2 qid:1 1:2\n-1.0 qid:2 1:3\n0 qid:3 1:4\n")
-    assert read_letor(path, unjudged="drop").X.ravel().tolist() == [2.0, 4.0]
-    assert read_letor(path, unjudged="drop").query_ids.tolist() == [1, 3]
-    assert read_letor(path, unjudged="zero").relevance.tolist() == [0.0, 2.0, 0.0, 0.0]
+    assert read(path, unjudged="drop").X.ravel().tolist() == [2.0, 4.0]
+    assert read(path, unjudged="drop").query_ids.tolist() == [1, 3]
+    assert read(path, unjudged="zero").relevance.tolist() == [0.0, 2.0, 0.0, 0.0]
 
 
 # -- what is refused: (bad line, options, message) ---------------------------------------------------------------------
@@ -201,7 +195,7 @@ def test_a_bad_line_is_named_by_file_and_line(
     good.write_bytes(before)
     path.write_bytes(before + (bad if isinstance(bad, bytes) else bad.encode()) + b"\n0 qid:1 1:1\n")
     with pytest.raises((DataError, DataFormatError)) as caught:
-        read_letor([good, path], **options)
+        read([good, path], **options)
     found = str(caught.value)
     assert found.startswith(f"{path}:5: ")
     assert message in found
@@ -214,10 +208,10 @@ def test_a_bad_line_is_named_by_file_and_line(
 def test_the_remedy_for_too_many_features_helps(base: int, tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "1 qid:1 1:1 7:1\n")
     with pytest.raises(DataFormatError) as caught:
-        read_letor(path, n_features=3, index_base=base)
+        read(path, n_features=3, index_base=base)
     remedy = re.search(r"n_features=(\d+)", str(caught.value))
     assert remedy
-    assert read_letor(path, n_features=int(remedy[1]), index_base=base).n_features == int(remedy[1])
+    assert read(path, n_features=int(remedy[1]), index_base=base).n_features == int(remedy[1])
 
 
 BAD_FILES = {
@@ -238,7 +232,7 @@ def test_an_unusable_file_is_named(name: str, tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(content)
     with pytest.raises(DataFormatError, match=message) as caught:
-        read_letor(path, unjudged="drop")
+        read(path, unjudged="drop")
     assert str(caught.value).startswith(f"{path}: ")
 
 
@@ -246,7 +240,7 @@ def test_a_directory_a_loop_of_links_or_an_absent_file_is_named(tmp_path: Path) 
     (tmp_path / "loop.txt").symlink_to(tmp_path / "loop.txt")
     for place, message in (("", "is a directory"), ("absent.txt", "no such file"), ("loop.txt", "loop.txt")):
         with pytest.raises(DataFormatError, match=message) as caught:
-            read_letor(tmp_path / place)
+            read(tmp_path / place)
         assert str(caught.value).startswith(f"{tmp_path / place}: ")
 
 
@@ -261,7 +255,7 @@ BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
     *[({"feature_names": names}, "name") for names in (["a"], ["a", "a"])],
     ({"n_threads": -1}, "n_threads"),
     *[({"dtype": t}, "float64 or float32") for t in (int, "int32", bool, complex, "float16", str, "no such type", 5)],
-    *[({"paths": p}, r"read_letor \w+|no such file") for p in (5, b"a.txt", ["a.txt", 5], "a\0b.txt", None, [])],
+    *[({"source": p}, "source must be a path|no such file") for p in (5, b"a.txt", ["a.txt", 5], "a\0b.txt", None, [])],
 ]
 
 
@@ -269,7 +263,7 @@ BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
 def test_a_bad_option_is_refused_in_a_sentence(options: dict[str, Any], message: str, tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "1 qid:1 1:1 2:NULL\n")
     with pytest.raises((DataError, DataFormatError), match=message) as caught:
-        read_letor(**({"paths": path, "missing": "zero"} | options))
+        read(**({"source": path, "missing": "zero"} | options))
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500
 
@@ -283,16 +277,16 @@ def test_a_bad_option_is_refused_in_a_sentence(options: dict[str, Any], message:
 @pytest.mark.parametrize("base", [0, 1])
 def test_written_letor_text_reads_back_the_same(seed: int, sparse: bool, base: int, tmp_path: Path) -> None:
     dtype = np.float32 if seed == 3 else np.float64
-    data = read_letor(write(tmp_path / "a.txt", oracle.random_text(seed)), 12, sparse=sparse, dtype=dtype)
+    data = read(write(tmp_path / "a.txt", oracle.random_text(seed)), n_features=12, sparse=sparse, dtype=dtype)
     write_letor(data, tmp_path / "b.txt", index_base=base)
-    again = read_letor(tmp_path / "b.txt", 12, sparse=sparse, index_base=base, dtype=dtype)
+    again = read(tmp_path / "b.txt", n_features=12, sparse=sparse, index_base=base, dtype=dtype)
     for name in ("relevance", "qid", "docid", "comment", "query_ptr", "query_ids"):
         np.testing.assert_array_equal(getattr(again, name), getattr(data, name))
     assert (again.X != data.X).sum() == 0
 
 
 def test_a_run_of_other_documents_is_refused(tmp_path: Path) -> None:
-    data = read_letor(write(tmp_path / "a.txt", "1 qid:q 1:1 #docid = A\n0 qid:q 1:2 #docid = B\n"))
+    data = read(write(tmp_path / "a.txt", "1 qid:q 1:1 #docid = A\n0 qid:q 1:2 #docid = B\n"))
     assert [a.tolist() for a in Run({("q", "A"): 1.0}).of(data)] == [[1.0, 0.0], [True, False]]
     with pytest.raises(DataError, match=r"ranks none of the 2 documents, e\.g\. document 'A' of query 'q'"):
         Run({("p", "A"): 1.0}).of(data)
@@ -303,21 +297,21 @@ NULL_POLICY = {11: "zero", 12: "zero", 26: "zero", 27: "zero", 41: "zero", 42: "
 
 @pytest.mark.parametrize("part", range(1, 6))
 def test_ohsumed_null_filled_by_policy_equals_the_published_filling(part: int, data_folder: Path) -> None:
-    published = read_letor(data_folder / f"ohsumed/feature-min/S{part}.txt.gz")
+    published = read(data_folder / f"ohsumed/feature-min/S{part}.txt.gz")
     null = data_folder / f"ohsumed/feature-null/S{part}.txt.gz"
-    filled = read_letor(null, missing=NULL_POLICY)
+    filled = read(null, missing=NULL_POLICY)
     np.testing.assert_array_equal(filled.X, published.X)
     for name in ("relevance", "qid", "docid", "comment"):
         np.testing.assert_array_equal(getattr(filled, name), getattr(published, name))
-    assert (read_letor(null, missing="zero").X != published.X).any()
+    assert (read(null, missing="zero").X != published.X).any()
     with pytest.raises(DataFormatError, match=rf"feature-null/S{part}\.txt\.gz:\d+: .*NULL"):
-        read_letor(null)
+        read(null)
 
 
 @pytest.mark.parametrize("part", range(1, 6))
 def test_query_min_max_scaling_of_raw_ohsumed_gives_the_published_normalisation(part: int, data_folder: Path) -> None:
-    raw = read_letor(data_folder / f"ohsumed/feature-min/S{part}.txt.gz")
-    published = read_letor(data_folder / f"ohsumed/querylevelnorm/S{part}.txt.gz")
+    raw = read(data_folder / f"ohsumed/feature-min/S{part}.txt.gz")
+    published = read(data_folder / f"ohsumed/querylevelnorm/S{part}.txt.gz")
     scaled = fit_scaling(raw, "query-min-max").apply(raw)
     np.testing.assert_allclose(scaled.X, published.X, rtol=0, atol=1e-6)  # published with six decimals
     assert np.abs(raw.X - published.X).max() > 1
@@ -333,7 +327,7 @@ def test_ids_that_text_cannot_hold_are_refused(text: str, column: str, tmp_path:
     data = RankingDataset(np.eye(2) + 1, [1.0, 0.0], np.array(ids["qid"], dtype=object), ids["docid"])
     if (column, text) == ("docid", "a#b"):  # the comment has begun
         write_letor(data, tmp_path / "a.txt")
-        assert list(read_letor(tmp_path / "a.txt").docid) == ["d", "a#b"]  # type: ignore[arg-type]
+        assert list(read(tmp_path / "a.txt").docid) == ["d", "a#b"]  # type: ignore[arg-type]
         return
     with pytest.raises(
         DataError, match=rf"{'query' if column == 'qid' else 'document'} id .* which ranking text does not allow"
@@ -351,7 +345,7 @@ def test_ids_that_text_cannot_hold_are_refused(text: str, column: str, tmp_path:
             rewrite([source], tmp_path / "back.txt")
         assert not (tmp_path / "back.txt").exists()
         rewrite([source], tmp_path / f"{source.stem}-back.parquet")
-        again = read_data(tmp_path / f"{source.stem}-back.parquet")
+        again = read(tmp_path / f"{source.stem}-back.parquet")
         assert (again.query_ids.tolist(), list(again.docid)) == (ids["qid"], ids["docid"])  # type: ignore[arg-type]
 
 
@@ -370,7 +364,7 @@ def test_what_is_written_is_read_back(base: int, tmp_path: Path) -> None:
     comments = ["docid = d2", "see d2", "", "DocID : other", "docid", "x # y", " docid = docid=x"]
     data = RankingDataset(np.arange(14.0).reshape(7, 2), np.arange(7.0), queries, docids, comment=comments)
     write_letor(data, tmp_path / "a.txt", index_base=base)
-    again = read_letor(tmp_path / "a.txt", index_base=base)
+    again = read(tmp_path / "a.txt", index_base=base)
     np.testing.assert_array_equal(again.X, data.X)
     assert again.query_ids.tolist() == queries.tolist()
     assert list(again.docid) == docids  # type: ignore[arg-type]

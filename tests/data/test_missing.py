@@ -18,8 +18,8 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank.data.filling import fill_matrix, learn_filling
 from sparserank.data.missing import MissingPolicy
+from sparserank.data.read import as_datasets
 from sparserank.data.reading import Reading
-from sparserank.data.sources import as_datasets
 from sparserank.data.store.convert import convert
 from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError
@@ -119,7 +119,7 @@ def test_missing_values_without_a_fill_value_are_refused() -> None:
         (lambda: fit(X, "a=zero;a=min"), "'a' is named twice"),
         (lambda: fit(digits, {"02": 7.0, 1: 8.0, "*": 0}), "contains feature 1 twice, by its name and by its number"),
         (lambda: fit(X.astype(np.float32), 1e39), "is too large for float32"),
-        (lambda: sr.read_data(frame, missing={"c9": "zero"}), "missing policy contains feature 'c9'"),
+        (lambda: sr.read(frame, missing={"c9": "zero"}), "missing policy contains feature 'c9'"),
         (lambda: as_datasets({"d": lists}, reading={"missing": "zero"}), "X must be a matrix of numbers"),
         (lambda: plain.to_model().predict(X), r"train with missing='median'"),
         (lambda: plain.predict(sp.csr_matrix(X)), "missing"),
@@ -145,7 +145,7 @@ def test_a_model_of_a_store_has_the_values_that_the_store_learned(tmp_path: Path
     for rule in ("min", "median"):
         reading = Reading(missing=rule, dtype="float64")
         convert([tmp_path / "t.parquet"], tmp_path / rule, reading, shard_bytes=2000)
-        stored = sr.open_store(tmp_path / rule)
+        stored = sr.read(tmp_path / rule)
         np.testing.assert_array_equal(stored.fill_values, oracle.learned(X.tolist(), rule))
         np.testing.assert_array_equal(sr.SparseRanker().fit_dataset(stored).to_model().fill_values, stored.fill_values)
 
@@ -281,7 +281,7 @@ def test_stores_that_learned_for_themselves_are_not_used_together(tmp_path: Path
     with pytest.raises(DataError, match=r"missing values of 'c0' were replaced by .* like the first store \(like\)"):
         as_datasets(parts)
     with pytest.raises(DataError, match="missing values of 'c0' were replaced by"):
-        sr.read_data([str(p) for p in parts.values()])
+        sr.read([str(p) for p in parts.values()])
     convert([tmp_path / "test.parquet"], tmp_path / "like", Reading(dtype="float64"), like=tmp_path / "train-store")
     expected = oracle.filled(test[0].tolist(), oracle.learned(train[0].tolist(), "median"))
     for source in (tmp_path / "like", tmp_path / "test.parquet"):  # a file beside a store learns nothing either

@@ -22,9 +22,9 @@ import scipy.sparse as sp
 
 import sparserank as sr
 from sparserank.data.missing import HUGE, holds_missing, is_missing
+from sparserank.data.read import as_datasets
 from sparserank.data.reading import Reading
 from sparserank.data.rewrite import rewrite
-from sparserank.data.sources import as_datasets
 from sparserank.data.store.convert import convert
 from sparserank.errors import SparserankError
 from sparserank.model.ranking_model import RankingModel
@@ -199,7 +199,7 @@ def test_there_is_one_rule_and_a_narrower_one_differs() -> None:
 def test_files_give_the_same_data_set_and_are_refused_without_a_policy(kind: str, tmp_path: Path) -> None:
     path = FILES[kind](tmp_path)
     for attempt in (
-        lambda: sr.read_data(path),
+        lambda: sr.read(path),
         lambda: convert([path], tmp_path / "store", Reading(dtype=np.float64)),
         lambda: rewrite([path], tmp_path / "back.txt", Reading(dtype=np.float64)),
     ):
@@ -210,12 +210,12 @@ def test_files_give_the_same_data_set_and_are_refused_without_a_policy(kind: str
         values, whole = expected(rule)
         reading = Reading(missing=rule, dtype=np.float64)
         convert([path], tmp_path / rule, reading)
-        for data in (sr.read_data(path, missing=rule), sr.open_store(tmp_path / rule)):
+        for data in (sr.read(path, missing=rule), sr.read(tmp_path / rule)):
             np.testing.assert_array_equal(dense(data), whole)
             np.testing.assert_array_equal(data.fill_values, values)
         for name in () if rule == "query-min" else ("back.txt", "back.parquet"):  # a store gathers queries
             rewrite([path], tmp_path / f"{rule}-{name}", reading)
-            np.testing.assert_array_equal(dense(sr.read_data(tmp_path / f"{rule}-{name}")), whole)
+            np.testing.assert_array_equal(dense(sr.read(tmp_path / f"{rule}-{name}")), whole)
 
 
 @pytest.mark.parametrize("mark", [MARK, -MARK, ISTELLA])
@@ -228,10 +228,10 @@ def test_the_mark_alone_is_refused_and_replaces_nothing(content: Any, mark: floa
         suffix = {text_of: "txt", csv_of: "csv", solr_of: "jsonl"}.get(content, "parquet")
         source = written(tmp_path / f"t.{suffix}", source)
     with pytest.raises(SparserankError, match=r"(row 5|:6).*missing or infinite feature value"):
-        sr.read_data(source)
+        sr.read(source)
     for policy in (mark, str(mark), {"b": mark}):
         with pytest.raises(SparserankError, match="missing policy must be"):
-            sr.read_data(source, missing=policy)
+            sr.read(source, missing=policy)
     with pytest.raises(SparserankError, match="fill_values must contain one finite number"):
         sr.RankingDataset(np.array(rows), LABELS, QIDS, fill_values=[0.0, mark, 0.0])
     X = np.array(rows)
@@ -246,11 +246,11 @@ def test_the_mark_alone_is_refused_and_replaces_nothing(content: Any, mark: floa
 def test_frames_give_the_same_data_set(kind: str) -> None:
     for rule in RULES:
         values, whole = expected(rule)
-        data = sr.read_data(FRAMES[kind](), missing=rule)
+        data = sr.read(FRAMES[kind](), missing=rule)
         np.testing.assert_array_equal(dense(data), whole)
         np.testing.assert_array_equal(data.fill_values, values)
     with pytest.raises(SparserankError, match="missing or infinite feature value"):
-        sr.read_data(FRAMES[kind]())
+        sr.read(FRAMES[kind]())
 
 
 @pytest.mark.parametrize("kind", ARRAYS)
@@ -312,16 +312,16 @@ def test_float32_holds_the_mark_as_infinity(tmp_path: Path) -> None:
     sources = [table, frame_of(rows), written(tmp_path / "t.parquet", table)]
     sources += [written(tmp_path / "t.txt", text_of(rows)), written(tmp_path / "t.csv", csv_of(rows))]
     for source in sources:
-        data = sr.read_data(source, missing="zero", dtype=np.float32)
+        data = sr.read(source, missing="zero", dtype=np.float32)
         assert data.X.dtype == np.float32
         np.testing.assert_array_equal(data.X, whole)
         if isinstance(source, Path):
             convert([source], tmp_path / f"{source.suffix}-store", Reading(missing="zero"))
-            np.testing.assert_array_equal(dense(sr.open_store(tmp_path / f"{source.suffix}-store")), whole)
+            np.testing.assert_array_equal(dense(sr.read(tmp_path / f"{source.suffix}-store")), whole)
     with pytest.raises(
         SparserankError, match=r"feature value 1\.7e\S+ is too large for float32"
     ):  # a number that is not missing
-        sr.read_data(frame_of(ROWS), missing="zero", dtype=np.float32)
+        sr.read(frame_of(ROWS), missing="zero", dtype=np.float32)
 
 
 def test_a_store_that_holds_the_mark_as_a_number_is_read_by_the_rule(tmp_path: Path, monkeypatch: Any) -> None:
@@ -330,13 +330,13 @@ def test_a_store_that_holds_the_mark_as_a_number_is_read_by_the_rule(tmp_path: P
     rows = [[v if oracle.is_number(v) else MARK for v in row] for row in ROWS]
     convert([written(tmp_path / "t.parquet", arrow_of(rows))], tmp_path / "old", Reading(dtype=np.float64))
     monkeypatch.undo()
-    assert (dense(sr.open_store(tmp_path / "old")) == MARK).any()
+    assert (dense(sr.read(tmp_path / "old")) == MARK).any()
     with pytest.raises(SparserankError, match="old: missing or infinite feature value"):
         convert([tmp_path / "old"], tmp_path / "new")
     values, whole = expected("median")
     convert([tmp_path / "old"], tmp_path / "new", Reading(missing="median"))
-    np.testing.assert_array_equal(dense(sr.open_store(tmp_path / "new")), whole)
+    np.testing.assert_array_equal(dense(sr.read(tmp_path / "new")), whole)
     model = RankingModel(
         np.ones(3), tuple(NAMES), FeatureScaling("none", np.zeros(3), np.ones(3)), fill_values=np.array(values)
     )
-    np.testing.assert_allclose(model.score_dataset(sr.open_store(tmp_path / "old")), np.sum(whole, axis=1))
+    np.testing.assert_allclose(model.score_dataset(sr.read(tmp_path / "old")), np.sum(whole, axis=1))

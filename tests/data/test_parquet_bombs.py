@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from sparserank.data.read import read_files
+from sparserank.data.read_files import read_files
 from sparserank.data.tables import batches as tables
 from sparserank.data.tables.batches import open_table
 from sparserank.errors import SparserankError
@@ -29,7 +29,7 @@ LIMITED = """
 import json, os, resource, sys
 import numpy as np, pandas, pyarrow.dataset, pyarrow.parquet
 import sparserank as sr
-from sparserank.data.read import open_stream, read_files
+from sparserank.data.read_files import open_stream, read_files
 from sparserank.data.reading import Reading
 from sparserank.errors import SparserankError
 
@@ -212,7 +212,7 @@ def test_a_file_that_lies_about_its_rows_is_refused(off: int, tmp_path: Path, mo
     _small(tmp_path / "a.parquet")
     found = open_table(tmp_path / "a.parquet", "parquet")
     found.n_rows = 400 + off
-    monkeypatch.setattr("sparserank.data.read.open_table", lambda *_: found)
+    monkeypatch.setattr("sparserank.data.read_files.open_table", lambda *_: found)
     with pytest.raises(SparserankError, match=f"contains 400 rows, but its metadata state {400 + off}"):
         read_files(tmp_path / "a.parquet")
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sparserank import RankingDataset, read_letor
+from sparserank import RankingDataset, read
 from sparserank.errors import DataFormatError, DataWarning
 from tests.oracles import letor_reader as oracle
 
@@ -148,7 +148,7 @@ def test_mutated_files_are_read_alike_or_refused_with_file_and_line(
         content, options = case(seed)
         monkeypatch.setattr("sparserank.data.letor.chunks.CHUNK_BYTES", [1 << 20, 64, 7][seed % 3])
         try:
-            accepted += compare(content, options, tmp_path / "a.txt", read_letor)
+            accepted += compare(content, options, tmp_path / "a.txt", read)
         except BaseException:
             print(f"seed {seed}: {content!r} {options}")
             raise
@@ -192,12 +192,12 @@ def test_files_that_were_once_misread(
     path = tmp_path / "a.txt"
     options: dict[str, Any] = {"index_base": 1, "n_features": None, "n_threads": 1, "sparse": None}
     options |= {"missing": "query-min", "unjudged": "drop"}
-    assert compare(content, options, path, read_letor) == (not refusal)
+    assert compare(content, options, path, read) == (not refusal)
     if refusal:  # the slow reader is as strict
         with pytest.raises(oracle.Refused):
             oracle.read_file(content)
         with pytest.raises(DataFormatError, match=re.escape(str(path)) + refusal):
-            read_letor(path)
+            read(path)
 
 
 @pytest.mark.slow
@@ -213,15 +213,15 @@ def test_files_that_were_once_misread(
     ids=["carriage return as line end", "other bytes", "no document ids", "no sign", "lower case"],
 )
 def test_the_comparison_rejects_a_wrong_reader(wrong: Callable[[bytes], bytes], tmp_path: Path) -> None:
-    def read(path: Path, **options: Any) -> RankingDataset:
+    def misread(path: Path, **options: Any) -> RankingDataset:
         path.write_bytes(wrong(path.read_bytes()))
-        return read_letor(path, **options)
+        return read(path, **options)
 
     rejected = 0
     for seed in range(400):
         content, options = case(seed)
         try:
-            compare(content, options, tmp_path / "a.txt", read)
+            compare(content, options, tmp_path / "a.txt", misread)
         except (AssertionError, pytest.fail.Exception, DataFormatError):
             rejected += 1
     assert rejected > 0

@@ -17,7 +17,7 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank import RankingDataset, read_letor
+from sparserank import RankingDataset
 from sparserank.errors import DataError, DataFormatError
 from sparserank.selection.inputs import costs_of
 
@@ -109,8 +109,8 @@ def test_lines_of_a_names_file_are_the_names(
     content: str | bytes, expected: tuple[str, ...], two_features: Path, tmp_path: Path
 ) -> None:
     names = write(tmp_path / "names.txt", content)
-    assert read_letor(two_features, feature_names=names).feature_names == expected
-    assert read_letor(two_features, feature_names=list(expected)).feature_names == expected
+    assert sr.read(two_features, feature_names=names).feature_names == expected
+    assert sr.read(two_features, feature_names=list(expected)).feature_names == expected
 
 
 BAD_SIDE_FILES: list[tuple[str, str | bytes, str, str]] = [
@@ -134,7 +134,7 @@ def test_a_bad_file_of_names_or_costs_is_refused_by_file_and_line(
 ) -> None:
     path = write(tmp_path / "side.txt", content)
     if kind == "names":
-        message = refusal(read_letor, two_features, feature_names=path)
+        message = refusal(sr.read, two_features, feature_names=path)
     else:
         message = refusal(costs_of, path, ("a", "b"))
     assert message.startswith(f"{path}{place}")
@@ -151,7 +151,7 @@ def test_costs_may_have_a_byte_order_mark_crlf_and_blank_lines_at_the_end(tmp_pa
 
 @pytest.mark.parametrize("dtype", [float, "float32", np.float32, np.dtype("f8")])
 def test_float_types_by_any_name_are_read(dtype: Any, tmp_path: Path) -> None:
-    assert read_letor(write(tmp_path / "a.txt", "1 qid:1 1:1.5\n"), dtype=dtype).X.dtype == np.dtype(dtype)
+    assert sr.read(write(tmp_path / "a.txt", "1 qid:1 1:1.5\n"), dtype=dtype).X.dtype == np.dtype(dtype)
 
 
 # -- rows in any order, and wide rows ----------------------------------------------------------------------------------
@@ -169,10 +169,10 @@ def test_numbers_of_rows_in_any_order_follow_their_features_in_time(tmp_path: Pa
         row = {i: f"0.123456789012345678901{i}" if n < 10 else rng.choice(texts) for i in indices}
         expected[n, indices] = list(map(float, row.values()))
         lines.append(f"0.12345678901234567890123 qid:{n} {' '.join(f'{i + 1}:{t}' for i, t in row.items())}\n")
-    read_letor(write(tmp_path / "small.txt", "1 qid:1 2:1 1:2\n"))  # compile first
+    sr.read(write(tmp_path / "small.txt", "1 qid:1 2:1 1:2\n"))  # compile first
     path = write(tmp_path / "a.txt", "".join(lines))
     start = time.perf_counter()
-    data = read_letor(path, sparse=False)
+    data = sr.read(path, sparse=False)
     assert time.perf_counter() - start < 5.0
     np.testing.assert_array_equal(data.X, expected)
     assert set(data.relevance) == {0.12345678901234567890123}
@@ -181,7 +181,7 @@ def test_numbers_of_rows_in_any_order_follow_their_features_in_time(tmp_path: Pa
 def test_missing_values_do_not_make_wide_data_dense(tmp_path: Path) -> None:
     lines = [f"{n % 2} qid:{n // 10} 1:{n} 2:NULL\n" for n in range(15_000)]
     path = write(tmp_path / "a.txt", "".join(lines) + "1 qid:x 1000000:3\n")
-    data = read_letor(path, missing="query-min")
+    data = sr.read(path, missing="query-min")
     assert data.is_sparse
     assert data.n_features == 1_000_000
     assert data.X[:, 1].sum() == 0.0
@@ -193,7 +193,7 @@ def test_missing_values_do_not_make_wide_data_dense(tmp_path: Path) -> None:
 def test_a_long_query_id_is_cut_in_the_warning(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", f"1 qid:{'q' * 5000} 1:1\n0 qid:b 1:1\n1 qid:{'q' * 5000} 1:2\n")
     with pytest.warns(UserWarning, match=r"a\.txt:3: query 'q+\.\.\.q+' continues") as caught:
-        read_letor(path)
+        sr.read(path)
     assert len(str(caught[0].message)) < 500
 
 
@@ -207,7 +207,7 @@ def test_a_read_error_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     path = write(tmp_path / "a.txt", "1 qid:1 1:1\n")
     monkeypatch.setattr("builtins.open", lambda *a, **k: Broken())
-    message = refusal(read_letor, path)
+    message = refusal(sr.read, path)
     assert message.startswith(f"{path}: cannot be read")
     assert os.strerror(errno.EIO) in message
 

@@ -79,28 +79,28 @@ def test_between_its_manifest_and_its_files(
     a, b = folders
     monkeypatch.setattr(stores, "map_shard", once(replacing, a, b, stores.map_shard))
     with pytest.raises(DataFormatError, match="a: was rewritten while it was being opened; open it again"):
-        sr.open_store(a)
+        sr.read(a)
 
 
 @pytest.mark.parametrize("replacing", [by_folder, by_file])
 def test_after_it_was_opened_the_old_files_are_used(replacing: Any, folders: tuple[Path, Path]) -> None:
     a, b = folders
     held = {
-        name: (sr.select(sr.open_store(p), **SELECT).model.coef, sr.SparseRanker().fit_dataset(sr.open_store(p)).coef_)
+        name: (sr.select(sr.read(p), **SELECT).model.coef, sr.SparseRanker().fit_dataset(sr.read(p)).coef_)
         for name, p in zip("ab", folders, strict=True)
     }
-    data = sr.open_store(a)
+    data = sr.read(a)
     replacing(a, b)
     np.testing.assert_array_equal(sr.select(data, **SELECT).model.coef, held["a"][0])
     np.testing.assert_array_equal(sr.SparseRanker().fit_dataset(data).coef_, held["a"][1])
-    np.testing.assert_array_equal(sr.SparseRanker().fit_dataset(sr.open_store(a)).coef_, held["b"][1])
+    np.testing.assert_array_equal(sr.SparseRanker().fit_dataset(sr.read(a)).coef_, held["b"][1])
 
 
 def test_what_is_written_into_while_it_is_used_is_refused(
     folders: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = folders
-    data = sr.open_store(a)
+    data = sr.read(a)
     monkeypatch.setattr(FittedPaths, "_in_lockstep", once(in_place, a, b, FittedPaths._in_lockstep))
     monkeypatch.setattr(FittedPaths, "_use_processes", lambda *_: False)
     with pytest.raises(DataFormatError, match=r"00000-X\.npy: was modified while it was in use"):
@@ -110,4 +110,4 @@ def test_what_is_written_into_while_it_is_used_is_refused(
     with pytest.raises(DataFormatError, match="was modified while it was in use"):
         sr.SparseRanker().fit_dataset(data)
     with pytest.raises(DataFormatError, match="was changed after it was written"):
-        sr.open_store(a)
+        sr.read(a)

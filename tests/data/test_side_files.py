@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.data.read import read_files
+from sparserank.data.read import read_sources
+from sparserank.data.read_files import read_files
 from sparserank.data.reading import Reading
 from sparserank.data.rewrite import rewrite
-from sparserank.data.sources import read_sources
 from sparserank.errors import DataWarning, SparserankError
 from sparserank.jobs.fit import fit_model
 from tests.support.command_line import Cli
@@ -98,7 +98,7 @@ def test_sizes_that_are_not_needed_are_warned_of(file: Path, tmp_path: Path) -> 
 
 def test_weights_of_rows_belong_to_rows(file: Path) -> None:
     numbers(f"{file}.weight", OF_ROWS)
-    for found in (read_files(file, Reading(**BASE_0)), sr.read_letor(file, index_base=0)):
+    for found in (read_files(file, Reading(**BASE_0)), sr.read(file, index_base=0)):
         assert found.doc_weight is not None
         assert found.doc_weight.tolist() == OF_ROWS
     file.write_text(text(ids=True).replace("\n0 ", "\n-1 ", 1))
@@ -181,7 +181,7 @@ def test_weights_are_stored_and_shown_and_their_loss_is_warned_of(file: Path, tm
         rewrite([file], tmp_path / "out.txt", reading)
     rewrite([file], tmp_path / "out.parquet", reading)
     table = read_files(tmp_path / "out.parquet", Reading(doc_weight="weight"))
-    for kept in (sr.read_data(tmp_path / "store").doc_weight, table.doc_weight):
+    for kept in (sr.read(tmp_path / "store").doc_weight, table.doc_weight):
         assert kept is not None
         assert kept.tolist() == OF_ROWS
     with pytest.warns(DataWarning, match=r"train\.txt\.weight: weights are not used here"):

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 import sparserank as sr
 from sparserank.cli.app import app
-from sparserank.data.read import read_files
+from sparserank.data.read_files import read_files
 from sparserank.data.reading import Reading
 from sparserank.data.rewrite import rewrite
 from sparserank.data.store import writing as converting
@@ -97,7 +97,7 @@ def test_every_kind_of_input_gives_the_same_store(text: Path, tmp_path: Path) ->
 def test_back_to_text_and_parquet(sparse: bool, text: Path, tmp_path: Path) -> None:
     convert([text], tmp_path / "s", Reading(sparse=sparse), shard_bytes=SHARD)
     rewrite([tmp_path / "s"], tmp_path / "back.txt")
-    again = sr.read_letor(tmp_path / "back.txt", 6, dtype=np.float32)
+    again = sr.read(tmp_path / "back.txt", n_features=6, dtype=np.float32)
     assert_same(again, open_store(tmp_path / "s"))
     if sparse:
         with pytest.raises(DataError, match="Parquet files can contain only dense features"):

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import sparserank as sr
 from sparserank.cli.app import app
-from sparserank.data.read import read_files
+from sparserank.data.read_files import read_files
 from sparserank.data.reading import Reading
 from sparserank.data.rewrite import rewrite
 from sparserank.data.store import convert as converting
@@ -181,7 +181,7 @@ def test_a_copied_store_can_be_converted(tmp_path: Path) -> None:
 
 
 def test_a_model_of_numbered_features_reads_the_table_it_was_made_of(tmp_path: Path) -> None:
-    frame = sr.read_data(write(tmp_path / "a.txt", lines(0, 30, features=5)))
+    frame = sr.read(write(tmp_path / "a.txt", lines(0, 30, features=5)))
     pd.DataFrame(np.array(frame.X), columns=[f"f{j}" for j in range(1, 6)]).assign(
         qid=frame.qid, label=frame.relevance
     ).to_parquet(tmp_path / "t.parquet")
@@ -231,7 +231,7 @@ def test_a_query_may_be_a_number_here_and_text_there(tmp_path: Path) -> None:
 
 def test_the_index_of_a_frame_is_no_feature() -> None:
     frame = pd.DataFrame({"qid": [1, 1, 2, 2], "label": [0, 1, 0, 1], "x": [1.0, 2.0, 3.0, 4.0]})
-    assert sr.read_data(frame[frame["qid"] > 1]).feature_names == ("x",)
+    assert sr.read(frame[frame["qid"] > 1]).feature_names == ("x",)
 
 
 ODD: dict[str, tuple[dict[str, Any], str]] = {

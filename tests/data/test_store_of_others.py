@@ -151,7 +151,7 @@ SHARDS: dict[str, tuple[dict[str, Any], str]] = {
 
 def refused(folder: Path) -> str:
     with pytest.raises(DataFormatError) as caught:
-        sr.open_store(folder)
+        sr.read(folder)
     return str(caught.value)
 
 
@@ -170,9 +170,9 @@ def test_arrays_are_refused_when_the_store_is_opened(
 @pytest.mark.parametrize("case", list(LATE))
 def test_features_are_refused_when_they_are_first_used(case: str, tmp_path: Path) -> None:
     arrays, message = LATE[case]
-    data = sr.open_store(made(tmp_path / "s", arrays))
+    data = sr.read(made(tmp_path / "s", arrays))
     with pytest.raises(DataFormatError):
-        sr.open_store(tmp_path / "s", verify=True)
+        sr.read(tmp_path / "s", verify=True)
     for use in (
         lambda: data.X[[0]],
         data.constant_features,
@@ -186,7 +186,7 @@ def test_features_are_refused_when_they_are_first_used(case: str, tmp_path: Path
 
 def test_only_the_shards_that_are_used_are_read(tmp_path: Path) -> None:
     late, _ = LATE["index below 0"]
-    data = sr.open_store(made(tmp_path / "s", [sparse(), late | {"qid": np.array([3, 4])}]))
+    data = sr.read(made(tmp_path / "s", [sparse(), late | {"qid": np.array([3, 4])}]))
     assert data.X[[0, 7]].shape == (2, 3)
     with pytest.raises(DataFormatError, match=r"00001-data\.npy: is damaged"):
         data.X[[8]]
@@ -225,7 +225,7 @@ def test_links_are_not_followed(name: str, tmp_path: Path) -> None:
     (folder / name).symlink_to(tmp_path / "elsewhere")
     assert f"{name}: is a link, but the files of a store must be in its folder" in refused(folder)
     (tmp_path / "link").symlink_to(made(tmp_path / "t", dense()))
-    assert sr.open_store(tmp_path / "link").n_docs == 8  # the user's own
+    assert sr.read(tmp_path / "link").n_docs == 8  # the user's own
 
 
 @pytest.mark.parametrize("kind", ["link", pytest.param("pipe", marks=NEEDS_PIPES), "folder"])
@@ -238,7 +238,7 @@ def test_stamps_that_are_no_file_are_neither_read_nor_written(kind: str, tmp_pat
         os.mkfifo(folder / STAMPS)
     else:
         (folder / STAMPS).mkdir()
-    assert sr.open_store(folder).n_docs == 8
+    assert sr.read(folder).n_docs == 8
     assert victim.read_text() == "mine"
 
 
@@ -251,7 +251,7 @@ def test_only_a_regular_file_is_an_array(make: str, tmp_path: Path) -> None:
 
 
 def test_document_ids_are_decoded_when_they_are_asked_for(tmp_path: Path) -> None:
-    data = sr.open_store(made(tmp_path / "s", dense(docid=np.array([b"a"] * 7 + [b"\xff"]))))
+    data = sr.read(made(tmp_path / "s", dense(docid=np.array([b"a"] * 7 + [b"\xff"]))))
     assert data.docid is not None
     assert data.docid[[0]].tolist() == ["a"]
     for use in (lambda: data.docid[[7]], lambda: np.asarray(data.docid), lambda: list(data.docid)):  # type: ignore[index, arg-type]
@@ -261,7 +261,7 @@ def test_document_ids_are_decoded_when_they_are_asked_for(tmp_path: Path) -> Non
 
 def test_many_features_without_names_need_as_many_values(tmp_path: Path) -> None:
     wide = made(tmp_path / "s", sparse(), n_features=1_000_000)
-    assert sr.open_store(wide).n_features == 1_000_000
+    assert sr.read(wide).n_features == 1_000_000
     assert "but at most 52 values are stored" in refused(made(tmp_path / "t", sparse(), n_features=10_000_001))
 
 
@@ -290,6 +290,6 @@ def test_a_store_of_version_0_2_opens(tmp_path: Path) -> None:
     folder = made(tmp_path / "s", dense(), fill_values=[None, 0.5, 2], feature_names=["a", "b", "c"])
     known = json.loads((folder / MANIFEST).read_text())
     (folder / MANIFEST).write_text(json.dumps(known, indent=1) + "\n")
-    data = sr.open_store(folder)
+    data = sr.read(folder)
     assert (data.n_docs, data.n_features, data.feature_names) == (8, N_FEATURES, ("a", "b", "c"))
     np.testing.assert_array_equal(data.fill_values, [np.nan, 0.5, 2])

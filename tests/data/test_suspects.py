@@ -190,8 +190,8 @@ def test_chance_reports_nothing() -> None:
 def test_stored_features_are_reported_alike(tmp_path: Path) -> None:
     data = with_columns(RELEVANCE, SHUFFLED, NEARLY)
     sr.write_letor(data, tmp_path / "t.txt")
-    convert([tmp_path / "t.txt"], tmp_path / "store", sr.Reading(dtype="float64"), shard_bytes=1 << 12)
-    stored = sr.open_store(tmp_path / "store").rename_features(data.feature_names or ())
+    convert([tmp_path / "t.txt"], tmp_path / "store", {"dtype": "float64"}, shard_bytes=1 << 12)
+    stored = sr.read(tmp_path / "store").rename_features(data.feature_names or ())
     assert reported(stored) == reported(data)
 
 
@@ -260,7 +260,7 @@ def leaks(data: RankingDataset) -> dict[str, np.ndarray]:
 def test_leaks_of_several_kinds_and_strengths_are_reported_where_they_dominate(data_folder: Path) -> None:
     """The best model is at least the best of sums of the leak and the strongest feature. What stays below 95% of its
     gain is not reported: as the documentation states."""
-    data = sr.read_letor(sorted(data_folder.glob("ohsumed-letor2/S*")))
+    data = sr.read(sorted(data_folder.glob("ohsumed-letor2/S*")))
     strong = np.array(data.X)[:, 9]
     missed = []
     for name, leak in leaks(data).items():
@@ -283,7 +283,7 @@ def test_leaks_of_several_kinds_and_strengths_are_reported_where_they_dominate(d
 @pytest.mark.parametrize("files", REAL)
 def test_no_real_feature_is_reported_or_far_ahead_of_all_others(files: str, data_folder: Path) -> None:
     """Even where the strongest feature is taken for the best model, another one comes near."""
-    data = sr.read_letor(sorted(data_folder.glob(files)), missing="zero")
+    data = sr.read(sorted(data_folder.glob(files)), missing="zero")
     assert suspects(data) == []
     sample = _sample(data)
     assert sample is not None
@@ -300,7 +300,7 @@ def test_no_real_feature_is_reported_or_far_ahead_of_all_others(files: str, data
 
 
 def test_a_leak_under_another_name_is_named_by_select_and_does_not_change_the_choice(data_folder: Path) -> None:
-    data = sr.read_letor([data_folder / "ohsumed-letor2" / "S1.txt.gz", data_folder / "ohsumed-letor2" / "S2.txt.gz"])
+    data = sr.read([data_folder / "ohsumed-letor2" / "S1.txt.gz", data_folder / "ohsumed-letor2" / "S2.txt.gz"])
     rng = np.random.default_rng(0)
     leak = data.relevance / 2.0 + rng.normal(0, 0.3, data.n_docs)
     full = RankingDataset(np.column_stack([np.array(data.X), leak]), data.relevance, data.qid)

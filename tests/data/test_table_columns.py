@@ -45,7 +45,7 @@ def test_ids_that_end_in_nul_are_refused(form: str, column: str, tmp_path: Path)
         "label": [1, 0, 1, 0],
         "x": [1.0, 2.0, 3.0, 4.0],
     }
-    assert sr.read_data(pa.table(columns)).n_queries == 2
+    assert sr.read(pa.table(columns)).n_queries == 2
     columns[column][1] += "\0"  # with which NumPy ends every text
     table = pa.table(columns)
     source: Any = table
@@ -66,14 +66,14 @@ def test_ids_that_end_in_nul_are_refused(form: str, column: str, tmp_path: Path)
     name = "docid" if form == "log" and column == "docno" else column
     expected = rf"row 1, column '{name}': expected an id that does not end in a NUL character; got "
     with pytest.raises(SparserankError, match=expected):
-        sr.read_data(source)
+        sr.read(source)
     if isinstance(source, Path):
         with pytest.raises(SparserankError, match=expected):
             convert([source], tmp_path / "store")
 
 
 def test_nul_within_an_id_is_kept() -> None:
-    data = sr.read_data(pa.table({"qid": ["a\0b", "a\0c"], "label": [1, 0], "x": [1.0, 2.0]}))
+    data = sr.read(pa.table({"qid": ["a\0b", "a\0c"], "label": [1, 0], "x": [1.0, 2.0]}))
     assert data.query_ids.tolist() == ["a\0b", "a\0c"]
 
 
@@ -103,8 +103,8 @@ def test_a_folder_of_different_columns_is_refused(case: str, tmp_path: Path, cli
     files, expected = UNEVEN[case]
     folder = folder_of(tmp_path / "folder", **files)
     for attempt in (
-        lambda: sr.read_data(folder),
-        lambda: sr.read_data(folder, missing="zero"),
+        lambda: sr.read(folder),
+        lambda: sr.read(folder, missing="zero"),
         lambda: convert([folder], tmp_path / "store", Reading(missing="zero")),
     ):
         with pytest.raises(SparserankError, match=expected):
@@ -115,7 +115,7 @@ def test_a_folder_of_different_columns_is_refused(case: str, tmp_path: Path, cli
     assert not (tmp_path / "m.json").exists()
     if "the type of" not in expected:
         with pytest.raises(SparserankError, match="has no column"):
-            sr.read_data(ds.dataset(folder, partitioning="hive"))
+            sr.read(ds.dataset(folder, partitioning="hive"))
 
 
 def test_columns_that_are_not_read_may_differ(tmp_path: Path) -> None:
@@ -123,11 +123,11 @@ def test_columns_that_are_not_read_may_differ(tmp_path: Path) -> None:
         folder = folder_of(tmp_path / str(k), **files)
         for options in ({"ignore_columns": ["c"]}, {"feature_columns": ["a", "b"]}):
             for source in (folder, ds.dataset(folder)):
-                data = sr.read_data(source, **options)
+                data = sr.read(source, **options)
                 assert data.feature_names == ("a", "b")
                 assert data.X.tolist() == [[1, 0.5], [2, 0.25], [3, 1.5], [4, 1.25]]
     with_ids = folder_of(tmp_path / "ids", one={**ONE, "docno": ["d", "e"]}, two=TWO)
-    assert sr.read_data(with_ids, ignore_columns=["docno"]).docid is None
+    assert sr.read(with_ids, ignore_columns=["docno"]).docid is None
 
 
 def test_a_folder_takes_types_that_hold_all_values(tmp_path: Path) -> None:
@@ -135,13 +135,13 @@ def test_a_folder_takes_types_that_hold_all_values(tmp_path: Path) -> None:
     single = {**ONE, "a": pa.array([1, 2], pa.float32()), "b": pa.array([0.5, 1], pa.float32())}
     folder = folder_of(tmp_path / "folder", one=single, two={**TWO, "a": [0.1, 1e300], "label": [0.5, 1.0]})
     (folder / "_SUCCESS").write_text("")
-    data = sr.read_data(folder)
+    data = sr.read(folder)
     assert data.X.tolist() == [[1, 0.5], [2, 1], [0.1, 1.5], [1e300, 1.25]]
     assert data.relevance.tolist() == [1, 0, 0.5, 1]
     turned = folder_of(tmp_path / "turned", one=ONE, two=dict(reversed(TWO.items())))
-    np.testing.assert_array_equal(sr.read_data(turned).X, [[1, 0.5], [2, 0.25], [3, 1.5], [4, 1.25]])
+    np.testing.assert_array_equal(sr.read(turned).X, [[1, 0.5], [2, 0.25], [3, 1.5], [4, 1.25]])
     by_folder = folder_of(tmp_path / "by", **{"qid=7__x": without(ONE, "qid"), "qid=9__x": without(TWO, "qid")})
-    assert sr.read_data(by_folder).query_ids.tolist() == [7, 9]
+    assert sr.read(by_folder).query_ids.tolist() == [7, 9]
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "a.csv", "sub/empty.parquet"])
@@ -165,13 +165,13 @@ def test_a_feature_column_is_nothing_else(name: str, role: str, tmp_path: Path, 
     for source in (frame, tmp_path / "t.parquet", tmp_path / "t.csv"):
         for columns in ([name], ["a", name]):
             with pytest.raises(DataError, match=rf"column '{name}' is the {role}, so it cannot also be a feature"):
-                sr.read_data(source, feature_columns=columns)
+                sr.read(source, feature_columns=columns)
     with pytest.raises(DataError, match="column 'grade' is the label"):
-        sr.read_data(frame.rename(columns={"label": "grade"}), label="grade", feature_columns=["grade"])
+        sr.read(frame.rename(columns={"label": "grade"}), label="grade", feature_columns=["grade"])
     with pytest.raises(DataError, match="column 'b' is the weight"):
-        sr.read_data(frame, doc_weight="b", feature_columns=["a", "b"])
+        sr.read(frame, doc_weight="b", feature_columns=["a", "b"])
     with pytest.raises(DataError, match="no feature column"):
-        sr.read_data(frame, feature_columns=[])
+        sr.read(frame, feature_columns=[])
     for command in (
         ["fit", "--out", str(tmp_path / "m.json")],
         ["select", "--out", str(tmp_path / "run")],
@@ -241,6 +241,6 @@ def test_what_a_feature_log_says_twice_is_refused(case: str, tmp_path: Path) -> 
     line, expected = LOGS[case]
     (tmp_path / "t.jsonl").write_text(line + "\n")
     with pytest.raises(SparserankError, match=rf"t\.jsonl:{expected}"):
-        sr.read_data(tmp_path / "t.jsonl")
+        sr.read(tmp_path / "t.jsonl")
     with pytest.raises(SparserankError, match=rf"t\.jsonl:{expected}"):
         convert([tmp_path / "t.jsonl"], tmp_path / "store")

@@ -382,14 +382,14 @@ def test_one_refusal_says_all_and_its_command_goes_through(
 
 def test_python_is_told_the_call() -> None:
     with pytest.raises(TableError) as refusal:
-        sr.read_data(FRAME)
+        sr.read(FRAME)
     error = refusal.value
     assert "\n" not in str(error)
     assert "has no column 'label'" in str(error)
     call = str(error).split("read it with ")[1].removesuffix(".")
     data = eval(call, {"sr": sr, "frame": FRAME})
     assert data.n_queries == 40
-    assert data.feature_names == sr.read_data(FRAME, **error.options).feature_names
+    assert data.feature_names == sr.read(FRAME, **error.options).feature_names
     with pytest.raises(TableError, match="missing values in 'price'"):
         sr.select(FRAME, label="relevance", qid="query", ignore_columns=["url", "created_at", "category"])
 
@@ -398,13 +398,13 @@ def test_many_columns_are_cut_in_the_sentence_and_whole_in_the_options() -> None
     holes = {f"number with holes {j}": FRAME["price"] * j for j in range(60)}
     frame = FRAME.assign(**{f"text of number {j}": "x" for j in range(60)}, **holes)
     with pytest.raises(TableError) as refusal:
-        sr.read_data(frame)
+        sr.read(frame)
     assert "63 columns are not numeric: " in str(refusal.value)
     assert "and 58 others" in str(refusal.value)
     assert "missing values in 'price' " in str(refusal.value)
     assert "and 56 others" in str(refusal.value)
-    assert "sr.read_data(frame, **error.options)" in str(refusal.value)
-    assert sr.read_data(frame, **refusal.value.options).n_queries == 40
+    assert "sr.read(frame, **error.options)" in str(refusal.value)
+    assert sr.read(frame, **refusal.value.options).n_queries == 40
 
 
 def test_a_refusal_without_a_guess_names_no_command(cli: Cli, tmp_path: Path) -> None:
@@ -445,7 +445,7 @@ def test_every_feature_that_a_policy_forgets_is_named() -> None:
     with pytest.raises(
         SparserankError, match=r"feature 'price' has a missing or infinite value, and so do 1 others: 'size'"
     ):
-        sr.read_data(frame, label="relevance", qid="query", missing={"age": "median"})
+        sr.read(frame, label="relevance", qid="query", missing={"age": "median"})
 
 
 def test_a_file_that_cannot_be_read_says_what_is_wrong_first(cli: Cli, tmp_path: Path) -> None:
@@ -478,7 +478,7 @@ def test_words_for_nothing_are_ids_where_ids_are_read(
         for i in range(100)
     ]
     Path("t.csv").write_text("qid,label,x,y\n" + "".join(rows))
-    assert sr.read_data("t.csv", missing="median").n_queries == 20
+    assert sr.read("t.csv", missing="median").n_queries == 20
     told = json.loads(cli("inspect", "t.csv", "--format", "json").out)
     assert (told["in_the_way"], told["n_queries"], told["missing"]) == ([], 20, {"x": 0.01})
     assert told["next"] == "sparserank select t.csv --missing median --out run"

@@ -20,8 +20,7 @@ from click.testing import CliRunner
 
 import sparserank as sr
 from sparserank.cli.app import app
-from sparserank.data.kinds import kind_of
-from sparserank.data.read import read_files
+from sparserank.data.read_files import kind_of, read_files
 from sparserank.data.reading import Reading
 from sparserank.data.tables.batches import table_of
 from sparserank.data.tables.reader import read_tables
@@ -283,15 +282,15 @@ def test_true_and_false_are_numbers_in_csv_as_in_parquet(written: str, tmp_path:
     frame.to_parquet(tmp_path / "t.parquet")
     text = frame.to_csv(index=False).replace("True", yes).replace("False", no)
     (tmp_path / "t.csv").write_text(text)
-    expected = sr.read_data(tmp_path / "t.parquet")
-    found = sr.read_data(tmp_path / "t.csv")
+    expected = sr.read(tmp_path / "t.parquet")
+    found = sr.read(tmp_path / "t.csv")
     np.testing.assert_array_equal(found.X, expected.X)
     np.testing.assert_array_equal(found.X[:, 1], [1, 0, 1, 1])
     np.testing.assert_array_equal(found.relevance, [1, 0, 0, 1])
     sr.convert([tmp_path / "t.csv"], tmp_path / "s")
-    np.testing.assert_array_equal(sr.open_store(tmp_path / "s").X[np.arange(4)], expected.X)
+    np.testing.assert_array_equal(sr.read(tmp_path / "s").X[np.arange(4)], expected.X)
     (tmp_path / "m.csv").write_text(text.replace(f"3.0,{yes}", "3.0,"))
-    np.testing.assert_array_equal(sr.read_data(tmp_path / "m.csv", missing=0.25).X[:, 1], [1, 0, 0.25, 1])
+    np.testing.assert_array_equal(sr.read(tmp_path / "m.csv", missing=0.25).X[:, 1], [1, 0, 0.25, 1])
 
 
 def test_a_number_deep_in_a_column_of_booleans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,12 +327,12 @@ def test_unjudged_rows_are_dropped_or_count_as_zero() -> None:
 
 
 def test_one_call_reads_files_and_frames(tmp_path: Path) -> None:
-    assert_same(sr.read_data(write_parquet(tmp_path / "a")))
-    assert_same(sr.read_data(FRAME.rename(columns={"label": "grade"}), label="grade"))
+    assert_same(sr.read(write_parquet(tmp_path / "a")))
+    assert_same(sr.read(FRAME.rename(columns={"label": "grade"}), label="grade"))
     with pytest.raises(SparserankError, match="has no option 'labels'; the options are n_features"):
-        sr.read_data(FRAME, labels="grade")
-    with pytest.raises(SparserankError, match="takes a path, a list of paths or a frame; got 'int'"):
-        sr.read_data(3)
+        sr.read(FRAME, labels="grade")
+    with pytest.raises(SparserankError, match=r"source must be a path, a list of paths, .*; got 'int'"):
+        sr.read(3)
 
 
 def test_kinds_are_not_mixed(tmp_path: Path) -> None:
@@ -418,9 +417,9 @@ def test_columns_called_f1_f2_are_found_by_name_too(tmp_path: Path) -> None:
         pq.write_table(table.select(["label", *columns, "qid"]), tmp_path / f"{name}.parquet")
     renamed = table.rename_columns(["qid", "label", *names[:3], "F4", "f5"])
     model = sr.RankingModel(np.arange(1.0, 6.0), tuple(names), FeatureScaling("none", np.zeros(5), np.ones(5)))
-    expected = model.score_dataset(sr.read_data(tmp_path / "same.parquet"))
-    np.testing.assert_array_equal(model.score_dataset(sr.read_data(tmp_path / "other.parquet")), expected)
+    expected = model.score_dataset(sr.read(tmp_path / "same.parquet"))
+    np.testing.assert_array_equal(model.score_dataset(sr.read(tmp_path / "other.parquet")), expected)
     np.testing.assert_array_equal(model.predict(table.select(names[::-1]).to_pandas()), expected)
-    for wrong in (sr.read_data(tmp_path / "less.parquet"), sr.read_data(renamed)):
+    for wrong in (sr.read(tmp_path / "less.parquet"), sr.read(renamed)):
         with pytest.raises(SparserankError, match="no feature 'f4', which the model uses"):
             model.score_dataset(wrong)

@@ -188,7 +188,7 @@ def test_scores_are_in_the_order_of_the_input_whatever_holds_them(kind: str, tmp
     (tmp_path / "t.txt").write_text(
         "".join(f"{g} qid:{q} 1:{x[0]!r} 2:{x[1]!r} 3:{x[2]!r}\n" for g, q, x in zip(y, qid, X.tolist(), strict=True))
     )
-    read = sr.read_data(frame)
+    read = sr.read(frame)
     assert (read.row_index != np.arange(240)).any()
     data = {
         "frame": frame,
@@ -224,7 +224,7 @@ def test_a_model_and_its_scores_agree_on_scattered_rows(tmp_path: Path, cli: Cli
     qid, X = rng.permutation(np.repeat([f"q{i}" for i in range(30)], 8)), rng.normal(size=(240, 3))
     y = np.digitize(X[:, 0] + 0.3 * X[:, 1], [0.0, 1.0])
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=y, qid=qid, docno=[f"d{i}" for i in range(240)])
-    data = sr.read_data(frame)
+    data = sr.read(frame)
     scaling = FeatureScaling("query-min-max", np.zeros(3), np.ones(3))
     within = RankingModel(np.array([1.0, 0.3, 0.0]), ("a", "b", "c"), scaling)
     for ranker in (sr.SparseRanker(), None):

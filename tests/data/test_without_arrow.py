@@ -34,7 +34,7 @@ path, out = sys.argv[1:]
 few = {"penalties": "l1", "n_alphas": 8, "cv": 2, "half_samples": 0, "rival": "none", "feature_transform": "none"}
 result = sr.select(path, out=out, **few)
 assert any("path.parquet and per_query.parquet were not written" in note for note in result.notes), result.notes
-data = sr.read_data(path)
+data = sr.read(path)
 assert np.isfinite(result.model.score_dataset(data)).all()
 sr.SparseRanker(k=2).fit(np.asarray(data.X), data.relevance, qid=data.qid)
 sr.evaluate(result.model, data, ["ndcg@10"])

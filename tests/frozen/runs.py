@@ -125,19 +125,19 @@ def of_table(table: pa.Table) -> Arrays:
 
 
 def mq2008(data: Path, *parts: str) -> Any:
-    return sr.read_data([str(data / f"mq2008/{p}.txt.gz") for p in parts])
+    return sr.read([str(data / f"mq2008/{p}.txt.gz") for p in parts])
 
 
 def ohsumed(data: Path, *parts: str) -> Any:
-    return sr.read_data([str(data / f"ohsumed/querylevelnorm/{p}.txt.gz") for p in parts])
+    return sr.read([str(data / f"ohsumed/querylevelnorm/{p}.txt.gz") for p in parts])
 
 
 def mslr(data: Path, part: str = "train") -> Any:
-    return sr.read_data(str(data / f"mslr-web10k-sample/fold1.{part}.5k.txt.gz"))
+    return sr.read(str(data / f"mslr-web10k-sample/fold1.{part}.5k.txt.gz"))
 
 
 def lightgbm_example(data: Path, part: str = "train") -> Any:
-    return sr.read_data(str(data / f"lightgbm-lambdarank/{part}.txt.gz"))
+    return sr.read(str(data / f"lightgbm-lambdarank/{part}.txt.gz"))
 
 
 def generated(seed: int = 3) -> Any:
@@ -258,7 +258,7 @@ def select_beside_a_current_model(data: Path, folder: Path) -> Arrays:
 @run
 def select_from_a_store(data: Path, folder: Path) -> Arrays:
     sr.convert([data / "mq2008/S1.txt.gz"], folder / "store", shard_bytes=400_000)
-    return selected(sr.open_store(folder / "store"), penalties=["l1", "mcp"])
+    return selected(sr.read(folder / "store"), penalties=["l1", "mcp"])
 
 
 @run
@@ -288,7 +288,7 @@ def select_resumed(data: Path, folder: Path) -> Arrays:
 def select_on_a_cluster(data: Path, folder: Path) -> Arrays:
     sr.convert([data / "mq2008/S1.txt.gz"], folder / "store", shard_bytes=400_000)
     with cluster() as client:
-        return selected(sr.open_store(folder / "store"), penalties=["l1", "mcp"], client=client)
+        return selected(sr.read(folder / "store"), penalties=["l1", "mcp"], client=client)
 
 
 @contextmanager
@@ -333,7 +333,7 @@ def fuse_for_an_engine(data: Path, folder: Path) -> Arrays:
 @run
 def fuse_rank_columns(data: Path, folder: Path) -> Arrays:
     """Ranks of 25 engines."""
-    read = sr.read_data(data / "mq2008-agg/A1.txt.gz", missing={"*": 0})
+    read = sr.read(data / "mq2008-agg/A1.txt.gz", missing={"*": 0})
     ranks = np.where(np.asarray(read.X) > 0, read.X, np.nan)
     options: dict[str, Any] = {"penalties": "l1", "norm": "logrank", "half_samples": 0}
     return of_fusion(sr.fuse((ranks, read.relevance, read.qid), rank_columns=True, **options))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sparserank import RankingDataset, compare_systems, concatenate, evaluate, parse_metric, read_letor
+from sparserank import RankingDataset, compare_systems, concatenate, evaluate, parse_metric, read
 from sparserank.errors import DataError
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison
@@ -268,7 +268,7 @@ def test_a_grade_too_large_for_its_gain_is_refused_or_counted_but_never_left_out
 @pytest.mark.parametrize("script", ["letor3", "letor4"])
 def test_single_feature_rankings_of_ohsumed_equal_all_published_figures(script: str, data_folder: Path) -> None:
     folder = data_folder / "ohsumed-letor2"
-    data = concatenate([read_letor(folder / f"S{i}.txt.gz") for i in range(1, 6)])
+    data = concatenate([read(folder / f"S{i}.txt.gz") for i in range(1, 6)])
     compared = 0
     for table, rename in (("ndcg", "ndcg@"), ("precision", "p@")):
         with open(folder / f"baselines/single-features-{table}.csv", newline="") as lines:

@@ -190,7 +190,7 @@ def test_rank_rls_has_the_published_figures(mq2008: list[RankingDataset], fold: 
 @pytest.mark.slow
 def test_195097_sparse_features_need_no_dense_copy(data_folder: Path) -> None:
     read = {name: data_folder / f"rlscore-parse/{name}.txt.gz" for name in ("train", "test")}
-    train, test = (sr.read_letor(path, n_features=195_097, sparse=True) for path in read.values())
+    train, test = (sr.read(path, n_features=195_097, sparse=True) for path in read.values())
     dense = 8 * train.n_docs * train.n_features
     models = {}
     for name, ranker in {

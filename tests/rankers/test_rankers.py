@@ -187,9 +187,7 @@ def test_scaling_is_folded_into_coef_and_certificates_belong_to_the_scaled_probl
 
 def test_raw_web_features_need_no_option(data_folder: Path) -> None:
     """MSLR as it comes: counts of 1e6 beside ratios of 1e-3; also through SelectFromModel."""
-    train, test = (
-        sr.read_letor(data_folder / f"mslr-web10k-sample/fold1.{part}.5k.txt.gz") for part in ("train", "test")
-    )
+    train, test = (sr.read(data_folder / f"mslr-web10k-sample/fold1.{part}.5k.txt.gz") for part in ("train", "test"))
     m = sr.SparseRanker(alpha_ratio=0.02).fit(train.X, train.relevance, qid=train.qid)
     raw = sr.SparseRanker(alpha_ratio=0.02, scaling="none").fit(train.X, train.relevance, qid=train.qid)
     quality, unscaled = (sr.evaluate(f.predict(test.X), test, "ndcg@10")["ndcg@10"] for f in (m, raw))

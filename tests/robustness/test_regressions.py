@@ -11,9 +11,9 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
+from sparserank.data.combine import concatenate
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.joining import concatenate
 from sparserank.errors import DataError, DataFormatError
 from sparserank.execution.threads import one_blas_thread
 from sparserank.losses import SquaredHinge
@@ -73,7 +73,7 @@ def test_words_after_a_point_are_not_numbers(token: str, tmp_path: Path) -> None
     path = tmp_path / "a.txt"
     path.write_text(f"1 qid:1 1:{token}\n")
     with pytest.raises(DataFormatError, match=r"a\.txt:1: feature value must be a number"):
-        sr.read_letor(path, missing="zero")
+        sr.read(path, missing="zero")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
@@ -82,7 +82,7 @@ def test_a_pipe_is_read_from_its_first_byte(tmp_path: Path) -> None:
     os.mkfifo(fifo)
     writer = threading.Thread(target=fifo.write_text, args=("2 qid:1 1:0.5\n0 qid:1 1:0.25\n",))
     writer.start()
-    data = sr.read_letor(fifo)
+    data = sr.read(fifo)
     writer.join()
     assert data.relevance.tolist() == [2.0, 0.0]
 

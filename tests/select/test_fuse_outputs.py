@@ -88,7 +88,7 @@ def test_a_table_of_ranks_or_scores_is_the_same_job(columns: str, tmp_path: Path
     norm = "rrf" if columns == "rank_columns" else "minmax"
     result = sr.fuse(path, **{columns: True}, **QUICK, norm=norm)
     assert result.retrievers[0] == "f1"
-    data = sr.read_data(path, missing={"*": 0})
+    data = sr.read(path, missing={"*": 0})
     column = np.asarray(data.X)[:, 0]
     convention = replace(CONVENTIONS["default"], zero_scores="left_out")
     as_ranks, as_scores = (

@@ -14,7 +14,6 @@ import pytest
 
 import sparserank as sr
 from sparserank.cli.app import main
-from sparserank.data.letor.reader import read_letor
 from sparserank.data.run_reader import read_run
 from tests.support.command_line import Cli
 from tests.support.shortcuts import no_processes, pictures
@@ -63,7 +62,7 @@ def test_tables_hold_every_point_with_its_certificate(finished: Path) -> None:
 
 
 def test_predict_writes_scores_in_file_order_and_runs_by_rank(finished: Path, tmp_path: Path, cli: Cli) -> None:
-    data = read_letor(finished / "test.txt")
+    data = sr.read(finished / "test.txt")
     order = np.random.default_rng(0).permutation(data.n_docs)  # queries torn apart
     lines = (finished / "test.txt").read_text().splitlines()
     shuffled = tmp_path / "shuffled.txt"

@@ -17,7 +17,6 @@ from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.settings import PathSettings
 from sparserank.curves import CURVE_FREEDOM, curvatures_of, curve_blocks, fit_knots
 from sparserank.data.letor.writer import write_letor
-from sparserank.data.read import read_data
 from sparserank.data.reading import Reading
 from sparserank.data.store.convert import convert
 from sparserank.data.synthetic import make_curved_ranking
@@ -387,7 +386,7 @@ def test_curves_of_a_store_are_refused(selection, tmp_path):
     with pytest.raises(DataError, match="in memory"):
         sr.select(tmp_path / "store", feature_transform="curves")
     with pytest.raises(DataError, match="in memory"):
-        sr.SparseRanker(feature_transform="curves").fit_dataset(read_data(tmp_path / "store"))
+        sr.SparseRanker(feature_transform="curves").fit_dataset(sr.read(tmp_path / "store"))
 
 
 def test_knots_a_rounding_apart_are_one_and_wild_widths_leave_three_degrees_of_freedom():
@@ -488,7 +487,7 @@ def test_curves_are_tried_unasked_where_they_cost_little(case, tmp_path, monkeyp
     if fields.pop("stored", False):
         write_letor(SMALL, tmp_path / "data.txt")
         convert([tmp_path / "data.txt"], tmp_path / "store")
-        data = read_data([tmp_path / "store"])
+        data = sr.read([tmp_path / "store"])
     plan = SelectionPlan(**fields)
     with shortcuts.curves():
         found = trials.trials_of(plan, data, each_alone(data.feature_names))

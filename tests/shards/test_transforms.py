@@ -221,7 +221,7 @@ def test_stores_threads_and_processes_give_the_same_model(tmp_path: Path, monkey
     import sparserank.crossval.fitting as fitting
 
     sr.write_letor(HEAVY, tmp_path / "a.txt")
-    sr.convert([tmp_path / "a.txt"], tmp_path / "store", sr.Reading(dtype="float64"))
+    sr.convert([tmp_path / "a.txt"], tmp_path / "store", {"dtype": "float64"})
     few = {**QUICK, "relaxed": False}
     memory = sr.select(HEAVY, **few)
     stored = sr.select(tmp_path / "store", **few)

@@ -207,7 +207,7 @@ def check(folder: Path) -> bool:
     or other values."""
     expected, refusal = valid_store(folder), None
     try:
-        data = sr.open_store(folder)
+        data = sr.read(folder)
         X = data.X[np.arange(data.n_docs)]
         data.constant_features()
         texts = None if data.docid is None else np.asarray(data.docid)

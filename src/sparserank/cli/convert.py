@@ -42,8 +42,8 @@ def run(
     require(len(files) >= 2, "FILES", "needs the files to read, then the store or file to write.")
     reading = reading_of(options)
 
-    from sparserank.data.kinds import TABLES, kind_of
     from sparserank.data.letor._line_kernels import parse_lines
+    from sparserank.data.read_files import TABLES, kind_of
     from sparserank.data.rewrite import is_file_name, rewrite
     from sparserank.data.store.convert import convert as to_store
 

@@ -126,7 +126,7 @@ def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
 
 def _kind_of(path: Path) -> str:
     """'model', 'trees', 'run' or 'scores', by the content."""
-    from sparserank.data.kinds import LIGHTGBM_FIRST_LINE
+    from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
     from sparserank.data.run_reader import EITHER, TABLE, holds
     from sparserank.data.text_lines import text_lines
     from sparserank.data.trec import RUN

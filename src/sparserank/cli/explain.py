@@ -42,8 +42,8 @@ def run(
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
-    from sparserank.data.kinds import TABLES, kind_of
     from sparserank.data.letor._line_kernels import parse_lines
+    from sparserank.data.read_files import TABLES, kind_of
     from sparserank.data.tables.batches import open_table
     from sparserank.data.tables.roles import LABEL
     from sparserank.export.explanation import explain_query

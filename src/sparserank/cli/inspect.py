@@ -42,10 +42,9 @@ def run(*, files: list[Path], verify: bool = False, **options: Any) -> None:
     """Options are those of `Reading`."""
     from sparserank.cli.data_facts import facts_of, shown_value
     from sparserank.cli.inspect_tables import show_tables
-    from sparserank.data.kinds import TABLES, kind_of
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.missing import KEEP
-    from sparserank.data.read import read_files
+    from sparserank.data.read_files import TABLES, kind_of, read_files
     from sparserank.data.run_reader import TABLE, holds
     from sparserank.data.store.opening import open_store
 

@@ -83,7 +83,7 @@ def _facts(
     from sparserank.cli.data_facts import facts_of
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.missing import KEEP
-    from sparserank.data.read import read_files
+    from sparserank.data.read_files import read_files
     from sparserank.errors import SparserankError
 
     announce_compiling(parse_lines)

@@ -37,8 +37,8 @@ def for_models(
     """Adapt a Reading to models. If the user sets no index_base, text begins at the number that the models know. If the
     user names no columns, read those that the models use from a table that has them. If the user sets no policy for
     missing values, leave them to models that can replace them."""
-    from sparserank.data.kinds import kind_of
     from sparserank.data.missing import KEEP, MissingPolicy
+    from sparserank.data.read_files import kind_of
 
     require_features(models)
     policy = MissingPolicy.parse(reading.missing)
@@ -67,7 +67,7 @@ def read_for_models(
     reading: Reading, models: Sequence[RankingModel], data: Sequence[Path], index_base: int | None
 ) -> RankingDataset:
     """Read files as `for_models` says."""
-    from sparserank.data.read import read_files
+    from sparserank.data.read_files import read_files
 
     adapted = for_models(reading, models, data, index_base)
     try:
@@ -113,7 +113,7 @@ def model_of(path: Path, missing: str | None, k: int | None = None) -> RankingMo
 
 def _with_columns_of(reading: Reading, models: Sequence[RankingModel], data: Sequence[Path]) -> Reading:
     from sparserank.data.dataset import numbered
-    from sparserank.data.kinds import TABLES, kind_of
+    from sparserank.data.read_files import TABLES, kind_of
     from sparserank.data.tables.batches import open_table
 
     def selected(model: RankingModel) -> list[str]:

@@ -23,7 +23,7 @@ def remedied(error: TableError, arguments: Sequence[str]) -> tuple[str, str]:
     """(sentence, corrected command or "") for the error of a command line."""
     learns = error.options is not None and "missing" in error.options and arguments[:1] and arguments[0] in TAUGHT
     if error.options is None or learns or not arguments:
-        from sparserank.data.faults import choices
+        from sparserank.data.reading import choices
 
         return f"{error.problems.rstrip('.')}; {choices()}." if learns else str(error), ""
     return f"{error.problems}; run this command:", command(arguments, error.options)

@@ -14,10 +14,9 @@ import numpy as np
 
 from sparserank.crossval.tree_files import parts_of_model, read_text
 from sparserank.crossval.tree_rivals import NUMBERED, places
-from sparserank.data.kinds import TABLES, kind_of
 from sparserank.data.matrices import columns_dense
 from sparserank.data.missing import KEEP
-from sparserank.data.read import read_files
+from sparserank.data.read_files import TABLES, kind_of, read_files
 from sparserank.data.reading import Reading
 from sparserank.errors import DataError, DataFormatError
 from sparserank.options import option

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sparserank.crossval.trees import TreeSettings
-from sparserank.data.kinds import LIGHTGBM_FIRST_LINE
+from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
 from sparserank.errors import DataFormatError
 from sparserank.quoting import brief
 

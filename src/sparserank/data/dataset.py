@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.filling import fill_known, missing_cells
-from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.matrices import as_csr, with_nan
 from sparserank.data.missing import holds_missing, is_missing
+from sparserank.data.query_ids import as_query_ids, group_rows
 from sparserank.data.store.features import StoredFeatures
 from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.data.varying import extremes, varying_dense, varying_sparse
@@ -61,7 +61,7 @@ class RankingDataset:
         click (Joachims et al. 2017). With weight 0 a document is never the preferred one.
     fill_values : array_like of shape (n_features,), optional
         Replacement for a missing value (NaN, infinity, 1.797e308) of each feature, here and in models trained on these
-        data. NaN: a missing value is rejected. `read_data` and the rankers learn these values (`missing=`).
+        data. NaN: a missing value is rejected. `read` and the rankers learn these values (`missing=`).
     keep_missing : bool, default False
         Keep missing values as NaN. Only models that contain replacements can use such data.
     filled : bool array of shape (n_docs, n_features), optional

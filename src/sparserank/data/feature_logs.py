@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.arrow import pa
-from sparserank.data.faults import no_such_file
+from sparserank.data.reading import no_such_file
 from sparserank.data.tables.batches import BATCH_ROWS, Table
 from sparserank.data.tables.roles import Roles
 from sparserank.data.text_lines import GZIP

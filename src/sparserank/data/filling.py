@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.faults import choices
 from sparserank.data.matrices import below, stored_values, with_nan, without_mask
 from sparserank.data.missing import (
     ERROR,
@@ -22,6 +21,7 @@ from sparserank.data.missing import (
     holds_missing,
     is_missing,
 )
+from sparserank.data.reading import choices
 from sparserank.errors import DataError
 from sparserank.quoting import brief
 

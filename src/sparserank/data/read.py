@@ -1,142 +1,360 @@
-"""Read files of every kind."""
+"""Read ranking data from files, stores, frames and arrays."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, Unpack
 
 import numpy as np
 
-from sparserank.data.alignment import aligned
-from sparserank.data.collecting import collect
+from sparserank.data.combine import aligned, refuse_other_filling
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.feature_logs import log_names, log_tables
-from sparserank.data.joining import concatenate
-from sparserank.data.kinds import kind_of, refuse_mixed
-from sparserank.data.letor.reader import TextRows
-from sparserank.data.missing import MissingPolicy
-from sparserank.data.reading import Reading, with_options
-from sparserank.data.store.opening import open_stores
-from sparserank.data.store.rows import StoreRows
+from sparserank.data.filling import fill_matrix, missing_cells
+from sparserank.data.letor.side_files import WEIGHTS, beside
+from sparserank.data.matrices import with_nan
+from sparserank.data.missing import MissingPolicy, taught
+from sparserank.data.query_ids import as_query_ids, query_codes
+from sparserank.data.read_files import is_dask, kind_of, open_stream, read_weighted
+from sparserank.data.reading import UNJUDGED, Reading, ReadOptions, reading_from, with_options
+from sparserank.data.store.opening import open_store
+from sparserank.data.store.temporary import in_temporary_store
 from sparserank.data.streams import Stream
-from sparserank.data.tables.batches import is_frame, open_table, table_of
+from sparserank.data.tables.batches import document_texts, is_frame, table_of
+from sparserank.data.tables.dask_sources import ArrayRows, Partitions
+from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.data.tables.reader import TableRows, read_tables
-from sparserank.errors import DataError
+from sparserank.data.text_lines import read_numbers
+from sparserank.errors import DataError, DataWarning, ParameterError
+from sparserank.options.arguments import check_arguments
+from sparserank.options.kinds import Given
 from sparserank.quoting import brief
 
-
-def read_files(
-    paths: str | os.PathLike | Sequence[str | os.PathLike],
-    reading: Reading | None = None,
-    *,
-    like: RankingDataset | None = None,
-) -> RankingDataset:
-    """Read files of one kind as one data set.
-
-    Parameters
-        like   the data set whose features these must have: the same number for text, the same names for tables
-    Raises
-        DataFormatError   the message names file, line or row and column, and what was expected
-        DataError         options that do not fit the data
-    """
-    return read_weighted(paths, reading, like=like)[0]
+COLUMNS = ("label", "qid", "docid", "doc_weight")  # that are said beside a Reading
+FORMS = (
+    "a path, a list of paths, a RankingDataset, a data frame, a triple (X, y, qid), or (only the first data set) X "
+    "with label= and qid="
+)
 
 
-def read_weighted(
-    paths: str | os.PathLike | Sequence[str | os.PathLike],
-    reading: Reading | None = None,
-    *,
-    like: RankingDataset | None = None,
-) -> tuple[RankingDataset, bool]:
-    """(what `read_files` reads, whether weights beside the files are all of queries): `doc_weight` then contains the
-    weight of the query of each row."""
-    reading = reading or Reading()
-    listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    if not listed:
-        raise DataError("there is no file to read; give at least one file.")
-    kind = refuse_mixed(listed, [kind_of(p) for p in listed])
-    if kind != "store":
-        stream = _rows(listed, kind, reading, like)
-        data = collect(stream, MissingPolicy.parse(reading.missing))
-        beside = stream.weights_beside().values()
-        return data, bool(beside) and all(weights.of_queries for weights in beside)
-    stores = open_stores(listed)
-    data = stores[0] if len(stores) == 1 else concatenate(stores)
-    return data if like is None else aligned(data, like, str(listed[0])), False
-
-
-def open_stream(
-    paths: Sequence[str | os.PathLike], reading: Reading, *, natural: bool = False, like: RankingDataset | None = None
-) -> Stream:
-    """The rows of files of one kind. Text is first read once to find the number of its features and whether they are
-    kept sparse, unless both are given.
-
-    Parameters
-        natural   if the reading names no dtype, use the dtype of `read_files` instead of float32
-        like      the data set whose features these must have
-    """
-    kind = refuse_mixed(paths, [kind_of(p) for p in paths])
-    if kind == "store":
-        return StoreRows(paths, reading)
-    if reading.dtype is None and not natural:
-        reading = replace(reading, dtype=np.float32)
-    stream = _rows(paths, kind, reading, like)
-    stream.look()
-    return stream
-
-
-def _rows(paths: Sequence[str | os.PathLike], kind: str, reading: Reading, like: RankingDataset | None) -> Stream:
-    """The rows of files of a kind that is read, not mapped."""
-    stream: Stream
-    if kind == "letor":
-        stream = TextRows(paths, reading, like=like)
-    elif kind == "log":
-        names = log_names(paths, reading.feature_columns) if like is None else list(like.feature_names or ())
-        reading = replace(reading, feature_columns=names, label="label", qid="qid", docid=None)
-        stream = TableRows(log_tables(paths, names, others=like is not None), reading)
-    else:
-        stream = TableRows([open_table(p, kind) for p in paths], reading, like=like)
-    weighted = reading.labelled and not reading.featureless and reading.doc_weight is None
-    return stream.with_weights_beside(paths) if weighted else stream
-
-
-def read_data(source: Any, **options: Any) -> RankingDataset:
-    """Read files or a frame as one data set.
+def read(source: Any, *, verify: bool = False, **options: Unpack[ReadOptions]) -> RankingDataset:
+    r"""Read one data set.
 
     Parameters
     ----------
-    source : path, list of paths, or frame
-        Files of the same kind (LETOR text, Parquet, CSV, Arrow, a folder of Parquet files), or a frame: pandas, polars,
-        Arrow or any other object with an Arrow stream.
-    **options
-        Fields of `Reading`: label, qid, docid, feature_columns, missing, unjudged, ...
+    source : path, list of paths, frame, (X, y, qid), array_like, or RankingDataset
+        Files of one kind, recognised by content: ranking text (LETOR, SVMlight), Parquet, CSV, Arrow, a folder of
+        Parquet files, a feature log of Solr or Elasticsearch, or a store that `convert` wrote, whose features stay on
+        disk; gzip too. A frame: pandas, polars, Arrow or any other object with an Arrow stream. Arrays: a triple, or X
+        with `label` and `qid`.
+    verify : bool, default False
+        Read every file of a store and compare its checksum now.
+    label, qid : str or array_like, optional
+        Columns of a table, by default 'label' and 'qid'; or the values of the rows of an array X.
+    docid : str or array_like, optional
+        Column of document ids of any type, by default a text column 'docno', 'docid' or 'doc_id'; or the ids of the
+        rows of an array X. Ranking text has them in comments, `# docid = d1`.
+    doc_weight : str, path or array_like, optional
+        Column of document weights; or the weights of all rows, as an array or a file with one per line. Default: the
+        side file of ranking text, `train.txt.weight`, if there is one.
+    feature_columns : sequence of str, optional
+        Columns of a table that are features, in this order. Default: every other column.
+    ignore_columns : sequence of str, optional
+        Columns of a table that are left out.
+    missing : str, float or mapping, optional
+        Replacement for missing values (null; in text also NULL, nan, inf and 1.797e308): None or 'error' (rejected),
+        'zero', 'min' or 'median' (of the known values of the feature in these rows), 'query-min', a number, a mapping
+        such as {11: 'zero', 'bm25': 5, '*': 'median'}, or its text form '11=zero;bm25=5;*=median'.
+    unjudged : {'error', 'drop', 'zero'}, default 'error'
+        Treatment of a label of -1 in files and frames: reject it, drop the row, or use 0.
+    index_base : {1, 0}, default 1
+        Index of the first feature in ranking text.
+    n_features : int, optional
+        Number of features in ranking text; larger indices are an error. Default: the largest index in the files.
+    feature_names : path or sequence of str, optional
+        Names of the features in ranking text, or a file with one name per line.
+    sparse : bool, optional
+        Features of ranking text in CSR (True) or dense (False). Default: whichever is smaller.
+    dtype : dtype, optional
+        float64 or float32. Default: float64 for text, otherwise as in the source.
+    n_threads : int, optional
+        Number of threads that parse text. Default: the number of cores, at most 8.
 
     Returns
     -------
     RankingDataset
-        All rows, grouped by query.
+        The documents, grouped by query. Features that a row of ranking text does not name are 0. `fill_values` contains
+        the replacements for missing values.
 
     Raises
     ------
     DataFormatError
-        A malformed file; the message names the file and line, or the row and column, and what was expected.
+        A malformed file; the message names the file and line, or the row and column, what was expected and what to do.
     DataError
-        An option does not exist, or does not fit the data.
+        The source is of another kind, or an option does not fit it.
+
+    Warns
+    -----
+    DataWarning
+        The rows of a query in ranking text are not contiguous.
+
+    Notes
+    -----
+    Ranking text is a superset of the SVMlight ranking format: query ids may be strings, indices may be in any order,
+    and tabs and CRLF are accepted.
+
+    Files of a store that changed since their checksum was last verified are read completely and compared first. This
+    detects damage, but not manipulation: whoever made the store also wrote its checksums. Nothing outside its folder is
+    read. Features of a store are checked when they are first used.
 
     Examples
     --------
-    >>> import pandas as pd
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> import sparserank as sr
+    >>> file = Path(tempfile.mkdtemp(), "train.txt")
+    >>> _ = file.write_text("2 qid:10 1:0.5 3:7 # docid = d1\n0 qid:10 2:1 # docid = d2\n")
+    >>> data = sr.read(file)
+    >>> data.X.tolist(), data.docid.tolist()
+    ([[0.5, 0.0, 7.0], [0.0, 1.0, 0.0]], ['d1', 'd2'])
+
+    >>> import pandas as pd
     >>> log = pd.DataFrame({"query": [1, 1, 2, 2], "grade": [1, 0, 0, 1], "bm25": [7.0, 3.0, 2.0, 9.0]})
-    >>> sr.read_data(log, label="grade", qid="query").feature_names
+    >>> sr.read(log, label="grade", qid="query").feature_names
     ('bm25',)
     """
-    reading = with_options(Reading(), options)
-    if is_frame(source):
-        return read_tables([table_of("the frame", source)], reading)
-    listed = [source] if isinstance(source, str | os.PathLike) else source
-    if not isinstance(listed, Sequence) or not all(isinstance(p, str | os.PathLike) for p in listed):
-        raise DataError(f"read_data takes a path, a list of paths or a frame; got {brief(type(source).__name__)}.")
-    return read_files(listed, reading)
+    check_arguments(read, {"verify": verify})
+    columns: dict[str, Any] = {name: options.get(name) for name in COLUMNS}
+    reading = with_options(Reading(), {name: value for name, value in options.items() if name not in COLUMNS})
+    if verify:
+        if not is_path(source) or any(kind_of(path) != "store" for path in paths_of(source)):
+            raise ParameterError("verify", "applies only to stores, which convert writes.")
+        for path in paths_of(source):
+            open_store(path, verify=True)
+    name = "the frame" if is_frame(source) else "source"
+    data = as_datasets({name: source}, **columns, reading=reading)[name]
+    assert data is not None
+    return data
+
+
+def as_datasets(
+    sources: Mapping[str, Any],
+    *,
+    label: Any = None,
+    qid: Any = None,
+    docid: Any = None,
+    doc_weight: Any = None,
+    reading: Reading | Mapping[str, Any] | None = None,
+    to_store: Sequence[str] = (),
+    query_weights: dict[str, np.ndarray] | None = None,
+) -> dict[str, RankingDataset | None]:
+    """Data sets by name; None stays None. The first one determines the features, their order, and the replacements for
+    missing values.
+
+    Features of the others are matched by name if both have names, and additional features are left out; without names,
+    the number of features must be the same.
+
+    Parameters
+        sources   {name: a path or paths (ranking text, Parquet, CSV, Arrow), a RankingDataset, a frame (pandas, polars,
+                  Arrow, or any object with an Arrow stream), or (X, y, qid)}; the first may also be an array X, with
+                  `label` and `qid` the values of its rows; frames and arrays X may be Dask collections
+        label, qid   names of a table's columns (default 'label' and 'qid')
+        docid     name of a table's column of document ids (default a text column 'docno', 'docid' or 'doc_id', if there
+                  is one), or, with an array X, the ids of its rows
+        doc_weight   name of a table's column, if the table has it; otherwise the weights of the first source's rows, as
+                  an array or as a file with one per line
+        reading   a Reading or some of its fields, for files and frames; its field missing also applies to arrays
+        to_store  names of sources that a cluster will read: files and Dask collections go to a temporary store, block
+                  by block
+        query_weights   receives the weights of queries beside files, by name of the source; None: they become those of
+                  documents
+    Raises
+        DataError   a source of another kind, an unknown column, features that differ between the sources
+    """
+    names = {"label": label, "qid": qid, "docid": docid, "doc_weight": doc_weight}
+    out: dict[str, RankingDataset | None] = {}
+    first: RankingDataset | None = None
+    named = {name: given for name, given in names.items() if isinstance(given, str)}
+    options = reading if isinstance(reading, Reading) else with_options(Reading(), reading or {})
+    for name, source in sources.items():
+        if source is None and out:
+            out[name] = None
+            continue
+        if source is None or (isinstance(source, str) and not source):
+            raise DataError(f"{name} must be {FORMS}; got {brief(source)}.")
+        own = options if first is None else _learned_from(options, first)
+        in_memory = first is None and doc_weight is not None and "doc_weight" not in _columns(named)
+        rows = _as_stream(name, source, own, names, first) if name in to_store and not in_memory else None
+        if rows is not None:
+            present = in_temporary_store(rows, MissingPolicy.parse(own.missing))
+        elif is_path(source):
+            present, of_queries = read_weighted(source, _of_files(own, named), like=first)
+            if of_queries and query_weights is not None and present.doc_weight is not None:
+                query_weights[name] = present.doc_weight[present.query_ptr[:-1]]
+                present = replace(present, doc_weight=None)
+        elif isinstance(source, RankingDataset):
+            present = source
+        elif is_frame(source) and not (first is None and _is_values(label)):
+            present = _from_frame(name, source, own, names, first)
+        elif isinstance(source, tuple) and len(source) == 3:
+            present = _from_arrays(*source, own)
+        elif first is None and label is not None:
+            present = _from_arrays(source, label, qid, own, docid)
+        else:
+            raise DataError(f"{name} must be {FORMS}; got {brief(type(source).__name__)}.")
+        unjudged = int((present.relevance == UNJUDGED).sum())
+        if unjudged and not is_path(source) and not isinstance(source, RankingDataset):
+            raise DataError(
+                f"{name} contains {unjudged} labels of -1, which mean unjudged; drop these rows, or label them 0."
+            )
+        if first is None:
+            if doc_weight is not None and (in_memory or present.doc_weight is None):
+                present = _with_weights(present, doc_weight)
+            first = present
+        else:
+            present = aligned(present, first, name)
+            refuse_other_filling([first, present])
+        out[name] = present
+    return out
+
+
+def read_weighted_sources(
+    sources: Mapping[str, Any], options: Mapping[str, Any], *, to_store: Sequence[str] = ()
+) -> tuple[dict[str, RankingDataset | None], dict[str, np.ndarray]]:
+    """(the result of `read_sources`, {name of a source: (n_queries,) the weights of its queries beside its files})."""
+    query_weights: dict[str, np.ndarray] = {}
+    columns: dict[str, Any] = {name: options.get(name) for name in COLUMNS}
+    found = as_datasets(
+        sources, **columns, reading=reading_from(options), to_store=to_store, query_weights=query_weights
+    )
+    return found, query_weights
+
+
+def read_sources(
+    sources: Mapping[str, Any], options: Mapping[str, Any], *, to_store: Sequence[str] = ()
+) -> dict[str, RankingDataset | None]:
+    """Call `as_datasets` with the options of a job that has no use for weights beside files, and warn of these."""
+    columns: dict[str, Any] = {name: options.get(name) for name in COLUMNS}
+    parts = as_datasets(sources, **columns, reading=reading_from(options), to_store=to_store)
+    for name, source in sources.items():
+        files, part = weight_files(source), parts[name]
+        if files and part is not None and options.get("doc_weight") is None:
+            warnings.warn(f"{', '.join(map(str, files))}: weights are not used here.", DataWarning, stacklevel=4)
+            parts[name] = replace(part, doc_weight=None)
+    return parts
+
+
+def weight_files(source: Any) -> list[Path]:
+    """The files of weights beside the files of a source."""
+    return [file for path in paths_of(source) if is_path(path) for file in beside(path, WEIGHTS)]
+
+
+def _learned_from(options: Reading, first: RankingDataset) -> Reading:
+    """The options for later data sets, from which nothing is learned: replacements are those of the first."""
+    policy = MissingPolicy.parse(options.missing)
+    return replace(options, missing=taught(policy, first.fill_values, first.feature_names or (), options.index_base))
+
+
+def _from_arrays(X: Any, y: Any, qid: Any, options: Reading, docid: Any = None) -> RankingDataset:
+    """X may be a frame, whose column qid is no feature."""
+    policy = MissingPolicy.parse(options.missing)
+    docid = None if docid is None else document_texts(docid)
+    if policy is None or policy.keeps:
+        return RankingDataset(X, y, qid, docid, keep_missing=policy is not None)
+    X, qid = without_qid(X, qid)
+    names, numbers = names_of(X), with_nan(X)
+    ids = np.zeros(numbers.shape[0], dtype=np.int64) if qid is None else as_query_ids(qid, numbers.shape[0])
+    filled, filling = fill_matrix(policy, numbers, query_codes(ids), names, index_base=options.index_base)
+    cells = missing_cells(numbers)
+    return RankingDataset(filled, y, qid, docid, feature_names=names, fill_values=filling.values, filled=cells)
+
+
+def _is_values(label: Any) -> bool:
+    """Whether labels are values and not the name of a column."""
+    return label is not None and not isinstance(label, str)
+
+
+def is_path(source: Any) -> bool:
+    """Whether a source is a path or a list of paths."""
+    if isinstance(source, str | os.PathLike):
+        return True
+    several = isinstance(source, list | tuple) and len(source) > 0
+    return several and all(isinstance(path, str | os.PathLike) for path in source)
+
+
+def paths_of(source: Any) -> list[Any]:
+    """The paths of a source; [source] if it is something else."""
+    return list(source) if isinstance(source, list | tuple) else [source]
+
+
+def _of_files(options: Reading, named: Mapping[str, str]) -> Reading:
+    """The options with the names of columns that were passed separately."""
+    return with_options(options, _columns(named))
+
+
+def _columns(named: Mapping[str, str]) -> dict[str, str]:
+    """Those of the names that can be columns: doc_weight may be a file of weights."""
+    is_file = "doc_weight" in named and os.path.exists(named["doc_weight"])
+    return {name: given for name, given in named.items() if name != "doc_weight" or not is_file}
+
+
+def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
+    if isinstance(doc_weight, str | os.PathLike):
+        if problem := Given("str | os.PathLike").problem(doc_weight):
+            raise ParameterError("doc_weight", problem)
+        doc_weight = read_numbers(doc_weight, "weight", "a number >= 0", lambda v: v >= 0)
+    if np.shape(doc_weight) != (data.n_docs,):
+        raise ParameterError(
+            "doc_weight",
+            f"must contain one weight per row of the training data ({data.n_docs}); got {np.size(doc_weight)}.",
+        )
+    return replace(data, doc_weight=data.from_input_order(np.asarray(doc_weight)))
+
+
+def _as_stream(
+    name: str, source: Any, options: Reading, names: Mapping[str, Any], first: RankingDataset | None
+) -> Stream | None:
+    """The rows of a source that need not be in memory as a whole: files other than stores, Dask collections;
+    None for other sources."""
+    named = {parameter: given for parameter, given in names.items() if isinstance(given, str)}
+    if is_path(source):
+        paths = paths_of(source)
+        if all(kind_of(p) == "store" for p in paths):
+            return None
+        return open_stream(paths, _of_files(options, named), natural=True, like=first)
+    if isinstance(source, tuple) and len(source) == 3 and is_dask(source[0]):
+        return ArrayRows(*source, fills=options.missing is not None)
+    if not is_dask(source):
+        return None
+    if not is_frame(source):
+        if names["docid"] is not None:
+            raise ParameterError(
+                "docid", "cannot be combined with a Dask array; use a Dask data frame and the column's name."
+            )
+        return ArrayRows(source, names["label"], names["qid"], fills=options.missing is not None)
+    rows = TableRows([Partitions(name, source)], with_options(options, named), like=first)
+    rows.look()
+    return rows
+
+
+def _from_frame(
+    name: str, frame: Any, options: Reading, names: Mapping[str, Any], first: RankingDataset | None
+) -> RankingDataset:
+    table = Partitions(name, frame) if is_dask(frame) else table_of(name, frame)
+    columns: dict[str, str] = {}
+    for parameter in ("label", "qid", "docid"):
+        given = names[parameter]
+        if given is not None and not isinstance(given, str):
+            raise ParameterError(parameter, "must name a column of the data frame.")
+        if given is not None:
+            columns[parameter] = given
+    weight = names["doc_weight"]
+    if weight is not None:
+        if isinstance(weight, str) and weight in table.schema.names:
+            columns["doc_weight"] = weight
+        elif first is None:
+            raise ParameterError("doc_weight", f"must name a column of the data frame; got {brief(weight)}.")
+    return read_tables([table], with_options(options, columns), like=first)

@@ -1,22 +1,41 @@
-"""Options for reading files, common to every reader."""
+"""Options for reading, common to every reader, and messages about data that cannot be read."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypedDict
 
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.tables.roles import ColumnNames
 from sparserank.data.text_lines import read_names
-from sparserank.errors import DataError, ParameterError
-from sparserank.options import check_given
+from sparserank.errors import DataError, DataFormatError, ParameterError
+from sparserank.options import check_given, option
 from sparserank.options.arguments import check_arguments
 from sparserank.options.reading import N_THREADS, READING
 from sparserank.quoting import brief
 
 UNJUDGED = -1.0  # the label of a row that nobody judged
+
+
+class ReadOptions(TypedDict, total=False):
+    """Options of `read` by name, for type checkers; a test compares them with the declarations."""
+
+    label: Any
+    qid: Any
+    docid: Any
+    doc_weight: Any
+    feature_columns: Sequence[str] | None
+    ignore_columns: Sequence[str]
+    missing: str | float | Mapping[Any, str | float] | None
+    unjudged: str
+    index_base: int
+    n_features: int | None
+    feature_names: str | os.PathLike | Sequence[str] | None
+    sparse: bool | None
+    dtype: Any | None
+    n_threads: int | None
 
 
 @dataclass(frozen=True)
@@ -26,13 +45,13 @@ class Reading:
     Parameters
     ----------
     n_features : int, optional
-        Ranking text only: number of features, as in `read_letor`.
+        Ranking text only: number of features, as in `read`.
     missing : str, float or mapping, optional
-        Replacement for missing values, as in `read_letor`.
+        Replacement for missing values, as in `read`.
     index_base : {1, 0}, default 1
         Ranking text only: index of the first feature.
     unjudged : {'error', 'drop', 'zero'}, default 'error'
-        Treatment of a label of -1, as in `read_letor`.
+        Treatment of a label of -1, as in `read`.
     feature_names : path or sequence of str, optional
         Names, or a file with one name per line.
     sparse : bool, optional
@@ -59,12 +78,6 @@ class Reading:
         True: a missing value is 0 where the model will run, so messages propose this replacement.
     docid : str, optional
         Tables only: the column of document ids, of any type. Default: a text column 'docno', 'docid' or 'doc_id'.
-
-    Examples
-    --------
-    >>> import sparserank as sr
-    >>> sr.Reading(label="grade", qid="query", ignore_columns=("date",)).label
-    'grade'
     """
 
     n_features: int | None = None
@@ -128,3 +141,37 @@ def with_options(reading: Reading, options: Mapping[str, Any]) -> Reading:
             f"reading has no option {brief(unknown[0]) if unknown else ''}; the options are "
             f"{', '.join(Reading.__dataclass_fields__)}."
         ) from error
+
+
+def choices() -> str:
+    """The possible replacements for a missing value."""
+    return f"choose a replacement: zero, min, median, query-min or a number ({option('missing', 'zero')})"
+
+
+def no_such_file(path: str | os.PathLike) -> DataFormatError:
+    place = str(path)
+    return DataFormatError(f"{brief(place) if chr(0) in place else place}: no such file; check the path.")
+
+
+def no_rows(place: str, expected: str = "") -> str:
+    return f"{place}: no data rows{f'; expected {expected}' if expected else ''}."
+
+
+def nothing_left(place: str) -> str:
+    return f"{place}: every label is -1 (unjudged); no row is left after dropping them."
+
+
+def unjudged_label(place: str) -> str:
+    return f"{place}: label -1 means unjudged; choose {option('unjudged', 'drop')} or {option('unjudged', 'zero')}."
+
+
+def missing_value(place: str, what: Any) -> str:
+    return f"{place}: missing or infinite feature value ({what}); {choices()}."
+
+
+def too_large(place: str, value: Any, dtype: Any) -> str:
+    return f"{place}: feature value {value} is too large for {dtype}; read it as float64."
+
+
+def column_twice(place: str, name: str) -> str:
+    return f"{place}: column {brief(name)} appears twice; rename or drop one."

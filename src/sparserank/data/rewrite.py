@@ -12,10 +12,10 @@ import numpy as np
 
 from sparserank.arrow import pa, pq
 from sparserank.data.dataset import numbers
-from sparserank.data.grouping import query_codes
 from sparserank.data.letor.writer import letor_lines
 from sparserank.data.missing import MissingPolicy
-from sparserank.data.read import open_stream
+from sparserank.data.query_ids import query_codes
+from sparserank.data.read_files import open_stream
 from sparserank.data.reading import Reading
 from sparserank.data.store.opening import is_store
 from sparserank.data.streams import RowBlock, Stream

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.bounded import read_bounded
-from sparserank.data.kinds import NESTED, existing, head_of
+from sparserank.data.read_files import NESTED, existing, head_of
 from sparserank.data.runs import Qrels, Run
 from sparserank.data.tables.batches import Table, document_texts, is_frame, open_table, table_of
 from sparserank.data.text_lines import GZIP

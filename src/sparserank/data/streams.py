@@ -9,12 +9,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from sparserank.data.dataset import numbers
-from sparserank.data.faults import no_rows, nothing_left
 from sparserank.data.filling import SAMPLE_VALUES, Filling, learn_filling
 from sparserank.data.letor.side_files import SideWeights, side_weights
 from sparserank.data.matrices import below, widened
 from sparserank.data.missing import MissingPolicy
-from sparserank.data.reading import UNJUDGED
+from sparserank.data.reading import UNJUDGED, no_rows, nothing_left
 from sparserank.errors import DataFormatError, SparserankError
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.grouping import MANY_ROWS
 from sparserank.data.missing import KEEP
+from sparserank.data.query_ids import MANY_ROWS
+from sparserank.data.read import as_datasets
 from sparserank.data.reading import Reading
 from sparserank.data.run_reader import EITHER, JUDGMENTS, holds, is_mapping, read_qrels, run_of
 from sparserank.data.runs import Qrels, Run, document_ids
-from sparserank.data.sources import as_datasets, is_path
 from sparserank.data.tables.batches import document_texts, is_frame
 from sparserank.data.tables.frames import is_lazy
 from sparserank.errors import DataError, DataWarning
@@ -273,14 +274,15 @@ def _as_run(system: Any, name: str) -> Any:
     if isinstance(system, Run) or hasattr(system, "predict"):
         return system
     is_table = hasattr(system, "columns") and is_frame(system)  # a series is an array
-    return run_of(system, name) if is_path(system) or is_mapping(system) or is_table else system
+    is_file = isinstance(system, str | os.PathLike)
+    return run_of(system, name) if is_file or is_mapping(system) or is_table else system
 
 
 def _as_judgments(data: Any, for_run: bool) -> Any:
     """A mapping as Qrels, and for a run also a file of judgments; anything else unchanged."""
     if isinstance(data, Run | Qrels):
         return data
-    is_file = for_run and is_path(data) and holds(data) in (JUDGMENTS, EITHER)
+    is_file = for_run and isinstance(data, str | os.PathLike) and holds(data) in (JUDGMENTS, EITHER)
     return read_qrels(data) if is_file or is_mapping(data) else data
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from sparserank.crossval.feature_groups import groups_of
 from sparserank.data.dataset import RankingDataset, first_index
 from sparserank.data.filling import training_medians
-from sparserank.data.sources import read_weighted_sources
+from sparserank.data.read import read_weighted_sources
 from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.data.transformed import fit_transform, transformed
 from sparserank.errors import ParameterError

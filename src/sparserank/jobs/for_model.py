@@ -21,10 +21,10 @@ from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.settings import PathSettings
 from sparserank.crossval.tree_rivals import LIGHTGBM, TreeRival, TreeRivals, is_file, rival_of_file
 from sparserank.crossval.trees import Trees, check_trees, fit_trees, usable_by_trees
+from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
-from sparserank.data.joining import concatenate
-from sparserank.data.sources import read_sources
+from sparserank.data.read import read_sources
 from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import Comparison, compare_systems, mean_of

@@ -17,9 +17,9 @@ from sparserank.data.fusion.judged_columns import judged_columns
 from sparserank.data.fusion.judged_runs import JudgedRuns, read_judged_runs
 from sparserank.data.fusion.norms import MINMAX, RRF, Norm, rules_of
 from sparserank.data.missing import KEEP
+from sparserank.data.read import read_sources
 from sparserank.data.reading import Reading
 from sparserank.data.run_reader import judgments_of
-from sparserank.data.sources import read_sources
 from sparserank.errors import DataError, ParameterError
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.jobs.formulas import Formulas

@@ -11,7 +11,7 @@ from typing import Any, Unpack, overload
 from sparserank.crossval.current_model import in_use, left_out, left_out_note
 from sparserank.crossval.settings import PathSettings
 from sparserank.crossval.tree_rivals import tree_rivals
-from sparserank.data.sources import read_weighted_sources
+from sparserank.data.read import read_weighted_sources
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.errors import DataWarning, ParameterError

@@ -24,10 +24,10 @@ from sparserank.crossval.near_equal import NearEqual, near_equal
 from sparserank.crossval.redundant_features import RedundantFeatures, redundant_features
 from sparserank.crossval.stability import Stability
 from sparserank.crossval.tree_rivals import TreeRivals
+from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset, first_index
 from sparserank.data.filling import training_medians
 from sparserank.data.folds import query_folds
-from sparserank.data.joining import concatenate
 from sparserank.errors import ConvergenceWarning, DataError, ParameterError
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.sources import weight_files
+from sparserank.data.read import weight_files
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.given_weights import usable_weights
 from sparserank.options import option

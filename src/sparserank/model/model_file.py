@@ -10,7 +10,7 @@ import numpy as np
 
 from sparserank.bounded import open_regular
 from sparserank.curves import Curve
-from sparserank.data.kinds import LIGHTGBM_FIRST_LINE
+from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
 from sparserank.errors import ModelFormatError
 from sparserank.model.content import (
     FORMAT,

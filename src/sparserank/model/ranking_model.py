@@ -13,9 +13,9 @@ import numpy as np
 from sparserank.curves import Curves, Knots, curves_of
 from sparserank.data.dataset import RankingDataset, numbered, numbered_from_1
 from sparserank.data.filling import fill_known
-from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.matrices import NO_MATRIX, as_array, as_dense, csr_or_array
 from sparserank.data.missing import ERROR, holds_missing, is_missing
+from sparserank.data.query_ids import as_query_ids, group_rows
 from sparserank.data.store.features import StoredFeatures
 from sparserank.data.tables.frames import NO_NUMBERS, QID, collected, column_names, numbers_in, query_ids, without_qid
 from sparserank.errors import DataError

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.sources import as_datasets
+from sparserank.data.read import as_datasets
 from sparserank.errors import DataError, ParameterError
 from sparserank.given_weights import usable_weights
 from sparserank.objective import PairwiseObjective

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from sparserank.curves import STRAIGHT, Curve, Curves, Knots, Straight
 from sparserank.data.dataset import RankingDataset, first_index, numbered
 from sparserank.data.filling import training_medians
-from sparserank.data.grouping import MANY_ROWS, ids_of_rows
 from sparserank.data.missing import ERROR
+from sparserank.data.query_ids import MANY_ROWS, ids_of_rows
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.tables.frames import QID, column_names, without_qid
 from sparserank.errors import DataError

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.grouping import ids_of_rows
+from sparserank.data.query_ids import ids_of_rows
 from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.errors import DataError
 from sparserank.quoting import brief

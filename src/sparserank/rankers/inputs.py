@@ -13,10 +13,10 @@ from sklearn.utils.validation import validate_data
 
 from sparserank.data.dataset import RankingDataset, numbers
 from sparserank.data.filling import fill_known, fill_matrix, missing_cells
-from sparserank.data.grouping import MANY_GRADED_ROWS, MANY_ROWS, as_query_ids, ids_of_rows, query_codes
-from sparserank.data.kinds import is_dask
 from sparserank.data.matrices import as_dense, sparse_as_csr, stored_values, with_holes, without_mask
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
+from sparserank.data.query_ids import MANY_GRADED_ROWS, MANY_ROWS, as_query_ids, ids_of_rows, query_codes
+from sparserank.data.read_files import is_dask
 from sparserank.data.tables.frames import without_qid
 from sparserank.errors import DataError, DataWarning
 from sparserank.given_weights import usable_weights

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.faults import no_such_file
 from sparserank.data.letor import _line_kernels as kernels
 from sparserank.data.letor.side_files import SideQueries, warn_of_unused, with_query_ids
 from sparserank.data.missing import HUGE
+from sparserank.data.reading import no_such_file
 from sparserank.data.text_lines import GZIP, LINE_ENDS, LONE_RETURN
 from sparserank.data.trec import what_else
 from sparserank.errors import DataFormatError, TooManyFeaturesError

@@ -3,119 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.collecting import collect
 from sparserank.data.dataset import RankingDataset, checked_names, numbered_from_1
-from sparserank.data.faults import missing_value, no_rows, no_such_file, too_large, unjudged_label
 from sparserank.data.letor.chunks import Chunk, stream_chunks
 from sparserank.data.letor.side_files import side_files
 from sparserank.data.matrices import float_type
 from sparserank.data.missing import MissingPolicy
-from sparserank.data.reading import UNJUDGED, Reading
+from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, no_such_file, too_large, unjudged_label
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.errors import DataError, DataFormatError, TooManyFeaturesError
 from sparserank.execution.threads import available_cores
 from sparserank.options import option
-from sparserank.quoting import brief
 
 DENSE_FROM = 0.25  # fraction of values present from which a dense array is smaller than 12-byte CSR entries and faster
 MAX_EMPTY_FEATURES = 1_000_000  # beyond, a feature count far above the number of values is a mistyped index
-
-
-def read_letor(
-    paths: str | os.PathLike | Sequence[str | os.PathLike],
-    n_features: int | None = None,
-    *,
-    missing: str | float | Mapping | MissingPolicy | None = None,
-    index_base: int = 1,
-    unjudged: str = "error",
-    feature_names: str | os.PathLike | Sequence[str] | None = None,
-    sparse: bool | None = None,
-    dtype: Any = np.float64,
-    n_threads: int | None = None,
-) -> RankingDataset:
-    r"""Read ranking text, `label qid:ID index:value ... # comment`, as one data set.
-
-    Parameters
-    ----------
-    paths : path or sequence of paths
-        Files that are read as one data set; gzip is recognised by content.
-    n_features : int, optional
-        Number of features; larger indices in a file are an error. Default: the largest index in the files.
-    missing : str, float or mapping, optional
-        Replacement for NULL, nan, inf and 1.797e308: None or 'error' (rejected), 'zero', 'min' or 'median' (of the
-        known values of the feature in these rows), 'query-min', a number, a mapping such as {11: 'zero', 'bm25': 5,
-        '*': 'median'}, or its text form '11=zero;bm25=5;*=median'.
-    index_base : {1, 0}, default 1
-        Index of the first feature in the file.
-    unjudged : {'error', 'drop', 'zero'}, default 'error'
-        Treatment of a label of -1: reject it, drop the row, or use 0.
-    feature_names : path or sequence of str, optional
-        Names, or a file with one name per line.
-    sparse : bool, optional
-        True for CSR, False for dense. Default: whichever is smaller.
-    dtype : dtype, default float64
-        float64 or float32.
-    n_threads : int, optional
-        Number of parsing threads. Default: the number of cores, at most 8.
-
-    Returns
-    -------
-    RankingDataset
-        The documents, with `docid` and `comment` from the file, and `doc_weight` from a side file (`train.txt.weight`).
-        Absent features are 0. `fill_values` contains the replacements for missing values.
-
-    Raises
-    ------
-    DataFormatError
-        A malformed line; the message names the file and line, what was expected and what to do.
-    DataError
-        An option does not exist, or does not fit the data.
-
-    Warns
-    -----
-    DataWarning
-        The rows of a query are not contiguous.
-
-    Notes
-    -----
-    The format is a superset of the SVMlight ranking format: query ids may be strings, indices may be in any order, and
-    tabs and CRLF are accepted.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import sparserank as sr
-    >>> file = Path(tempfile.mkdtemp(), "train.txt")
-    >>> _ = file.write_text("2 qid:10 1:0.5 3:7 # docid = d1\n0 qid:10 2:1 # docid = d2\n")
-    >>> data = sr.read_letor(file)
-    >>> data.X.tolist(), data.docid.tolist()
-    ([[0.5, 0.0, 7.0], [0.0, 1.0, 0.0]], ['d1', 'd2'])
-    """
-    if isinstance(paths, str | os.PathLike):
-        paths = [paths]
-    if not isinstance(paths, Sequence) or not all(isinstance(p, str | os.PathLike) for p in paths):
-        raise DataError(f"read_letor takes a path or a list of paths; got {brief(paths)}.")
-    if not paths:
-        raise DataError("read_letor needs at least one file.")
-    reading = Reading(
-        n_features=n_features,
-        missing=missing,
-        index_base=index_base,
-        unjudged=unjudged,
-        feature_names=feature_names,
-        sparse=sparse,
-        dtype=float_type(dtype),
-        n_threads=n_threads,
-    )
-    return collect(TextRows(paths, reading).with_weights_beside(paths), MissingPolicy.parse(missing))
 
 
 class TextRows(Stream):

@@ -44,7 +44,7 @@ def write_letor(data: RankingDataset, path: str | os.PathLike, *, index_base: in
 
     Notes
     -----
-    `read_letor` restores the same data; pass `n_features` if the last features are absent. Blanks around a comment are
+    `read` restores the same data; pass `n_features` if the last features are absent. Blanks around a comment are
     lost.
 
     Examples

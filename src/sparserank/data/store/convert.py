@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.faults import no_such_file
 from sparserank.data.letor.side_files import beside
 from sparserank.data.missing import MissingPolicy, taught
-from sparserank.data.read import open_stream
-from sparserank.data.reading import Reading
+from sparserank.data.read_files import open_stream
+from sparserank.data.reading import Reading, no_such_file, with_options
 from sparserank.data.store.manifest import MANIFEST, PROGRESS, VERSION, file_name, read_manifest
 from sparserank.data.store.opening import STAMPS, is_store, open_store
 from sparserank.data.store.writing import Conversion, Progress, sum_of
@@ -32,7 +31,7 @@ FILE_NAME = re.compile(r"\d{5,}-(X|data|indices|indptr|label|qid|query_ptr|docid
 def convert(
     paths: Sequence[str | os.PathLike],
     out: str | os.PathLike,
-    reading: Reading | None = None,
+    reading: Reading | Mapping[str, Any] | None = None,
     *,
     shard_bytes: int = SHARD_BYTES,
     restart: bool = False,
@@ -44,11 +43,11 @@ def convert(
     Parameters
     ----------
     paths : sequence of paths
-        Files of the same kind, as for `read_data`, or feature logs.
+        Files of the same kind, as for `read`.
     out : path
         A new or empty folder, or the folder of an interrupted or finished conversion of the same files.
-    reading : Reading, optional
-        Options for reading the files; dtype is float32 unless specified.
+    reading : mapping, optional
+        Options of `read` for the files, such as {'label': 'grade'}; dtype is float32 unless specified.
     shard_bytes : int, default 134217728
         Approximate size of a shard in bytes.
     restart : bool, default False
@@ -81,7 +80,7 @@ def convert(
     20
     """
     check_arguments(convert, locals(), shard_bytes=Count(most=MAX_SHARD_BYTES))
-    reading = reading or Reading()
+    reading = reading if isinstance(reading, Reading) else with_options(Reading(), reading or {})
     if len(paths) == 0:
         raise DataError("convert needs at least one file to read.")
     _refuse_itself(paths, out)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.grouping import plain_ids
+from sparserank.data.query_ids import plain_ids
 from sparserank.data.store.arrays import check_file, checksum, decoded, map_shard
 from sparserank.data.store.features import Source, StoredFeatures, StoredTexts, stamp_of
 from sparserank.data.store.manifest import (
@@ -33,7 +33,6 @@ from sparserank.data.store.manifest import (
 )
 from sparserank.errors import DataError, DataFormatError
 from sparserank.files import atomic_write
-from sparserank.options.arguments import check_arguments
 from sparserank.strict_json import read_own_json
 
 STAMPS = "stamps.json"
@@ -49,44 +48,16 @@ def open_store(
 ) -> RankingDataset:
     """Open a store as a data set; its features stay on disk and are read when they are used.
 
+    The manifest, the size, type and shape of every array, and all values except those of the features are checked here;
+    the features of a shard are checked when they are first used, once per process.
+
     Parameters
-    ----------
-    path : path
-        The folder that `convert` wrote.
-    verify : bool, default False
-        Read every file and compare its checksum, and check the features now.
-    progress : callable, optional
-        Called with (bytes done, bytes in total) during the comparison.
-
-    Returns
-    -------
-    RankingDataset
-        The documents; `is_stored` is True.
-
+        verify     read every file and compare its checksum, and check the features now
+        progress   called with (bytes done, bytes in total) during the comparison
     Raises
-    ------
-    DataFormatError
-        Not a store, an unfinished one, or one with a file that is missing, damaged, changed, a link, or not written by
-        a conversion; the message names it. Features and document ids are checked when they are first used.
-
-    Notes
-    -----
-    Files that changed since their checksum was last verified are read completely and compared first. This detects
-    damage, but not manipulation: whoever made the store also wrote its checksums. Therefore the manifest, the size,
-    type and shape of every array, and all values except those of the features are checked here; the features of a
-    shard are checked when they are first used, once per process. Nothing outside the folder is read.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import sparserank as sr
-    >>> folder = tempfile.mkdtemp()
-    >>> sr.write_letor(sr.datasets.make_ranking(20, 5, 4, n_informative=2, n_redundant=1).data, folder + "/train.txt")
-    >>> _ = sr.convert([folder + "/train.txt"], folder + "/store")
-    >>> sr.open_store(folder + "/store").n_docs
-    100
+        DataFormatError   not a store, an unfinished one, or one with a file that is missing, damaged, changed, a link,
+                          or not written by a conversion; the message names it
     """
-    check_arguments(open_store, locals())
     folder = Path(path)
     manifest = read_manifest(folder)
     before = _stamps_of(folder, manifest)

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import numbered
-from sparserank.data.faults import missing_value, too_large
 from sparserank.data.matrices import float_type, stored_values
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
-from sparserank.data.reading import Reading
+from sparserank.data.reading import Reading, missing_value, too_large
 from sparserank.data.store.opening import open_stores
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.errors import DataFormatError

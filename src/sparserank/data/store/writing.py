@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.filling import Filling
-from sparserank.data.grouping import query_codes
 from sparserank.data.matrices import arrays_of, bytes_until, stored_bytes
+from sparserank.data.query_ids import query_codes
 from sparserank.data.store.arrays import checksum, decoded, map_shard, write_shard
 from sparserank.data.store.manifest import (
     FORMAT,

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparserank.arrow import pa
-from sparserank.data.faults import column_twice, no_such_file, too_large
 from sparserank.data.letor.side_files import SideQueries, side_file
 from sparserank.data.missing import is_missing
+from sparserank.data.reading import column_twice, no_such_file, too_large
 from sparserank.data.tables.frames import collected, column_names, is_lazy, library_of, repeated, without_sparse
 from sparserank.data.tables.parquet_folders import columns_of, folder_of_tables, with_uneven
 from sparserank.data.tables.roles import Roles
@@ -331,7 +331,7 @@ def _rows(roles: Roles) -> int:
 
 
 def open_table(path: str | os.PathLike, kind: str) -> Table:
-    """The table in a file or folder; `kind` is the result of `data.kinds.kind_of`:
+    """The table in a file or folder; `kind` is the result of `data.read_files.kind_of`:
     'parquet', 'arrow', 'folder' or 'csv'."""
     from sparserank.arrow import ds
 

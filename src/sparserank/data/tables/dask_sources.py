@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from sparserank.arrow import pa
-from sparserank.data.faults import column_twice, missing_value
-from sparserank.data.grouping import as_query_ids
-from sparserank.data.kinds import is_dask
 from sparserank.data.matrices import as_dense
 from sparserank.data.missing import is_missing
+from sparserank.data.query_ids import as_query_ids
+from sparserank.data.read_files import is_dask
+from sparserank.data.reading import column_twice, missing_value
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.data.tables.batches import Table
 from sparserank.data.tables.roles import Roles

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sparserank.arrow import pa
-from sparserank.data.collecting import collect
+from sparserank.data.collect import collect
 from sparserank.data.dataset import RankingDataset, checked_names
-from sparserank.data.faults import choices, missing_value, no_rows, unjudged_label
 from sparserank.data.letor.side_files import warn_of_unused
 from sparserank.data.matrices import float_type
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
-from sparserank.data.reading import UNJUDGED, Reading
+from sparserank.data.reading import UNJUDGED, Reading, choices, missing_value, no_rows, unjudged_label
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.data.tables.batches import Batch, Table
 from sparserank.data.tables.refusal import telling_all

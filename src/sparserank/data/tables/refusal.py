@@ -111,8 +111,8 @@ def _call(places: Sequence[str], told: Proposal, wanted: Sequence[str] | None) -
     given = ", ".join(f"{name}={value!r}" for name, value in told.options.items())
     if wanted is not None:
         return f"read all of the data with {given}"
-    call = f"sr.read_data({source}, {given})"
-    return f"read it with {call if len(call) <= LONGEST_CALL else f'sr.read_data({source}, **error.options)'}"
+    call = f"sr.read({source}, {given})"
+    return f"read it with {call if len(call) <= LONGEST_CALL else f'sr.read({source}, **error.options)'}"
 
 
 def listed(each: Sequence[Any]) -> str:

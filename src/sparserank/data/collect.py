@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.faults import nothing_left
 from sparserank.data.filling import learn_filling, missing_cells
-from sparserank.data.grouping import plain_ids, query_codes
 from sparserank.data.matrices import below, stacked, stored_values
 from sparserank.data.missing import MissingPolicy, holds_missing
+from sparserank.data.query_ids import plain_ids, query_codes
+from sparserank.data.reading import nothing_left
 from sparserank.data.streams import RowBlock, Stream, judged
 from sparserank.errors import DataWarning
 from sparserank.quoting import brief

@@ -1,0 +1,192 @@
+"""Detect the kind of data in a file from its content, and read files of every kind."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparserank.data.collect import collect
+from sparserank.data.combine import aligned, concatenate
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.feature_logs import log_names, log_tables
+from sparserank.data.letor.reader import TextRows
+from sparserank.data.missing import MissingPolicy
+from sparserank.data.reading import Reading, no_such_file
+from sparserank.data.store.opening import is_store, open_stores
+from sparserank.data.store.rows import StoreRows
+from sparserank.data.streams import Stream
+from sparserank.data.tables.batches import open_table
+from sparserank.data.tables.reader import TableRows
+from sparserank.data.text_lines import GZIP
+from sparserank.errors import DataError, DataFormatError
+
+HEAD_BYTES = 1 << 16
+TABLES = ("parquet", "arrow", "folder", "csv")
+NESTED = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{')  # the beginning of a mapping of mappings in JSON
+LIGHTGBM_FIRST_LINE = "tree"  # the first line of a model file of LightGBM
+
+
+def kind_of(path: str | os.PathLike) -> str:
+    """'letor', 'parquet', 'arrow', 'csv', 'log' (JSON lines), 'folder' (of Parquet files) or 'store', by content.
+
+    Raises
+        DataFormatError   no such file, it cannot be read, or it is a run or judgments in JSON
+    """
+    place = existing(path)
+    if place.is_dir() and is_store(place):
+        return "store"
+    if place.is_dir():
+        if any(f.suffix in (".parquet", ".pq") for f in place.rglob("*")):
+            return "folder"
+        raise DataFormatError(
+            f"{path}: is a directory, but neither a store nor a folder of Parquet files; name a file."
+        )
+    head = head_of(place)
+    if head is None:
+        return "letor"  # whose reader says what is wrong
+    if head[:4] == b"PAR1":
+        return "parquet"
+    if head[:6] == b"ARROW1":
+        return "arrow"
+    first = next((line for line in head.splitlines() if line.strip() and not line.startswith(b"#")), b"")
+    if NESTED.match(head):
+        raise DataFormatError(
+            f"{path}: looks like a run or judgments in JSON ({{query id: {{document id: number}}}}), which have no "
+            "features; evaluate and fuse read runs."
+        )
+    if first[:1] in (b"{", b"["):
+        return "log"
+    suffixes = [s.lower() for s in place.suffixes]
+    if ".csv" in suffixes or ".tsv" in suffixes or (b"," in first and b"qid:" not in first and b":" not in first):
+        return "csv"
+    return "letor"
+
+
+def existing(path: str | os.PathLike) -> Path:
+    """The path.
+
+    Raises
+        DataFormatError   nothing is there
+    """
+    if "\0" in str(path) or not Path(path).exists():
+        raise no_such_file(path)
+    return Path(path)
+
+
+def head_of(place: Path) -> bytes | None:
+    """The first HEAD_BYTES of a file, of its content if it is gzip; None for a pipe, which can be read once only, and
+    for a file that cannot be read."""
+    if not place.is_file():
+        return None
+    try:
+        with open(place, "rb") as raw:
+            head = raw.read(HEAD_BYTES)
+        if head[:2] == GZIP:
+            with gzip.open(place) as zipped:
+                head = zipped.read(HEAD_BYTES)
+    except (OSError, EOFError, zlib.error):
+        return None
+    return head
+
+
+def refuse_mixed(paths: Sequence[Any], kinds: Sequence[str]) -> str:
+    """The kind that all files have in common.
+
+    Raises
+        DataError   names two of different kinds
+    """
+    other = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), None)
+    if other is not None:
+        raise DataError(
+            f"{paths[0]} is {kinds[0]}, {paths[other]} is {kinds[other]}; files that are read together must be of the "
+            "same kind."
+        )
+    return kinds[0]
+
+
+def is_dask(source: Any) -> bool:
+    """Whether the source is a Dask collection, whose values are elsewhere or not yet computed."""
+    return hasattr(source, "__dask_graph__") and hasattr(source, "compute")
+
+
+def read_files(
+    paths: str | os.PathLike | Sequence[str | os.PathLike],
+    reading: Reading | None = None,
+    *,
+    like: RankingDataset | None = None,
+) -> RankingDataset:
+    """Read files of one kind as one data set.
+
+    Parameters
+        like   the data set whose features these must have: the same number for text, the same names for tables
+    Raises
+        DataFormatError   the message names file, line or row and column, and what was expected
+        DataError         options that do not fit the data
+    """
+    return read_weighted(paths, reading, like=like)[0]
+
+
+def read_weighted(
+    paths: str | os.PathLike | Sequence[str | os.PathLike],
+    reading: Reading | None = None,
+    *,
+    like: RankingDataset | None = None,
+) -> tuple[RankingDataset, bool]:
+    """(what `read_files` reads, whether weights beside the files are all of queries): `doc_weight` then contains the
+    weight of the query of each row."""
+    reading = reading or Reading()
+    listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not listed:
+        raise DataError("there is no file to read; give at least one file.")
+    kind = refuse_mixed(listed, [kind_of(p) for p in listed])
+    if kind != "store":
+        stream = _rows(listed, kind, reading, like)
+        data = collect(stream, MissingPolicy.parse(reading.missing))
+        beside = stream.weights_beside().values()
+        return data, bool(beside) and all(weights.of_queries for weights in beside)
+    stores = open_stores(listed)
+    data = stores[0] if len(stores) == 1 else concatenate(stores)
+    return data if like is None else aligned(data, like, str(listed[0])), False
+
+
+def open_stream(
+    paths: Sequence[str | os.PathLike], reading: Reading, *, natural: bool = False, like: RankingDataset | None = None
+) -> Stream:
+    """The rows of files of one kind. Text is first read once to find the number of its features and whether they are
+    kept sparse, unless both are given.
+
+    Parameters
+        natural   if the reading names no dtype, use the dtype of `read_files` instead of float32
+        like      the data set whose features these must have
+    """
+    kind = refuse_mixed(paths, [kind_of(p) for p in paths])
+    if kind == "store":
+        return StoreRows(paths, reading)
+    if reading.dtype is None and not natural:
+        reading = replace(reading, dtype=np.float32)
+    stream = _rows(paths, kind, reading, like)
+    stream.look()
+    return stream
+
+
+def _rows(paths: Sequence[str | os.PathLike], kind: str, reading: Reading, like: RankingDataset | None) -> Stream:
+    """The rows of files of a kind that is read, not mapped."""
+    stream: Stream
+    if kind == "letor":
+        stream = TextRows(paths, reading, like=like)
+    elif kind == "log":
+        names = log_names(paths, reading.feature_columns) if like is None else list(like.feature_names or ())
+        reading = replace(reading, feature_columns=names, label="label", qid="qid", docid=None)
+        stream = TableRows(log_tables(paths, names, others=like is not None), reading)
+    else:
+        stream = TableRows([open_table(p, kind) for p in paths], reading, like=like)
+    weighted = reading.labelled and not reading.featureless and reading.doc_weight is None
+    return stream.with_weights_beside(paths) if weighted else stream
