@@ -1,8 +1,6 @@
 """Room for what comes: a penalty of groups, a kind of shard, a loss, a metric and a solver of somebody else's, each in
 one file that sparserank does not know, through the whole path."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 """README.md is short, its commands and links are there, its Python runs, and its figures equal the recorded tables
 and the command's output."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import re

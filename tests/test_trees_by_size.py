@@ -1,8 +1,6 @@
 """The benchmark of ours and trees side by side: the same folds, features chosen inside them, intervals that hold
 together, killed runs that go on."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from benchmarks import trees_by_size

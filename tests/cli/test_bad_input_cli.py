@@ -1,7 +1,5 @@
 """Every row of the input table through the command line: one sentence and exit 1, a warning, or a finished run."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import json

@@ -1,8 +1,6 @@
 """`--format json`, whatever is warned of, refused or misused:
 standard output holds one strict JSON document, or nothing."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

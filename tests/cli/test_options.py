@@ -1,8 +1,6 @@
 """Options are declared once: written signatures and the page of options agree with the declarations, both front ends
 take the same ones, and every value that an option cannot have is refused by its name."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import subprocess

@@ -1,8 +1,6 @@
 """Answers for programs: every command gives one JSON document or one CSV table on standard output,
 and nothing else there."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

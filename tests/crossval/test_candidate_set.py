@@ -1,7 +1,5 @@
 """Candidates: matched by size in every fold, refits among them; everything again by explicit folds on copies."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

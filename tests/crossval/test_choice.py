@@ -1,7 +1,5 @@
 """The rule that picks a model, and its sentences."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

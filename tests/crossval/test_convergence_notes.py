@@ -1,8 +1,6 @@
 """Solves that end short of their tolerance are never passed over:
 every public entry warns, and results note it, of folds too."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from types import SimpleNamespace

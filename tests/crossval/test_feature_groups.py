@@ -1,8 +1,6 @@
 """Groups of features: penalties against loops over explicit pairs, paths, screening, best k, costs that are paid once,
 the commands."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,8 +1,6 @@
 """What features are worth: refits without each, models that are nearly as good, exchanges; by explicit sets and by
 models fitted to copies of the folds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

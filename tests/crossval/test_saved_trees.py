@@ -1,7 +1,5 @@
 """A model file of LightGBM as a system of `evaluate`, and as a rival without some of its features."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Trees as rivals of `select`: trained on its folds, compared, never chosen; settings from a user's own files."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import threading

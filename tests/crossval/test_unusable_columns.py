@@ -1,7 +1,5 @@
 """A column that no model may use does not change a model, whatever its values."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

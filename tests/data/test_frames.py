@@ -1,8 +1,6 @@
 """Frames as users hold them: names decide what is what, a column qid is the query,
 and nothing is taken for a feature in silence."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

@@ -1,7 +1,5 @@
 """The number of the first feature in ranking text is kept with the model: rows that lack feature 0 shift nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

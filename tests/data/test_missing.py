@@ -1,8 +1,6 @@
 """Missing values: learned on the training rows alone, remembered by the model,
 alike from every container and in every export."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable

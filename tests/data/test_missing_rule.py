@@ -1,8 +1,6 @@
 """One rule for which values are missing, whatever holds them: the same documents through every container and through
 every way to score."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

@@ -1,8 +1,6 @@
 """Small Parquet files that expand to much more than memory holds, or declare wrong sizes:
 read in batches, or refused in one sentence."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

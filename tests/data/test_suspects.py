@@ -1,7 +1,5 @@
 """Suspicious features are reported in one sentence each; on real data there is no warning."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a table may not hold, or may not be told: ids and columns that would be taken for others."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

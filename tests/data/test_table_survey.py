@@ -1,7 +1,5 @@
 """A table is inspected without options, refused with everything that is in the way, and the printed command works."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,8 +1,6 @@
 """Tables of every kind give the data set that the same rows give as arrays;
 what cannot be meant is refused by place."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable
 from pathlib import Path

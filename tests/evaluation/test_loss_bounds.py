@@ -1,8 +1,6 @@
 """Bounds that hold whichever candidate is chosen, and intervals against rivals: against explicit loops, and what the
 old rule gives there. Simulated problems with known losses are in `python -m benchmarks coverage`."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

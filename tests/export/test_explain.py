@@ -1,7 +1,5 @@
 """Explanations add up to the scores, of every kind of model; the command."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

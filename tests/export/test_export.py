@@ -1,8 +1,6 @@
 """Exports score as `predict` does: in SQLite, DuckDB, ONNX Runtime and plain Python,
 and by the contracts of engines that no registry has."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

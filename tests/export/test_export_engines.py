@@ -1,8 +1,6 @@
 """The default model goes into the feature stores of Elasticsearch, OpenSearch and Solr,
 and is scored there as `predict` does: their documented formulas, evaluated."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import partial

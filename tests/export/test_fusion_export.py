@@ -1,7 +1,5 @@
 """Exported formulas, run by re-implementations of the engines' documented formulas, by Python, SQLite and DuckDB."""
 
-from __future__ import annotations
-
 import ast
 import json
 import math

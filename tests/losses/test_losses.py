@@ -1,8 +1,6 @@
 """Every loss against explicit pairs: value, gradient, Hessian, line, pair norms, dual and gap,
 however pairs are weighted."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Losses by name and as objects, of another package too; the default strengths are the same everywhere."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Metrics against explicit loops, the LETOR scripts' reference values and a published table; paired statistics."""
 
-from __future__ import annotations
-
 import csv
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The model file: saved and loaded exactly, refused with a sentence when it is not one of ours."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from collections.abc import Iterator

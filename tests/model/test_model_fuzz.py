@@ -1,7 +1,5 @@
 """Model files that were changed at random: refused with one sentence, or a model whose scores are finite."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

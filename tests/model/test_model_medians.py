@@ -1,8 +1,6 @@
 """A model remembers the training medians of its features: missing values are refused by default and filled on request
 by prediction and the commands; exports: tests/export/test_export_values.py."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

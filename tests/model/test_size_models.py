@@ -1,7 +1,5 @@
 """The best model of every size of a selection: kept in the run, loaded and exported without the data."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The other systems that the papers run, against loops: GAS-E, FS-Rank, FSMSVM, TGRank, RSRank, random, laporte2014."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The LETOR protocol: folder layouts, choice on validation, the store, and the tables made from it."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import hashlib

@@ -1,8 +1,6 @@
 """FenchelRank against Algorithm 1 on the explicit pair matrix, the theorems of Lai et al.
 (2012), and the exact optimum."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

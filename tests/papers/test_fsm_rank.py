@@ -1,7 +1,5 @@
 """FSMRank against Algorithm 1 with explicit pairs, Theorems 1 and 2 of Lai et al. (2013), and its measures by hand."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Greedy RankRLS (forward, floating, back-fitting) against refitting from scratch for every candidate and every
 query."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Plan files that are wrong or hostile: one sentence that names the file and the key, never a traceback."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

@@ -1,7 +1,5 @@
 """Parameters and data that the papers' rankers cannot use are refused in a sentence that names them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

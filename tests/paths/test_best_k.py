@@ -1,7 +1,5 @@
 """Splicing against all sets of k features, on explicit pairs; rules, curves, the main job."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

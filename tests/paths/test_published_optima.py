@@ -5,8 +5,6 @@ The numbers are liblinear's on explicit pairs, with a duality gap below 1e-10: s
 numbers each optimum lies.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """One list of penalties, one claim at a time, all members."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

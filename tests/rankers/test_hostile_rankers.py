@@ -1,7 +1,5 @@
 """Every ranker under hostile parameters and hostile numbers: a model of finite weights, or one sentence."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

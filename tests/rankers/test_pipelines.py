@@ -1,7 +1,5 @@
 """Models of pipelines rank as the pipelines do; what they cannot hold is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Estimators beyond scikit-learn's own checks: query ids, routing, sizes, validation, weights, the model file."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

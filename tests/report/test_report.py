@@ -1,8 +1,6 @@
 """The report: the choice first; its statements on sizes, features left out, queries and figures are true,
 and names stay text."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,8 +1,6 @@
 """result.json follows its published schema, whatever was asked for;
 the schema is strict enough to refuse what is not a result."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

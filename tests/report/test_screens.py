@@ -1,8 +1,6 @@
 """What is printed is true. Without --verbose, commands besides `select` print at most 25 lines of 100 columns, the
 essentials first."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

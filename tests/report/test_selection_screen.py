@@ -1,7 +1,5 @@
 """The screen of `select`: at most 30 lines and 100 columns, and nothing on it that is not in the result."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import replace

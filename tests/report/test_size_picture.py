@@ -1,8 +1,6 @@
 """The main picture of a page: what lies close to the best is shown in full, what does not in a second panel, and
 every ranker that is compared has a line with its name; the heading of the page."""
 
-from __future__ import annotations
-
 import re
 import sys
 from dataclasses import replace

@@ -1,8 +1,6 @@
 """One file is written whole or not at all; nobody's file, link, mode or device is lost on the way. Locks of files, and
 files without an end."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import stat

@@ -1,8 +1,6 @@
 """A file system that is really full: one sentence, nothing half-written,
 and the same command ends the same when there is room again."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

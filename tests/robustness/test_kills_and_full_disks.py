@@ -1,8 +1,6 @@
 """Whatever ends a command, when it ends it: nothing is half-written, nobody is left behind,
 and the next run ends the same."""
 
-from __future__ import annotations
-
 import json
 import resource
 import signal

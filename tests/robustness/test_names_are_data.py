@@ -1,7 +1,5 @@
 """Names of features, documents and files are shown as they are: never markup, mathematics or terminal commands."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

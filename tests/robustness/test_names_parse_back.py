@@ -1,8 +1,6 @@
 """parse(repr(x)) == x for every loss, penalty and metric with a name, every parameter, every convention. Values that
 messages quote are short, on one line, whatever they are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import Any

@@ -4,8 +4,6 @@ The attack is generated from signatures: each parameter of each function receive
 arguments are right. A call may succeed, because many of these values are right somewhere.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import functools

@@ -1,8 +1,6 @@
 """An interrupted `select` goes on where it stood and ends with the same bytes as one that was left alone. Kills of its
 process are in `test_kills_and_full_disks.py`."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Run directories, pieces and workers: one writer, nobody else's files, nothing left behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

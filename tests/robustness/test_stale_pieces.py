@@ -5,8 +5,6 @@ The options are those that the commands declare and the fields that a plan has, 
 here.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 """Resumable work: what is there is not done again, what is finished is kept before it is reported, and time left is
 that of whole pieces."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

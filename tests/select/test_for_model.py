@@ -1,8 +1,6 @@
 """Features for a tree ranker: lists made without the queries that they are evaluated on, the rule of `select`, files,
 the command."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`fuse`: what is kept, what it is compared with, which judgments count."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Bad input that `fuse` refuses, in one sentence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The model in use as a rival: its quality here, what a change brings, bounds that hold whatever is chosen."""
 
-from __future__ import annotations
-
 import json
 import re
 import warnings

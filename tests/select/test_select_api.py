@@ -1,7 +1,5 @@
 """`sr.select`: the main job from Python, from whatever people hold, and the same as on the command line."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

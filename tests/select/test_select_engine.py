@@ -1,7 +1,5 @@
 """`select` for an engine tries only what that engine can run, and reports the cost where an earlier run knows it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,8 +1,6 @@
 """Curves: ramps that are never written out, their coordinates, nested penalties, certified paths;
 all against explicit columns and pairs."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Passes that go to the threads together: every block once, few bytes at a time, the bits of each shard alone."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import tracemalloc

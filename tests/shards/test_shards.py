@@ -1,7 +1,5 @@
 """The seam: shards, weightings and lockstep change no bit that they should not, and no value beyond rounding."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

@@ -1,8 +1,6 @@
 """Transformed features: the same numbers by explicit columns, learned without labels, stored in the model,
 tried out of fold."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,8 +1,6 @@
 """Looking ahead on a path: several places in one read, fewer reads than strengths, the same solutions,
 resumed to the same bits."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

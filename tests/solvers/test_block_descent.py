@@ -1,8 +1,6 @@
 """The compiled block descent against plain loops: sweep by sweep within a running error bound, at the optimum, and on
 degenerate models."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,8 +1,6 @@
 """Samples of the Hessian along a path: other queries every time, their mean, what it is expected to drift by;
 a path resumes to the same bits."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,8 +1,6 @@
 """The certificate of a saved model is that of its own coefficients:
 its problem and violation, on explicit pairs, for every kind of candidate."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

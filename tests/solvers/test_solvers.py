@@ -1,7 +1,5 @@
 """Solvers against each other, explicit pairs and certificates that are computed by hand."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The fenced blocks of the documentation: what they are in, whether they run, and running them."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -1,8 +1,6 @@
 """Every penalty that compiled descent knows, by the number that chooses its prox, beside its formulas written out; and
 what comparisons of descents share."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What short runs spend most of their time on, left out where a test looks at something else."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
