@@ -193,18 +193,8 @@ OPTIONS: dict[str, tuple[int, str]] = {
     "demo": (DONE, "demo --out OUT/run --threads 2"),
     "demo of a seed below 0": (MISUSED, "demo --seed -1 --out OUT/run"),
 }
-EXPORTS = {
-    "solr": DONE,
-    "elasticsearch": DONE,
-    "opensearch": DONE,
-    "vespa": FAILED,
-    "lucene": DONE,
-    "ranklib": DONE,
-    "onnx": MISUSED,
-    "python": DONE,
-    "sql": DONE,
-    "mysql": MISUSED,
-}
+EXPORTS = {"solr": DONE, "elasticsearch": DONE, "opensearch": DONE, "vespa": FAILED, "lucene": DONE, "ranklib": DONE}
+EXPORTS |= {"onnx": MISUSED, "python": DONE, "sql": DONE, "mysql": MISUSED}
 WRONG = ("--no-such-option", "--n-features 0", "--n-features many", "--index-base 2", "--unjudged 1", "--missing often")
 NO_PLACE = {
     "fit": "fit train.txt --out plan.toml/m.json",

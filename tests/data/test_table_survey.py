@@ -268,23 +268,8 @@ def test_the_first_attempt_shows_everything_and_its_command_goes_through(
     assert cli("inspect", name).out.splitlines()[-1].endswith("--out run2")  # a name that nothing has
 
 
-HOSTILE = [
-    "a,b",
-    "c;d=e",
-    "new\nline",
-    "quo'te\"s",
-    '"whole"',
-    "-dash",
-    "--out",
-    "日本",
-    "",
-    "$(touch evil)",
-    "`id`",
-    "esc\x1b[31m",
-    "*",
-    " blanks ",
-    "7",
-]
+HOSTILE = ["a,b", "c;d=e", "new\nline", "quo'te\"s", '"whole"', "-dash", "--out", "日本", "", "$(touch evil)", "`id`"]
+HOSTILE += ["esc\x1b[31m", "*", " blanks ", "7"]
 
 
 def test_names_of_any_kind_can_be_pasted(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,19 +310,13 @@ def test_the_mark_is_missing_in_a_survey_as_everywhere(
     assert done.code == 0, (command, done.err)
 
 
+LISTS = [["a", "b"], ["a,b"], [""], ["", "a"], ['"q"', "b"], ["x\ny", "z"], [" a ", "b"], ['a"b', "c"]]
+LISTS += [["new\nline", "b,c", "\r"]]
+
+
 @pytest.mark.parametrize(
     "names",
-    [
-        ["a", "b"],
-        ["a,b"],
-        [""],
-        ["", "a"],
-        ['"q"', "b"],
-        ["x\ny", "z"],
-        [" a ", "b"],
-        ['a"b', "c"],
-        ["new\nline", "b,c", "\r"],
-    ],
+    LISTS,
 )
 def test_lists_of_names_come_back(names: list[str]) -> None:
     assert split_names(joined_names(names)) == names

@@ -128,51 +128,15 @@ def test_a_plan_made_in_python_is_held_to_the_same_rules() -> None:
 
 # -- plans changed at random -------------------------------------------------------------------------------------------
 
-PLAN: dict[str, Any] = {
-    "name": "x",
-    "systems": ["log", "gas_e"],
-    "choose_by": ["map"],
-    "watch": ["p@5"],
-    "metrics": ["map", "ndcg@5"],
-    "convention": "letor4",
-    "max_size": 3,
-    "folds": [1, 2],
-    "seed": 4,
-    "grids": {"log": {"alpha_ratio": [0.5, 0.1]}, "gas_e": {"importance": ["map"], "c": [0.0, 1]}},
-    "datasets": [{"name": "a", "path": "b", "missing": "zero", "scaling": "none"}, {"name": "c", "path": "d"}],
-}
-HOSTILE = [
-    "true",
-    "1",
-    "10001",
-    "1e400",
-    "-nan",
-    "9" * 5000,
-    HUGE,
-    str(2**63),
-    '""',
-    '"map"',
-    '"log"',
-    '"\\u0000"',
-    '"\\U0001F600\\n"',
-    '"' + "x" * 50_000 + '"',
-    "[]",
-    "{}",
-    '["map", "map"]',
-    "{a = {b = [1]}}",
-    "1979-05-27",
-    "1979-05-27T07:32:00+01:00",
-    "[" * 90 + "]" * 90,
-    "[" * 5000 + "]" * 5000,
-    "{a=" * 3000 + "1" + "}" * 3000,
-    '"letor4"',
-    '"none"',
-    "[1, [",
-    '"p@' + "1" * 5000 + '"',
-    '"pairwise_error"',
-    '"$HOME"',
-    '"~root"',
-]
+PLAN: dict[str, Any] = {"name": "x", "systems": ["log", "gas_e"], "choose_by": ["map"], "watch": ["p@5"]}
+PLAN |= {"metrics": ["map", "ndcg@5"], "convention": "letor4", "max_size": 3, "folds": [1, 2], "seed": 4}
+PLAN |= {"grids": {"log": {"alpha_ratio": [0.5, 0.1]}, "gas_e": {"importance": ["map"], "c": [0.0, 1]}}}
+PLAN |= {"datasets": [{"name": "a", "path": "b", "missing": "zero", "scaling": "none"}, {"name": "c", "path": "d"}]}
+HOSTILE = ["true", "1", "10001", "1e400", "-nan", "9" * 5000, HUGE, str(2**63), '""', '"map"', '"log"', '"\\u0000"']
+HOSTILE += ['"\\U0001F600\\n"', '"' + "x" * 50_000 + '"', "[]", "{}", '["map", "map"]', "{a = {b = [1]}}"]
+HOSTILE += ["1979-05-27", "1979-05-27T07:32:00+01:00", "[" * 90 + "]" * 90, "[" * 5000 + "]" * 5000]
+HOSTILE += ["{a=" * 3000 + "1" + "}" * 3000, '"letor4"', '"none"', "[1, [", '"p@' + "1" * 5000 + '"']
+HOSTILE += ['"pairwise_error"', '"$HOME"', '"~root"']
 
 
 def toml_value(value: Any) -> str:

@@ -192,43 +192,19 @@ def test_labels_of_different_shapes_differ() -> None:
     assert (Lp().label, Lp(p=0.3).label) == ("l0.5", "l0.3")
 
 
+BAD_CALLS = ["l1(alpha=-1.0)", "lp(p=1.5)", "log(eps=0.0)", "mcp(gamma=-1.0)", "scad(a=1.5)"]
+BAD_CALLS += ["elastic_net(l1_ratio=0.0)", "l1(weights=(-1.0,))", "l1(monotone=(2,))", "nonsense", "l1(gamma=1.0)"]
+BAD_CALLS += ["mcp(gamma_scale='other')", "l1(", "l1(alpha='x')", "l1(alpha=True)", "l1(alpha=nan)"]
+BAD_CALLS += ["l1(alpha=1e400)", "l1(alpha=" + "9" * 400 + ")", "l1(weights='12')", "l1(keep=(1.5,))"]
+BAD_CALLS += ["l1(alpha=1, alpha=2)", "l1(weights=((1,2),))", "l1(monotone=(0.5,))", "l1(drop=(-1,))"]
+BAD_CALLS += ["l1(**{'alpha': 1})", "l1(alpha=x)", "", "l1(alpha=" + "9" * 5000 + ")"]
+BAD_CALLS += ["l1(weights=" + "(" * 100_000 + ")", "l1(alpha=" + "-" * 100_000 + "1)", "l1\0"]
+BAD_CALLS += ["l1(alpha=1)" * 100_000, "\udcff", "l1(weights={[1]: 2})"]
+
+
 @pytest.mark.parametrize(
     "call",
-    [
-        "l1(alpha=-1.0)",
-        "lp(p=1.5)",
-        "log(eps=0.0)",
-        "mcp(gamma=-1.0)",
-        "scad(a=1.5)",
-        "elastic_net(l1_ratio=0.0)",
-        "l1(weights=(-1.0,))",
-        "l1(monotone=(2,))",
-        "nonsense",
-        "l1(gamma=1.0)",
-        "mcp(gamma_scale='other')",
-        "l1(",
-        "l1(alpha='x')",
-        "l1(alpha=True)",
-        "l1(alpha=nan)",
-        "l1(alpha=1e400)",
-        "l1(alpha=" + "9" * 400 + ")",
-        "l1(weights='12')",
-        "l1(keep=(1.5,))",
-        "l1(alpha=1, alpha=2)",
-        "l1(weights=((1,2),))",
-        "l1(monotone=(0.5,))",
-        "l1(drop=(-1,))",
-        "l1(**{'alpha': 1})",
-        "l1(alpha=x)",
-        "",
-        "l1(alpha=" + "9" * 5000 + ")",
-        "l1(weights=" + "(" * 100_000 + ")",
-        "l1(alpha=" + "-" * 100_000 + "1)",
-        "l1\0",
-        "l1(alpha=1)" * 100_000,
-        "\udcff",
-        "l1(weights={[1]: 2})",
-    ],
+    BAD_CALLS,
     ids=lambda call: ascii(call[:40]),
 )
 def test_bad_parameters_are_refused(call: str) -> None:
