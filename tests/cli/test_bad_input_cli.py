@@ -94,9 +94,7 @@ SPOILED = {
 
 @pytest.mark.parametrize("row", SPOILED)
 @pytest.mark.parametrize("command", ["select", "fit"])
-def test_a_bad_line_is_one_sentence_with_file_and_line(
-    row: str, command: str, cli: Cli, lines: list[str], tmp_path: Path
-) -> None:
+def test_a_bad_line_is_one_sentence_with_file_and_line(row, command, cli, lines, tmp_path):
     bad, words = SPOILED[row]
     train = save(tmp_path / "train.txt", [*lines[:10], "# comment", "", bad, *lines[10:]])
     outcome = cli(command, train, "--out", tmp_path / "run")
@@ -105,9 +103,7 @@ def test_a_bad_line_is_one_sentence_with_file_and_line(
 
 
 @pytest.mark.parametrize("part", ["--valid", "--test"])
-def test_a_bad_line_or_more_features_in_another_part_are_named(
-    part: str, cli: Cli, lines: list[str], tmp_path: Path
-) -> None:
+def test_a_bad_line_or_more_features_in_another_part_are_named(part, cli, lines, tmp_path):
     train, other = save(tmp_path / "train.txt", lines), save(tmp_path / "other.txt", ["1 qid:x 1:1", "1 qid:x 1:?"])
     args = ("select", train, part, other, "--out", tmp_path / "run", *QUICK)
     assert_failed(cli(*args), tmp_path, f"{other}:2: ")
@@ -165,9 +161,7 @@ TEACHES_NOTHING: dict[str, tuple[Callable[[str], str], str, str]] = {
 
 @pytest.mark.parametrize("row", TEACHES_NOTHING)
 @pytest.mark.parametrize("command", ["select", "fit"])
-def test_data_that_teach_nothing_are_refused(
-    row: str, command: str, cli: Cli, lines: list[str], tmp_path: Path
-) -> None:
+def test_data_that_teach_nothing_are_refused(row, command, cli, lines, tmp_path):
     spoil, penalty, words = TEACHES_NOTHING[row]
     if command == "select" and row in ("constant features", "no feature left"):
         words = "Every feature is constant within queries, unpenalised, excluded, or kept at 0"
@@ -226,9 +220,7 @@ def test_every_legal_spelling_gives_the_same_model(cli: Cli, lines: list[str], t
         ("-1 qid:1 1:9 2:9", ("--unjudged", "zero")),
     ],
 )
-def test_what_is_missing_or_unjudged_is_accepted_with_a_policy(
-    line: str, policy: tuple[str, ...], cli: Cli, lines: list[str], tmp_path: Path
-) -> None:
+def test_what_is_missing_or_unjudged_is_accepted_with_a_policy(line, policy, cli, lines, tmp_path):
     train = save(tmp_path / "train.txt", [line, *lines])
     assert_finished(cli("select", train, *policy, "--out", tmp_path / "run", *QUICK), tmp_path / "run")
 
@@ -293,9 +285,7 @@ def test_misuse_exits_with_2_and_writes_nothing(row: str, cli: Cli, lines: list[
 @pytest.mark.parametrize(
     ("costs", "words"), [(None, "cannot be read"), (["1", "-1"], ":2: "), (["1"], "1 costs for 6")]
 )
-def test_bad_costs_are_one_sentence(
-    costs: list[str] | None, words: str, cli: Cli, lines: list[str], tmp_path: Path
-) -> None:
+def test_bad_costs_are_one_sentence(costs, words, cli, lines, tmp_path):
     file = tmp_path / "costs.txt"
     if costs is not None:
         save(file, costs)
@@ -327,9 +317,7 @@ def test_bad_costs_are_one_sentence(
     ],
     ids=lambda words: f"{words[0]} {words[-2]} {words[-1]}",
 )
-def test_a_place_that_cannot_be_written_is_refused_before_anything_is_read(
-    words: tuple[str, ...], cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_read(words, cli, tmp_path, monkeypatch):
     """The input is malformed, which would be the message if it were read first."""
     monkeypatch.chdir(tmp_path)
     for name in ("bad.txt", "other.txt", "file"):
@@ -341,9 +329,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_read(
 @pytest.mark.slow_but("8-fsync", "8-replace")
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 @pytest.mark.parametrize("after", [0, 2, 8])
-def test_a_full_disk_keeps_finished_work(
-    call: str, after: int, cli: Cli, lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_keeps_finished_work(call, after, cli, lines, tmp_path, monkeypatch):
     """Writes fail from the n-th on: at the plan, or at a piece of work. Later the same command goes on."""
     train, run = save(tmp_path / "train.txt", lines), tmp_path / "run"
     args = ("select", train, "--out", run, *QUICK)
@@ -372,9 +358,7 @@ def test_a_full_disk_keeps_finished_work(
 @pytest.mark.parametrize(
     "reason", [MemoryError(), OverflowError("n_frames"), RuntimeError("no scheduler's greeting"), OSError("refused")]
 )
-def test_whatever_answers_and_is_no_scheduler_is_one_sentence(
-    reason: Exception, cli: Cli, lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whatever_answers_and_is_no_scheduler_is_one_sentence(reason, cli, lines, tmp_path, monkeypatch):
     """A web server's greeting is taken for a number of frames, for which there is no memory."""
 
     def client(*_: Any, **__: Any) -> None:
@@ -412,9 +396,7 @@ NOT_RANKING_TEXT = {
 
 
 @pytest.mark.parametrize(("kind", "suffix"), [*((kind, ".txt") for kind in NOT_RANKING_TEXT), ("JSON run", ".json")])
-def test_runs_and_judgments_are_called_so_where_features_are_needed(
-    kind: str, suffix: str, tmp_path: Path, cli: Cli
-) -> None:
+def test_runs_and_judgments_are_called_so_where_features_are_needed(kind, suffix, tmp_path, cli):
     text, words = NOT_RANKING_TEXT[kind]
     path = tmp_path / f"a{suffix}"
     path.write_text(text)

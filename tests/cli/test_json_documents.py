@@ -19,7 +19,7 @@ import reproduction.app as reproduction
 
 import sparserank as sr
 from sparserank.cli.app import app
-from tests.support.command_line import Cli, Outcome
+from tests.support.command_line import Outcome
 
 DONE, FAILED, MISUSED = 0, 1, 2
 N_FEATURES = 6
@@ -291,9 +291,7 @@ def test_the_judge_of_documents_refuses(text: str) -> None:
 @pytest.mark.slow_but("select store", "fuse for an engine", "inspect train.txt")
 @pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize("name", [name for name in LINES if name not in SUBPROCESSES])
-def test_one_document_or_nothing(
-    name: str, inputs: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_document_or_nothing(name, inputs, tmp_path, cli, monkeypatch):
     monkeypatch.chdir(inputs)
     if name == "demo":  # of a path that takes a second; what it prints is the same
         quick = partial(

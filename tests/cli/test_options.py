@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import sparserank as sr
 from sparserank.cli.app import app
-from sparserank.cli.declared import COMMANDS, Command
+from sparserank.cli.declared import COMMANDS
 from sparserank.errors import DataError, ParameterError
 from sparserank.export import ENGINES
 from sparserank.export.fusion import FUSION_ENGINES
@@ -122,9 +122,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("command", "declared", "text"), list(spoken_attacks()))
-def test_the_command_line_refuses_it_by_its_flag(
-    command: Command, declared: Option, text: str, files: dict[str, str], tmp_path: Path
-) -> None:
+def test_the_command_line_refuses_it_by_its_flag(command, declared, text, files, tmp_path):
     words = [word.format(**files, out=tmp_path / "out") for word in WORDS[command.name]]
     if command.name == "select" and declared.panel == "Trees" and declared.name != "for_model":
         words += ["--for-model", "lightgbm"]

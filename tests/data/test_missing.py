@@ -237,9 +237,7 @@ def feature_log(path: Path, frame: pd.DataFrame, names: list[str]) -> None:
 
 @pytest.mark.parametrize("names", [("1", "2", "0", "4", "3", "5"), ("f2", "f1", "f3", "f4", "f5", "f6"), NAMES])
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_values_go_to_the_features_whose_names_they_have(
-    kind: str, names: tuple[str, ...], cli_here: Cli, tmp_path: Path
-) -> None:
+def test_values_go_to_the_features_whose_names_they_have(kind, names, cli_here, tmp_path):
     """Names that are numbers, in orders that are not theirs; scattered rows; a column that no model knows."""
     train, test = holed(), holed(seed=5)
     frames = [pd.DataFrame(X, columns=list(names)).assign(label=y, qid=q) for X, y, q in (train, test)]

@@ -181,9 +181,7 @@ def test_wrong_sizes_and_other_damage_under_a_memory_limit(tmp_path: Path, fuzz_
             assert how != "read" or words.split()[0].isdigit()
 
 
-def test_an_error_in_the_first_row_is_reported_without_reading_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_in_the_first_row_is_reported_without_reading_the_rest(tmp_path, monkeypatch):
     n = 500_000
     values = np.ones(n)
     values[0] = np.nan

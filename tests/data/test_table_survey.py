@@ -126,9 +126,7 @@ def test_counts_of_columns_are_those_of_loops(kind: str, tmp_path: Path, monkeyp
     assert rejected == 3  # the columns with holes: counting these among the values would be seen
 
 
-def test_a_large_table_is_surveyed_by_its_first_rows_and_its_command_works_for_all(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_table_is_surveyed_by_its_first_rows_and_its_command_works_for_all(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(table_survey, "ROWS", 100)
     monkeypatch.setattr(table_survey, "BLOCK_ROWS", 50)
@@ -149,9 +147,7 @@ def test_a_large_table_is_surveyed_by_its_first_rows_and_its_command_works_for_a
         assert done.code == 0, done.err
 
 
-def test_missing_values_and_judgments_beyond_the_survey_have_a_command_that_works(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_values_and_judgments_beyond_the_survey_have_a_command_that_works(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(table_survey, "ROWS", 100)
     columns = ["query", "relevance", "bm25"]
@@ -241,9 +237,7 @@ def test_problems_that_no_option_solves(case: str, cli: Cli, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.tsv", "t.arrow", "folder"])
-def test_the_first_attempt_shows_everything_and_its_command_goes_through(
-    name: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_attempt_shows_everything_and_its_command_goes_through(name, cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(FRAME, Path(name))
     outcome = cli("inspect", name)
@@ -295,9 +289,7 @@ def test_names_of_any_kind_can_be_pasted(cli: Cli, tmp_path: Path, monkeypatch: 
     assert not Path("evil").exists()
 
 
-def test_the_mark_is_missing_in_a_survey_as_everywhere(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_mark_is_missing_in_a_survey_as_everywhere(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     marked = np.where(np.arange(len(FRAME)) % 9 == 0, 1.797e308, FRAME["title_bm25"])
     frame = FRAME[["query", "relevance", "bm25"]].assign(mark=marked)
@@ -333,9 +325,7 @@ def test_unpaired_quotes_are_part_of_a_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.csv"])
-def test_one_refusal_says_all_and_its_command_goes_through(
-    name: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_refusal_says_all_and_its_command_goes_through(name, cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(FRAME, Path(name))
     outcome = cli("fit", name, "--qid-column=nope", "--out", "m.json")
@@ -433,9 +423,7 @@ def test_a_file_that_cannot_be_read_says_what_is_wrong_first(cli: Cli, tmp_path:
         assert "Expected 3 columns, got 2" in sentence
 
 
-def test_text_deep_in_a_column_of_numbers_is_shown_by_its_row(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_text_deep_in_a_column_of_numbers_is_shown_by_its_row(cli, tmp_path, monkeypatch):
     monkeypatch.setattr("sparserank.data.tables.batches.CSV_BLOCK_BYTES", 256)
     rows = [f"{i // 5},{i % 2},{i * 37 % 101},{i}.5\n" for i in range(300)]
     (tmp_path / "t.csv").write_text("qid,label,x,y\n" + "".join(rows) + "9,1,oops,3\n")
@@ -445,9 +433,7 @@ def test_text_deep_in_a_column_of_numbers_is_shown_by_its_row(
     assert "--ignore-columns x" in outcome.out
 
 
-def test_words_for_nothing_are_ids_where_ids_are_read(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_words_for_nothing_are_ids_where_ids_are_read(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [
         f"{('NA', 'null')[i // 5] if i < 10 else i // 5},{i % 3},{'NA' if i == 7 else i * 37 % 101 / 7},"
@@ -461,9 +447,7 @@ def test_words_for_nothing_are_ids_where_ids_are_read(
     assert told["next"] == "sparserank select t.csv --missing median --out run"
 
 
-def test_files_that_are_read_together_are_told_together(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_are_read_together_are_told_together(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     own = FRAME[["query", "relevance", "bm25", "price"]].assign(query="one " + FRAME["query"])
     write(own.assign(price=1.0), Path("a.parquet"))
@@ -478,9 +462,7 @@ def test_files_that_are_read_together_are_told_together(
     assert cli(*shlex.split(command)[1:]).code == 0
 
 
-def test_judged_documents_beside_scores_are_asked_for_no_feature(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_judged_documents_beside_scores_are_asked_for_no_feature(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(FRAME, Path("t.parquet"))
     Path("s.txt").write_text("".join(f"{s}\n" for s in FRAME["bm25"]))
@@ -490,9 +472,7 @@ def test_judged_documents_beside_scores_are_asked_for_no_feature(
     assert cli(*shlex.split(command)[1:]).code == 0
 
 
-def test_more_than_fits_is_shown_without_reading_the_features(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_than_fits_is_shown_without_reading_the_features(cli, tmp_path, monkeypatch):
     monkeypatch.setattr("sparserank.cli.inspect_tables.IN_MEMORY", 100)
     path = write(FRAME, tmp_path / "t.parquet")
     told = json.loads(cli("inspect", path, "--format", "json").out)

@@ -110,9 +110,7 @@ CONTAINERS += [(data, "all weights", container) for data in (INTEGERS, MANY) for
     # many grades are the Fenwick tree's case; a loss that goes through all pairs has none, and is compiled for seconds
     [(*c, name) for c in CONTAINERS for name in KINDS if name != "logistic" or c[0] is not MANY],
 )
-def test_objective_equals_explicit_pairs(
-    data: RankingDataset, weighting: str, container: str, name: str, pair_weights: str
-) -> None:
+def test_objective_equals_explicit_pairs(data, weighting, container, name, pair_weights):
     queries, docs, table = weights_of(data, weighting)
     if container == "float32":
         data = data.replace_features(data.X.astype(np.float32).astype(np.float64))
@@ -293,9 +291,7 @@ def test_separated_list_has_exactly_zero_loss_and_gradient() -> None:
     assert not gradient.any()
 
 
-def test_one_and_two_threads_give_identical_results(
-    mq2008_train: RankingDataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_and_two_threads_give_identical_results(mq2008_train, monkeypatch):
     import sparserank.execution.blocks as blocks
 
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 17)  # many blocks, so that threads have something to share

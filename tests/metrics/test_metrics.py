@@ -171,9 +171,7 @@ REFUSED: list[tuple[Any, Any, str]] = [  # (name, convention, words of the messa
 
 
 @pytest.mark.parametrize(("name", "convention", "words"), REFUSED, ids=lambda v: str(v)[:20])
-def test_a_metric_or_convention_that_there_is_not_is_refused_in_a_few_words(
-    name: Any, convention: Any, words: str
-) -> None:
+def test_a_metric_or_convention_that_there_is_not_is_refused_in_a_few_words(name, convention, words):
     with pytest.raises(DataError, match=words) as error:
         parse_metric(name, convention)
     assert len(str(error.value)) < 250

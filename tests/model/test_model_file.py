@@ -135,9 +135,7 @@ def test_prediction_equals_scaling_then_weights(method: str) -> None:
     ],
     ids=lambda v: str(v)[:60] if isinstance(v, dict) else "",
 )
-def test_foreign_newer_and_damaged_files_are_refused(
-    model: RankingModel, tmp_path: Path, change: dict, words: str
-) -> None:
+def test_foreign_newer_and_damaged_files_are_refused(model, tmp_path, change, words):
     path = tmp_path / "m.json"
     path.write_text(json.dumps(model.to_json() | change))
     with peak_memory(40 if len(str(change)) > 10**5 else 2), pytest.raises(ModelFormatError, match=words) as error:
@@ -164,9 +162,7 @@ def test_a_file_that_lacks_a_part_is_refused_by_its_name(model: RankingModel, tm
         ('"note": "x"', '"note": Infinity', "Infinity is not a number"),
     ],
 )
-def test_numbers_keys_and_depths_beyond_reason_are_refused(
-    model: RankingModel, tmp_path: Path, old: str, new: str, words: str
-) -> None:
+def test_numbers_keys_and_depths_beyond_reason_are_refused(model, tmp_path, old, new, words):
     path, text = tmp_path / "m.json", json.dumps(model.to_json())
     assert old in text
     path.write_text(text.replace(old, new))
@@ -212,9 +208,7 @@ ONES = np.ones(5)
     ],
     ids=str,
 )
-def test_what_could_not_be_read_again_is_never_written(
-    model: RankingModel, tmp_path: Path, changes: dict, message: str
-) -> None:
+def test_what_could_not_be_read_again_is_never_written(model, tmp_path, changes, message):
     with pytest.raises(DataError, match=message):
         replace(model, **changes).save(tmp_path / "m.json")
     assert list(tmp_path.iterdir()) == []

@@ -191,9 +191,7 @@ def _weighted_loss(scores: np.ndarray, W: np.ndarray) -> float:
 
 @pytest.mark.parametrize("data", PROBLEMS)
 @pytest.mark.parametrize("spread", [0.0, 0.3, 3.0])
-def test_the_importance_kernel_equals_loops_and_its_gradient_is_that_of_frozen_weights(
-    data: RankingDataset, spread: float
-) -> None:
+def test_the_importance_kernel_equals_loops_and_its_gradient_is_that_of_frozen_weights(data, spread):
     scores = (spread * np.random.default_rng(0).standard_normal(data.n_docs)).round(1)  # ties in the scores
     W = _swap_weights(scores, data)
     gains = 2.0**data.relevance - 1

@@ -59,9 +59,7 @@ def finished(parts: Path, tmp_path_factory: pytest.TempPathFactory) -> Results:
     ("train", "valid", "test"),
     [("train.txt", "vali.txt", "test.txt"), ("trainingset.txt", "validationset.txt", "testset.txt")],
 )
-def test_fold_folders_and_parts_give_the_same_folds(
-    parts: Path, tmp_path: Path, train: str, valid: str, test: str
-) -> None:
+def test_fold_folders_and_parts_give_the_same_folds(parts, tmp_path, train, valid, test):
     for files in find_folds(parts):
         place = tmp_path / f"Fold{files.number}"
         place.mkdir()

@@ -56,9 +56,7 @@ def _assert_trace_equals(found: sr.papers.FSMRank, expected: dict) -> None:
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("form", ["split", "quadratic"])
 @pytest.mark.parametrize(("lambda1", "lambda2"), STRENGTHS)
-def test_objective_and_lipschitz_traces_are_those_of_explicit_pairs(
-    name: str, form: str, lambda1: float, lambda2: float
-) -> None:
+def test_objective_and_lipschitz_traces_are_those_of_explicit_pairs(name, form, lambda1, lambda2):
     data = PROBLEMS[name]
     s, A = oracle.pearson_importance(data.X, data.relevance), oracle.pearson_similarity(data.X)
     if form == "quadratic":

@@ -160,9 +160,7 @@ class _Text:
         self.text = text
 
 
-def test_a_changed_plan_is_refused_or_taken_and_never_ends_otherwise(
-    fuzz_seconds: float, fuzz_seed: int, tmp_path: Path
-) -> None:
+def test_a_changed_plan_is_refused_or_taken_and_never_ends_otherwise(fuzz_seconds, fuzz_seed, tmp_path):
     rng, file = random.Random(fuzz_seed), tmp_path / "plan.toml"
     taken = {True: 0, False: 0}
     end = time.monotonic() + fuzz_seconds

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -179,9 +178,7 @@ def by_hand(X: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("stored_as", ["dense", "sparse"])
 @pytest.mark.parametrize("block", [1, 1 << 19])
-def test_correlations_are_those_of_numpy_within_queries(
-    stored_as: str, block: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_correlations_are_those_of_numpy_within_queries(stored_as, block, monkeypatch):
     monkeypatch.setattr(alike_module, "BLOCK_VALUES", block)
     levels = 5.0 * np.random.default_rng(1).standard_normal(ALL.n_queries)  # of queries: no difference within them
     X = np.array(ALL.X) + np.repeat(levels, np.diff(ALL.query_ptr))[:, None] * (ALL.X != 0)
@@ -513,9 +510,7 @@ def test_result_json_holds_what_the_page_shows(result: SelectionResult) -> None:
 # -- origin -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_origin_names_data_command_date_and_versions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, result: SelectionResult
-) -> None:
+def test_the_origin_names_data_command_date_and_versions(tmp_path, monkeypatch, result):
     assert result.origin is not None
     assert result.origin.command is None  # a call in Python
     assert [(p.part, p.files, p.documents, p.queries, p.hash) for p in result.origin.data] == [

@@ -62,9 +62,7 @@ def test_fit_shows_what_is_in_the_model_and_what_is_next(cli_here: Cli, files: P
     assert "kkt" in cli_here("fit", str(files / "train.txt"), "--k", "25", "--out", "n.json", "--verbose").out
 
 
-def test_evaluate_compares_in_percent_with_intervals_rounded_outwards(
-    cli_here: Cli, files: Path, tmp_path: Path
-) -> None:
+def test_evaluate_compares_in_percent_with_intervals_rounded_outwards(cli_here, files, tmp_path):
     for k in (25, 2, 5):
         shutil.copy(files / f"m{k}.json", tmp_path)
     systems = [x for k in (25, 2, 5) for x in ("--system", f"m{k}.json")]
@@ -196,9 +194,7 @@ def test_penalties_that_differ_in_signs_or_weights_alone_are_kept_apart() -> Non
 
 
 @pytest.mark.usefixtures("pictures")
-def test_every_interval_names_the_confidence_that_was_asked_for(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_interval_names_the_confidence_that_was_asked_for(capsys, monkeypatch):
     result = select(L1(), confidence=0.9, margin=0.2)
     for verbose in (False, True):
         monkeypatch.setattr(answer, "verbose", verbose)

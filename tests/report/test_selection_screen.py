@@ -198,9 +198,7 @@ def test_a_rival_above_the_chosen_model_comes_first_shown_or_not(by_default: tup
 
 
 @pytest.mark.slow_but("by default")
-def test_the_row_of_sizes_can_be_computed_from_the_means(
-    selected: tuple[str, sr.SelectionResult],
-) -> None:
+def test_the_row_of_sizes_can_be_computed_from_the_means(selected):
     _name, result = selected
     text = screen_lines(result)
     sizes, losses = next((a, b) for a, b in pairwise(text) if re.match(r"(features|cost), at most ", a))

@@ -194,9 +194,7 @@ def test_the_lead_is_short_and_its_figures_are_those_of_the_result(result: sr.Se
 # -- what users hold of results: frames, and pictures on their own axes ----------------------------------------
 
 
-def test_tables_are_frames_of_pandas_and_without_it_of_arrow(
-    result: sr.SelectionResult, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_are_frames_of_pandas_and_without_it_of_arrow(result, monkeypatch):
     path = sr.fit_path(MADE, "l1", n_alphas=5)
     with_pandas = [result.table(), result.sizes(), path.to_table()]
     assert all(isinstance(t, pd.DataFrame) for t in with_pandas)
@@ -241,9 +239,7 @@ def test_a_path_is_drawn_feature_by_feature() -> None:
     plt.close("all")
 
 
-def test_without_matplotlib_the_message_names_the_remedy(
-    result: sr.SelectionResult, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_matplotlib_the_message_names_the_remedy(result, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(DataError, match=r"install it with: pip install 'sparserank\[report\]'"):
         result.plot()

@@ -17,7 +17,6 @@ from sparserank.data.text_lines import text_lines
 from sparserank.errors import DataFormatError, RunDirectoryError
 from sparserank.files import PART, atomic_write, refuse_inputs
 from sparserank.runs import locks
-from tests.support.command_line import Cli
 
 
 def write(path: Path, text: str = "new") -> None:
@@ -137,9 +136,7 @@ def test_inputs_are_known_under_every_name(tmp_path: Path) -> None:
         (("predict", "model.json", "train.txt", "--run", "link.txt"), "train.txt"),
     ],
 )
-def test_no_command_writes_over_what_it_reads(
-    cli_here: Cli, tmp_path: Path, args: tuple[str, ...], written: str
-) -> None:
+def test_no_command_writes_over_what_it_reads(cli_here, tmp_path, args, written):
     (tmp_path / "train.txt").write_text("1 qid:1 1:1 2:0\n0 qid:1 1:0 2:1\n")
     (tmp_path / "names.txt").write_text("a\nb\n")
     (tmp_path / "model.json").write_text("{}")
@@ -287,9 +284,7 @@ CONTENTS += ["é\u2028x\nü\n".encode(), b"\n\na\n\n", b"ab\xef\xbb\xbf\nc"]
 
 @pytest.mark.parametrize("block", [1, 2, 3, 1 << 20])
 @pytest.mark.parametrize("zipped", [False, True])
-def test_lines_do_not_depend_on_the_blocks(
-    zipped: bool, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_do_not_depend_on_the_blocks(zipped, block, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BLOCK_BYTES", block)
     for content in CONTENTS:
         held = gzip.compress(content) if zipped else content

@@ -46,9 +46,7 @@ def test_a_table_shows_every_character_of_a_name(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.usefixtures("pictures")
-def test_screen_page_and_pictures_show_the_names_of_the_model(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_screen_page_and_pictures_show_the_names_of_the_model(capsys, tmp_path):
     d = len(HOSTILE)
     data = sr.datasets.make_ranking(60, 15, d, n_informative=12, n_redundant=5, noise=0.2, random_state=2).data
     named = sr.RankingDataset(data.X, data.relevance, data.qid, None, HOSTILE)

@@ -1,7 +1,7 @@
 """parse(repr(x)) == x for every loss, penalty and metric with a name, every parameter, every convention. Values that
 messages quote are short, on one line, whatever they are."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any
 
@@ -10,9 +10,9 @@ import pytest
 from reproduction.protocol.plan import DatasetPlan, ExperimentPlan
 
 from sparserank.errors import DataError
-from sparserank.losses import LOSSES, PairwiseLoss, loss_name, parse_loss
+from sparserank.losses import LOSSES, loss_name, parse_loss
 from sparserank.metrics import CONVENTIONS, METRICS, Convention, Metric, parse_metric
-from sparserank.penalties import PENALTIES, Penalty, Ridge, parse_penalty
+from sparserank.penalties import PENALTIES, Ridge, parse_penalty
 from sparserank.quoting import LONGEST, brief
 
 TABLE = np.tril(np.arange(1.0, 17.0).reshape(4, 4) / 7.0, -1)
@@ -86,9 +86,7 @@ def metrics_of(convention: Convention) -> Iterator[Metric]:
     [*((parse_loss, loss) for loss in members(LOSSES)), *((parse_penalty, one) for one in members(PENALTIES))],
     ids=lambda x: getattr(x, "__name__", None) or ascii(repr(x))[:60],
 )
-def test_a_loss_or_penalty_is_what_its_repr_parses_to(
-    parse: Callable[[Any], Any], named: PairwiseLoss | Penalty
-) -> None:
+def test_a_loss_or_penalty_is_what_its_repr_parses_to(parse, named):
     assert parse(repr(named)) == named
     assert hash(parse(repr(named))) == hash(named)
     assert parse(named) is named

@@ -64,6 +64,7 @@ METHODS = [
     (RANKER, "fit fit_dataset predict score transform save"),
     (sr.fit_path(DATA, n_alphas=3, n_threads=1), "support scaled_coef truncate"),
     (SCALING, "apply transform"),
+    (sr.FusionFormula, "load"),
     (sr.compare_systems({"a": Y, "b": X[:, 0]}, DATA), "rows"),
 ]
 # The right arguments of calls: by the names of parameters, and of one function.
@@ -100,7 +101,10 @@ def targets() -> Iterator[tuple[str, Any]]:
         if name not in NOT_ATTACKED.split() and not (inspect.isclass(value) and issubclass(value, Exception)):
             yield name, value
     for owner, methods in METHODS:
-        yield from ((f"{type(owner).__name__}.{name}", getattr(owner, name)) for name in methods.split())
+        yield from (
+            (f"{getattr(owner, '__name__', type(owner).__name__)}.{name}", getattr(owner, name))
+            for name in methods.split()
+        )
 
 
 TARGETS = dict(targets())

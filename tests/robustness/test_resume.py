@@ -81,9 +81,7 @@ def pieces(run: Path) -> list[Path]:
     return [p for p in found if not p.name.startswith("ablation")]
 
 
-def test_a_kill_while_a_checkpoint_is_written_leaves_the_one_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kill_while_a_checkpoint_is_written_leaves_the_one_before(tmp_path, monkeypatch):
     def points(n: int) -> dict[int, list[Point]]:
         return {
             0: [Point(sp.csr_array(np.full((1, 3), float(i))), 1.0, 1.0, 0.0, 0.0, 1, 0.1, "optimal") for i in range(n)]
@@ -120,9 +118,7 @@ def test_a_folder_without_work_belongs_to_no_plan(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["sparserank.data.read.collect", "sparserank.jobs.select.write_results"])
-def test_ctrl_c_while_reading_or_writing_is_one_sentence(
-    place: str, undisturbed: Path, tmp_path: Path, select: Select, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_while_reading_or_writing_is_one_sentence(place, undisturbed, tmp_path, select, monkeypatch):
     run = tmp_path / "run"
     shutil.copytree(undisturbed, run)
 
@@ -183,9 +179,7 @@ def test_every_flipped_bit_is_seen(undisturbed: Path, tmp_path: Path) -> None:
     assert unseen > 0
 
 
-def test_the_comparison_sees_a_changed_piece_and_another_path(
-    undisturbed: Path, tmp_path: Path, select: Select
-) -> None:
+def test_the_comparison_sees_a_changed_piece_and_another_path(undisturbed, tmp_path, select):
     """Pieces are read back, not computed again; so one changed by hand must show in the results."""
     run = tmp_path / "run"
     shutil.copytree(undisturbed, run)
@@ -202,9 +196,7 @@ def test_the_comparison_sees_a_changed_piece_and_another_path(
     assert "model.json" in differences(run, undisturbed)
 
 
-def test_restart_discards_the_old_results_at_once_and_runs_another_plan(
-    undisturbed: Path, tmp_path: Path, select: Select, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_restart_discards_the_old_results_at_once_and_runs_another_plan(undisturbed, tmp_path, select, monkeypatch):
     """Interrupted after --restart, the directory does not show the old plan's model beside the new plan. That a plan
     which differs is refused without --restart, `test_stale_pieces.py` tries for every option."""
     run = tmp_path / "run"

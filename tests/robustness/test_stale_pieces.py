@@ -208,9 +208,7 @@ def test_every_option_that_a_command_declares_is_a_case(command: str, cases: dic
 
 @pytest.mark.slow_but("select guarantee", "for_model feature_groups")
 @pytest.mark.parametrize("case", CASES)
-def test_a_changed_option(
-    case: str, run: Run, bases: Bases, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_changed_option(case, run, bases, tmp_path, tmp_path_factory):
     usual, given = CASES[case]
     command = usual.partition(" ")[0] if not usual.startswith("reproduction ") else "reproduction letor"
     first, other = (usual, f"{usual} {given}") if isinstance(given, str) else (f"{command} {line}" for line in given)
@@ -228,9 +226,7 @@ def test_a_changed_plan(line, run, bases, inputs, tmp_path, tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("option", ["tol", "metric", "train"])
-def test_the_comparison_sees_what_a_forgotten_dependence_does(
-    option: str, run: Run, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_comparison_sees_what_a_forgotten_dependence_does(option, run, tmp_path, tmp_path_factory, monkeypatch):
     """The wrong variant: an identity that leaves something out."""
     left_out = {"tol": "settings", "metric": "metrics", "train": "train"}[option]
     whole = SelectionPlan.identity

@@ -12,7 +12,6 @@ import pytest
 
 import sparserank as sr
 from sparserank.errors import DataError, DataFormatError, ParameterError, RunDirectoryError
-from tests.support.command_line import Cli
 
 ALL = sr.datasets.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=2, noise=0.4, random_state=9).data
 TRAIN, VALID, TEST = (ALL.take_queries(np.arange(a, b)) for a, b in ((0, 25), (25, 40), (40, 60)))
@@ -53,9 +52,7 @@ def files(tmp_path: Path) -> list[str]:
     return paths
 
 
-def test_files_data_sets_arrays_and_frames_give_one_model(
-    of_l1: sr.SelectionResult, files: list[str], tmp_path: Path, cli: Cli
-) -> None:
+def test_files_data_sets_arrays_and_frames_give_one_model(of_l1, files, tmp_path, cli):
     triples = [(np.array(d.X), d.relevance, d.qid) for d in (TRAIN, VALID, TEST)]
     X, y, qid = triples[0]
     named = frame(VALID)[[*reversed(frame(VALID).columns)]]  # columns in another order
@@ -166,9 +163,7 @@ def test_a_run_in_a_directory_goes_on_and_other_data_are_refused(expected: sr.Se
     assert (tmp_path / "run/model.json").read_bytes() == before
 
 
-def test_query_weights_of_zero_leave_out_and_constant_ones_change_nothing(
-    of_l1: sr.SelectionResult, tmp_path: Path
-) -> None:
+def test_query_weights_of_zero_leave_out_and_constant_ones_change_nothing(of_l1, tmp_path):
     same = sr.select(TRAIN, VALID, TEST, query_weight=np.full(40, 3.0), **ONE)
     np.testing.assert_allclose(same.model.coef, of_l1.model.coef, atol=1e-7)
     weight = {q: float(q % 3 > 0) for q in [*TRAIN.query_ids.tolist(), *VALID.query_ids.tolist()]}
@@ -238,9 +233,7 @@ def test_data_of_the_wrong_kind_are_refused(train: Any, options: dict[str, Any],
         sr.select(train, **options)
 
 
-def test_document_weights_reach_the_paths_from_a_column_a_file_and_an_array(
-    of_l1: sr.SelectionResult, tmp_path: Path
-) -> None:
+def test_document_weights_reach_the_paths_from_a_column_a_file_and_an_array(of_l1, tmp_path):
     weight = np.random.default_rng(3).uniform(0.2, 5.0, TRAIN.n_docs)
     given = sr.RankingDataset(TRAIN.X, TRAIN.relevance, TRAIN.qid, None, TRAIN.feature_names, doc_weight=weight)
     weighted = sr.select(given, VALID, TEST, **ONE)

@@ -165,9 +165,7 @@ class Reads:
 
 
 @pytest.mark.parametrize("penalty", [L1(), MCP(), Log()])
-def test_paths_in_lockstep_have_the_bits_of_paths_alone_at_fewer_reads(
-    penalty: Penalty, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_in_lockstep_have_the_bits_of_paths_alone_at_fewer_reads(penalty, monkeypatch):
     options = {"n_alphas": 8, "alpha_min_ratio": 0.02}
     reads = Reads(monkeypatch)
     together = run_all(

@@ -111,9 +111,7 @@ def test_no_sample_is_empty_whatever_the_lists(n_queries: int, n_docs: int, monk
         {"weights": KEPT, "alphas": np.geomspace(0.03, 0.001, 9)},
     ],
 )
-def test_a_sampled_path_goes_on_behind_known_points_to_the_same_bits(
-    rules: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sampled_path_goes_on_behind_known_points_to_the_same_bits(rules, monkeypatch):
     if "shards" in rules:
         monkeypatch.setattr(local, "SHARD_BYTES", DATA.X.nbytes // rules["shards"])
     penalty = L1(weights=rules.get("weights"))
