@@ -1,5 +1,4 @@
-"""Room for what comes: a penalty of groups, a kind of shard, a loss, a metric and a solver of somebody else's, each in
-one file that sparserank does not know, through the whole path."""
+"""A penalty of groups, rows, a loss, a metric and a solver of another package, through the whole path."""
 
 import shutil
 import subprocess

@@ -1,5 +1,4 @@
-"""The benchmark of ours and trees side by side: the same folds, features chosen inside them, intervals that hold
-together, killed runs that go on."""
+"""The benchmark against trees: the same folds, features chosen inside them, joint intervals, resumed runs."""
 
 import numpy as np
 import pytest

@@ -247,37 +247,18 @@ def test_constant_features_are_listed_and_get_no_weight(cli: Cli, lines: list[st
 # -- misuse: exit 2 ----------------------------------------------------------------------------------------------------
 
 # Values that one option alone never has: `tests/cli/test_options.py`.
-MISUSE: dict[str, tuple[str, ...]] = {
-    "unknown penalty": ("--penalty", "l7"),
-    "unreadable penalty": ("--penalty", "mcp(gamma="),
-    "penalty parameter out of range": ("--penalty", "mcp(gamma=-1)"),
-    "penalty parameter that is no number": ("--penalty", "mcp(gamma='x')"),
-    "penalty strength that is no number": ("--penalty", "l1(alpha='x')"),
-    "ridge selects nothing": ("--penalty", "ridge"),
-    "the same penalty twice": ("--penalty", "l1", "--penalty", "l1"),
-    "the same penalty at two strengths": ("--penalty", "l1", "--penalty", "l1(alpha=2.0)"),
-    "unknown metric": ("--metric", "ndgc@10"),
-    "metric without a meaning": ("--metric", "ndcg@0"),
-    "metric where lower is better": ("--metric", "pairwise_error"),
-    "k with budget": ("--k", "2", "--budget", "3"),
-    "budget without costs": ("--budget", "3"),
-    "holdout without validation": ("--protocol", "holdout"),
-    "unknown option": ("--frobnicate",),
-    "not a number": ("--folds", "two"),
-    "unknown baseline": ("--current", "bm25"),
-    "strength with k": ("fit", "--alpha", "1", "--k", "2"),
-    "unknown penalty of fit": ("fit", "--penalty", "x"),
-    "unknown metric of evaluate": ("evaluate", "--system", "s.txt", "--metric", "x"),
-    "unknown format": ("evaluate", "--system", "s.txt", "--format", "xml"),
-    "no system": ("evaluate",),
-    "no such command": ("conquer",),
-}
+MISUSE = ["--penalty l7", "--penalty mcp(gamma=", "--penalty mcp(gamma=-1)", "--penalty mcp(gamma='x')", "--frobnicate"]
+MISUSE += ["--penalty l1(alpha='x')", "--penalty ridge", "--penalty l1 --penalty l1"]
+MISUSE += ["--penalty l1 --penalty l1(alpha=2)", "--metric ndgc@10", "--metric ndcg@0", "--metric pairwise_error"]
+MISUSE += ["--k 2 --budget 3", "--budget 3", "--protocol holdout", "--folds two", "--current bm25"]
+MISUSE += ["fit --alpha 1 --k 2", "fit --penalty x", "evaluate --system s.txt --metric x"]
+MISUSE += ["evaluate --system s.txt --format xml", "evaluate", "conquer"]
 
 
 @pytest.mark.parametrize("row", MISUSE)
 def test_misuse_exits_with_2_and_writes_nothing(row: str, cli: Cli, lines: list[str], tmp_path: Path) -> None:
     train, out = save(tmp_path / "train.txt", lines), ("--out", tmp_path / "run")
-    command, words = (MISUSE[row][0], MISUSE[row][1:]) if "--" not in MISUSE[row][0] else ("select", MISUSE[row])
+    command, *words = row.split() if row[:2] != "--" else ("select", *row.split())
     option = [word for word in words if word[:2] == "--"][-1:]
     assert_misuse(cli(command, train, *(out if command in ("select", "fit") else ()), *words), tmp_path, *option)
 
@@ -296,33 +277,22 @@ def test_bad_costs_are_one_sentence(costs, words, cli, lines, tmp_path):
 # -- output that cannot be written -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("select", "bad.txt", "--out", "file"),
-        ("select", "bad.txt", "--out", "file/run"),
-        ("select", "bad.txt", "--out", "/dev/full/run"),
-        ("select", "bad.txt", "--for-model", "lightgbm", "--out", "file/run"),
-        ("fuse", "bad.txt", "other.txt", "--qrels", "bad.txt", "--out", "file/run"),
-        ("fit", "bad.txt", "--out", "."),
-        ("fit", "bad.txt", "--out", "file/m.json"),
-        ("fit", "bad.txt", "--out", "/dev/full/m.json"),
-        ("fit", "bad.txt", "--out", "absent/m.json"),
-        ("predict", "bad.txt", "bad.txt", "--out", "file/scores.txt"),
-        ("predict", "bad.txt", "bad.txt", "--run", "file/new.run"),
-        ("predict", "bad.txt", "bad.txt", "--qrels", "file/new.qrels"),
-        ("export", "bad.txt", "--to", "vespa", "--out", "file/engine"),
-        ("convert", "bad.txt", "file/new.parquet"),
-        ("convert", "bad.txt", "file/store"),
-    ],
-    ids=lambda words: f"{words[0]} {words[-2]} {words[-1]}",
-)
-def test_a_place_that_cannot_be_written_is_refused_before_anything_is_read(words, cli, tmp_path, monkeypatch):
+OUTPUTS = ["select bad.txt --out file", "select bad.txt --out file/run", "select bad.txt --out /dev/full/run"]
+OUTPUTS += ["select bad.txt --for-model lightgbm --out file/run", "fit bad.txt --out ."]
+OUTPUTS += ["fit bad.txt --out file/m.json", "fuse bad.txt other.txt --qrels bad.txt --out file/run"]
+OUTPUTS += ["fit bad.txt --out /dev/full/m.json", "fit bad.txt --out absent/m.json"]
+OUTPUTS += ["predict bad.txt bad.txt --out file/scores.txt", "predict bad.txt bad.txt --run file/new.run"]
+OUTPUTS += ["predict bad.txt bad.txt --qrels file/new.qrels", "export bad.txt --to vespa --out file/engine"]
+OUTPUTS += ["convert bad.txt file/new.parquet", "convert bad.txt file/store"]
+
+
+@pytest.mark.parametrize("line", OUTPUTS)
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_read(line, cli, tmp_path, monkeypatch):
     """The input is malformed, which would be the message if it were read first."""
     monkeypatch.chdir(tmp_path)
     for name in ("bad.txt", "other.txt", "file"):
         save(tmp_path / name, ["no such format"])
-    assert_failed(cli(*words), tmp_path, f"error: {words[-1]}: ", "choose another")
+    assert_failed(cli(*line.split()), tmp_path, f"error: {line.split()[-1]}: ", "choose another")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.txt", "file", "other.txt"]
 
 

@@ -1,5 +1,4 @@
-"""`--format json`, whatever is warned of, refused or misused:
-standard output holds one strict JSON document, or nothing."""
+"""With `--format json` standard output is one strict JSON document or empty: answers, warnings, refusals, misuse."""
 
 import gzip
 import json

@@ -1,5 +1,4 @@
-"""Options are declared once: written signatures and the page of options agree with the declarations, both front ends
-take the same ones, and every value that an option cannot have is refused by its name."""
+"""Options are declared once: signatures, the page of options, both front ends and the refusal of values agree."""
 
 import inspect
 import re

@@ -1,5 +1,4 @@
-"""Answers for programs: every command gives one JSON document or one CSV table on standard output,
-and nothing else there."""
+"""Answers for programs: one JSON document or CSV table on standard output, and nothing else there."""
 
 import csv
 import io

@@ -1,5 +1,4 @@
-"""Frames as users hold them: names decide what is what, a column qid is the query,
-and nothing is taken for a feature in silence."""
+"""Frames: names decide what is what, a column qid is the query, and nothing is taken for a feature in silence."""
 
 import numpy as np
 import pandas as pd

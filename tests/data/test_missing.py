@@ -1,5 +1,4 @@
-"""Missing values: learned on the training rows alone, remembered by the model,
-alike from every container and in every export."""
+"""Missing values: learned on training rows, remembered by the model, alike in every container and export."""
 
 import itertools
 import json

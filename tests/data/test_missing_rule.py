@@ -1,5 +1,4 @@
-"""One rule for which values are missing, whatever holds them: the same documents through every container and through
-every way to score."""
+"""One rule for which values are missing, in every container and every way to score."""
 
 import gzip
 import json

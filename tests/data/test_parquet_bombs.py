@@ -1,5 +1,4 @@
-"""Small Parquet files that expand to much more than memory holds, or declare wrong sizes:
-read in batches, or refused in one sentence."""
+"""Parquet files that expand to more than memory holds, or declare wrong sizes: read in batches, or refused."""
 
 import json
 import os

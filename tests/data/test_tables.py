@@ -1,5 +1,4 @@
-"""Tables of every kind give the data set that the same rows give as arrays;
-what cannot be meant is refused by place."""
+"""Tables of every kind give the data set of the same arrays; what cannot be meant is refused by place."""
 
 import gzip
 from collections.abc import Callable

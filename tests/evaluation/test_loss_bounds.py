@@ -1,5 +1,4 @@
-"""Bounds that hold whichever candidate is chosen, and intervals against rivals: against explicit loops, and what the
-old rule gives there. Simulated problems with known losses are in `python -m benchmarks coverage`."""
+"""Bounds whichever candidate is chosen, and intervals against rivals: explicit loops, and what the old rule gives."""
 
 import time
 

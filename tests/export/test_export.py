@@ -1,5 +1,4 @@
-"""Exports score as `predict` does: in SQLite, DuckDB, ONNX Runtime and plain Python,
-and by the contracts of engines that no registry has."""
+"""Exports score as `predict` does: SQLite, DuckDB, ONNX Runtime, plain Python, and contracts of engines."""
 
 import json
 import subprocess

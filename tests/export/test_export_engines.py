@@ -1,5 +1,4 @@
-"""The default model goes into the feature stores of Elasticsearch, OpenSearch and Solr,
-and is scored there as `predict` does: their documented formulas, evaluated."""
+"""The default model in Elasticsearch, OpenSearch and Solr: scores by their documented formulas."""
 
 import json
 import re

@@ -1,5 +1,4 @@
-"""Every loss against explicit pairs: value, gradient, Hessian, line, pair norms, dual and gap,
-however pairs are weighted."""
+"""Every loss against explicit pairs: value, gradient, Hessian, line, pair norms, dual and gap, weighted or not."""
 
 import subprocess
 import sys

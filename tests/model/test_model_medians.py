@@ -1,5 +1,4 @@
-"""A model remembers the training medians of its features: missing values are refused by default and filled on request
-by prediction and the commands; exports: tests/export/test_export_values.py."""
+"""A model remembers training medians: missing values are refused, or filled on request, by every way to predict."""
 
 import json
 from pathlib import Path

@@ -1,5 +1,4 @@
-"""FenchelRank against Algorithm 1 on the explicit pair matrix, the theorems of Lai et al.
-(2012), and the exact optimum."""
+"""FenchelRank against Algorithm 1 on explicit pairs, the theorems of Lai et al. (2012), and the exact optimum."""
 
 from collections.abc import Callable
 

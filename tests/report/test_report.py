@@ -1,5 +1,4 @@
-"""The report: the choice first; its statements on sizes, features left out, queries and figures are true,
-and names stay text."""
+"""The report: its statements on sizes, features left out, queries and figures are true, and names stay text."""
 
 import itertools
 import json

@@ -1,5 +1,4 @@
-"""result.json follows its published schema, whatever was asked for;
-the schema is strict enough to refuse what is not a result."""
+"""result.json follows its published schema, which refuses what is not a result."""
 
 import copy
 import json

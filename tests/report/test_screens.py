@@ -1,5 +1,4 @@
-"""What is printed is true. Without --verbose, commands besides `select` print at most 25 lines of 100 columns, the
-essentials first."""
+"""What is printed is true; without --verbose, at most 25 lines of 100 columns, the essentials first."""
 
 import math
 import os

@@ -1,5 +1,4 @@
-"""The main picture of a page: what lies close to the best is shown in full, what does not in a second panel, and
-every ranker that is compared has a line with its name; the heading of the page."""
+"""The main picture of a page, the heading and the lead; frames and pictures that results give."""
 
 import re
 import sys

@@ -1,5 +1,4 @@
-"""One file is written whole or not at all; nobody's file, link, mode or device is lost on the way. Locks of files, and
-files without an end."""
+"""A file is written whole or not at all, and keeps link, mode and device; locks; files without an end."""
 
 import gzip
 import os

@@ -1,5 +1,4 @@
-"""A file system that is really full: one sentence, nothing half-written,
-and the same command ends the same when there is room again."""
+"""A file system that is really full: one sentence, nothing half-written, and the same end when there is room."""
 
 import os
 import subprocess

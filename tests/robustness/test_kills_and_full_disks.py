@@ -1,5 +1,4 @@
-"""Whatever ends a command, when it ends it: nothing is half-written, nobody is left behind,
-and the next run ends the same."""
+"""Whatever ends a command, and when: nothing half-written, nobody left behind, the next run ends the same."""
 
 import json
 import resource

@@ -1,5 +1,4 @@
-"""parse(repr(x)) == x for every loss, penalty and metric with a name, every parameter, every convention. Values that
-messages quote are short, on one line, whatever they are."""
+"""parse(repr(x)) == x for losses, penalties, metrics and conventions; quotes of any value are short."""
 
 from collections.abc import Iterator
 from dataclasses import fields, replace

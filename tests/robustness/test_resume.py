@@ -1,5 +1,4 @@
-"""An interrupted `select` goes on where it stood and ends with the same bytes as one that was left alone. Kills of its
-process are in `test_kills_and_full_disks.py`."""
+"""An interrupted `select` goes on where it stood and ends with the bytes of one that was left alone."""
 
 import contextlib
 import io

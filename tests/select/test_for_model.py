@@ -1,5 +1,4 @@
-"""Features for a tree ranker: lists made without the queries that they are evaluated on, the rule of `select`, files,
-the command."""
+"""Features for a tree ranker: lists made without the queries they are evaluated on, the rule, files, the command."""
 
 import json
 import re

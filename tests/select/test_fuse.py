@@ -325,20 +325,14 @@ def test_a_norm_under_which_nothing_helps_is_left_out() -> None:
     assert any("the norm returned was not tried" in note for note in result.selection.notes)
 
 
+MEDIANS = [([1000, 1000, 10], 10, 100), ([1000, 1000, 10, 5], 10, 100), ([1000, 1000, 1000], 200, 200)]
+MEDIANS += [([120, 130, 1000], 200, 200), ([250, 130, 1000], None, 100), ([15, 13, 1], 10, 13)]
+MEDIANS += [([15, 13, 1, 1], 10, 10), ([3, 2], 10, 10), ([3, 2], None, 2), ([26.5, 25, 120], 10, 26)]
+
+
 @pytest.mark.parametrize(
     ("medians", "cutoff", "expected"),
-    [
-        ([1000, 1000, 10], 10, 100),
-        ([1000, 1000, 10, 5], 10, 100),
-        ([1000, 1000, 1000], 200, 200),
-        ([120, 130, 1000], 200, 200),  # two of three are shorter: the median of 130 is below the cutoff
-        ([250, 130, 1000], None, 100),
-        ([15, 13, 1], 10, 13),
-        ([15, 13, 1, 1], 10, 10),
-        ([3, 2], 10, 10),
-        ([3, 2], None, 2),
-        ([26.5, 25, 120], 10, 26),
-    ],
+    MEDIANS,
 )
 def test_lists_are_cut_where_most_retrievers_end(medians: list[float], cutoff: int | None, expected: int) -> None:
     assert default_depth(medians, cutoff) == expected

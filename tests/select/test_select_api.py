@@ -110,14 +110,8 @@ def test_a_result_shows_saves_and_documents_itself(expected: sr.SelectionResult,
     assert sum(s["chosen"] for s in sizes) == 1
     assert expected.report(tmp_path / "page.html").read_text().count("<svg") == 5
     written = expected.save(tmp_path / "saved")
-    assert {p.name for p in written} == {
-        "model.json",
-        "models.json",
-        "result.json",
-        "path.parquet",
-        "per_query.parquet",
-        "report.html",
-    }
+    names = {"model.json", "models.json", "result.json", "path.parquet", "per_query.parquet", "report.html"}
+    assert {p.name for p in written} == names
     content = json.loads((tmp_path / "saved/result.json").read_text())
     assert content == expected.to_json()
     assert (content["format"], content["version"]) == ("sparserank-result", 4)
@@ -186,15 +180,9 @@ def test_query_weights_of_zero_leave_out_and_constant_ones_change_nothing(of_l1,
     [
         ({"penalties": ["ridge"]}, "penalties"),
         ({"metric": "pairwise_error"}, "metric"),
-        ({"k": 2, "budget": 3.0}, "budget"),
-        ({"budget": 3.0}, "budget"),
-        ({"costs": [1.0, 2.0]}, "costs"),
-        ({"costs": [0.0] * 10}, "costs"),
-        ({"costs": [1e-320] + [1.0] * 9}, "costs"),
-        ({"costs": [1e200] + [1.0] * 9}, "costs"),
-        ({"query_weight": [1.0]}, "query_weight"),
-        ({"query_weight": {1: 1.0}}, "query_weight"),
-        ({"query_weight": [-1.0] * 25}, "query_weight"),
+        *[(given, "budget") for given in ({"k": 2, "budget": 3.0}, {"budget": 3.0})],
+        *[({"costs": v}, "costs") for v in ([1.0, 2.0], [0.0] * 10, [1e-320] + [1.0] * 9, [1e200] + [1.0] * 9)],
+        *[({"query_weight": v}, "query_weight") for v in ([1.0], {1: 1.0}, [-1.0] * 25)],
         ({"current": "nope"}, "current"),
         ({"protocol": "holdout"}, "protocol"),
     ],
@@ -216,11 +204,7 @@ def test_a_parameter_that_does_not_fit_the_others_or_the_data_is_named(options: 
         (frame(TRAIN)[["label", "qid"]], {}, "has no feature column"),
         (np.array(TRAIN.X), {}, "train must be a path"),
         (3, {}, "train must be a path"),
-        (
-            frame(TRAIN),
-            {"valid": frame(VALID).drop(columns=TRAIN.feature_names[0])},
-            "must have the same feature columns",
-        ),  # type: ignore[index]
+        (frame(TRAIN), {"valid": frame(VALID).iloc[:, :-1]}, "must have the same feature columns"),
         (TRAIN, {"test": (np.ones((4, 3)), np.arange(4), np.ones(4))}, "test has 3 features"),
         (TRAIN, {"valid": TRAIN}, "query ids in common"),
         (frame(TRAIN).assign(label=-1), {}, "train: row 0: label -1 means unjudged"),

@@ -1,5 +1,4 @@
-"""Curves: ramps that are never written out, their coordinates, nested penalties, certified paths;
-all against explicit columns and pairs."""
+"""Curves against explicit columns and pairs: ramps, coordinates, nested penalties, certified paths."""
 
 import json
 import warnings

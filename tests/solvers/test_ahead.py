@@ -1,5 +1,4 @@
-"""Looking ahead on a path: several places in one read, fewer reads than strengths, the same solutions,
-resumed to the same bits."""
+"""Looking ahead on a path: fewer reads than strengths, the same solutions, resumed to the same bits."""
 
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,4 @@
-"""The compiled coordinate descent against plain loops: sweep by sweep within a running error bound, at the optimum, and
-on degenerate models."""
+"""The compiled coordinate descent against plain loops, within a running error bound, and on degenerate models."""
 
 import math
 from collections.abc import Callable

@@ -1,5 +1,4 @@
-"""Samples of the Hessian along a path: other queries every time, their mean, what it is expected to drift by;
-a path resumes to the same bits."""
+"""Samples of the Hessian along a path: other queries every time, their mean, their drift, resumed paths."""
 
 from types import SimpleNamespace
 from typing import Any

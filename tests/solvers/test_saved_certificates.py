@@ -1,5 +1,4 @@
-"""The certificate of a saved model is that of its own coefficients:
-its problem and violation, on explicit pairs, for every kind of candidate."""
+"""The certificate of a saved model, of every kind of candidate, is that of its own coefficients on explicit pairs."""
 
 from pathlib import Path
 from typing import Any
