@@ -81,11 +81,8 @@ WORDS = {"select": ["{train}", "--out", "{out}"], "fit": ["{train}", "--out", "{
 WORDS |= {"convert": ["{train}", "{out}"], "inspect": ["{train}"]}
 WORDS |= {"predict": ["{model}", "{train}"], "explain": ["{model}", "{train}", "--query", "1"]}
 WORDS |= {"fuse": ["a={run}", "b={run}", "--qrels", "{qrels}", "--out", "{out}"]}
-WORDS |= {
-    "evaluate": ["{train}", "--system", "{model}"],
-    "export": ["{model}", "--to", "sql"],
-    "demo": ["--out", "{out}"],
-}
+WORDS |= {"evaluate": ["{train}", "--system", "{model}"], "export": ["{model}", "--to", "sql"]}
+WORDS |= {"demo": ["--out", "{out}"]}
 
 
 def spoken(kind: Any) -> Iterator[str]:
@@ -185,9 +182,8 @@ def test_constructors_have_the_declared_parameters(ranker: Any, options: Sequenc
 def test_type_checkers_know_the_public_names() -> None:
     stub = (SOURCE / "__init__.pyi").read_text(encoding="utf-8")
     homes = {f"from {home} import {name} as {name}" for name, home in sr._HOME.items()}
-    assert set(re.findall(r"(?m)^from .+$", stub)) == homes | {
-        f"from sparserank import {n} as {n}" for n in sr._MODULES
-    }
+    homes |= {f"from sparserank import {n} as {n}" for n in sr._MODULES}
+    assert set(re.findall(r"(?m)^from .+$", stub)) == homes
 
 
 def test_the_page_of_options_is_that_of_the_declarations() -> None:
@@ -257,17 +253,12 @@ WRONG = {  # of `select`, which has two signatures, mypy names the types alone
 def test_a_users_script_is_checked_by_its_types(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT + "".join(f"{line}\n" for line in WRONG))
-    checked = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file=", "--ignore-missing-imports", "--follow-imports=silent", script],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
+    mypy = [sys.executable, "-m", "mypy", "--config-file=", "--ignore-missing-imports", "--follow-imports=silent"]
+    checked = subprocess.run([*mypy, script], capture_output=True, text=True, cwd=tmp_path)
     errors = [line for line in checked.stdout.splitlines() if "error:" in line]
     n = len(SCRIPT.splitlines())
-    assert sorted({int(line.split(":")[1]) for line in errors}) == list(range(n + 1, n + 1 + len(WRONG))), (
-        checked.stdout
-    )
+    wrong = sorted({int(line.split(":")[1]) for line in errors})
+    assert wrong == list(range(n + 1, n + 1 + len(WRONG))), checked.stdout
     for i, word in enumerate(WRONG.values()):
         assert any(f":{n + 1 + i}:" in line and word in line for line in errors), checked.stdout
 

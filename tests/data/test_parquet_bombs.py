@@ -130,14 +130,8 @@ def _small(path: Path) -> bytes:
 
 def _limited(small: Path, paths: list[Path]) -> list[dict[str, list[str]]]:
     environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"}  # the usual one reserves a gigabyte at once
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", LIMITED, str(small), str(LIMIT_MB), *map(str, paths)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=environment,
-        check=False,
-    )
+    command = [sys.executable, "-W", "ignore", "-c", LIMITED, str(small), str(LIMIT_MB), *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -89,22 +89,11 @@ def of_lightgbm(metric: str, cutoffs: tuple[int, ...], data: RankingDataset, q: 
 
     rows = slice(data.query_ptr[q], data.query_ptr[q + 1])
     n = rows.stop - rows.start
-    given = lightgbm.Dataset(
-        np.zeros((n, 1)),
-        data.relevance[rows],
-        group=[n],
-        init_score=data.X[rows, 0],
-        params={"verbosity": -1, "feature_pre_filter": False},
-    )
+    options = {"init_score": data.X[rows, 0], "params": {"verbosity": -1, "feature_pre_filter": False}}
+    given = lightgbm.Dataset(np.zeros((n, 1)), data.relevance[rows], group=[n], **options)
     recorded: dict[str, Any] = {}
-    parameters = {
-        "objective": "lambdarank",
-        "metric": metric,
-        "eval_at": list(cutoffs),
-        "verbosity": -1,
-        "min_data_in_leaf": 1,
-        "num_threads": 1,
-    }
+    parameters = {"objective": "lambdarank", "metric": metric, "eval_at": list(cutoffs), "min_data_in_leaf": 1}
+    parameters |= {"verbosity": -1, "num_threads": 1}
     lightgbm.train(parameters, given, 1, valid_sets=[given], callbacks=[lightgbm.record_evaluation(recorded)])
     return [float(recorded["training"][f"{metric}@{k}"][-1]) for k in cutoffs]
 

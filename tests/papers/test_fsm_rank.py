@@ -150,9 +150,8 @@ def test_every_ablation_is_the_algorithm_on_its_own_measures(parameters: dict) -
     m = _fit(data, **parameters)
     assert m.status_ == "not certified"
     assert m.importance_.shape == (6,)
-    expected = oracle.fsm_rank(
-        data.X, data.relevance, data.query_ptr, m.lambda1, m.lambda2, m.importance_, m.similarity_
-    )
+    given = (m.lambda1, m.lambda2, m.importance_, m.similarity_)
+    expected = oracle.fsm_rank(data.X, data.relevance, data.query_ptr, *given)
     # With a nonnegative A the feature that varies only between queries stays at 0 in the split form by itself.
     _assert_trace_equals(m, expected)
     if parameters == {"lambda2": 0.0, "similarity": "identity"}:

@@ -176,20 +176,16 @@ def test_a_changed_plan_is_refused_or_taken_and_never_ends_otherwise(fuzz_second
             elif kind == 3 and isinstance(container, list):
                 container.append(copy.deepcopy(container[key]))
             elif kind == 3:
-                container[rng.choice(["log", "path", "seed", "x", "grids", "alpha_ratio"])] = copy.deepcopy(
-                    container[key]
-                )
+                name = rng.choice(["log", "path", "seed", "x", "grids", "alpha_ratio"])
+                container[name] = copy.deepcopy(container[key])
             else:
                 other, place = rng.choice(_places(plan))
                 container[key] = copy.deepcopy(other[place])
         content = "".join(f"{toml_key(k)} = {toml_value(v)}\n" for k, v in plan.items()).encode()
         if rng.random() < 0.3:
             i = rng.randrange(len(content) + 1)
-            content = (
-                content[:i]
-                + rng.choice([b"", b"\xff", b"[", b"=", b'"', b"\n[[x]]\n", b"\x00"])
-                + content[i + rng.randrange(3) :]
-            )
+            inserted = rng.choice([b"", b"\xff", b"[", b"=", b'"', b"\n[[x]]\n", b"\x00"])
+            content = content[:i] + inserted + content[i + rng.randrange(3) :]
         file.write_bytes(content)
         try:
             read = read_plan(file)

@@ -17,20 +17,14 @@ PENALTIES: list[tuple[Penalty, Callable[[float], float]]] = [
     (L1(ALPHA), partial(oracle.l1, alpha=ALPHA)),
     (ElasticNet(ALPHA, l1_ratio=0.3), partial(oracle.elastic, alpha=ALPHA, l1_ratio=0.3)),
     (Ridge(ALPHA), partial(oracle.ridge, alpha=ALPHA)),
-    (Lp(ALPHA, p=0.5), partial(oracle.lp, alpha=ALPHA, p=0.5)),
-    (Lp(ALPHA, p=0.2), partial(oracle.lp, alpha=ALPHA, p=0.2)),
-    (Lp(ALPHA, p=0.8), partial(oracle.lp, alpha=ALPHA, p=0.8)),
+    *((Lp(ALPHA, p=p), partial(oracle.lp, alpha=ALPHA, p=p)) for p in (0.5, 0.2, 0.8)),
     (SmoothedLp(ALPHA, p=0.5, eps=0.1), partial(oracle.smoothed_lp, alpha=ALPHA, p=0.5, eps=0.1)),
     (SmoothedLp(ALPHA, p=0.8, eps=2.0), partial(oracle.smoothed_lp, alpha=ALPHA, p=0.8, eps=2.0)),
     (SmoothedLp(ALPHA, p=0.2), partial(oracle.smoothed_lp, alpha=ALPHA, p=0.2, eps=1e-3)),
-    (Log(ALPHA, eps=0.1), partial(oracle.log, alpha=ALPHA, eps=0.1)),
-    (Log(ALPHA, eps=1.5), partial(oracle.log, alpha=ALPHA, eps=1.5)),
+    *((Log(ALPHA, eps=eps), partial(oracle.log, alpha=ALPHA, eps=eps)) for eps in (0.1, 1.5)),
     (MCP(ALPHA, gamma=2.0, gamma_scale="mean"), partial(oracle.mcp, alpha=ALPHA, gamma=2.0)),
     (SCAD(ALPHA, a=3.7, gamma_scale="mean"), partial(oracle.scad, alpha=ALPHA, a=3.7, s=1.0)),
-    (
-        SCAD(ALPHA, a=2.5, gamma_scale="mean", threshold_scale=3.0),
-        partial(oracle.scad, alpha=ALPHA, a=2.5, s=3.0),
-    ),
+    (SCAD(ALPHA, a=2.5, gamma_scale="mean", threshold_scale=3.0), partial(oracle.scad, alpha=ALPHA, a=2.5, s=3.0)),
 ]
 CURVATURES = (0.06, 0.3, 0.9, 1.7, 5.0)  # MCP (gamma 2) and SCAD (a 3.7) are concave below 0.5 and 0.37
 every_penalty = pytest.mark.parametrize(("penalty", "formula"), PENALTIES, ids=[repr(p) for p, _ in PENALTIES])
@@ -91,9 +85,8 @@ def test_derivative_is_the_slope_of_the_value(penalty: Penalty, formula: Callabl
         numeric = (formula(t + 1e-6) - formula(t - 1e-6)) / 2e-6
         assert penalty.derivative(np.array([t]))[0] == pytest.approx(numeric, rel=1e-5, abs=1e-8)
         bend = (penalty.derivative(np.array([t + 1e-6]))[0] - penalty.derivative(np.array([t - 1e-6]))[0]) / 2e-6
-        assert penalty._second_derivative(np.array([t]), penalty.feature_alphas(1))[0] == pytest.approx(
-            bend, rel=1e-5, abs=1e-7
-        )
+        found = penalty._second_derivative(np.array([t]), penalty.feature_alphas(1))[0]
+        assert found == pytest.approx(bend, rel=1e-5, abs=1e-7)
 
 
 @every_penalty
@@ -200,11 +193,7 @@ BAD_CALLS += ["l1(weights=" + "(" * 100_000 + ")", "l1(alpha=" + "-" * 100_000 +
 BAD_CALLS += ["l1(alpha=1)" * 100_000, "\udcff", "l1(weights={[1]: 2})"]
 
 
-@pytest.mark.parametrize(
-    "call",
-    BAD_CALLS,
-    ids=lambda call: ascii(call[:40]),
-)
+@pytest.mark.parametrize("call", BAD_CALLS, ids=lambda call: ascii(call[:40]))
 def test_bad_parameters_are_refused(call: str) -> None:
     with pytest.raises(DataError, match=r"\w+.*\.") as caught:
         parse_penalty(call)

@@ -201,9 +201,8 @@ def test_a_feature_is_compared_in_the_form_in_which_the_model_takes_it() -> None
     data = RankingDataset(X, ALL.relevance, ALL.qid)
     forms = fit_transform(data, "none"), fit_transform(data, "log")
     features, form = np.array([0, 0]), np.array([0, 1])
-    found = within_query_correlations(
-        data, np.arange(data.n_queries), lambda d: transformed(d, forms), features, form, 12
-    )
+    every = np.arange(data.n_queries)
+    found = within_query_correlations(data, every, lambda d: transformed(d, forms), features, form, 12)
     np.testing.assert_allclose(found[0], by_hand(X, data.query_ptr)[0], atol=1e-9)
     np.testing.assert_allclose(found[1], by_hand(np.log1p(X), data.query_ptr)[0], atol=1e-9)
     assert np.abs(found[0] - found[1]).max() > 0.01
@@ -212,9 +211,8 @@ def test_a_feature_is_compared_in_the_form_in_which_the_model_takes_it() -> None
 def test_what_was_left_out_is_listed_beside_the_feature_that_it_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
     names, kept, asked = tuple(ALL.feature_names or ()), dict.fromkeys((0, 1, 2, 3), 0), {0: 10, 1: 7, 3: 11}
     R = by_hand(ALL.X, ALL.query_ptr)
-    expected = sorted(
-        [("again", names[0]), ("turned", names[1])], key=lambda r: -abs(R[names.index(r[1]), names.index(r[0])])
-    )
+    copies = [("again", names[0]), ("turned", names[1])]
+    expected = sorted(copies, key=lambda r: -abs(R[names.index(r[1]), names.index(r[0])]))
     for most in (alike_module.MAX_PRODUCTS, 12):  # all kept features at once, or in pieces
         monkeypatch.setattr(alike_module, "MAX_PRODUCTS", most)
         found, beside = redundant_features(ALL, names, kept, lambda d: d, asked)
@@ -369,9 +367,8 @@ def test_axes_end_where_the_metric_does(metric: str, monkeypatch: pytest.MonkeyP
     """A perfect ranking: it loses nothing, and no axis goes beyond."""
     rng = np.random.default_rng(0)
     relevance = rng.integers(0, 2, 300)
-    perfect = RankingDataset(
-        np.column_stack([relevance + 0.1 * rng.random(300), rng.random(300)]), relevance, np.repeat(np.arange(30), 10)
-    )
+    X = np.column_stack([relevance + 0.1 * rng.random(300), rng.random(300)])
+    perfect = RankingDataset(X, relevance, np.repeat(np.arange(30), 10))
     few = {"penalties": ["l1"], "cv": 2, "n_alphas": 5, "half_samples": 0, "feature_transform": "none"}
     result = sr.select(perfect, metric=metric, convention="xgboost", **few)
     assert result.chosen.mean == pytest.approx(1.0)
@@ -461,12 +458,10 @@ def test_the_page_asks_for_nothing_and_runs_its_own_script_alone(page: str) -> N
     found = Outline(page)
     scripts = [a for t, a in found.tags if t == "script"]
     assert [a.get("type") for a in scripts] == ["application/json", None]  # the data, then what moves the size
-    assert not {"iframe", "img", "link", "object", "base", "form"} & {
-        t for t, a in found.tags if a.get("href") != "data:,"
-    }
-    links = [
-        v for _, a in found.tags for k, v in a.items() if k in ("src", "href", "xlink:href", "srcset", "data") and v
-    ]
+    tags = {t for t, a in found.tags if a.get("href") != "data:,"}
+    assert tags.isdisjoint(("iframe", "img", "link", "object", "base", "form"))
+    asking = ("src", "href", "xlink:href", "srcset", "data")
+    links = [v for _, a in found.tags for k, v in a.items() if k in asking and v]
     assert {v for v in links if not v.startswith("#")} == {"data:,"}
     assert not [k for _, a in found.tags for k in a if k.startswith("on")]
     assert "@import" not in page

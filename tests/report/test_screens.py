@@ -120,11 +120,8 @@ def test_fit_replaces_models_alone(cli_here: Cli, files: Path, tmp_path: Path) -
 def test_predict_replaces_only_what_it_could_have_written(cli_here: Cli, files: Path) -> None:
     train = str(files / "train.txt")
     assert cli_here("fit", train, "--out", "m.json").code == 0
-    for option, layout in (
-        ("--out", "score"),
-        ("--run", "qid Q0 docno rank score tag"),
-        ("--qrels", "qid 0 docno rel"),
-    ):
+    layouts = {"--out": "score", "--run": "qid Q0 docno rank score tag", "--qrels": "qid 0 docno rel"}
+    for option, layout in layouts.items():
         place = Path("mine.txt")
         place.write_text("notes of mine\n1.0\n")
         refused = cli_here("predict", "m.json", train, option, "mine.txt")
@@ -200,15 +197,9 @@ def test_every_interval_names_the_confidence_that_was_asked_for(capsys, monkeypa
         show_selection(result, "run")
     shown = capsys.readouterr().out + render_page(result)
     assert "95%" not in shown
-    for place in (
-        "* 90%, for all sizes at once",
-        "with 90% confidence such models lose",
-        "simultaneous bounds, 90%",
-        "90% interval (ndcg@10)",
-        "with 90% intervals, paired",
-        ">90% interval</th>",
-        "90% interval of the difference, all sizes at once",
-    ):
+    places = ["* 90%, for all sizes at once", "with 90% confidence such models lose", "simultaneous bounds, 90%"]
+    places += ["90% interval (ndcg@10)", "with 90% intervals, paired", ">90% interval</th>"]
+    for place in (*places, "90% interval of the difference, all sizes at once"):
         assert place in shown
 
 

@@ -229,19 +229,11 @@ def test_without_any_locks_nothing_is_locked(handle: int, monkeypatch: pytest.Mo
 
 ROOT = Path(__file__).parents[2]  # of reproduction
 MEMORY_BYTES = 4 << 30  # of addresses; what an endless file would take is more than any machine has
+SYSTEM = "is a binary file; expected a model file (JSON, or as LightGBM saves it), a run (lines"
 COMMANDS = {
-    "judgments": (
-        ["evaluate", "--qrels", "/dev/zero", "--system", "a.run"],
-        "/dev/zero: is a binary file; expected lines 'qid 0 docno rel'.",
-    ),
-    "system": (
-        ["evaluate", "--qrels", "a.qrels", "--system", "/dev/zero"],
-        "/dev/zero: is a binary file; expected a model file (JSON, or as LightGBM saves it), a run (lines",
-    ),
-    "plan": (
-        ["run", "/dev/zero", "--out", "out"],
-        "/dev/zero: cannot be read as TOML (it is larger than 16 MB).",
-    ),
+    "judgments": ("evaluate --qrels /dev/zero --system a.run", "is a binary file; expected lines 'qid 0 docno rel'."),
+    "system": ("evaluate --qrels a.qrels --system /dev/zero", SYSTEM),
+    "plan": ("run /dev/zero --out out", "cannot be read as TOML (it is larger than 16 MB)."),
 }
 
 
@@ -254,7 +246,7 @@ def test_commands_refuse_what_never_ends(case: str, tmp_path: Path) -> None:
     arguments, message = COMMANDS[case]
     program = "reproduction" if case == "plan" else "sparserank"
     done = subprocess.run(
-        [sys.executable, "-m", program, *arguments],
+        [sys.executable, "-m", program, *arguments.split()],
         capture_output=True,
         text=True,
         cwd=tmp_path,
@@ -264,7 +256,7 @@ def test_commands_refuse_what_never_ends(case: str, tmp_path: Path) -> None:
         env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 1
-    assert done.stderr.startswith(f"error: {message}")
+    assert done.stderr.startswith(f"error: /dev/zero: {message}")
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "out").exists()
 

@@ -123,12 +123,9 @@ for encoding in ("ascii", "latin-1", "utf-8"):  # the first is that of PYTHONIOE
 def test_names_that_the_output_cannot_encode_are_escaped(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("1 qid:1 1:1 2:0\n0 qid:1 1:0 2:0\n")
     (tmp_path / "names").write_text("日本語\nnaïve\n", encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", IN_OTHER_ENCODINGS, "inspect", "a.txt", "--feature-names", "names"],
-        cwd=tmp_path,
-        capture_output=True,
-        env={**os.environ, "PYTHONIOENCODING": "ascii"},
-    )
+    command = [sys.executable, "-c", IN_OTHER_ENCODINGS, "inspect", "a.txt", "--feature-names", "names"]
+    encoding = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, env=encoding)
     assert done.returncode == 0, done.stderr
     shown = done.stdout.split(b"next encoding")[:-1]
     for expected, found in zip((b"na\\xefve", b"na\xefve", "naïve".encode()), shown, strict=True):
@@ -139,13 +136,8 @@ def test_names_that_the_output_cannot_encode_are_escaped(tmp_path: Path) -> None
 @pytest.mark.parametrize("redirect", ["1>&-", "2>&-", "1>&- 2>&-", "> /dev/full", "| head -c 1 > /dev/null"])
 def test_closed_full_and_broken_outputs_are_no_traceback(tmp_path: Path, redirect: str) -> None:
     (tmp_path / "a.txt").write_text("1 qid:1 1:1 2:0\n0 qid:1 1:0 2:0\n")
-    done = subprocess.run(
-        f"{sys.executable} -m sparserank inspect a.txt {redirect}",
-        shell=True,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
+    command = f"{sys.executable} -m sparserank inspect a.txt {redirect}"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
     if redirect == "> /dev/full":

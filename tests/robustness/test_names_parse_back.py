@@ -15,27 +15,14 @@ from sparserank.penalties import PENALTIES, Ridge, parse_penalty
 from sparserank.quoting import LONGEST, brief
 
 TABLE = np.tril(np.arange(1.0, 17.0).reshape(4, 4) / 7.0, -1)
+FREE_OR_BARRED: list[Any] = [(1.0, np.inf), [1.0, 1.0], np.array([np.inf, 1.0]), {"bm25": np.inf}]
+FREE_OR_BARRED += [{np.str_("bm25"): 1.0}, {"it's \"\n\x00\udcff": np.inf}]
+ONES = np.tril(np.ones((3, 3), dtype=int), -1)
 # Values of every parameter that losses and penalties have, as users may give them: one that is missing here fails.
 VALUES: dict[str, list[Any]] = {
-    "grade_pair_weights": [
-        TABLE,
-        TABLE.tolist(),
-        TABLE.astype(np.float32),
-        np.tril(np.ones((3, 3), dtype=int), -1),
-        np.zeros((1, 1)),
-        1e-300 * TABLE,
-    ],
+    "grade_pair_weights": [TABLE, TABLE.tolist(), TABLE.astype(np.float32), ONES, np.zeros((1, 1)), 1e-300 * TABLE],
     "alpha": [0.1, 0.0, 1 / 3, 5e-324, 1.7e308, 3, np.float32(0.1), np.int64(2)],
-    "weights": [
-        (1.0, np.inf),
-        [1.0, 1.0],
-        np.array([np.inf, 1.0]),
-        {"bm25": np.inf},
-        {np.str_("bm25"): 1.0},
-        {"it's \"\n\x00\udcff": np.inf},
-        (2.0, 1 / 3, 0.0),
-        {"bm25": 0.1},
-    ],
+    "weights": [*FREE_OR_BARRED, (2.0, 1 / 3, 0.0), {"bm25": 0.1}],
     "monotone": [(0, 1, -1), np.array([1.0, -1.0]), {"bm25": "+", "age": "-"}, {np.str_("age"): -1}],
     "keep": [(0, 3), {2}, np.array([1]), ("bm25", 1), np.array(["bm25"]), [np.str_("bm25")]],
     "drop": [(0, 3), {2}, np.array([1]), ("bm25", 1), np.array(["bm25"]), [np.str_("bm25")]],
@@ -111,17 +98,13 @@ def test_a_metric_is_what_its_repr_parses_to_whatever_convention_holds(name: str
 @pytest.mark.parametrize("named", OWN_NAMES)
 def test_a_metric_under_a_convention_of_ones_own_is_what_its_repr_parses_to(named: str) -> None:
     assert set(OWN) == {f.name for f in fields(Convention)} - {"name"}
-    for convention in [
-        Convention(named),
-        *(Convention(named, **{k: v}) for k, v in OWN.items()),
-        Convention(named, **OWN),
-    ]:  # type: ignore[arg-type]
+    for given in ({}, *({k: v} for k, v in OWN.items()), OWN):
+        convention = Convention(named, **given)
         for metric in metrics_of(convention):
             assert parse_metric(repr(metric), convention) == metric
             assert parse_metric(repr(metric), convention).convention == convention
-            bare = (
-                repr(replace(metric, convention=CONVENTIONS["default"])) if metric.name != "mean_ndcg" else "mean_ndcg"
-            )
+            plain = metric.name != "mean_ndcg"
+            bare = repr(replace(metric, convention=CONVENTIONS["default"])) if plain else "mean_ndcg"
             assert parse_metric(bare, convention) == metric
             if named not in ("default", "letor4", "xgboost-"):
                 assert parse_metric(f"letor4:{bare}", convention).convention == CONVENTIONS["letor4"]  # a prefix wins
@@ -176,9 +159,8 @@ def test_a_plan_of_experiments_reads_what_it_spells() -> None:
     for convention in CONVENTIONS:
         every = [m for c in CONVENTIONS.values() for m in metrics_of(c)]
         names = tuple(f"default:{m!r}" if m.convention.name == "default" else repr(m) for m in every)
-        plan = ExperimentPlan(
-            (DatasetPlan("a", "."),), choose_by=("map",), watch=(), metrics=names, convention=convention
-        )
+        options = {"choose_by": ("map",), "watch": (), "metrics": names, "convention": convention}
+        plan = ExperimentPlan((DatasetPlan("a", "."),), **options)
         assert plan.all_metrics == list(dict.fromkeys([parse_metric("map", convention), *every]))
 
 
