@@ -43,6 +43,7 @@ Entry = tuple[Callable[..., Any], Sequence[Option]]
 ENTRIES: dict[str, Entry] = {
     "select": (lambda **options: sr.select(DATA, **options), SELECT),
     "for_model": (lambda **options: sr.select(DATA, **{"for_model": "lightgbm", **options}), FOR_MODEL_TAKES),
+    "fuse": (lambda **options: sr.fuse({"a": {}, "b": {}}, {"q": {"d": 1.0}}, **options), FUSE),
     "fit_path": (lambda **options: sr.fit_path(DATA, **options), FIT_PATH),
     "read_data": (lambda **options: sr.read_data("absent.txt", **options), READING),
     "SparseRanker": (lambda **options: sr.SparseRanker(**options).fit(*ROWS[:2], qid=ROWS[2]), SPARSE_RANKER),

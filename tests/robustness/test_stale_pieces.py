@@ -35,9 +35,8 @@ SHORT = (
     "scaling=standard n_alphas=6 alpha_min_ratio=0.2 tol=1e-2 pair_weights=query monotone=f1=- keep=f6 drop=f1 "
     "feature_groups=groups.csv half_samples=6 report_metrics=p@3 convention=letor4 protocol=holdout margin=0.3 "
     "guarantee=0.3 k=5 confidence=0.6 query_weight=query-weight.txt doc_weight=doc-weight.txt "
-    "loss=modified_huber current=f2 rival=lightgbm n_features=7 index_base=0 feature_names=names.txt "
-    "metric=ndcg@3"
-)  # of which a metric with pieces of the same shapes
+    "loss=modified_huber current=f2 rival=lightgbm n_features=7 index_base=0 feature_names=names.txt metric=ndcg@3"
+)  # the metric has pieces of the same shapes
 # option: what is added to the line of the first run, or (that line, the other one)
 SELECT: dict[str, str | tuple[str, str]] = {
     **{o: f"--{o.replace('_', '-')} {value}" for o, _, value in (word.partition("=") for word in SHORT.split())},
@@ -92,13 +91,8 @@ name = "a"
 path = "missing-folds"
 missing = "zero"
 """
-OF_PLAN = [
-    "seed = 1",
-    "folds = [1, 3]",
-    "max_size = 2",
-    'watch = ["ndcg@1"]',
-    'metrics = ["p@2"]',
-]  # no option of letor
+# what is no option of letor
+OF_PLAN = ["seed = 1", "folds = [1, 3]", "max_size = 2", 'watch = ["ndcg@1"]', 'metrics = ["p@2"]']
 
 
 def _write(path: Path, X: np.ndarray, y: Any, qid: Any) -> None:
