@@ -22,10 +22,9 @@ with TemporaryDirectory() as folder:  # a search engine would have written these
     sr.write_run(test, new.score_dataset(test), files["new"])
     sr.write_qrels(test, Path(folder) / "test.qrels")
 
-    runs = {name: sr.read_run(file) for name, file in files.items()}
-    qrels = sr.read_qrels(Path(folder) / "test.qrels")
+    found = sr.compare_systems(files, Path(folder) / "test.qrels", ["ndcg@10", "map"], baseline="now")
 
-for row in sr.compare_systems(runs, qrels, ["ndcg@10", "map"], baseline="now").rows():
+for row in found.rows():
     print(f"{row['metric']:<12} {row['system']}  {row['mean']:.4f}", end="")
     if "difference" in row:
         print(

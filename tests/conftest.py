@@ -1,7 +1,5 @@
 """Shared fixtures: real data by environment variable, small random problems."""
 
-from __future__ import annotations
-
 import os
 import random
 import sys

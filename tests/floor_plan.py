@@ -4,8 +4,6 @@
 removes a violation from the source also deletes its entry here. Module names leave out the prefix `sparserank.`.
 """
 
-from __future__ import annotations
-
 # Rooms from top to bottom: a module imports from its own room and from rooms below it. A package includes its modules,
 # unless another room names them.
 ROOMS = {

@@ -3,8 +3,6 @@
 A line of code is one that is not blank, and neither a comment, a docstring nor an import.
 """
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from pathlib import Path

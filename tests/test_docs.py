@@ -1,7 +1,5 @@
 """Every block of the documentation runs, page by page in the order in which it stands there; what cannot says why."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

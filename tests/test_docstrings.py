@@ -1,7 +1,5 @@
 """Docstrings of public names: numpydoc, every parameter described with a type, and an example that runs."""
 
-from __future__ import annotations
-
 import doctest
 import inspect
 import sys

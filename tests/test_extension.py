@@ -1,7 +1,4 @@
-"""Room for what comes: a penalty of groups, a kind of shard, a loss, a metric and a solver of somebody else's, each in
-one file that sparserank does not know, through the whole path."""
-
-from __future__ import annotations
+"""A penalty of groups, rows, a loss, a metric and a solver of another package, through the whole path."""
 
 import shutil
 import subprocess
@@ -92,12 +89,8 @@ def test_groups_go_through_the_whole_path_on_shaped_rows() -> None:
     shards = make_shards(SHAPED, DATA.relevance, DATA.query_ptr, sr.losses.SquaredHinge())
     weights = np.ones((3, DATA.n_queries))
     weights[1, ::3], weights[2, 1::3] = 0.0, 0.0
-    paths = run_all(
-        [
-            following(o, PairLasso(), n_alphas=8, alpha_min_ratio=0.03, tol=1e-8)
-            for o in objectives_of(Weighting(shards, weights))
-        ]
-    )
+    options = {"n_alphas": 8, "alpha_min_ratio": 0.03, "tol": 1e-8}
+    paths = run_all([following(o, PairLasso(), **options) for o in objectives_of(Weighting(shards, weights))])
     for path in paths:
         assert set(path.statuses) == {"optimal"}
         assert path.gaps.max() < 1e-7

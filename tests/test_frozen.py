@@ -1,7 +1,5 @@
 """The comparison of reference runs: any bit that changed is told."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -9,8 +9,6 @@ What counts as an import:
 - The names that `sparserank/__init__` imports on first use are strings, not import statements.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path

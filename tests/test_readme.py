@@ -1,7 +1,4 @@
-"""README.md is short, its commands and links are there, its Python runs, and its figures equal the recorded tables
-and the command's output."""
-
-from __future__ import annotations
+"""README.md: short, with links and commands that exist, Python that runs, figures of the recorded tables."""
 
 import gzip
 import os

@@ -1,7 +1,5 @@
 """What the documentation site is made of: docstrings, sections of other texts, scripts, tables, without building it."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,4 @@
-"""The benchmark of ours and trees side by side: the same folds, features chosen inside them, intervals that hold
-together, killed runs that go on."""
-
-from __future__ import annotations
+"""The benchmark against trees: the same folds, features chosen inside them, joint intervals, resumed runs."""
 
 import numpy as np
 import pytest
@@ -22,15 +19,8 @@ QUICK = TreeSettings(20, (("num_leaves", 4), ("bagging_fraction", 0.8), ("baggin
 
 
 def plan_of(**more):
-    plan = make_plan(
-        penalties="mcp",
-        metric="ndcg@10",
-        report_metrics=(),
-        convention="default",
-        settings=PathSettings(n_alphas=15),
-        cv=3,
-        feature_transform="none",
-    )
+    judged = {"metric": "ndcg@10", "report_metrics": (), "convention": "default"}
+    plan = make_plan(penalties="mcp", **judged, settings=PathSettings(n_alphas=15), cv=3, feature_transform="none")
     return ComparisonPlan(plan, QUICK, **{"sizes": (2, 4), "repeats": 2, "n_seeds": 2, **more})
 
 
@@ -47,14 +37,8 @@ def result(data):
 
 def test_every_system_has_every_size_and_a_value_of_every_query(data, result):
     assert result.sizes == [2, 4]
-    assert result.names == [
-        "mcp",
-        "trees on own gain",
-        "trees on SHAP",
-        "trees on recursive gain",
-        "trees on random",
-        "trees on ours",
-    ]
+    orders = ("own gain", "SHAP", "recursive gain", "random", "ours")
+    assert result.names == ["mcp", *(f"trees on {order}" for order in orders)]
     for s in result.systems:
         assert s.values.shape == (data.n_queries,)
         assert np.isfinite(s.values).all()

@@ -1,7 +1,5 @@
 """The workflows name the Pythons, commands and files of the project; so do the conda recipe and the Dockerfile."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every row of the input table through the command line: one sentence and exit 1, a warning, or a finished run."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import json
@@ -96,9 +94,7 @@ SPOILED = {
 
 @pytest.mark.parametrize("row", SPOILED)
 @pytest.mark.parametrize("command", ["select", "fit"])
-def test_a_bad_line_is_one_sentence_with_file_and_line(
-    row: str, command: str, cli: Cli, lines: list[str], tmp_path: Path
-) -> None:
+def test_a_bad_line_is_one_sentence_with_file_and_line(row, command, cli, lines, tmp_path):
     bad, words = SPOILED[row]
     train = save(tmp_path / "train.txt", [*lines[:10], "# comment", "", bad, *lines[10:]])
     outcome = cli(command, train, "--out", tmp_path / "run")
@@ -107,9 +103,7 @@ def test_a_bad_line_is_one_sentence_with_file_and_line(
 
 
 @pytest.mark.parametrize("part", ["--valid", "--test"])
-def test_a_bad_line_or_more_features_in_another_part_are_named(
-    part: str, cli: Cli, lines: list[str], tmp_path: Path
-) -> None:
+def test_a_bad_line_or_more_features_in_another_part_are_named(part, cli, lines, tmp_path):
     train, other = save(tmp_path / "train.txt", lines), save(tmp_path / "other.txt", ["1 qid:x 1:1", "1 qid:x 1:?"])
     args = ("select", train, part, other, "--out", tmp_path / "run", *QUICK)
     assert_failed(cli(*args), tmp_path, f"{other}:2: ")
@@ -167,9 +161,7 @@ TEACHES_NOTHING: dict[str, tuple[Callable[[str], str], str, str]] = {
 
 @pytest.mark.parametrize("row", TEACHES_NOTHING)
 @pytest.mark.parametrize("command", ["select", "fit"])
-def test_data_that_teach_nothing_are_refused(
-    row: str, command: str, cli: Cli, lines: list[str], tmp_path: Path
-) -> None:
+def test_data_that_teach_nothing_are_refused(row, command, cli, lines, tmp_path):
     spoil, penalty, words = TEACHES_NOTHING[row]
     if command == "select" and row in ("constant features", "no feature left"):
         words = "Every feature is constant within queries, unpenalised, excluded, or kept at 0"
@@ -228,9 +220,7 @@ def test_every_legal_spelling_gives_the_same_model(cli: Cli, lines: list[str], t
         ("-1 qid:1 1:9 2:9", ("--unjudged", "zero")),
     ],
 )
-def test_what_is_missing_or_unjudged_is_accepted_with_a_policy(
-    line: str, policy: tuple[str, ...], cli: Cli, lines: list[str], tmp_path: Path
-) -> None:
+def test_what_is_missing_or_unjudged_is_accepted_with_a_policy(line, policy, cli, lines, tmp_path):
     train = save(tmp_path / "train.txt", [line, *lines])
     assert_finished(cli("select", train, *policy, "--out", tmp_path / "run", *QUICK), tmp_path / "run")
 
@@ -257,37 +247,18 @@ def test_constant_features_are_listed_and_get_no_weight(cli: Cli, lines: list[st
 # -- misuse: exit 2 ----------------------------------------------------------------------------------------------------
 
 # Values that one option alone never has: `tests/cli/test_options.py`.
-MISUSE: dict[str, tuple[str, ...]] = {
-    "unknown penalty": ("--penalty", "l7"),
-    "unreadable penalty": ("--penalty", "mcp(gamma="),
-    "penalty parameter out of range": ("--penalty", "mcp(gamma=-1)"),
-    "penalty parameter that is no number": ("--penalty", "mcp(gamma='x')"),
-    "penalty strength that is no number": ("--penalty", "l1(alpha='x')"),
-    "ridge selects nothing": ("--penalty", "ridge"),
-    "the same penalty twice": ("--penalty", "l1", "--penalty", "l1"),
-    "the same penalty at two strengths": ("--penalty", "l1", "--penalty", "l1(alpha=2.0)"),
-    "unknown metric": ("--metric", "ndgc@10"),
-    "metric without a meaning": ("--metric", "ndcg@0"),
-    "metric where lower is better": ("--metric", "pairwise_error"),
-    "k with budget": ("--k", "2", "--budget", "3"),
-    "budget without costs": ("--budget", "3"),
-    "holdout without validation": ("--protocol", "holdout"),
-    "unknown option": ("--frobnicate",),
-    "not a number": ("--folds", "two"),
-    "unknown baseline": ("--current", "bm25"),
-    "strength with k": ("fit", "--alpha", "1", "--k", "2"),
-    "unknown penalty of fit": ("fit", "--penalty", "x"),
-    "unknown metric of evaluate": ("evaluate", "--system", "s.txt", "--metric", "x"),
-    "unknown format": ("evaluate", "--system", "s.txt", "--format", "xml"),
-    "no system": ("evaluate",),
-    "no such command": ("conquer",),
-}
+MISUSE = ["--penalty l7", "--penalty mcp(gamma=", "--penalty mcp(gamma=-1)", "--penalty mcp(gamma='x')", "--frobnicate"]
+MISUSE += ["--penalty l1(alpha='x')", "--penalty ridge", "--penalty l1 --penalty l1"]
+MISUSE += ["--penalty l1 --penalty l1(alpha=2)", "--metric ndgc@10", "--metric ndcg@0", "--metric pairwise_error"]
+MISUSE += ["--k 2 --budget 3", "--budget 3", "--protocol holdout", "--folds two", "--current bm25"]
+MISUSE += ["fit --alpha 1 --k 2", "fit --penalty x", "evaluate --system s.txt --metric x"]
+MISUSE += ["evaluate --system s.txt --format xml", "evaluate", "conquer"]
 
 
 @pytest.mark.parametrize("row", MISUSE)
 def test_misuse_exits_with_2_and_writes_nothing(row: str, cli: Cli, lines: list[str], tmp_path: Path) -> None:
     train, out = save(tmp_path / "train.txt", lines), ("--out", tmp_path / "run")
-    command, words = (MISUSE[row][0], MISUSE[row][1:]) if "--" not in MISUSE[row][0] else ("select", MISUSE[row])
+    command, *words = row.split() if row[:2] != "--" else ("select", *row.split())
     option = [word for word in words if word[:2] == "--"][-1:]
     assert_misuse(cli(command, train, *(out if command in ("select", "fit") else ()), *words), tmp_path, *option)
 
@@ -295,9 +266,7 @@ def test_misuse_exits_with_2_and_writes_nothing(row: str, cli: Cli, lines: list[
 @pytest.mark.parametrize(
     ("costs", "words"), [(None, "cannot be read"), (["1", "-1"], ":2: "), (["1"], "1 costs for 6")]
 )
-def test_bad_costs_are_one_sentence(
-    costs: list[str] | None, words: str, cli: Cli, lines: list[str], tmp_path: Path
-) -> None:
+def test_bad_costs_are_one_sentence(costs, words, cli, lines, tmp_path):
     file = tmp_path / "costs.txt"
     if costs is not None:
         save(file, costs)
@@ -308,44 +277,29 @@ def test_bad_costs_are_one_sentence(
 # -- output that cannot be written -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("select", "bad.txt", "--out", "file"),
-        ("select", "bad.txt", "--out", "file/run"),
-        ("select", "bad.txt", "--out", "/dev/full/run"),
-        ("select", "bad.txt", "--for-model", "lightgbm", "--out", "file/run"),
-        ("fuse", "bad.txt", "other.txt", "--qrels", "bad.txt", "--out", "file/run"),
-        ("fit", "bad.txt", "--out", "."),
-        ("fit", "bad.txt", "--out", "file/m.json"),
-        ("fit", "bad.txt", "--out", "/dev/full/m.json"),
-        ("fit", "bad.txt", "--out", "absent/m.json"),
-        ("predict", "bad.txt", "bad.txt", "--out", "file/scores.txt"),
-        ("predict", "bad.txt", "bad.txt", "--run", "file/new.run"),
-        ("predict", "bad.txt", "bad.txt", "--qrels", "file/new.qrels"),
-        ("export", "bad.txt", "--to", "vespa", "--out", "file/engine"),
-        ("convert", "bad.txt", "file/new.parquet"),
-        ("convert", "bad.txt", "file/store"),
-    ],
-    ids=lambda words: f"{words[0]} {words[-2]} {words[-1]}",
-)
-def test_a_place_that_cannot_be_written_is_refused_before_anything_is_read(
-    words: tuple[str, ...], cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+OUTPUTS = ["select bad.txt --out file", "select bad.txt --out file/run", "select bad.txt --out /dev/full/run"]
+OUTPUTS += ["select bad.txt --for-model lightgbm --out file/run", "fit bad.txt --out ."]
+OUTPUTS += ["fit bad.txt --out file/m.json", "fuse bad.txt other.txt --qrels bad.txt --out file/run"]
+OUTPUTS += ["fit bad.txt --out /dev/full/m.json", "fit bad.txt --out absent/m.json"]
+OUTPUTS += ["predict bad.txt bad.txt --out file/scores.txt", "predict bad.txt bad.txt --run file/new.run"]
+OUTPUTS += ["predict bad.txt bad.txt --qrels file/new.qrels", "export bad.txt --to vespa --out file/engine"]
+OUTPUTS += ["convert bad.txt file/new.parquet", "convert bad.txt file/store"]
+
+
+@pytest.mark.parametrize("line", OUTPUTS)
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_read(line, cli, tmp_path, monkeypatch):
     """The input is malformed, which would be the message if it were read first."""
     monkeypatch.chdir(tmp_path)
     for name in ("bad.txt", "other.txt", "file"):
         save(tmp_path / name, ["no such format"])
-    assert_failed(cli(*words), tmp_path, f"error: {words[-1]}: ", "choose another")
+    assert_failed(cli(*line.split()), tmp_path, f"error: {line.split()[-1]}: ", "choose another")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.txt", "file", "other.txt"]
 
 
 @pytest.mark.slow_but("8-fsync", "8-replace")
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 @pytest.mark.parametrize("after", [0, 2, 8])
-def test_a_full_disk_keeps_finished_work(
-    call: str, after: int, cli: Cli, lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_keeps_finished_work(call, after, cli, lines, tmp_path, monkeypatch):
     """Writes fail from the n-th on: at the plan, or at a piece of work. Later the same command goes on."""
     train, run = save(tmp_path / "train.txt", lines), tmp_path / "run"
     args = ("select", train, "--out", run, *QUICK)
@@ -374,9 +328,7 @@ def test_a_full_disk_keeps_finished_work(
 @pytest.mark.parametrize(
     "reason", [MemoryError(), OverflowError("n_frames"), RuntimeError("no scheduler's greeting"), OSError("refused")]
 )
-def test_whatever_answers_and_is_no_scheduler_is_one_sentence(
-    reason: Exception, cli: Cli, lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whatever_answers_and_is_no_scheduler_is_one_sentence(reason, cli, lines, tmp_path, monkeypatch):
     """A web server's greeting is taken for a number of frames, for which there is no memory."""
 
     def client(*_: Any, **__: Any) -> None:
@@ -414,9 +366,7 @@ NOT_RANKING_TEXT = {
 
 
 @pytest.mark.parametrize(("kind", "suffix"), [*((kind, ".txt") for kind in NOT_RANKING_TEXT), ("JSON run", ".json")])
-def test_runs_and_judgments_are_called_so_where_features_are_needed(
-    kind: str, suffix: str, tmp_path: Path, cli: Cli
-) -> None:
+def test_runs_and_judgments_are_called_so_where_features_are_needed(kind, suffix, tmp_path, cli):
     text, words = NOT_RANKING_TEXT[kind]
     path = tmp_path / f"a{suffix}"
     path.write_text(text)

@@ -1,7 +1,4 @@
-"""`--format json`, whatever is warned of, refused or misused:
-standard output holds one strict JSON document, or nothing."""
-
-from __future__ import annotations
+"""With `--format json` standard output is one strict JSON document or empty: answers, warnings, refusals, misuse."""
 
 import gzip
 import json
@@ -21,7 +18,7 @@ import reproduction.app as reproduction
 
 import sparserank as sr
 from sparserank.cli.app import app
-from tests.support.command_line import Cli, Outcome
+from tests.support.command_line import Outcome
 
 DONE, FAILED, MISUSED = 0, 1, 2
 N_FEATURES = 6
@@ -64,9 +61,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _text(folder / "test.txt", np.array(other.X), other.relevance, 1000 + np.asarray(other.qid))
     _text(folder / "constant.txt", np.where(np.arange(N_FEATURES) < 4, 1.5, X), y, qid)
     _text(folder / "twice.txt", np.tile(X[:, :3], 2), y, qid)
-    _text(
-        folder / "long-ids.txt", X, y, [str(q) if q == 1 else f"{q}{'9' * 30}" for q in qid], comment="ü\u202e\x1b[31m"
-    )
+    long = [str(q) if q == 1 else f"{q}{'9' * 30}" for q in qid]
+    _text(folder / "long-ids.txt", X, y, long, comment="ü\u202e\x1b[31m")
     _text(folder / "large.txt", X * 1e30, y, qid)
     _text(folder / "scattered.txt", X[np.argsort(qid % 2, kind="stable")], y, np.sort(qid)[::-1] % 5)
     _text(folder / "one-query.txt", X, y, np.ones_like(qid))
@@ -158,7 +154,7 @@ OPTIONS: dict[str, tuple[int, str]] = {
     "trees with an option of ours": (MISUSED, "select train.txt --for-model lightgbm --out OUT/run --tol 1e-3"),
     "fuse": (DONE, f"fuse bm25.run dense.run --qrels train.qrels --out OUT/run {FUSED}"),
     "fuse for an engine": (DONE, f"fuse bm25.run dense.run --qrels train.qrels --engine ranx --out OUT/run {FUSED}"),
-    "fuse by a norm of negative scores": (
+    "fuse by a norm": (
         MISUSED,
         f"fuse bm25.run dense.run --qrels train.qrels --engine opensearch --out OUT/run {FUSED}",
     ),
@@ -195,18 +191,8 @@ OPTIONS: dict[str, tuple[int, str]] = {
     "demo": (DONE, "demo --out OUT/run --threads 2"),
     "demo of a seed below 0": (MISUSED, "demo --seed -1 --out OUT/run"),
 }
-EXPORTS = {
-    "solr": DONE,
-    "elasticsearch": DONE,
-    "opensearch": DONE,
-    "vespa": FAILED,
-    "lucene": DONE,
-    "ranklib": DONE,
-    "onnx": MISUSED,
-    "python": DONE,
-    "sql": DONE,
-    "mysql": MISUSED,
-}
+EXPORTS = {"solr": DONE, "elasticsearch": DONE, "opensearch": DONE, "vespa": FAILED, "lucene": DONE, "ranklib": DONE}
+EXPORTS |= {"onnx": MISUSED, "python": DONE, "sql": DONE, "mysql": MISUSED}
 WRONG = ("--no-such-option", "--n-features 0", "--n-features many", "--index-base 2", "--unjudged 1", "--missing often")
 NO_PLACE = {
     "fit": "fit train.txt --out plan.toml/m.json",
@@ -231,11 +217,8 @@ def _lines() -> Iterator[tuple[str, int, tuple[str, ...]]]:
         yield name, code, tuple(text.split())
     for to, code in EXPORTS.items():
         yield f"export to {to}", code, ("export", "model.json", "--to", to)
-        yield (
-            f"export {to} to a folder",
-            {"mysql": MISUSED, "vespa": FAILED}.get(to, DONE),
-            ("export", "model.json", "--to", to, "--out", "OUT/x"),
-        )
+        code = {"mysql": MISUSED, "vespa": FAILED}.get(to, DONE)
+        yield f"export {to} to a folder", code, ("export", "model.json", "--to", to, "--out", "OUT/x")
     for command in ("inspect", "fit", "select", "convert", "evaluate", "predict"):
         for wrong in WRONG:
             yield f"{command} {wrong}", MISUSED, (*(a.format("train.txt") for a in READERS[command]), *wrong.split())
@@ -277,9 +260,7 @@ def check(outcome: Outcome, code: int) -> None:
     if code == FAILED:
         lines = outcome.err.splitlines()
         errors = [i for i, line in enumerate(lines) if line.startswith("error: ")]
-        with_command = (
-            len(lines) > 1 and lines[-1].startswith("  sparserank ") and lines[-2].endswith("run this command:")
-        )
+        with_command = lines[-1].startswith("  sparserank ") and lines[-2].endswith("run this command:")
         assert errors == [len(lines) - 1 - with_command]
 
 
@@ -303,15 +284,11 @@ def test_the_judge_of_documents_refuses(text: str) -> None:
 @pytest.mark.slow_but("select store", "fuse for an engine", "inspect train.txt")
 @pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize("name", [name for name in LINES if name not in SUBPROCESSES])
-def test_one_document_or_nothing(
-    name: str, inputs: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_document_or_nothing(name, inputs, tmp_path, cli, monkeypatch):
     monkeypatch.chdir(inputs)
     if name == "demo":  # of a path that takes a second; what it prints is the same
-        quick = partial(
-            sr.select, penalties="mcp", n_alphas=30, cv=2, half_samples=0, feature_transform="none", relaxed=False
-        )
-        monkeypatch.setattr(sr, "select", quick)
+        quick = {"penalties": "mcp", "n_alphas": 30, "cv": 2, "half_samples": 0, "feature_transform": "none"}
+        monkeypatch.setattr(sr, "select", partial(sr.select, **quick, relaxed=False))
     code, line = LINES[name]
     check(cli(*(a.replace("OUT", str(tmp_path)) for a in line), "--format", "json"), code)
 
@@ -322,13 +299,7 @@ def test_so_it_is_where_libraries_write_past_python(name: str, inputs: Path, tmp
     """As a process of its own, with every Python warning asked for."""
     code, line = LINES[name]
     arguments = [a.replace("OUT", str(tmp_path)) for a in line]
-    done = subprocess.run(
-        [sys.executable, "-W", "always", "-m", "sparserank", *arguments, "--format", "json"],
-        cwd=inputs,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "PYTHONWARNINGS": "always"},
-        check=False,
-    )
+    command = [sys.executable, "-W", "always", "-m", "sparserank", *arguments, "--format", "json"]
+    warned = {**os.environ, "PYTHONWARNINGS": "always"}
+    done = subprocess.run(command, cwd=inputs, capture_output=True, text=True, timeout=120, env=warned)
     check(Outcome(done.returncode, done.stdout, done.stderr), code)

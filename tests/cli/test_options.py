@@ -1,7 +1,4 @@
-"""Options are declared once: written signatures and the page of options agree with the declarations, both front ends
-take the same ones, and every value that an option cannot have is refused by its name."""
-
-from __future__ import annotations
+"""Options are declared once: signatures, the page of options, both front ends and the refusal of values agree."""
 
 import inspect
 import re
@@ -17,7 +14,7 @@ from click.testing import CliRunner
 
 import sparserank as sr
 from sparserank.cli.app import app
-from sparserank.cli.declared import COMMANDS, Command
+from sparserank.cli.declared import COMMANDS
 from sparserank.data.reading import ReadOptions
 from sparserank.errors import DataError, ParameterError
 from sparserank.export import ENGINES
@@ -47,6 +44,7 @@ Entry = tuple[Callable[..., Any], Sequence[Option]]
 ENTRIES: dict[str, Entry] = {
     "select": (lambda **options: sr.select(DATA, **options), SELECT),
     "for_model": (lambda **options: sr.select(DATA, **{"for_model": "lightgbm", **options}), FOR_MODEL_TAKES),
+    "fuse": (lambda **options: sr.fuse({"a": {}, "b": {}}, {"q": {"d": 1.0}}, **options), FUSE),
     "fit_path": (lambda **options: sr.fit_path(DATA, **options), FIT_PATH),
     "read": (lambda **options: sr.read("absent.txt", **options), READING),
     "SparseRanker": (lambda **options: sr.SparseRanker(**options).fit(*ROWS[:2], qid=ROWS[2]), SPARSE_RANKER),
@@ -85,11 +83,8 @@ WORDS = {"select": ["{train}", "--out", "{out}"], "fit": ["{train}", "--out", "{
 WORDS |= {"convert": ["{train}", "{out}"], "inspect": ["{train}"]}
 WORDS |= {"predict": ["{model}", "{train}"], "explain": ["{model}", "{train}", "--query", "1"]}
 WORDS |= {"fuse": ["a={run}", "b={run}", "--qrels", "{qrels}", "--out", "{out}"]}
-WORDS |= {
-    "evaluate": ["{train}", "--system", "{model}"],
-    "export": ["{model}", "--to", "sql"],
-    "demo": ["--out", "{out}"],
-}
+WORDS |= {"evaluate": ["{train}", "--system", "{model}"], "export": ["{model}", "--to", "sql"]}
+WORDS |= {"demo": ["--out", "{out}"]}
 
 
 def spoken(kind: Any) -> Iterator[str]:
@@ -125,9 +120,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("command", "declared", "text"), list(spoken_attacks()))
-def test_the_command_line_refuses_it_by_its_flag(
-    command: Command, declared: Option, text: str, files: dict[str, str], tmp_path: Path
-) -> None:
+def test_the_command_line_refuses_it_by_its_flag(command, declared, text, files, tmp_path):
     words = [word.format(**files, out=tmp_path / "out") for word in WORDS[command.name]]
     if command.name == "select" and declared.panel == "Trees" and declared.name != "for_model":
         words += ["--for-model", "lightgbm"]
@@ -192,9 +185,8 @@ def test_constructors_have_the_declared_parameters(ranker: Any, options: Sequenc
 def test_type_checkers_know_the_public_names() -> None:
     stub = (SOURCE / "__init__.pyi").read_text(encoding="utf-8")
     homes = {f"from {home} import {name} as {name}" for name, home in sr._HOME.items()}
-    assert set(re.findall(r"(?m)^from .+$", stub)) == homes | {
-        f"from sparserank import {n} as {n}" for n in sr._MODULES
-    }
+    homes |= {f"from sparserank import {n} as {n}" for n in sr._MODULES}
+    assert set(re.findall(r"(?m)^from .+$", stub)) == homes
 
 
 def test_the_page_of_options_is_that_of_the_declarations() -> None:
@@ -264,17 +256,12 @@ WRONG = {  # of `select`, which has two signatures, mypy names the types alone
 def test_a_users_script_is_checked_by_its_types(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT + "".join(f"{line}\n" for line in WRONG))
-    checked = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file=", "--ignore-missing-imports", "--follow-imports=silent", script],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
+    mypy = [sys.executable, "-m", "mypy", "--config-file=", "--ignore-missing-imports", "--follow-imports=silent"]
+    checked = subprocess.run([*mypy, script], capture_output=True, text=True, cwd=tmp_path)
     errors = [line for line in checked.stdout.splitlines() if "error:" in line]
     n = len(SCRIPT.splitlines())
-    assert sorted({int(line.split(":")[1]) for line in errors}) == list(range(n + 1, n + 1 + len(WRONG))), (
-        checked.stdout
-    )
+    wrong = sorted({int(line.split(":")[1]) for line in errors})
+    assert wrong == list(range(n + 1, n + 1 + len(WRONG))), checked.stdout
     for i, word in enumerate(WRONG.values()):
         assert any(f":{n + 1 + i}:" in line and word in line for line in errors), checked.stdout
 

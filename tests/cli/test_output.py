@@ -1,7 +1,4 @@
-"""Answers for programs: every command gives one JSON document or one CSV table on standard output,
-and nothing else there."""
-
-from __future__ import annotations
+"""Answers for programs: one JSON document or CSV table on standard output, and nothing else there."""
 
 import csv
 import io
@@ -130,9 +127,7 @@ def test_quiet_verbose_and_misuse(folder: Path, cli: Cli) -> None:
 
 @pytest.mark.slow_but("True")
 @pytest.mark.parametrize("together", [False, True])
-def test_verbose_has_a_line_for_each_path(
-    together: bool, folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_verbose_has_a_line_for_each_path(together, folder, cli, monkeypatch):
     """Whether paths go to processes, one after the other, or advance together, point by point."""
     monkeypatch.setattr("sparserank.crossval.fitting.FittedPaths._use_processes", lambda self, n: not together)
     monkeypatch.setattr("sparserank.cli.screen.QUIET_INTERVAL_S", 1e9)

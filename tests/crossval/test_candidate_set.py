@@ -1,7 +1,5 @@
 """Candidates: matched by size in every fold, refits among them; everything again by explicit folds on copies."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -138,16 +136,8 @@ def test_a_fold_without_a_model_that_small_leaves_the_size_out() -> None:
     y = np.sort(rng.integers(0, 3, 300).reshape(30, 10), axis=1)[:, ::-1].ravel()
     X = 0.05 * y[:, None] + rng.standard_normal((300, 30))
     data = sr.RankingDataset(X, y, np.repeat(np.arange(30), 10))
-    found = sr.select(
-        data,
-        penalties=["l1"],
-        n_alphas=8,
-        alpha_min_ratio=0.3,
-        convention="letor4",
-        feature_transform="none",
-        half_samples=0,
-        random_state=0,
-    )
+    path = {"penalties": ["l1"], "n_alphas": 8, "alpha_min_ratio": 0.3, "feature_transform": "none"}
+    found = sr.select(data, **path, convention="letor4", half_samples=0, random_state=0)
     job = SelectionJob(found.plan, data, None, None)
     candidate_set = job.candidates()
     sparse = candidate_set.sparse

@@ -1,7 +1,5 @@
 """The rule that picks a model, and its sentences."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -49,11 +47,7 @@ def test_with_a_guarantee_the_smallest_model_whose_bound_is_within_it_is_chosen(
 
 def test_among_equal_sizes_the_cheaper_then_the_better() -> None:
     best = candidate(9, 0.0, 0.005)
-    dear, cheap, better = (
-        candidate(4, 0.001, 0.005, 9.0),
-        candidate(4, 0.002, 0.005, 4.0),
-        candidate(4, 0.001, 0.005, 4.0),
-    )
+    dear, cheap, better = (candidate(4, loss, 0.005, cost) for loss, cost in ((0.001, 9.0), (0.002, 4.0), (0.001, 4.0)))
     assert choose([dear, cheap, best], rule=Rule(0.05)).chosen is cheap
     assert choose([dear, cheap, better, best], rule=Rule(0.05)).chosen is better
 

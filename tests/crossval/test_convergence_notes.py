@@ -1,7 +1,4 @@
-"""Solves that end short of their tolerance are never passed over:
-every public entry warns, and results note it, of folds too."""
-
-from __future__ import annotations
+"""Solves that end short of their tolerance: every public entry warns, and results note it, of folds too."""
 
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,4 @@
-"""Groups of features: penalties against loops over explicit pairs, paths, screening, best k, costs that are paid once,
-the commands."""
-
-from __future__ import annotations
+"""Groups of features against loops over explicit pairs: penalties, paths, best k, costs paid once, the commands."""
 
 import json
 import re
@@ -81,14 +78,11 @@ def test_curves_in_groups_shrink_bends_first(seed):
     found = penalty.prox(v, 0.5)
     np.testing.assert_allclose(found, oracle.prox(v, feature_groups, scaled[0], curves, scaled[1]), atol=1e-12)
     searched = oracle.prox_by_search(v, feature_groups, scaled[0], curves, scaled[1])
-    values = [
-        0.5 * ((u - v) ** 2).sum() + oracle.value(u, feature_groups, scaled[0], curves, scaled[1])
-        for u in (found, searched)
-    ]
+    paid = [oracle.value(u, feature_groups, scaled[0], curves, scaled[1]) for u in (found, searched)]
+    values = [0.5 * ((u - v) ** 2).sum() + own for u, own in zip((found, searched), paid, strict=True)]
     assert values[0] <= values[1] + 1e-9
-    assert penalty.alpha_max(v) == pytest.approx(
-        oracle.smallest_strength(v, feature_groups, PRICES, curves, bends), rel=1e-9
-    )
+    smallest = oracle.smallest_strength(v, feature_groups, PRICES, curves, bends)
+    assert penalty.alpha_max(v) == pytest.approx(smallest, rel=1e-9)
 
 
 @pytest.mark.parametrize("monotone", [None, SIGNS])
@@ -205,18 +199,13 @@ def test_best_k_finds_the_best_groups():
 def test_a_large_group_of_noise_does_not_keep_others_out_of_the_model():
     rng = np.random.default_rng(0)
     data = make_ranking(60, (8, 12), 40, n_informative=8, n_redundant=8, noise=0.5, random_state=2).data
-    noise = np.repeat(rng.standard_normal((data.n_docs, 1)), 120, axis=1) + 1e-3 * rng.standard_normal(
-        (data.n_docs, 120)
-    )
+    noise = rng.standard_normal((data.n_docs, 1)) + 1e-3 * rng.standard_normal((data.n_docs, 120))
     wide = data.replace_features(np.hstack([data.X, noise]))
     alone = run(BestK(k_max=8).path(PairwiseObjective(data), PathPlan()))
     feature_groups = (*range(40), *[40] * 120)
     ratio = PairwiseObjective(data).curvature.mean() / PairwiseObjective(wide).curvature.mean()
-    beside = run(
-        BestK(k_max=8, feature_groups=feature_groups, ridge=1e-3 * float(ratio)).path(
-            PairwiseObjective(wide), PathPlan()
-        )
-    )
+    maker = BestK(k_max=8, feature_groups=feature_groups, ridge=1e-3 * float(ratio))
+    beside = run(maker.path(PairwiseObjective(wide), PathPlan()))
     np.testing.assert_allclose(beside.objectives, alone.objectives, atol=2e-3)
 
 
@@ -271,14 +260,8 @@ def made():
     names = list(data.feature_names)
     signal = [n for n in names if n.startswith("signal")]
     noise = [n for n in names if not n.startswith("signal")]
-    of = dict(
-        zip(
-            signal + noise[:6],
-            ["first", "first", "second", "second", "third", "third", "third", "fourth", "fourth", "fourth"],
-            strict=True,
-        )
-    )
-    return data, of
+    groups = "first first second second third third third fourth fourth fourth"
+    return data, dict(zip(signal + noise[:6], groups.split(), strict=True))
 
 
 def test_select_pays_for_a_group_once(made):
@@ -355,10 +338,9 @@ def test_small_models_are_found_behind_a_large_group_that_enters_first(penalty):
     numbers = groups_of(of, None, data.feature_names).of_feature
     ranker = sr.SparseRanker(penalty=parse_maker(penalty, feature_groups=numbers), k=3).fit_dataset(data)
     assert np.count_nonzero(ranker.scaled_coef_) == 2
+    threes = parse_maker(penalty, feature_groups=numbers[:4] * 3)
     with pytest.raises(DataError, match="every group has more than 1 features; the smallest has 3"):
-        sr.SparseRanker(
-            penalty=parse_maker(penalty, feature_groups=numbers[:4] + numbers[:4] + numbers[:4]), k=1
-        ).fit_dataset(data)
+        sr.SparseRanker(penalty=threes, k=1).fit_dataset(data)
 
 
 def test_sums_of_costs_meet_a_budget_that_equals_them():
@@ -383,14 +365,8 @@ def test_the_command_reads_groups_and_shows_their_worth(made, cli_here, tmp_path
     assert re.search(r"^group +cost  features  change if left out$", done.out, flags=re.MULTILINE)
     content = json.loads((tmp_path / "run/result.json").read_text())
     named = {rename[n]: g for n, g in of.items()}
-    same = sr.select(
-        tmp_path / "train.txt",
-        feature_names=tmp_path / "names.txt",
-        feature_groups=named,
-        costs={"first": 3.0},
-        penalties="l1",
-        **QUICK,
-    )
+    files = {"train": tmp_path / "train.txt", "feature_names": tmp_path / "names.txt"}
+    same = sr.select(**files, feature_groups=named, costs={"first": 3.0}, penalties="l1", **QUICK)
     assert content["feature_groups"] == same.to_json()["feature_groups"]
     assert "Groups in use" in (tmp_path / "run/report.html").read_text()
     done = cli_here("fit", *common, "--penalty", "mcp", "--k", "6", "--out", "m.json")
@@ -415,14 +391,9 @@ def test_the_command_reads_groups_and_shows_their_worth(made, cli_here, tmp_path
         ("a,g,nan\n", ":1: a cost must be a number > 0"),
         ("a,g,1e-320\n", "a number > 0; got '1e-320' (costs may be from 1e-100 to 1e+100)"),
         ("a,g,2\nb,g,3\n", ":2: group 'g' costs 3 here and 2 on line 1"),
-        ("a\n", ":1: expected feature,group"),
-        ("a,,1\n", ":1: expected feature,group"),
-        ("a,g,1,2\n", ":1: expected feature,group"),
-        ('a,"g,2\n', ":1: expected feature,group"),
-        ('a,g,"2\n', ":1: expected feature,group"),
+        *[(f"a{rest}\n", ":1: expected feature,group") for rest in ("", ",,1", ",g,1,2", ',"g,2', ',g,"2')],
         ("a," + "g" * 200_000 + "\n", ":1: expected feature,group"),
-        ("Feature,Group,Cost\n", ": contains no group"),
-        ("", ": contains no group"),
+        *[(text, ": contains no group") for text in ("Feature,Group,Cost\n", "")],
         ("a,g\n\nb,g\n", ":2: blank line"),
     ],
 )
@@ -436,11 +407,8 @@ def test_bad_files_of_groups_are_refused_by_line(tmp_path, text, message):
 def test_files_of_groups(tmp_path):
     (tmp_path / "g.csv").write_text('feature,group,cost\n"a, x",g,2\nb,g,\nd,c,3\n')
     feature_groups = read_groups(tmp_path / "g.csv", ("a, x", "b", "c", "d"))
-    assert (feature_groups.names, feature_groups.costs, feature_groups.of_feature) == (
-        ("g", "feature c", "c"),
-        (2.0, 1.0, 3.0),
-        (0, 0, 1, 2),
-    )
+    assert feature_groups.names == ("g", "feature c", "c")
+    assert (feature_groups.costs, feature_groups.of_feature) == ((2.0, 1.0, 3.0), (0, 0, 1, 2))
     assert feature_groups.cost(np.array([0, 1, 3])) == 5.0
     (tmp_path / "s.csv").write_text('a, "g",2\nb, g\n')
     assert read_groups(tmp_path / "s.csv", ("a", "b")).costs == (2.0,)
@@ -455,11 +423,8 @@ def test_files_of_groups(tmp_path):
         ({"x": "g"}, None, "names 'x', which is not a feature"),
         ({"a": "g"}, [1.0], "must be a mapping of groups to costs"),
         ({"a": "g"}, {"h": 1.0}, "names 'h', which is not a group"),
-        ({"a": "g"}, {"g": 0}, "must be numbers > 0"),
-        ({"a": "g"}, {"g": "2"}, "must be numbers > 0"),
-        ({"a": "g"}, {"g": 10**400}, "must be numbers > 0"),
-        ({"a": 3}, None, "must map at least one feature to a group name"),
-        ({}, None, "must map at least one feature to a group name"),
+        *[({"a": "g"}, {"g": cost}, "must be numbers > 0") for cost in (0, "2", 10**400)],
+        *[(given, None, "must map at least one feature to a group name") for given in ({"a": 3}, {})],
     ],
 )
 def test_bad_groups_are_refused(feature_groups, costs, message):

@@ -1,7 +1,4 @@
-"""What features are worth: refits without each, models that are nearly as good, exchanges; by explicit sets and by
-models fitted to copies of the folds."""
-
-from __future__ import annotations
+"""What features are worth, nearly equal models and exchanges: explicit sets, models fitted to copies of folds."""
 
 from typing import Any
 

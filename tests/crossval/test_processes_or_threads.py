@@ -1,7 +1,5 @@
 """Which paths are computed by processes, which need a copy of the data each."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

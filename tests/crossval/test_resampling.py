@@ -1,7 +1,5 @@
 """What a choice owes to having been made: the chosen mean corrected by resampled queries."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A model file of LightGBM as a system of `evaluate`, and as a rival without some of its features."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -27,16 +25,9 @@ QUICK = {"penalties": "l1", "n_alphas": 8, "cv": 3, "half_samples": 0, "feature_
 def frame() -> pd.DataFrame:
     """Rows in no order of queries, with text, numbered categories, blanks in names and missing values."""
     rng = np.random.default_rng(3)
-    made = pd.DataFrame(
-        {
-            "qid": np.repeat(np.arange(20), 20),
-            "price": rng.normal(size=N),
-            "brand": rng.choice(["anna", "béa, x", "carl"], N),
-            "shop": rng.choice([3, 7, 9], N),
-            "click rate": rng.normal(size=N),
-            "same": 1.0,
-        }
-    )
+    columns = {"qid": np.repeat(np.arange(20), 20), "price": rng.normal(size=N)}
+    columns |= {"brand": rng.choice(["anna", "béa, x", "carl"], N), "shop": rng.choice([3, 7, 9], N)}
+    made = pd.DataFrame({**columns, "click rate": rng.normal(size=N), "same": 1.0})
     made.loc[5, "brand"], made.loc[7, "price"] = None, np.nan
     grade = (made["price"] > 0).astype(int) + (made["brand"] == "anna") + (made["shop"] == 7)
     made.insert(0, "label", grade)
@@ -131,17 +122,12 @@ def test_trees_without_names_find_the_features_of_text_by_their_number(cli_here:
 def test_a_damaged_file_is_refused_before_lightgbm_sees_it(trained, tmp_path):
     """LightGBM ends the process, or never returns, on trees that it cannot walk through."""
     text = trained[0].read_text()
+    behind = {"leaf_value=": "1 ", "threshold=": "q", "left_child=": "9", "split_feature=": "9", "tree_sizes=": "1"}
+    instead = {"cat_boundaries=0": "cat_boundaries=7", "decision_type": "decision_tipe"}
     for old, new in (
-        ("num_leaves=31", "num_leaves=3x"),
-        ("num_leaves=31", "num_leaves=30"),
-        ("leaf_value=", "leaf_value=1 "),
-        ("threshold=", "threshold=q"),
-        ("left_child=", "left_child=9"),
-        ("split_feature=", "split_feature=9"),
-        ("cat_boundaries=0", "cat_boundaries=7"),
-        ("tree_sizes=", "tree_sizes=1"),
-        ("decision_type", "decision_tipe"),
-        ("pandas_categorical:", "pandas_categorical:["),
+        *((old, old + more) for old, more in {**behind, "pandas_categorical:": "["}.items()),
+        *(("num_leaves=31", new) for new in ("num_leaves=3x", "num_leaves=30")),
+        *instead.items(),
         ('pandas_categorical:[["anna"', 'pandas_categorical:[[null, "anna"'),
     ):
         damaged = text.replace(old, new, 1)

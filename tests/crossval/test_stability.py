@@ -1,7 +1,5 @@
 """How stable a choice of features is: indices by explicit sets, halves by explicit copies."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Trees as rivals of `select`: trained on its folds, compared, never chosen; settings from a user's own files."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import threading
@@ -203,11 +201,9 @@ def test_on_test_and_holdout_queries_they_learn_from_all_training_queries(data):
     train, test = data.take_queries(np.arange(40)), data.take_queries(np.arange(40, 60))
     result = sr.select(train, None, test, **QUICK)
     held = sr.select(train, test, protocol="holdout", **QUICK)
-    booster = lightgbm.train(
-        {**SETTINGS, "deterministic": True, "force_row_wise": True, "verbosity": -1, "seed": 0},
-        lightgbm.Dataset(train.X, train.relevance, group=np.diff(train.query_ptr)),
-        12,
-    )
+    whole = lightgbm.Dataset(train.X, train.relevance, group=np.diff(train.query_ptr))
+    settings = {**SETTINGS, "deterministic": True, "force_row_wise": True, "verbosity": -1, "seed": 0}
+    booster = lightgbm.train(settings, whole, 12)
     expected = sr.evaluate(booster.predict(test.X), test, "ndcg@10").per_query["ndcg@10"]
     np.testing.assert_allclose(result.test.values["LightGBM"]["ndcg@10"], expected, atol=1e-12)
     assert held.rivals.compared[0].mean == pytest.approx(expected.mean(), abs=1e-12)
@@ -302,10 +298,8 @@ def test_where_trees_are_shown_better_the_headline_has_a_remedy(bent, monkeypatc
     best = result.rivals.better
     assert best is not None
     assert best.high < 0
-    assert (
-        "on 4 features is shown to be better; feature_transform='curves' may close the gap; "
-        "to choose features for it, use " in result.headline
-    )
+    remedy = "feature_transform='curves' may close the gap; to choose features for it, use "
+    assert f"on 4 features is shown to be better; {remedy}" in result.headline
     curved = sr.select(bent, **{**QUICK, "feature_transform": "curves"})
     assert "feature_transform='curves'" not in curved.sentence
     assert curved.best.mean > result.best.mean + 0.1
@@ -329,18 +323,19 @@ def test_intervals_are_those_of_all_candidates_and_rivals(data):
 # -- files ----------------------------------------------------------------------------------------------------
 
 
+def with_categories(data: RankingDataset) -> np.ndarray:
+    """X with small whole numbers in its third column."""
+    X = np.array(data.X)
+    X[:, 2] = np.abs(np.round(X[:, 2]))
+    return X
+
+
 @pytest.fixture
 def model_file(data, tmp_path) -> Path:
     """Trees with settings of their own, a categorical feature, and predictions that nobody may use."""
-    X = np.array(data.X)
-    X[:, 2] = np.abs(np.round(X[:, 2]))
-    held = lightgbm.Dataset(
-        X,
-        data.relevance,
-        group=np.diff(data.query_ptr),
-        feature_name=list(data.feature_names),
-        categorical_feature=[2],
-    )
+    X = with_categories(data)
+    named = {"feature_name": list(data.feature_names), "categorical_feature": [2]}
+    held = lightgbm.Dataset(X, data.relevance, group=np.diff(data.query_ptr), **named)
     parameters = {"objective": "lambdarank", "num_leaves": 5, "learning_rate": 0.2, "min_data_in_leaf": 7, "seed": 9}
     lightgbm.train({**parameters, "verbosity": -1}, held, 11).save_model(tmp_path / "today.txt")
     return tmp_path / "today.txt"
@@ -365,8 +360,7 @@ def test_a_model_file_that_is_cut_off_is_refused(model_file):
 
 
 def test_a_model_file_is_trained_anew_on_the_folds(data, model_file):
-    X = np.array(data.X)
-    X[:, 2] = np.abs(np.round(X[:, 2]))
+    X = with_categories(data)
     rounded = data.replace_features(X)
     (compared,) = sr.select(rounded, rival=model_file, **QUICK).rivals.compared
     assert compared.name == "LightGBM as in today.txt"
@@ -380,14 +374,12 @@ def test_a_model_file_is_trained_anew_on_the_folds(data, model_file):
 
 
 def test_categories_are_found_by_names_with_blanks_and_by_number(data, tmp_path):
-    X = np.array(data.X)
-    X[:, 2] = np.abs(np.round(X[:, 2]))
+    X = with_categories(data)
     names = [f"a {j}" for j in range(8)]
     named = RankingDataset(X, data.relevance, np.array(data.qid), feature_names=names)
     for own in ([n.replace(" ", "_") for n in names], "auto"):
-        held = lightgbm.Dataset(
-            X, data.relevance, group=np.diff(data.query_ptr), feature_name=own, categorical_feature=[2]
-        )
+        given = {"feature_name": own, "categorical_feature": [2]}
+        held = lightgbm.Dataset(X, data.relevance, group=np.diff(data.query_ptr), **given)
         lightgbm.train({"objective": "lambdarank", "verbosity": -1}, held, 4).save_model(tmp_path / "m.txt")
         (rival,) = tree_rivals.tree_rivals(tmp_path / "m.txt", named).trees
         assert rival.settings.categorical == ("a 2",)
@@ -408,14 +400,9 @@ def test_a_model_of_other_features_gets_those_that_there_are_with_a_note(data, m
 PARAMETERS = """# of our nightly job
 objective = lambdarank
 num_trees = 9            # few
-eta = 0.3
-max_leaf = 6
-early_stopping_round = 10
-metric = ndcg
-valid = vali.txt
-output_model = somewhere.txt
-monotone_constraints = 1,0
 """
+PARAMETERS += "eta = 0.3\nmax_leaf = 6\nearly_stopping_round = 10\nmetric = ndcg\nvalid = vali.txt\n"
+PARAMETERS += "output_model = somewhere.txt\nmonotone_constraints = 1,0\n"
 
 
 @pytest.mark.parametrize("as_json", [False, True])
@@ -430,13 +417,10 @@ def test_settings_of_a_file_of_parameters(tmp_path, as_json, data):
     assert found.settings.n_trees == 9
     own = dict(found.settings.others)
     assert (own["learning_rate"], own["num_leaves"]) == ("0.3", "6")
-    assert set(own) == {"objective", "learning_rate", "num_leaves"} | (
-        {"label_gain", "extra_trees"} if as_json else set()
-    )
-    assert found.said == (
-        "early stopping, metrics, validation data: the number of trees is fixed",
-        "'monotone_constraints'",
-    )
+    more = {"label_gain", "extra_trees"} if as_json else set()
+    assert set(own) == {"objective", "learning_rate", "num_leaves"} | more
+    fixed = "early stopping, metrics, validation data: the number of trees is fixed"
+    assert found.said == (fixed, "'monotone_constraints'")
     notes = sr.select(data, rival=file, **QUICK).notes
     assert any(n.startswith("LightGBM as in train.conf does not use early stopping") for n in notes)
     assert any(n.startswith("LightGBM as in train.conf has 9 trees. If its settings") for n in notes)

@@ -1,7 +1,5 @@
 """The query container, folds, scaling and synthetic problems."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,4 @@
-"""Frames as users hold them: names decide what is what, a column qid is the query,
-and nothing is taken for a feature in silence."""
-
-from __future__ import annotations
+"""Frames: names decide what is what, a column qid is the query, and nothing is taken for a feature in silence."""
 
 import numpy as np
 import pandas as pd
@@ -62,9 +59,8 @@ def test_a_column_qid_is_the_query_and_no_feature(ranker, container, frame, data
     np.testing.assert_array_equal(np.asarray(clone(ranker).fit_transform(X, y)), frame.to_numpy()[:, found.support_])
     with pytest.raises(DataError, match="column 'qid' and qid= differ"):
         clone(ranker).fit(container(with_qid(frame, data)), y, qid=np.asarray(data.qid)[::-1])
-    as_a_feature = clone(ranker).fit(
-        np.asarray(with_qid(frame, data)), y, qid=data.qid
-    )  # what a ranker would do that did not look
+    # what a ranker would do that did not look
+    as_a_feature = clone(ranker).fit(np.asarray(with_qid(frame, data)), y, qid=data.qid)
     assert as_a_feature.n_features_in_ == 7
 
 
@@ -77,9 +73,8 @@ def test_reordered_columns_are_refused_by_estimators_and_aligned_by_models(frame
     expected = ranker.predict(frame)
     for form in (turned, pl.from_pandas(turned), pa.Table.from_pandas(turned)):
         np.testing.assert_allclose(model.predict(form), expected, rtol=1e-12)
-    assert (
-        np.abs(turned[NAMES[::-1]].to_numpy() @ ranker.coef_ - expected).max() > 0.1
-    )  # what the order alone would give
+    by_order = turned[NAMES[::-1]].to_numpy() @ ranker.coef_  # what the order alone would give
+    assert np.abs(by_order - expected).max() > 0.1
     used = NAMES[int(ranker.support_[0])]
     with pytest.raises(DataError, match=f"no column '{used}', which the model uses"):
         model.predict(frame.drop(columns=used))
@@ -159,10 +154,8 @@ def test_splitters_split_queries(frame, data) -> None:
         return sr.SparseRankerCV(n_alphas=8, cv=cv).fit(frame, y, qid=q).values_
 
     splitter = KFold(4, shuffle=True, random_state=1)
-    over_queries = [
-        (np.flatnonzero(np.isin(codes, a)), np.flatnonzero(np.isin(codes, b)))
-        for a, b in splitter.split(np.zeros((40, 1)))
-    ]
+    parts = splitter.split(np.zeros((40, 1)))
+    over_queries = [tuple(np.flatnonzero(np.isin(codes, own)) for own in part) for part in parts]
     np.testing.assert_array_equal(values(splitter), values(over_queries))
     assert np.isfinite(values(GroupKFold(4))).all()
     assert not np.array_equal(values(splitter), values(4))
@@ -171,13 +164,10 @@ def test_splitters_split_queries(frame, data) -> None:
         (rows, "cv splits the rows of a query"),
         (ShuffleSplit(3, random_state=0), "hold out every query once"),
         (StratifiedKFold(3), "cv cannot split 40 queries"),
-        ([], "cv must be a number of folds"),
-        ("five", "cv must be a number of folds"),
+        *[(cv, "cv must be a number of folds") for cv in ([], "five", True, iter(over_queries))],
         (1, "cv must be an integer >= 2"),
-        (True, "cv must be a number of folds"),
         ([([0.5], [1])], "must contain indices of the"),
         ([over_queries[0]], r"30 of 40 are never held out"),
-        (iter(over_queries), "cv must be a number of folds"),
     ):
         with pytest.raises(DataError, match=message):
             values(cv)
@@ -197,10 +187,8 @@ def test_parameters_of_penalties_are_searched_like_others(frame, data) -> None:
     frozen = sr.penalties.MCP(gamma=3.0)
     clone(sr.SparseRanker(penalty=frozen)).set_params(penalty__gamma=9.0)
     assert frozen.gamma == 3.0
-    with pytest.raises(
-        ValueError,
-        match=r"Invalid parameter 'penalty__gamma' for SparseRanker: the parameters of its penalty are .*weights",
-    ):
+    of_l1 = r"Invalid parameter 'penalty__gamma' for SparseRanker: the parameters of its penalty are .*weights"
+    with pytest.raises(ValueError, match=of_l1):
         sr.SparseRanker().set_params(penalty__gamma=2.0)
     with pytest.raises(ValueError, match="it has no penalty with parameters"):
         sr.papers.RankSVM().set_params(penalty__gamma=2.0)
@@ -215,24 +203,19 @@ def test_parameters_of_penalties_are_searched_like_others(frame, data) -> None:
 
 
 def test_rules_of_penalties_by_name(frame, data) -> None:
-    by_name = sr.penalties.L1(
-        weights={"c1": 2.0, "c4": 0.5}, monotone={"c0": "+", "c2": -1}, keep=("c5",), drop=("c3",)
-    )
+    names = {"monotone": {"c0": "+", "c2": -1}, "keep": ("c5",), "drop": ("c3",)}
+    by_name = sr.penalties.L1(weights={"c1": 2.0, "c4": 0.5}, **names)
     by_number = sr.penalties.L1(weights=(1, 2, 1, 1, 0.5, 1), monotone=(1, 0, -1, 0, 0, 0), keep=(5,), drop=(3,))
     assert by_name.for_features(NAMES) == by_number
     assert sr.penalties.parse_penalty(repr(by_name)) == by_name
     for ranker in (sr.SparseRanker(alpha_ratio=0.2), sr.SparseRankerCV(n_alphas=8)):
-        named, numbered = (
-            clone(ranker).set_params(penalty=p).fit(frame, data.relevance, qid=data.qid) for p in (by_name, by_number)
-        )
+        both = [clone(ranker).set_params(penalty=p) for p in (by_name, by_number)]
+        named, numbered = (own.fit(frame, data.relevance, qid=data.qid) for own in both)
         np.testing.assert_array_equal(named.coef_, numbered.coef_)
         free = clone(ranker).set_params(penalty="l1").fit(frame, data.relevance, qid=data.qid)
         assert np.abs(named.coef_ - free.coef_).max() > 1e-3
-        with pytest.raises(
-            DataError,
-            match=f"{type(ranker).__name__}: L1: drop contains 'c9', which is not a feature; the features are "
-            "c0 ... c5",
-        ):
+        known = "L1: drop contains 'c9', which is not a feature; the features are c0 ... c5"
+        with pytest.raises(DataError, match=f"{type(ranker).__name__}: {known}"):
             clone(ranker).set_params(penalty=sr.penalties.L1(drop=("c9",))).fit(frame, data.relevance, qid=data.qid)
     assert sr.penalties.L1(weights=pd.Series({"c4": 0.5, "c1": 2.0})) == sr.penalties.L1(weights={"c4": 0.5, "c1": 2.0})
     assert sr.penalties.L1(weights={}) == sr.penalties.L1()
@@ -265,9 +248,9 @@ def test_select_from_model_with_every_penalty(penalty: str, data) -> None:
     X = np.array(data.X) * units
     fitted = sr.SparseRanker(penalty=penalty, alpha_ratio=0.3).fit(X, data.relevance, qid=data.qid)
     with sklearn.config_context(enable_metadata_routing=True):
-        selector = SelectFromModel(
-            sr.SparseRanker(penalty=penalty, alpha_ratio=0.3), importance_getter="feature_importances_", threshold=1e-12
-        ).fit(X, data.relevance, qid=data.qid)
+        by_importance = {"importance_getter": "feature_importances_", "threshold": 1e-12}
+        selector = SelectFromModel(sr.SparseRanker(penalty=penalty, alpha_ratio=0.3), **by_importance)
+        selector.fit(X, data.relevance, qid=data.qid)
     assert 0 < fitted.get_support().sum() < 6
     np.testing.assert_array_equal(selector.get_support(), fitted.get_support())
 
@@ -278,14 +261,9 @@ def test_whatever_takes_a_frame_knows_its_column_qid(frame, data) -> None:
     assert (with_ids.n_queries, with_ids.n_features, with_ids.feature_names) == (40, 6, plain.feature_names)
     np.testing.assert_array_equal(with_ids.X, plain.X)
     assert sr.alpha_max(with_qid(frame, data), y) == sr.alpha_max(frame, y, qid=data.qid)
-    paths = [
-        sr.fit_path(X, label=y, qid=q, n_alphas=4).coefs for X, q in ((frame, data.qid), (with_qid(frame, data), None))
-    ]
-    np.testing.assert_array_equal(*paths)
-    chosen = [
-        sr.select(X, label=y, qid=q, **QUICK).model.coef for X, q in ((frame, data.qid), (with_qid(frame, data), None))
-    ]
-    np.testing.assert_array_equal(*chosen)
+    both = ((frame, data.qid), (with_qid(frame, data), None))
+    np.testing.assert_array_equal(*(sr.fit_path(X, label=y, qid=q, n_alphas=4).coefs for X, q in both))
+    np.testing.assert_array_equal(*(sr.select(X, label=y, qid=q, **QUICK).model.coef for X, q in both))
     with pytest.raises(DataError, match=r"eval_set needs eval_qid \(or eval_group, or a frame with a column qid\)"):
         sr.SparseRankerCV(n_alphas=8).fit(frame, y, qid=data.qid, eval_set=(frame, y))
     with pytest.raises(DataError, match="eval_qid and eval_group need eval_set"):
@@ -316,18 +294,10 @@ def test_rules_that_contradict_each_other_are_refused(frame, data) -> None:
     L1 = sr.penalties.L1
     whole = frame.assign(label=data.relevance, qid=data.qid)
     for penalty, options, message in (
-        (
-            L1(monotone={"c0": "-"}),
-            {"monotone": {"c0": "+"}},
-            "contradicts monotone of a penalty for 'c0'",
-        ),
+        (L1(monotone={"c0": "-"}), {"monotone": {"c0": "+"}}, "contradicts monotone of a penalty for 'c0'"),
         (L1(drop=("c3",)), {"keep": ["c3"]}, "names 'c3', but drop of a penalty names it too"),
         (L1(keep=("c3",)), {"drop": ["c3"]}, "names 'c3', but keep of a penalty names it too"),
-        (
-            L1(weights={"c0": 3.0}),
-            {"costs": [1.0] * 6},
-            "cannot be combined with the weights of penalty l1",
-        ),
+        (L1(weights={"c0": 3.0}), {"costs": [1.0] * 6}, "cannot be combined with the weights of penalty l1"),
     ):
         with pytest.raises(ParameterError, match=message):
             sr.select(whole, **{**QUICK, "penalties": [penalty], **options})
@@ -338,9 +308,8 @@ def test_rules_that_contradict_each_other_are_refused(frame, data) -> None:
 
 
 N = 40
-LOG = pd.DataFrame(
-    {"qid": np.repeat(np.arange(8), 5), "label": np.arange(N) % 2, "a": np.sin(np.arange(N)), "b": np.cos(np.arange(N))}
-)
+IDS = {"qid": np.repeat(np.arange(8), 5), "label": np.arange(N) % 2}
+LOG = pd.DataFrame({**IDS, "a": np.sin(np.arange(N)), "b": np.cos(np.arange(N))})
 DATES = LOG.assign(a=pd.Timestamp("2026-01-01"))
 NO_NUMBERS = "column 'a' contains dates, durations or complex numbers, not real numbers"
 NO_FRAMES = {
@@ -408,6 +377,8 @@ def test_frames_of_other_libraries_are_read_by_their_stream() -> None:
 def test_what_is_no_list_of_sizes_is_refused(group: object) -> None:
     with pytest.raises(DataError, match="group must contain query sizes >= 1 whose sum is the number of rows, 40"):
         sr.SparseRanker().fit(LOG[["a", "b"]], LOG["label"], group=pl.Series([group]) if group is None else group)
+    with pytest.raises(DataError, match="pass qid or group, not both"):
+        sr.evaluate(LOG["a"], LOG["label"], qid=LOG["qid"], group=[N])
 
 
 def test_labels_that_are_missing_have_their_own_remedy() -> None:

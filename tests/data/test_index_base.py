@@ -1,7 +1,5 @@
 """The number of the first feature in ranking text is kept with the model: rows that lack feature 0 shift nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -59,9 +57,7 @@ def test_features_of_text_that_begins_at_0_are_called_by_their_numbers(cli: Cli,
 
 
 @pytest.mark.parametrize("which", ["run", "run/model.json", "a smaller model", "named features"])
-def test_predict_reads_text_from_the_number_that_the_model_knows(
-    which: str, cli: Cli, folder: Path, tmp_path: Path
-) -> None:
+def test_predict_reads_text_from_the_number_that_the_model_knows(which, cli, folder, tmp_path):
     k = 1 if which == "a smaller model" else None
     model, words = load_model(folder / "run", k=k), [] if k is None else ["--k", "1"]
     assert model.index_base == 0

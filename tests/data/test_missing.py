@@ -1,7 +1,4 @@
-"""Missing values: learned on the training rows alone, remembered by the model,
-alike from every container and in every export."""
-
-from __future__ import annotations
+"""Missing values: learned on training rows, remembered by the model, alike in every container and export."""
 
 import itertools
 import json
@@ -103,8 +100,7 @@ def test_missing_values_without_a_fill_value_are_refused() -> None:
     error = {"c0": "error", "*": "zero"}
     partly = sr.SparseRanker(missing=error).fit(features.assign(c0=clean[:, 0]), y, qid=qid)
     gap = features.assign(c0=np.where(np.arange(len(y)) == 3, np.nan, clean[:, 0]))
-
-    lists = ([[1.0], [1.0, 2.0]], [0, 1], [1, 1])
+    lists, parts = ([[1.0], [1.0, 2.0]], [0, 1], [1, 1]), (sr.RankingDataset(clean, y, qid), None, (X, y, qid + 1000))
 
     def fit(X: Any, missing: Any) -> Any:
         return sr.SparseRanker(missing=missing).fit(X, y, qid=qid)
@@ -126,10 +122,7 @@ def test_missing_values_without_a_fill_value_are_refused() -> None:
         (lambda: plain.predict(np.ma.masked_array(clean, np.isnan(X))), "missing"),
         (lambda: partly.predict(gap), "SparseRanker: row 3, feature 'c0' is missing"),
         (lambda: partly.to_model().predict(gap), "row 3: feature 'c0' is nan"),
-        (
-            lambda: sr.select(sr.RankingDataset(clean, y, qid), test=(X, y, qid + 1000), missing="median"),
-            "'median' is learned from the training rows",
-        ),
+        (lambda: sr.select(*parts, missing="median"), "'median' is learned from the training rows"),
     ):
         with pytest.raises(DataError, match=message):
             call()
@@ -239,9 +232,7 @@ def feature_log(path: Path, frame: pd.DataFrame, names: list[str]) -> None:
 
 @pytest.mark.parametrize("names", [("1", "2", "0", "4", "3", "5"), ("f2", "f1", "f3", "f4", "f5", "f6"), NAMES])
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_values_go_to_the_features_whose_names_they_have(
-    kind: str, names: tuple[str, ...], cli_here: Cli, tmp_path: Path
-) -> None:
+def test_values_go_to_the_features_whose_names_they_have(kind, names, cli_here, tmp_path):
     """Names that are numbers, in orders that are not theirs; scattered rows; a column that no model knows."""
     train, test = holed(), holed(seed=5)
     frames = [pd.DataFrame(X, columns=list(names)).assign(label=y, qid=q) for X, y, q in (train, test)]
@@ -267,9 +258,8 @@ def test_values_go_to_the_features_whose_names_they_have(
     done = cli_here("predict", "m.json", f"test.{kind}")
     assert done.code == 0, done.err
     np.testing.assert_allclose([float(s) for s in done.out.split()], model.predict(frames[1]), rtol=1e-12)
-    np.testing.assert_allclose(
-        model.predict(frames[1]), np.array(expected) @ (model.coef / model.scaling.scale), rtol=1e-9
-    )
+    by_hand = np.array(expected) @ (model.coef / model.scaling.scale)
+    np.testing.assert_allclose(model.predict(frames[1]), by_hand, rtol=1e-9)
 
 
 def test_stores_that_learned_for_themselves_are_not_used_together(tmp_path: Path) -> None:

@@ -1,7 +1,4 @@
-"""One rule for which values are missing, whatever holds them: the same documents through every container and through
-every way to score."""
-
-from __future__ import annotations
+"""One rule for which values are missing, in every container and every way to score."""
 
 import gzip
 import json
@@ -34,16 +31,8 @@ from tests.support.command_line import Cli
 
 NAMES = ["a", "b", "c"]
 MARK, ISTELLA = 1.797e308, float("1.79769313486232e+308")  # the second is infinity for some parsers
-ROWS = [
-    [math.nan, 1.0, 2.0],
-    [0.5, math.inf, 3.0],
-    [2.0, -math.inf, -1.0],
-    [MARK, 4.0, 0.25],
-    [1.0, -MARK, 7.0],
-    [ISTELLA, 2.5, 1.0],
-    [1.7e308, 0.125, 5.0],  # a number
-    [-3.0, 6.0, 8.0],
-]
+ROWS = [[math.nan, 1.0, 2.0], [0.5, math.inf, 3.0], [2.0, -math.inf, -1.0], [MARK, 4.0, 0.25], [1.0, -MARK, 7.0]]
+ROWS += [[ISTELLA, 2.5, 1.0], [1.7e308, 0.125, 5.0], [-3.0, 6.0, 8.0]]  # 1.7e308 is a number
 LABELS, QIDS = [0, 1, 2, 0, 1, 0, 2, 1], [4, 4, 4, 4, 9, 9, 9, 9]
 RULES = ["zero", "min", "median", "2.5", "query-min"]
 
@@ -66,46 +55,30 @@ def frame_of(rows: list[list[float]]) -> pd.DataFrame:
 
 def arrow_of(rows: list[list[float]]) -> pa.Table:
     """NULL where a value is NaN."""
-    columns = {
-        n: [None if v != v else v for v in column] for n, column in zip(NAMES, zip(*rows, strict=True), strict=True)
-    }
-    return pa.table(columns | {"label": LABELS, "qid": QIDS})
+    columns = [[None if v != v else v for v in column] for column in zip(*rows, strict=True)]
+    return pa.table(dict(zip(NAMES, columns, strict=True)) | {"label": LABELS, "qid": QIDS})
 
 
 def packed_of(rows: list[list[float]]) -> pa.Table:
     return pa.table({"features": pa.array(rows, pa.list_(pa.float64())), "label": LABELS, "qid": QIDS})
 
 
+def log_of(rows: list[list[float]], features: Callable[[list[tuple[str, float]]], dict[str, Any]]) -> str:
+    """A line of JSON for each row."""
+    named = [features(list(zip(NAMES, row, strict=True))) for row in rows]
+    lines = ({"qid": q, "label": y, **own} for own, y, q in zip(named, LABELS, QIDS, strict=True))
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
 def solr_of(rows: list[list[float]]) -> str:
-    return "".join(
-        json.dumps(
-            {
-                "qid": q,
-                "label": y,
-                "[features]": ",".join(f"{n}={'null' if v != v else v}" for n, v in zip(NAMES, row, strict=True)),
-            }
-        )
-        + "\n"
-        for row, y, q in zip(rows, LABELS, QIDS, strict=True)
-    )
+    return log_of(rows, lambda row: {"[features]": ",".join(f"{n}={'null' if v != v else v}" for n, v in row)})
 
 
 def elastic_of(rows: list[list[float]]) -> str:
-    return "".join(
-        json.dumps(
-            {
-                "qid": q,
-                "label": y,
-                "fields": {
-                    "_ltrlog": [
-                        {"e": [{"name": n, "value": None if v != v else v} for n, v in zip(NAMES, row, strict=True)]}
-                    ]
-                },
-            }
-        )
-        + "\n"
-        for row, y, q in zip(rows, LABELS, QIDS, strict=True)
-    )
+    def entry(row: list[tuple[str, float]]) -> dict[str, Any]:
+        return {"_ltrlog": [{"e": [{"name": n, "value": None if v != v else v} for n, v in row]}]}
+
+    return log_of(rows, lambda row: {"fields": entry(row)})
 
 
 def written(path: Path, content: Any) -> Path:
@@ -318,9 +291,8 @@ def test_float32_holds_the_mark_as_infinity(tmp_path: Path) -> None:
         if isinstance(source, Path):
             convert([source], tmp_path / f"{source.suffix}-store", Reading(missing="zero"))
             np.testing.assert_array_equal(dense(sr.read(tmp_path / f"{source.suffix}-store")), whole)
-    with pytest.raises(
-        SparserankError, match=r"feature value 1\.7e\S+ is too large for float32"
-    ):  # a number that is not missing
+    # a number that is not missing
+    with pytest.raises(SparserankError, match=r"feature value 1\.7e\S+ is too large for float32"):
         sr.read(frame_of(ROWS), missing="zero", dtype=np.float32)
 
 
@@ -336,7 +308,6 @@ def test_a_store_that_holds_the_mark_as_a_number_is_read_by_the_rule(tmp_path: P
     values, whole = expected("median")
     convert([tmp_path / "old"], tmp_path / "new", Reading(missing="median"))
     np.testing.assert_array_equal(dense(sr.read(tmp_path / "new")), whole)
-    model = RankingModel(
-        np.ones(3), tuple(NAMES), FeatureScaling("none", np.zeros(3), np.ones(3)), fill_values=np.array(values)
-    )
+    none = FeatureScaling("none", np.zeros(3), np.ones(3))
+    model = RankingModel(np.ones(3), tuple(NAMES), none, fill_values=np.array(values))
     np.testing.assert_allclose(model.score_dataset(sr.read(tmp_path / "old")), np.sum(whole, axis=1))

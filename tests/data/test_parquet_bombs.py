@@ -1,7 +1,4 @@
-"""Small Parquet files that expand to much more than memory holds, or declare wrong sizes:
-read in batches, or refused in one sentence."""
-
-from __future__ import annotations
+"""Parquet files that expand to more than memory holds, or declare wrong sizes: read in batches, or refused."""
 
 import json
 import os
@@ -133,14 +130,8 @@ def _small(path: Path) -> bytes:
 
 def _limited(small: Path, paths: list[Path]) -> list[dict[str, list[str]]]:
     environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"}  # the usual one reserves a gigabyte at once
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", LIMITED, str(small), str(LIMIT_MB), *map(str, paths)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=environment,
-        check=False,
-    )
+    command = [sys.executable, "-W", "ignore", "-c", LIMITED, str(small), str(LIMIT_MB), *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -183,9 +174,7 @@ def test_wrong_sizes_and_other_damage_under_a_memory_limit(tmp_path: Path, fuzz_
             assert how != "read" or words.split()[0].isdigit()
 
 
-def test_an_error_in_the_first_row_is_reported_without_reading_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_in_the_first_row_is_reported_without_reading_the_rest(tmp_path, monkeypatch):
     n = 500_000
     values = np.ones(n)
     values[0] = np.nan

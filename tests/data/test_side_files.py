@@ -1,7 +1,5 @@
 """Side files of data: sizes of queries, and weights of documents or queries."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from typing import Any

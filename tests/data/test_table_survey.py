@@ -1,7 +1,5 @@
 """A table is inspected without options, refused with everything that is in the way, and the printed command works."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -56,6 +54,7 @@ def people_have() -> pd.DataFrame:
 
 
 FRAME = people_have()
+ROLES = ("--label-column", "relevance", "--qid-column", "query")
 LEFT_OUT = {"row", "url", "created_at", "category", "version"}
 FEATURES = ["bm25", "title_bm25", "price", "in_stock", "bm25_again"]
 
@@ -87,6 +86,16 @@ def pasted(command: str, cli: Cli) -> Outcome:
     script = 'sparserank() { printf "%s\\0" "$@"; }\n' + command
     words = subprocess.run(["bash", "-euc", script], capture_output=True, check=True).stdout
     return cli(*os.fsdecode(words).split("\0")[:-1])
+
+
+def command_in(outcome: Outcome) -> str:
+    """The first command that was printed."""
+    shown = (outcome.out + outcome.err).splitlines()
+    return next(line.strip() for line in shown if line.startswith("  sparserank "))
+
+
+def as_fit(command: str) -> str:
+    return command.replace(" select ", " fit ").replace("--out run", "--out m.json")
 
 
 # -- the survey ------------------------------------------------------------------------------------------------------
@@ -128,9 +137,7 @@ def test_counts_of_columns_are_those_of_loops(kind: str, tmp_path: Path, monkeyp
     assert rejected == 3  # the columns with holes: counting these among the values would be seen
 
 
-def test_a_large_table_is_surveyed_by_its_first_rows_and_its_command_works_for_all(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_table_is_surveyed_by_its_first_rows_and_its_command_works_for_all(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(table_survey, "ROWS", 100)
     monkeypatch.setattr(table_survey, "BLOCK_ROWS", 50)
@@ -143,25 +150,20 @@ def test_a_large_table_is_surveyed_by_its_first_rows_and_its_command_works_for_a
     found = survey([open_table("t.parquet", "parquet")])
     assert (found.n_rows, found.whole, found.columns["row"].n_distinct) == (100, False, 100)
     for outcome in (cli("inspect", "t.parquet"), cli("fit", "t.parquet", "--out", "m.json")):
-        shown = outcome.out + outcome.err
-        command = next(line.strip() for line in shown.splitlines() if line.startswith("  sparserank "))
+        command = command_in(outcome)
         assert "--missing median" in command
         assert "version" not in command  # it is constant as far as it is known, and need not be
-        done = cli(*shlex.split(command.replace(" select ", " fit ").replace("--out run", "--out m.json"))[1:])
+        done = cli(*shlex.split(as_fit(command))[1:])
         assert done.code == 0, done.err
 
 
-def test_missing_values_and_judgments_beyond_the_survey_have_a_command_that_works(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_values_and_judgments_beyond_the_survey_have_a_command_that_works(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(table_survey, "ROWS", 100)
     columns = ["query", "relevance", "bm25"]
     unjudged = FRAME["relevance"].mask(FRAME.index == 220, -1)
     write(FRAME[columns].assign(bm25=FRAME["bm25"].mask(FRAME.index == 200), relevance=unjudged), Path("t.csv"))
-    sentence, command = cli(
-        "fit", "t.csv", "--label-column", "relevance", "--qid-column", "query", "--out", "m.json"
-    ).sentences
+    sentence, command = cli("fit", "t.csv", *ROLES, "--out", "m.json").sentences
     assert "row 200, column 'bm25'" in sentence
     assert cli(*shlex.split(command)[1:]).code == 0
 
@@ -196,10 +198,8 @@ def test_roles_features_and_what_is_left_out() -> None:
 def test_names_win_over_values_and_values_decide_where_no_name_does() -> None:
     plain = FRAME[["query", "relevance", "bm25", "title_bm25"]]
     told, _ = proposed(plain.rename(columns={"query": "k1", "relevance": "k2"}))
-    assert (told.label, told.qid) == (
-        "k2",
-        "k1",
-    )  # the only whole numbers of few grades; the only text with few values
+    # the only whole numbers of few grades; the only text with few values
+    assert (told.label, told.qid) == ("k2", "k1")
     told, _ = proposed(plain.assign(other=plain["relevance"]).rename(columns={"relevance": "k2"}))
     assert told.label is None
     assert "'k2'" in " ".join(told.blocked)
@@ -243,9 +243,7 @@ def test_problems_that_no_option_solves(case: str, cli: Cli, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.tsv", "t.arrow", "folder"])
-def test_the_first_attempt_shows_everything_and_its_command_goes_through(
-    name: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_attempt_shows_everything_and_its_command_goes_through(name, cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(FRAME, Path(name))
     outcome = cli("inspect", name)
@@ -270,23 +268,8 @@ def test_the_first_attempt_shows_everything_and_its_command_goes_through(
     assert cli("inspect", name).out.splitlines()[-1].endswith("--out run2")  # a name that nothing has
 
 
-HOSTILE = [
-    "a,b",
-    "c;d=e",
-    "new\nline",
-    "quo'te\"s",
-    '"whole"',
-    "-dash",
-    "--out",
-    "日本",
-    "",
-    "$(touch evil)",
-    "`id`",
-    "esc\x1b[31m",
-    "*",
-    " blanks ",
-    "7",
-]
+HOSTILE = ["a,b", "c;d=e", "new\nline", "quo'te\"s", '"whole"', "-dash", "--out", "日本", "", "$(touch evil)", "`id`"]
+HOSTILE += ["esc\x1b[31m", "*", " blanks ", "7"]
 
 
 def test_names_of_any_kind_can_be_pasted(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,47 +282,33 @@ def test_names_of_any_kind_can_be_pasted(cli: Cli, tmp_path: Path, monkeypatch: 
     Path("a dir").mkdir()
     pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), "a dir/-t.parquet")
     for outcome in (cli("inspect", "a dir/-t.parquet"), cli("fit", "a dir/-t.parquet", "--out", "m.json")):
-        shown = outcome.out + outcome.err
-        command = next(line.strip() for line in shown.splitlines() if line.startswith("  sparserank "))
-        assert "\x1b" not in shown
-        if " select " in command:
-            command = command.replace(" select ", " fit ").replace("--out run", "--out m.json")
-        done = pasted(command, cli)
-        assert done.code == 0, (command, done.err)
+        assert "\x1b" not in outcome.out + outcome.err
+        done = pasted(as_fit(command_in(outcome)), cli)
+        assert done.code == 0, done.err
         model = sr.load_model("m.json")
         assert set(model.feature_names) == {"bm25", *holes}
         Path("m.json").unlink()
     assert not Path("evil").exists()
 
 
-def test_the_mark_is_missing_in_a_survey_as_everywhere(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_mark_is_missing_in_a_survey_as_everywhere(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     marked = np.where(np.arange(len(FRAME)) % 9 == 0, 1.797e308, FRAME["title_bm25"])
     frame = FRAME[["query", "relevance", "bm25"]].assign(mark=marked)
     pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), "t.parquet")
-    command = next(
-        line.strip() for line in cli("inspect", "t.parquet").out.splitlines() if line.startswith("  sparserank ")
-    )
+    command = command_in(cli("inspect", "t.parquet"))
     assert "--missing median" in command
-    done = pasted(command.replace(" select ", " fit ").replace("--out run", "--out m.json"), cli)
+    done = pasted(as_fit(command), cli)
     assert done.code == 0, (command, done.err)
+
+
+LISTS = [["a", "b"], ["a,b"], [""], ["", "a"], ['"q"', "b"], ["x\ny", "z"], [" a ", "b"], ['a"b', "c"]]
+LISTS += [["new\nline", "b,c", "\r"]]
 
 
 @pytest.mark.parametrize(
     "names",
-    [
-        ["a", "b"],
-        ["a,b"],
-        [""],
-        ["", "a"],
-        ['"q"', "b"],
-        ["x\ny", "z"],
-        [" a ", "b"],
-        ['a"b', "c"],
-        ["new\nline", "b,c", "\r"],
-    ],
+    LISTS,
 )
 def test_lists_of_names_come_back(names: list[str]) -> None:
     assert split_names(joined_names(names)) == names
@@ -356,22 +325,15 @@ def test_unpaired_quotes_are_part_of_a_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.csv"])
-def test_one_refusal_says_all_and_its_command_goes_through(
-    name: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_refusal_says_all_and_its_command_goes_through(name, cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(FRAME, Path(name))
     outcome = cli("fit", name, "--qid-column=nope", "--out", "m.json")
     assert outcome.code == 1
     sentence, command = outcome.sentences
-    for part in (
-        f"error: {name}: has no column 'label' ('relevance' could be it",
-        "has no column 'nope' ('query' could be it",
-        "3 columns are not numeric: 'url' (",
-        "'created_at' (",
-        "'category' (",
-        "missing values in 'price' ",
-    ):
+    assert f"error: {name}: has no column 'label' ('relevance' could be it" in sentence
+    assert "has no column 'nope' ('query' could be it" in sentence
+    for part in ("3 columns are not numeric: 'url' (", "'created_at' (", "'category' (", "missing values in 'price' "):
         assert part in sentence
     assert not Path("m.json").exists()
     assert "nope" not in command
@@ -418,22 +380,9 @@ def test_a_refusal_without_a_guess_names_no_command(cli: Cli, tmp_path: Path) ->
 
 def test_commands_of_trained_models_are_offered_nothing_that_is_learned(cli: Cli, tmp_path: Path) -> None:
     known = FRAME.assign(price=FRAME["price"].fillna(0.0))
-    columns = ("--label-column", "relevance", "--qid-column", "query")
-    assert (
-        cli(
-            "fit",
-            write(known, tmp_path / "a.parquet"),
-            *columns,
-            "--feature-columns",
-            "bm25,price",
-            "--alpha-ratio",
-            "0.001",
-            "--out",
-            tmp_path / "m.json",
-        ).code
-        == 0
-    )
-    outcome = cli("predict", tmp_path / "m.json", write(FRAME, tmp_path / "b.parquet"), *columns[2:])
+    options = (*ROLES, "--feature-columns", "bm25,price", "--alpha-ratio", "0.001", "--out", tmp_path / "m.json")
+    assert cli("fit", write(known, tmp_path / "a.parquet"), *options).code == 0
+    outcome = cli("predict", tmp_path / "m.json", write(FRAME, tmp_path / "b.parquet"), *ROLES[2:])
     (sentence,) = outcome.sentences
     assert "feature 'price' is nan" in sentence
     assert "--missing model" in sentence  # the median of training, which the model holds; none of the new data
@@ -456,9 +405,7 @@ def test_a_file_that_cannot_be_read_says_what_is_wrong_first(cli: Cli, tmp_path:
         assert "Expected 3 columns, got 2" in sentence
 
 
-def test_text_deep_in_a_column_of_numbers_is_shown_by_its_row(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_text_deep_in_a_column_of_numbers_is_shown_by_its_row(cli, tmp_path, monkeypatch):
     monkeypatch.setattr("sparserank.data.tables.batches.CSV_BLOCK_BYTES", 256)
     rows = [f"{i // 5},{i % 2},{i * 37 % 101},{i}.5\n" for i in range(300)]
     (tmp_path / "t.csv").write_text("qid,label,x,y\n" + "".join(rows) + "9,1,oops,3\n")
@@ -468,15 +415,10 @@ def test_text_deep_in_a_column_of_numbers_is_shown_by_its_row(
     assert "--ignore-columns x" in outcome.out
 
 
-def test_words_for_nothing_are_ids_where_ids_are_read(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_words_for_nothing_are_ids_where_ids_are_read(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    rows = [
-        f"{('NA', 'null')[i // 5] if i < 10 else i // 5},{i % 3},{'NA' if i == 7 else i * 37 % 101 / 7},"
-        f"{i * 0.7 % 1.3}\n"
-        for i in range(100)
-    ]
+    ids = ["NA"] * 5 + ["null"] * 5 + [str(i // 5) for i in range(10, 100)]
+    rows = [f"{ids[i]},{i % 3},{'NA' if i == 7 else i * 37 % 101 / 7},{i * 0.7 % 1.3}\n" for i in range(100)]
     Path("t.csv").write_text("qid,label,x,y\n" + "".join(rows))
     assert sr.read("t.csv", missing="median").n_queries == 20
     told = json.loads(cli("inspect", "t.csv", "--format", "json").out)
@@ -484,26 +426,20 @@ def test_words_for_nothing_are_ids_where_ids_are_read(
     assert told["next"] == "sparserank select t.csv --missing median --out run"
 
 
-def test_files_that_are_read_together_are_told_together(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_are_read_together_are_told_together(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     own = FRAME[["query", "relevance", "bm25", "price"]].assign(query="one " + FRAME["query"])
     write(own.assign(price=1.0), Path("a.parquet"))
-    write(
-        own.assign(query="two " + FRAME["query"], bm25=np.where(own.index == 3, np.inf, own["bm25"])), Path("b.parquet")
-    )
-    columns = ("--label-column", "relevance", "--qid-column", "query", "--out", "m.json")
-    sentence, command = cli("fit", "a.parquet", "b.parquet", *columns).sentences
+    holes = own["bm25"].mask(own.index == 3, np.inf)
+    write(own.assign(query="two " + FRAME["query"], bm25=holes), Path("b.parquet"))
+    sentence, command = cli("fit", "a.parquet", "b.parquet", *ROLES, "--out", "m.json").sentences
     assert sentence.startswith("error: a.parquet and b.parquet: b.parquet: row ")
     assert "missing values in 'bm25' 0.1" in sentence
     assert "'price' " in sentence
     assert cli(*shlex.split(command)[1:]).code == 0
 
 
-def test_judged_documents_beside_scores_are_asked_for_no_feature(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_judged_documents_beside_scores_are_asked_for_no_feature(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(FRAME, Path("t.parquet"))
     Path("s.txt").write_text("".join(f"{s}\n" for s in FRAME["bm25"]))
@@ -513,9 +449,7 @@ def test_judged_documents_beside_scores_are_asked_for_no_feature(
     assert cli(*shlex.split(command)[1:]).code == 0
 
 
-def test_more_than_fits_is_shown_without_reading_the_features(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_than_fits_is_shown_without_reading_the_features(cli, tmp_path, monkeypatch):
     monkeypatch.setattr("sparserank.cli.inspect_tables.IN_MEMORY", 100)
     path = write(FRAME, tmp_path / "t.parquet")
     told = json.loads(cli("inspect", path, "--format", "json").out)

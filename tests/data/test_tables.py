@@ -1,7 +1,4 @@
-"""Tables of every kind give the data set that the same rows give as arrays;
-what cannot be meant is refused by place."""
-
-from __future__ import annotations
+"""Tables of every kind give the data set of the same arrays; what cannot be meant is refused by place."""
 
 import gzip
 from collections.abc import Callable
@@ -183,28 +180,17 @@ def test_sizes_beside_a_file_say_where_queries_begin(kind: str, suffix: str, tmp
 
 
 MISSING = FRAME.assign(**{NAMES[1]: FRAME[NAMES[1]].mask(FRAME.index == 7)})
+NO_LABEL = FRAME.assign(label=FRAME["label"].mask(FRAME.index == 3))
 BAD: dict[str, tuple[pd.DataFrame, dict[str, Any], str]] = {
     "no label": (FRAME.drop(columns="label"), {}, r"has no column 'label'; it has .*name the column with label\.$"),
     "no query": (FRAME.drop(columns="qid"), {}, r"has no column 'qid'; it has .*name the column with qid\.$"),
-    "unknown feature": (
-        FRAME,
-        {"feature_columns": ["bm25"]},
-        "has no column 'bm25', although you named it as a feature",
-    ),
+    "unknown": (FRAME, {"feature_columns": ["bm25"]}, "has no column 'bm25', although you named it as a feature"),
     "text": (FRAME.assign(url="http"), {}, r"column 'url' is not numeric \(.*ignore_columns=\['url'\]"),
     "label of text": (FRAME.assign(label="good"), {}, "column 'label' is not numeric"),
     "no feature": (FRAME[["qid", "label"]], {}, "has no feature column"),
-    "null label": (
-        FRAME.assign(label=FRAME["label"].mask(FRAME.index == 3)),
-        {},
-        "row 3, column 'label': expected a finite number as the label",
-    ),
+    "null label": (NO_LABEL, {}, "row 3, column 'label': expected a finite number as the label"),
     "null query": (FRAME.assign(qid=FRAME["qid"].mask(FRAME.index == 4)), {}, "row 4, column 'qid'"),
-    "query of fractions": (
-        FRAME.assign(qid=0.5),
-        {},
-        "row 0, column 'qid': expected a whole number or text as the query id",
-    ),
+    "fractions": (FRAME.assign(qid=0.5), {}, "row 0, column 'qid': expected a whole number or text as the query id"),
     "null": (
         MISSING,
         {},
@@ -213,18 +199,14 @@ BAD: dict[str, tuple[pd.DataFrame, dict[str, Any], str]] = {
     "infinity": (FRAME.assign(**{NAMES[2]: np.inf}), {}, r"row 0, column 'bm25 of field 2'.*\(inf\)"),
     "unjudged": (FRAME.assign(label=-1), {}, "row 0: label -1 means unjudged"),
     "too large": (FRAME.assign(**{NAMES[2]: 1e300}), {"dtype": "float32"}, "row 0, column 'bm25 of field 2'.*float32"),
-    "negative weight": (
-        FRAME.assign(w=-1.0),
-        {"doc_weight": "w"},
-        "row 0, column 'w': expected a number >= 0 as the weight",
-    ),
+    "weight": (FRAME.assign(w=-1.0), {"doc_weight": "w"}, "row 0, column 'w': expected a number >= 0 as the weight"),
     "no row": (FRAME.iloc[:0], {}, "no data rows"),
 }
 
 
 @pytest.mark.parametrize(
     ("kind", "case"),
-    [(k, c) for k in ("parquet", "csv") for c in BAD if (k, c) != ("csv", "query of fractions")],  # there it is text
+    [(k, c) for k in ("parquet", "csv") for c in BAD if (k, c) != ("csv", "fractions")],  # there it is text
 )
 def test_bad_tables_are_refused_by_place(kind: str, case: str, tmp_path: Path) -> None:
     frame, options, message = BAD[case]
@@ -271,14 +253,8 @@ def test_text_deep_in_a_column_of_numbers(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("written", ["True False", "true false", "TRUE FALSE"])
 def test_true_and_false_are_numbers_in_csv_as_in_parquet(written: str, tmp_path: Path) -> None:
     yes, no = written.split()
-    frame = pd.DataFrame(
-        {
-            "qid": [1, 1, 2, 2],
-            "label": [True, False, False, True],
-            "a": [1.0, 2, 3, 4],
-            "flag": [True, False, True, True],
-        }
-    )
+    columns = {"qid": [1, 1, 2, 2], "label": [True, False, False, True], "a": [1.0, 2, 3, 4]}
+    frame = pd.DataFrame({**columns, "flag": [True, False, True, True]})
     frame.to_parquet(tmp_path / "t.parquet")
     text = frame.to_csv(index=False).replace("True", yes).replace("False", no)
     (tmp_path / "t.csv").write_text(text)
@@ -361,20 +337,11 @@ def test_the_commands_take_tables(tmp_path: Path) -> None:
     loaded = sr.load_model(model)
     FRAME[["qid", *(loaded.feature_names[j] for j in loaded.support)]].to_parquet(unlabelled)  # the model's alone
     assert run("predict", model, train) == run("predict", model, unlabelled)
-    assert run("evaluate", train, "--system", model, "--format", "csv") == run(
-        "evaluate", shuffled, "--system", model, "--format", "csv"
-    )
+    csv = [run("evaluate", data, "--system", model, "--format", "csv") for data in (train, shuffled)]
+    assert csv[0] == csv[1]
     assert "5 (dense)" in run("inspect", train)
-    run(
-        "fit",
-        train,
-        "--feature-columns",
-        ",".join(NAMES[:2]),
-        "--feature-columns",
-        NAMES[3],
-        "--out",
-        tmp_path / "m.json",
-    )
+    named = ("--feature-columns", ",".join(NAMES[:2]), "--feature-columns", NAMES[3])
+    run("fit", train, *named, "--out", tmp_path / "m.json")
     assert sr.load_model(tmp_path / "m.json").feature_names == (NAMES[0], NAMES[1], NAMES[3])
 
 
@@ -410,9 +377,8 @@ def test_a_table_that_lacks_a_feature_of_the_model_is_refused(tmp_path: Path) ->
 def test_columns_called_f1_f2_are_found_by_name_too(tmp_path: Path) -> None:
     data = sr.datasets.make_ranking(20, (4, 8), 5, n_informative=3, n_redundant=0, random_state=0).data
     names = [f"f{j + 1}" for j in range(5)]
-    table = pa.table(
-        {"qid": data.qid, "label": data.relevance, **{n: np.array(data.X[:, j]) for j, n in enumerate(names)}}
-    )
+    columns = {n: np.array(data.X[:, j]) for j, n in enumerate(names)}
+    table = pa.table({"qid": data.qid, "label": data.relevance, **columns})
     for name, columns in (("same", names), ("other", names[::-1]), ("less", names[:3] + names[4:])):
         pq.write_table(table.select(["label", *columns, "qid"]), tmp_path / f"{name}.parquet")
     renamed = table.rename_columns(["qid", "label", *names[:3], "F4", "f5"])

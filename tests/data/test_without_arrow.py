@@ -1,7 +1,5 @@
 """Without pyarrow: ranking text, arrays and runs as usual; one sentence where a table is needed."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""Bounds that hold whichever candidate is chosen, and intervals against rivals: against explicit loops, and what the
-old rule gives there. Simulated problems with known losses are in `python -m benchmarks coverage`."""
-
-from __future__ import annotations
+"""Bounds whichever candidate is chosen, and intervals against rivals: explicit loops, and what the old rule gives."""
 
 import time
 

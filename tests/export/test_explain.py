@@ -1,7 +1,5 @@
 """Explanations add up to the scores, of every kind of model; the command."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path
@@ -26,11 +24,8 @@ RANKERS = {
 
 def model_of(kind: str) -> RankingModel:
     if kind == "within queries":
-        return RankingModel(
-            np.array([1.0, 0.0, -2.0, 0.5, 0.0, 0.0]),
-            tuple(DATA.feature_names or ()),
-            FeatureScaling("query-min-max", np.zeros(6), np.ones(6)),
-        )
+        scaling = FeatureScaling("query-min-max", np.zeros(6), np.ones(6))
+        return RankingModel(np.array([1.0, 0.0, -2.0, 0.5, 0.0, 0.0]), tuple(DATA.feature_names or ()), scaling)
     return RANKERS[kind].fit_dataset(DATA).to_model()
 
 

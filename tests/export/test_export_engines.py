@@ -1,7 +1,4 @@
-"""The default model goes into the feature stores of Elasticsearch, OpenSearch and Solr,
-and is scored there as `predict` does: their documented formulas, evaluated."""
-
-from __future__ import annotations
+"""The default model in Elasticsearch, OpenSearch and Solr: scores by their documented formulas."""
 
 import json
 import re
@@ -58,16 +55,7 @@ def models() -> dict[str, tuple[RankingModel, np.ndarray]]:
     return {kind: (model, X[kind]) for kind, model in out.items()}
 
 
-def made(
-    coef: Any,
-    kinds: tuple[str, ...],
-    *,
-    names: tuple[str, ...] | None = None,
-    scale: Any = 1.0,
-    center: Any = 0.0,
-    curves: dict[int, Curve] | None = None,
-    **more: Any,
-) -> RankingModel:
+def made(coef, kinds, *, names=None, scale=1.0, center=0.0, curves=None, **more):
     d = len(kinds)
     scaling = FeatureScaling("standard", np.zeros(d) + center, np.ones(d) * scale)
     names = names or tuple(f"f{j}" for j in range(d))
@@ -142,9 +130,8 @@ def test_an_existing_set_gets_the_derived_features(models):
     model, X = models["log"]
     files = model.export("elasticsearch")
     assert list(files) == ["derived.json", "model.json"]
-    there = [
-        {"name": n, "params": [], "template_language": "mustache", "template": {"of": n}} for n in model.feature_names
-    ]
+    own = {"params": [], "template_language": "mustache"}
+    there = [{"name": n, **own, "template": {"of": n}} for n in model.feature_names]
     both = json.dumps({"features": [*there, *json.loads(files["derived.json"])["features"]]})
     whole = {"featureset.json": both, "model.json": files["model.json"]}
     assert_same(in_plugin(whole, rows_of(model, X)), model.predict(X))
@@ -188,11 +175,8 @@ def test_the_comparison_sees_what_solr_does_to_negative_functions(models):
     content = [f for f in json.loads(files["features.json"]) if "negative_" not in f["name"]]
     assert len(content) * 2 == len(json.loads(files["features.json"]))
     for f in content:
-        f["params"]["q"] = re.sub(
-            r"ln\(sum\(1,max\((.*),0\)\)\)",
-            r"if(lt(\1,0),sub(0,ln(sub(1,\1))),ln(sum(1,\1)))",
-            f["params"]["q"],
-        )
+        both = r"if(lt(\1,0),sub(0,ln(sub(1,\1))),ln(sum(1,\1)))"
+        f["params"]["q"] = re.sub(r"ln\(sum\(1,max\((.*),0\)\)\)", both, f["params"]["q"])
     one_sided = json.loads(files["model.json"])
     one_sided["features"] = [f for f in one_sided["features"] if "negative_" not in f["name"]]
     wrong = {"features.json": json.dumps(content), "model.json": json.dumps(one_sided)}
@@ -247,7 +231,7 @@ def test_a_query_is_quoted_as_it_is():
 
 def test_what_solr_cannot_express_is_refused():
     model = made([1.0, 2.0], ("log", "none"))
-    other = {"class": "c", "params": {}}
+    other, many = {"class": "c", "params": {}}, {"field": "a", "defaultValue": "many"}
     original = "org.apache.solr.ltr.feature.OriginalScoreFeature"
     for f0, message in (
         (None, "the definition of 'f0' is missing"),
@@ -255,14 +239,8 @@ def test_what_solr_cannot_express_is_refused():
         ({"class": FIELD}, "the params of 'f0' need 'field' as a string"),
         ({"class": FIELD, "params": {"field": "${x}"}}, r"the field of 'f0' cannot contain '\$\{'"),
         ({"class": QUERY, "params": {"q": 3}}, "the params of 'f0' need 'q' as a string"),
-        (
-            {"class": FIELD, "params": {"field": "a", "defaultValue": "many"}},
-            "the defaultValue of 'f0' must be a number; got 'many'",
-        ),
-        (
-            {"class": QUERY, "params": {"q": "x", "fq": ["y"], "defaultValue": 1}},
-            "'f0' has both fq and a defaultValue",
-        ),
+        ({"class": FIELD, "params": many}, "the defaultValue of 'f0' must be a number; got 'many'"),
+        ({"class": QUERY, "params": {"q": "x", "fq": ["y"], "defaultValue": 1}}, "'f0' has both fq and a defaultValue"),
     ):
         given = {"f1": other} if f0 is None else {"f0": f0, "f1": other}
         with pytest.raises(DataError, match=message):
@@ -349,22 +327,21 @@ def export(cli_here: Cli) -> Cli:
     return partial(cli_here, "export")
 
 
+RAISED = "every score is raised by 8, which does not change the ranking; the lowest training score becomes 1.6"
+
+
 def test_the_command_notes_what_the_files_do_not_contain(models, export: Cli, tmp_path: Path):
     model, _ = models["log"]
     model.save(tmp_path / "old.json")
-    made(model.coef, ("log",) * 12, names=model.feature_names, metadata={"lowest_score": -6.4}).save(
-        tmp_path / "m.json"
-    )
+    low = made(model.coef, ("log",) * 12, names=model.feature_names, metadata={"lowest_score": -6.4})
+    low.save(tmp_path / "m.json")
     (tmp_path / "t.json").write_text(json.dumps(templates(model)))
     (tmp_path / "q.json").write_text(json.dumps(queries(model)))
     for arguments, message in (
         (("m.json", "--to", "elasticsearch"), "derived.json adds the derived features to a feature set"),
         (("m.json", "--to", "opensearch", "--features", "t.json"), "(the lowest training document scores -6.4)"),
         (("old.json", "--to", "elasticsearch", "--features", "t.json"), "--offset auto keeps scores positive."),
-        (
-            ("m.json", "--to", "elasticsearch", "--features", "t.json", "--offset", "auto"),
-            "every score is raised by 8, which does not change the ranking; the lowest training score becomes 1.6",
-        ),
+        (("m.json", "--to", "elasticsearch", "--features", "t.json", "--offset", "auto"), RAISED),
         (("m.json", "--to", "solr", "--features", "q.json"), "put a \\ before each"),
     ):
         done = export(*arguments, "--out", f"out{len(list(tmp_path.iterdir()))}")

@@ -1,7 +1,5 @@
 """What columns and documents may hold: types of databases, and values that are missing, in every export."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

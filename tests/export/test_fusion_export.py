@@ -1,11 +1,10 @@
 """Exported formulas, run by re-implementations of the engines' documented formulas, by Python, SQLite and DuckDB."""
 
-from __future__ import annotations
-
 import ast
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -49,6 +48,11 @@ def made(seed: int = 0) -> Lists:
     return out
 
 
+def scaled(lists: Lists, by: Callable[[float], float]) -> Lists:
+    """The same lists with other scores."""
+    return {q: {name: [(d, by(s)) for d, s in own[name]] for name in own} for q, own in lists.items()}
+
+
 def formula(norm: str, engine: str | None = None) -> FusionFormula:
     return FusionFormula(tuple(FusionTerm(name, w) for name, w in WEIGHTS.items()), parse_norm(norm), DEPTH, engine)
 
@@ -86,13 +90,8 @@ def same_but_for_the_last(found: dict[str, float], expected: dict[str, float], w
     return kept <= found.keys() and sorted(found.values()) == pytest.approx(sorted(expected.values()), abs=within)
 
 
-NORMS = {
-    "elasticsearch": ("minmax", "l2", "rrf", "rrf(k=10)"),
-    "opensearch": ("minmax", "l2", "rrf", "rrf(k=10)"),
-    "vespa": ("rrf", "rrf(k=0)", "logrank", "returned"),
-    "qdrant": ("rrf(k=0)",),
-    "ranx": ("minmax",),
-}
+NORMS = {**dict.fromkeys(("elasticsearch", "opensearch"), ("minmax", "l2", "rrf", "rrf(k=10)")), "ranx": ("minmax",)}
+NORMS |= {"vespa": ("rrf", "rrf(k=0)", "logrank", "returned"), "qdrant": ("rrf(k=0)",)}
 
 
 @pytest.mark.parametrize(("engine", "norm"), [(engine, norm) for engine, norms in NORMS.items() for norm in norms])
@@ -149,12 +148,8 @@ def test_python_and_sql_have_the_same_scores(norm: str, engine: str | None, tmp_
 
 def by_databases(of: FusionFormula, lists: Lists) -> list[dict[str, dict[str, float]]]:
     """{query: {document: score}} of SQLite and of DuckDB; ranks are places in the lists."""
-    rows = [
-        (q, d, name, s, place)
-        for q, own in lists.items()
-        for name, entries in own.items()
-        for place, (d, s) in enumerate(entries, 1)
-    ]
+    every = [(q, name, entries) for q, own in lists.items() for name, entries in own.items()]
+    rows = [(q, d, name, s, place) for q, name, entries in every for place, (d, s) in enumerate(entries, 1)]
     query = str(export_fusion(of, "sql")["fuse.sql"])
     memory, duck, out = sqlite(), duckdb.connect(), []
     memory.execute(f"CREATE TABLE {RETRIEVED}")
@@ -180,21 +175,15 @@ def assert_same(found: dict[str, float], fused: dict[str, float], of: FusionForm
 @pytest.mark.parametrize("norm", ["rrf", "logrank", "minmax"])
 def test_equal_scores_keep_the_order_of_their_ranks(norm: str, tmp_path: Path) -> None:
     """In SQL too, where the table has a column of ranks: also at the depth, where a tie decides what is cut."""
-    lists = {
-        q: {name: [(d, round(s / 8.0)) for d, s in entries] for name, entries in own.items()}
-        for q, own in made(2).items()
-    }
+    lists = scaled(made(2), lambda s: round(s / 8.0))
     rng, of = np.random.default_rng(0), formula(norm)
     for own in lists.values():
         for entries in own.values():
             rng.shuffle(entries)  # so that ranks contradict the order of the ids
             entries.sort(key=lambda e: -e[1])
     for name in WEIGHTS:
-        lines = [
-            f"{q} Q0 {d} {place} {s} x\n"
-            for q, own in lists.items()
-            for place, (d, s) in enumerate(own.get(name, []), 1)
-        ]
+        places = ((q, place, *e) for q, own in lists.items() for place, e in enumerate(own.get(name, []), 1))
+        lines = [f"{q} Q0 {d} {place} {s} x\n" for q, place, d, s in places]
         (tmp_path / f"{name[:2]}.run").write_text("".join(lines))
     fused: dict[str, dict[str, float]] = {q: {} for q in lists}
     for (q, d), score in of.apply({name: tmp_path / f"{name[:2]}.run" for name in WEIGHTS}).items():
@@ -213,10 +202,7 @@ def test_the_size_of_scores_does_not_matter(norm: str) -> None:
     expected = ours(of, lists)
     assert len({s for own in expected.values() for s in own.values()}) > 100
     for power in (-700, -1000, 0, 200, 1000):
-        moved = {
-            q: {name: [(d, math.ldexp(s, power)) for d, s in entries] for name, entries in own.items()}
-            for q, own in lists.items()
-        }
+        moved = scaled(lists, lambda s, power=power: math.ldexp(s, power))
         if power < 300:  # larger scores are refused
             assert ours(of, moved) == expected
             for scores in by_databases(of, moved):
@@ -243,11 +229,8 @@ def test_scores_below_zero_are_refused_where_they_mean_another_formula() -> None
 
 def test_scores_that_are_equal_in_single_precision_are_noted() -> None:
     of = FusionFormula((FusionTerm("bm25", 0.6), FusionTerm("time", 0.4, merged=0.93)), parse_norm("rrf(k=0)"), DEPTH)
-    assert {name for name, engine in FUSION_ENGINES.items() if engine.notes(of)} == {
-        "elasticsearch",
-        "opensearch",
-        "qdrant",
-    }
+    noted = {name for name, engine in FUSION_ENGINES.items() if engine.notes(of)}
+    assert noted == {"elasticsearch", "opensearch", "qdrant"}
     (note,) = FUSION_ENGINES["qdrant"].notes(of)
     assert "Qdrant scores in single precision" in note
     assert "93% of 'time'" in note
@@ -297,11 +280,7 @@ def test_what_an_engine_cannot_run_is_refused() -> None:
         ("qdrant", formula("rrf"), r"Qdrant does not compute rrf \(it computes rrf\(k=0\)\)"),
         ("elasticsearch", formula("zscore"), "Elasticsearch does not compute zscore"),
         ("ranx", formula("zscore"), "ranx does not compute zscore"),
-        (
-            "opensearch",
-            formula("minmax"),
-            "without an engine, whose rules at the edges differ from OpenSearch's",
-        ),
+        ("opensearch", formula("minmax"), "without an engine, whose rules at the edges differ from OpenSearch's"),
         ("python", formula("minmax", "opensearch"), "for opensearch, whose rules at the edges differ from Python's"),
         ("elasticsearch", negative, "Elasticsearch takes only weights >= 0"),
         ("opensearch", many, "OpenSearch fuses at most 5 retrievers, and the model has 6"),

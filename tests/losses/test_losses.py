@@ -1,7 +1,4 @@
-"""Every loss against explicit pairs: value, gradient, Hessian, line, pair norms, dual and gap,
-however pairs are weighted."""
-
-from __future__ import annotations
+"""Every loss against explicit pairs: value, gradient, Hessian, line, pair norms, dual and gap, weighted or not."""
 
 import subprocess
 import sys
@@ -112,23 +109,13 @@ CONTAINERS += [(data, "all weights", container) for data in (INTEGERS, MANY) for
     # many grades are the Fenwick tree's case; a loss that goes through all pairs has none, and is compiled for seconds
     [(*c, name) for c in CONTAINERS for name in KINDS if name != "logistic" or c[0] is not MANY],
 )
-def test_objective_equals_explicit_pairs(
-    data: RankingDataset, weighting: str, container: str, name: str, pair_weights: str
-) -> None:
+def test_objective_equals_explicit_pairs(data, weighting, container, name, pair_weights):
     queries, docs, table = weights_of(data, weighting)
     if container == "float32":
         data = data.replace_features(data.X.astype(np.float32).astype(np.float64))
     X = {"dense": data.X, "csr": sp.csr_matrix(data.X), "float32": data.X.astype(np.float32)}[container]
-    objective = PairwiseObjective(
-        X,
-        data.relevance,
-        data.query_ptr,
-        loss=KINDS[name](table),
-        query_weight=queries,
-        doc_weight=docs,
-        pair_weights=pair_weights,
-        n_threads=1,
-    )
+    weights = {"query_weight": queries, "doc_weight": docs, "pair_weights": pair_weights}
+    objective = PairwiseObjective(X, data.relevance, data.query_ptr, loss=KINDS[name](table), **weights, n_threads=1)
     phi = oracle.PHI[name]
     pairs = oracle.pairs_of(data.relevance, data.query_ptr, queries, table, pair_weights == "query", docs)
     assert objective.n_pairs == sum(docs is None or docs[i] > 0 for i, _, _ in pairs)
@@ -184,10 +171,8 @@ def assert_gap_is_that_of_explicit_pairs(
     gap = duality_gap(objective, L1(alpha), here)
     assert gap == pytest.approx(value + alpha * np.abs(w).sum() - dual, rel=1e-9, abs=1e-12)
     if name != "logistic":
-        best = max(
-            -oracle.conjugate_sum(scores, pairs, phi, conjugate, t) for t in np.linspace(0, min(limit, reach, 1), 21)
-        )
-        assert dual >= best - 1e-12
+        scales = np.linspace(0, min(limit, reach, 1), 21)
+        assert dual >= max(-oracle.conjugate_sum(scores, pairs, phi, conjugate, t) for t in scales) - 1e-12
 
 
 def test_the_dual_of_the_squared_hinge_is_rejected_for_the_modified_huber() -> None:
@@ -254,19 +239,17 @@ def test_certificates_of_the_squared_hinge_need_no_scores() -> None:
 def test_document_weights_are_refused_or_taken_by_name() -> None:
     data = INTEGERS
     for bad in (np.ones(3), np.full(data.n_docs, -1.0), np.full(data.n_docs, np.nan), np.full(data.n_docs, np.inf)):
-        with pytest.raises(
-            DataError, match=rf"doc_weight must contain {data.n_docs} finite weights >= 0, one per document"
-        ):
+        expected = f"doc_weight must contain {data.n_docs} finite weights >= 0, one per document"
+        with pytest.raises(DataError, match=expected):
             PairwiseObjective(data.X, data.relevance, data.query_ptr, doc_weight=bad)
     with pytest.raises(DataError, match="no preferred pair"):
         PairwiseObjective(data.X, data.relevance, data.query_ptr, doc_weight=(data.relevance == 0).astype(float))
     with pytest.raises(DataError, match="doc_weight: the weights of all pairs sum to"):
         PairwiseObjective(data.X, data.relevance, data.query_ptr, doc_weight=np.full(data.n_docs, 1e200))
     for size in (1e308, 5e-324):
+        extreme = {"doc_weight": np.full(data.n_docs, size), "pair_weights": "query"}
         with pytest.raises(DataError, match="multiply the weights by a constant"):
-            PairwiseObjective(
-                data.X, data.relevance, data.query_ptr, doc_weight=np.full(data.n_docs, size), pair_weights="query"
-            )
+            PairwiseObjective(data.X, data.relevance, data.query_ptr, **extreme)
 
 
 def test_a_document_of_weight_zero_is_never_preferred_and_a_query_without_weight_does_not_count() -> None:
@@ -274,13 +257,8 @@ def test_a_document_of_weight_zero_is_never_preferred_and_a_query_without_weight
     docs = np.ones(data.n_docs)
     docs[data.query_ptr[0] : data.query_ptr[1]] = 0.0
     objective = PairwiseObjective(data.X, data.relevance, data.query_ptr, doc_weight=docs, pair_weights="query")
-    alone = PairwiseObjective(
-        data.X,
-        data.relevance,
-        data.query_ptr,
-        pair_weights="query",
-        query_weight=np.r_[0.0, np.ones(data.n_queries - 1)],
-    )
+    weight = np.r_[0.0, np.ones(data.n_queries - 1)]
+    alone = PairwiseObjective(data.X, data.relevance, data.query_ptr, pair_weights="query", query_weight=weight)
     w = np.linspace(-1, 1, data.n_features)
     assert objective.value_and_gradient(w)[0] == pytest.approx(alone.value_and_gradient(w)[0], rel=1e-13)
     assert objective.query_scale[0] == 0.0
@@ -295,18 +273,14 @@ def test_separated_list_has_exactly_zero_loss_and_gradient() -> None:
     assert not gradient.any()
 
 
-def test_one_and_two_threads_give_identical_results(
-    mq2008_train: RankingDataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_and_two_threads_give_identical_results(mq2008_train, monkeypatch):
     import sparserank.execution.blocks as blocks
 
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 17)  # many blocks, so that threads have something to share
     w = np.random.default_rng(0).standard_normal(46)
     results = []
     for n_threads in (1, 2):
-        objective = PairwiseObjective(
-            mq2008_train.X, mq2008_train.relevance, mq2008_train.query_ptr, n_threads=n_threads
-        )
+        objective = PairwiseObjective(mq2008_train, n_threads=n_threads)
         assert len(objective.shards.shards[0]._blocks) > 10
         value, gradient = objective.value_and_gradient(w)
         results.append((value, gradient, objective.hessian(w, np.arange(46)), objective.pair_norms))
@@ -330,14 +304,12 @@ def test_an_objective_takes_a_data_set_and_checks_what_it_is_given() -> None:
     weighted = RankingDataset(data.X, data.relevance, data.qid, doc_weight=np.linspace(0.5, 2.0, data.n_docs))
     assert PairwiseObjective(weighted).value_and_gradient(w)[0] != whole.value_and_gradient(w)[0]
     X, y, ptr = data.X, data.relevance, data.query_ptr
+    ptrs = (ptr[:-1], ptr[::-1], None, np.concatenate([[0, 5, 3], ptr[-1:]]))
     for wrong in (
+        *((X, y, p) for p in ptrs),
         (X, y[1:], ptr),
-        (X, y, ptr[:-1]),
-        (X, y, ptr[::-1]),
-        (X, y, None),
         (X, None, ptr),
         (X.astype(int), y, ptr),
-        (X, y, np.concatenate([[0, 5, 3], ptr[-1:]])),
         (X[:, 0], y, ptr),
     ):
         with pytest.raises(DataError, match=r"X must be|relevance must|query_ptr must"):

@@ -1,7 +1,5 @@
 """Metrics against explicit loops, the LETOR scripts' reference values and a published table; paired statistics."""
 
-from __future__ import annotations
-
 import csv
 from contextlib import suppress
 from dataclasses import replace
@@ -91,22 +89,11 @@ def of_lightgbm(metric: str, cutoffs: tuple[int, ...], data: RankingDataset, q: 
 
     rows = slice(data.query_ptr[q], data.query_ptr[q + 1])
     n = rows.stop - rows.start
-    given = lightgbm.Dataset(
-        np.zeros((n, 1)),
-        data.relevance[rows],
-        group=[n],
-        init_score=data.X[rows, 0],
-        params={"verbosity": -1, "feature_pre_filter": False},
-    )
+    options = {"init_score": data.X[rows, 0], "params": {"verbosity": -1, "feature_pre_filter": False}}
+    given = lightgbm.Dataset(np.zeros((n, 1)), data.relevance[rows], group=[n], **options)
     recorded: dict[str, Any] = {}
-    parameters = {
-        "objective": "lambdarank",
-        "metric": metric,
-        "eval_at": list(cutoffs),
-        "verbosity": -1,
-        "min_data_in_leaf": 1,
-        "num_threads": 1,
-    }
+    parameters = {"objective": "lambdarank", "metric": metric, "eval_at": list(cutoffs), "min_data_in_leaf": 1}
+    parameters |= {"verbosity": -1, "num_threads": 1}
     lightgbm.train(parameters, given, 1, valid_sets=[given], callbacks=[lightgbm.record_evaluation(recorded)])
     return [float(recorded["training"][f"{metric}@{k}"][-1]) for k in cutoffs]
 
@@ -173,9 +160,7 @@ REFUSED: list[tuple[Any, Any, str]] = [  # (name, convention, words of the messa
 
 
 @pytest.mark.parametrize(("name", "convention", "words"), REFUSED, ids=lambda v: str(v)[:20])
-def test_a_metric_or_convention_that_there_is_not_is_refused_in_a_few_words(
-    name: Any, convention: Any, words: str
-) -> None:
+def test_a_metric_or_convention_that_there_is_not_is_refused_in_a_few_words(name, convention, words):
     with pytest.raises(DataError, match=words) as error:
         parse_metric(name, convention)
     assert len(str(error.value)) < 250

@@ -1,7 +1,5 @@
 """What the commands for models do with one of `fuse`: inspect, evaluate, explain."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The model file: saved and loaded exactly, refused with a sentence when it is not one of ours."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from collections.abc import Iterator
@@ -88,33 +86,24 @@ def test_prediction_equals_scaling_then_weights(method: str) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"version": 8}, "upgrade sparserank"),
-        ({"version": "new"}, "upgrade sparserank"),
+        *[({"version": version}, "upgrade sparserank") for version in (8, "new")],
         ({"format": "other"}, "not a sparserank-model file"),
-        ({"features": [{"index": 99, "name": "x", "coef": 1.0, "mean": 0.0, "scale": 1.0}]}, "damaged model file"),
-        ({"features": [{"index": 0}]}, "damaged model file"),
-        ({"scaling": "magic"}, "damaged model file"),
-        ({"n_features_in": None}, "damaged model file"),
-        ({"version": -3}, r"version must be an integer from 1 to 7; got -3"),
-        ({"version": True}, r"version must be an integer from 1 to 7; got True"),
-        ({"version": 1.0}, r"version must be an integer from 1 to 7; got 1\.0"),
-        ({"features": [entry(index=3.9, name="d")]}, r"index must be an integer; got 3\.9"),
-        ({"features": [entry(index=True, name="b")]}, "index must be an integer; got True"),
+        *[({"features": [one]}, "damaged model file") for one in (entry(index=99, name="x"), {"index": 0})],
+        *[(change, "damaged model file") for change in ({"scaling": "magic"}, {"n_features_in": None})],
+        *[({"version": v}, f"version must be an integer from 1 to 7; got {v}") for v in (-3, True, 1.0)],
+        *[({"features": [entry(index=v)]}, f"index must be an integer; got {v}") for v in (3.9, True)],
         ({"features": [entry(index=-1, name="e")]}, r"index -1 is outside 0\.\.4"),
         ({"features": [entry(coef=1.0), entry(coef=2.0)]}, "feature 'a' is listed twice"),
         ({"features": [entry(name="b")]}, "index 0 belongs to feature 'a', not to 'b'"),
-        ({"features": [entry(coef="1.5")]}, r"coef must be a number; got '1\.5'"),
-        ({"features": [entry(coef=True)]}, "coef must be a number; got True"),
+        *[({"features": [entry(coef=v)]}, f"coef must be a number; got {v!r}") for v in ("1.5", True)],
         ({"features": [entry(mean=None)]}, "mean must be a number; got None"),
-        ({"features": [entry(scale=0.0)]}, r"scale must be above 0; got 0\.0"),
-        ({"features": [entry(scale=-1.0)]}, r"scale must be above 0; got -1\.0"),
+        *[({"features": [entry(scale=v)]}, f"scale must be above 0; got {v}") for v in (0.0, -1.0)],
         ({"features": [entry(coef=1e10, scale=1e-300)]}, "too large for its scale"),
         ({"features": [entry(coef=10**400)]}, "301 digits or more"),
         ({"features": [3]}, "must be an object; got 3"),
         ({"features": {"index": 0}}, "features must be a list"),
-        ({"n_features_in": 300_000_000}, "n_features_in is 300000000, but there are 5 names"),
         ({"n_features_in": 5.0}, r"n_features_in must be an integer; got 5\.0"),
-        ({"n_features_in": -1}, "n_features_in is -1, but there are 5 names"),
+        *[({"n_features_in": n}, f"n_features_in is {n}, but there are 5 names") for n in (300_000_000, -1)],
         ({"feature_names_in": "abcde"}, "feature_names_in must be a list"),
         ({"feature_names_in": ["a", "b", "c", "d", 5]}, "names must be strings; got 5"),
         ({"feature_names_in": ["a", "b", "c", "d", "a"]}, "two features have the name 'a'"),
@@ -137,9 +126,7 @@ def test_prediction_equals_scaling_then_weights(method: str) -> None:
     ],
     ids=lambda v: str(v)[:60] if isinstance(v, dict) else "",
 )
-def test_foreign_newer_and_damaged_files_are_refused(
-    model: RankingModel, tmp_path: Path, change: dict, words: str
-) -> None:
+def test_foreign_newer_and_damaged_files_are_refused(model, tmp_path, change, words):
     path = tmp_path / "m.json"
     path.write_text(json.dumps(model.to_json() | change))
     with peak_memory(40 if len(str(change)) > 10**5 else 2), pytest.raises(ModelFormatError, match=words) as error:
@@ -166,9 +153,7 @@ def test_a_file_that_lacks_a_part_is_refused_by_its_name(model: RankingModel, tm
         ('"note": "x"', '"note": Infinity', "Infinity is not a number"),
     ],
 )
-def test_numbers_keys_and_depths_beyond_reason_are_refused(
-    model: RankingModel, tmp_path: Path, old: str, new: str, words: str
-) -> None:
+def test_numbers_keys_and_depths_beyond_reason_are_refused(model, tmp_path, old, new, words):
     path, text = tmp_path / "m.json", json.dumps(model.to_json())
     assert old in text
     path.write_text(text.replace(old, new))
@@ -214,9 +199,7 @@ ONES = np.ones(5)
     ],
     ids=str,
 )
-def test_what_could_not_be_read_again_is_never_written(
-    model: RankingModel, tmp_path: Path, changes: dict, message: str
-) -> None:
+def test_what_could_not_be_read_again_is_never_written(model, tmp_path, changes, message):
     with pytest.raises(DataError, match=message):
         replace(model, **changes).save(tmp_path / "m.json")
     assert list(tmp_path.iterdir()) == []
@@ -225,43 +208,19 @@ def test_what_could_not_be_read_again_is_never_written(
 def test_every_kind_of_parameter_and_metadata_is_written_and_read_again(model: RankingModel, tmp_path: Path) -> None:
     cyclic: dict[str, object] = {}
     cyclic["self"] = cyclic
-    given = {
-        "ratio": np.float64("nan"),
-        "inf": [np.inf, {"x": -np.inf}],
-        "whole": np.int64(3),
-        "small": np.float32(0.5),
-        "flag": np.bool_(True),
-        "array": np.array([1.0, np.nan]),
-        "path": Path("a/b"),
-        "pair": (1, 2),
-        "huge": 10**5000,
-        "text": "\udcff",
-        "object": L1(alpha=0.5),
-        3: {"deep": nested(100)},
-        "cyclic": cyclic,
-        "none": None,
-        "date": np.datetime64("2020-01-01"),
-    }
+    given = {"ratio": np.float64("nan"), "inf": [np.inf, {"x": -np.inf}], "whole": np.int64(3)}
+    given |= {"small": np.float32(0.5), "flag": np.bool_(True), "array": np.array([1.0, np.nan]), "path": Path("a/b")}
+    given |= {"pair": (1, 2), "huge": 10**5000, "text": "\udcff", "object": L1(alpha=0.5), 3: {"deep": nested(100)}}
+    given |= {"cyclic": cyclic, "none": None, "date": np.datetime64("2020-01-01")}
     saved = RankingModel(model.coef, model.feature_names, model.scaling, given, given)
     saved.save(tmp_path / "m.json")
     loaded = load_model(tmp_path / "m.json")
     plain = dict(loaded.parameters)
     for key in ("3", "cyclic", "huge"):
         assert plain.pop(key)
-    assert plain == {
-        "ratio": None,
-        "inf": [None, {"x": None}],
-        "whole": 3,
-        "small": 0.5,
-        "flag": True,
-        "array": [1.0, None],
-        "path": "a/b",
-        "pair": [1, 2],
-        "text": "\\udcff",
-        "object": "L1(alpha=0.5)",
-        "none": None,
-        "date": "2020-01-01",
-    }
+    read = {"ratio": None, "inf": [None, {"x": None}], "whole": 3, "small": 0.5, "flag": True, "array": [1.0, None]}
+    read |= {"path": "a/b", "pair": [1, 2], "text": "\\udcff", "object": "L1(alpha=0.5)", "none": None}
+    assert plain == read | {"date": "2020-01-01"}
     loaded.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "m.json").read_bytes()
 

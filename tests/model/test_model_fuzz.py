@@ -1,7 +1,5 @@
 """Model files that were changed at random: refused with one sentence, or a model whose scores are finite."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random
@@ -149,9 +147,7 @@ def check(path: Path, content: bytes, rng: np.random.Generator) -> bool:
 
 @pytest.mark.slow_but("values")
 @pytest.mark.parametrize("what", ["values", "bytes"])
-def test_a_changed_model_file_is_refused_or_gives_finite_scores(
-    what: str, fuzz_seconds: float, fuzz_seed: int, tmp_path: Path
-) -> None:
+def test_a_changed_model_file_is_refused_or_gives_finite_scores(what, fuzz_seconds, fuzz_seed, tmp_path):
     rng, numbers = random.Random(fuzz_seed), np.random.default_rng(fuzz_seed)
     trees = [m.to_json() for m in models()]
     path = tmp_path / "m.json"

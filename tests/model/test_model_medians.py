@@ -1,7 +1,4 @@
-"""A model remembers the training medians of its features: missing values are refused by default and filled on request
-by prediction and the commands; exports: tests/export/test_export_values.py."""
-
-from __future__ import annotations
+"""A model remembers training medians: missing values are refused, or filled on request, by every way to predict."""
 
 import json
 from pathlib import Path
@@ -62,13 +59,8 @@ def test_medians_are_those_of_the_training_rows_whatever_holds_them(dtype: type,
         want = np.full(6, np.nan)
         want[columns] = np.array(oracle.learned(held.tolist(), "median"))[columns].astype(dtype)
         parts = [held[:37], held[37:38], held[38:]]
-        for form in (
-            held,
-            np.asfortranarray(held),
-            sp.csr_matrix(held),
-            StoredFeatures(parts, "dense"),
-            StoredFeatures([sp.csr_matrix(p) for p in parts], "sparse"),
-        ):
+        stored = StoredFeatures(parts, "dense"), StoredFeatures([sp.csr_matrix(p) for p in parts], "sparse")
+        for form in (held, np.asfortranarray(held), sp.csr_matrix(held), *stored):
             np.testing.assert_array_equal(training_medians(form, columns), want)
             counted = np.arange(n) % 3 > 0
             some = training_medians(form, columns, counted)
@@ -123,10 +115,8 @@ def test_a_missing_value_is_refused_by_default_and_filled_on_request(model: Rank
     one = X[:1].copy()
     one[0, model.support[0]] = np.nan
     for asked in (None, "error"):
-        with pytest.raises(
-            DataError,
-            match=rf"feature '{name}' is nan; use its training median .* with missing='model'",
-        ):
+        expected = rf"feature '{name}' is nan; use its training median .* with missing='model'"
+        with pytest.raises(DataError, match=expected):
             model.predict(one, missing=asked)
     expected = model.predict(whole)
     dataset = sr.RankingDataset(gaps, Y[:40], QID[:40], feature_names=NAMES, keep_missing=True)

@@ -1,7 +1,5 @@
 """The best model of every size of a selection: kept in the run, loaded and exported without the data."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -43,9 +41,7 @@ def test_it_is_the_model_that_a_selection_of_k_takes(result: sr.SelectionResult,
     assert len(taken.support) <= k
 
 
-def test_a_run_is_its_chosen_model_and_a_file_of_models_needs_a_size(
-    result: sr.SelectionResult, run: Path, cli_here: Cli
-) -> None:
+def test_a_run_is_its_chosen_model_and_a_file_of_models_needs_a_size(result, run, cli_here):
     np.testing.assert_array_equal(sr.load_model(run).coef, result.model.coef)
     own = [m for m, c in zip(result.models, result.by_size, strict=True) if c is result.chosen]
     assert own == [result.model]
@@ -69,9 +65,7 @@ def test_the_command_exports_any_size(result: sr.SelectionResult, run: Path, cli
     assert cli_here("export", str(run), "--k", "0", "--to", "sql").code == 2
 
 
-def test_predict_takes_any_size_and_replaces_no_choice(
-    result: sr.SelectionResult, run: Path, cli_here: Cli, tmp_path: Path
-) -> None:
+def test_predict_takes_any_size_and_replaces_no_choice(result, run, cli_here, tmp_path):
     sr.write_letor(MADE, tmp_path / "made.txt")
     scored = cli_here("predict", str(run), str(tmp_path / "made.txt"), "--k", "3")
     expected = result.model_of(3).predict(MADE.X)

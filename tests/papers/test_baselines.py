@@ -1,7 +1,5 @@
 """The other systems that the papers run, against loops: GAS-E, FS-Rank, FSMSVM, TGRank, RSRank, random, laporte2014."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -63,9 +61,7 @@ def test_gas_by_hand() -> None:
     assert gas_order(importance, similarity, 0.25, 4).tolist() == [0, 2, 1, 3]
 
 
-def _expected_order(
-    ranker: sr.papers.FSRank | sr.papers.GasRanker | sr.papers.FSMSVM, data: RankingDataset
-) -> list[int]:
+def _expected_order(ranker: sr.papers.RankSVM, data: RankingDataset) -> list[int]:
     varying = np.flatnonzero(~data.constant_features()).tolist()
     if isinstance(ranker, sr.papers.GasRanker):
         similarity = oracle.kendall_concordance(data.X[:, varying], data.query_ptr)
@@ -104,9 +100,8 @@ def test_two_stages_are_an_order_and_ranksvm_on_its_first_features(data: Ranking
 @pytest.mark.parametrize("data", PROBLEMS)
 @pytest.mark.parametrize(("window", "max_iter"), [(1, 7), (5, 5), (5, 20), (10, 40)])
 def test_tg_rank_is_the_truncated_gradient_of_explicit_pairs(data: RankingDataset, window: int, max_iter: int) -> None:
-    m = sr.papers.TGRank(alpha=0.03, window=window, max_iter=max_iter, step=0.8).fit(
-        data.X, data.relevance, qid=data.qid
-    )
+    m = sr.papers.TGRank(alpha=0.03, window=window, max_iter=max_iter, step=0.8)
+    m.fit(data.X, data.relevance, qid=data.qid)
     step = 0.8 / tight_lipschitz(_objective(data))
     run = (data.X, data.relevance, data.query_ptr, 0.03, step)
     expected = oracle.truncated_gradient(*run, window, max_iter)
@@ -158,9 +153,8 @@ def test_the_last_step_of_truncated_gradient_ends_a_window() -> None:
 
 def test_tg_rank_of_window_one_ends_at_the_l1_optimum() -> None:
     data = PROBLEMS[0]
-    exact = sr.SparseRanker(penalty="l1", alpha=0.02, scaling="none", tol=1e-10).fit(
-        data.X, data.relevance, qid=data.qid
-    )
+    exact = sr.SparseRanker(penalty="l1", alpha=0.02, scaling="none", tol=1e-10)
+    exact.fit(data.X, data.relevance, qid=data.qid)
     m = sr.papers.TGRank(alpha=0.02, window=1, max_iter=3000).fit(data.X, data.relevance, qid=data.qid)
     np.testing.assert_allclose(m.coef_, exact.coef_, atol=1e-6)
     assert m.objective_ == pytest.approx(exact.objective_, abs=1e-10)
@@ -193,9 +187,7 @@ def _weighted_loss(scores: np.ndarray, W: np.ndarray) -> float:
 
 @pytest.mark.parametrize("data", PROBLEMS)
 @pytest.mark.parametrize("spread", [0.0, 0.3, 3.0])
-def test_the_importance_kernel_equals_loops_and_its_gradient_is_that_of_frozen_weights(
-    data: RankingDataset, spread: float
-) -> None:
+def test_the_importance_kernel_equals_loops_and_its_gradient_is_that_of_frozen_weights(data, spread):
     scores = (spread * np.random.default_rng(0).standard_normal(data.n_docs)).round(1)  # ties in the scores
     W = _swap_weights(scores, data)
     gains = 2.0**data.relevance - 1
@@ -226,9 +218,8 @@ def test_rs_rank_follows_the_weights_of_the_current_order(data: RankingDataset) 
         frozen = W if frozen is None else frozen
         gradient = np.zeros(data.n_features)
         for i, j in zip(*np.nonzero(W), strict=True):
-            gradient += (
-                W[i, j] / W.sum() * oracle.modified_huber_derivative(scores[i] - scores[j]) * (data.X[i] - data.X[j])
-            )
+            slope = oracle.modified_huber_derivative(scores[i] - scores[j])
+            gradient += W[i, j] / W.sum() * slope * (data.X[i] - data.X[j])
         w = w - step * gradient
         if iteration % 2 == 0:
             w = np.sign(w) * np.maximum(np.abs(w) - 2 * step * 0.01, 0.0)
@@ -246,17 +237,12 @@ def test_query_weights_are_copies_for_rs_rank() -> None:
     assert np.abs(weighted - model.fit_dataset(data).coef_).max() > 1e-3
 
 
+WEIGHED = [sr.papers.FSMRank(lambda2=1e-3), sr.papers.FSMSVM(k=2, lambda2=1e-3)]
+WEIGHED += [ranker(k=2) for ranker in (sr.papers.FSRank, sr.papers.GasRanker)]
+
+
 @pytest.mark.filterwarnings("ignore::sparserank.errors.ConvergenceWarning")
-@pytest.mark.parametrize(
-    "model",
-    [
-        sr.papers.FSMRank(lambda2=1e-3),
-        sr.papers.FSRank(k=2),
-        sr.papers.GasRanker(k=2),
-        sr.papers.FSMSVM(k=2, lambda2=1e-3),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("model", WEIGHED, ids=repr)
 def test_a_query_of_weight_zero_is_not_there(model: sr.papers.FSMRank) -> None:
     data = PROBLEMS[0]
     weight = np.array([1.0, 0, 1, 1, 1])
@@ -269,21 +255,18 @@ def test_a_query_of_weight_zero_is_not_there(model: sr.papers.FSMRank) -> None:
 
 def test_random_weights_are_nonnegative_sum_to_one_and_follow_the_seed() -> None:
     data = PROBLEMS[0]
-    coefs = np.array(
-        [
-            sr.papers.RandomRanker(random_state=seed).fit(data.X, data.relevance, qid=data.qid).coef_
-            for seed in range(300)
-        ]
-    )
+
+    def drawn(seed: int) -> np.ndarray:
+        return sr.papers.RandomRanker(random_state=seed).fit(data.X, data.relevance, qid=data.qid).coef_
+
+    coefs = np.array([drawn(seed) for seed in range(300)])
     assert (coefs[:, [0, 1, 2, 4]] > 0).all()
     assert not coefs[:, [3, 5]].any()  # constant within queries
     np.testing.assert_allclose(coefs.sum(axis=1), 1.0)
     np.testing.assert_allclose(coefs[:, [0, 1, 2, 4]].mean(axis=0), 0.25, atol=0.05)
     # Uniform on the simplex of 4: the variance of a weight is 3/80; normalised uniform draws have less than half of it.
     np.testing.assert_allclose(coefs[:, [0, 1, 2, 4]].var(axis=0), 3 / 80, atol=0.01)
-    assert np.array_equal(
-        coefs[7], sr.papers.RandomRanker(random_state=7).fit(data.X, data.relevance, qid=data.qid).coef_
-    )
+    assert np.array_equal(coefs[7], drawn(7))
 
 
 # Laporte et al. (2014)

@@ -1,7 +1,4 @@
-"""FenchelRank against Algorithm 1 on the explicit pair matrix, the theorems of Lai et al.
-(2012), and the exact optimum."""
-
-from __future__ import annotations
+"""FenchelRank against Algorithm 1 on explicit pairs, the theorems of Lai et al. (2012), and the exact optimum."""
 
 from collections.abc import Callable
 
@@ -58,9 +55,7 @@ def test_the_line_search_ends_at_the_minimum_of_terms_of_very_different_sizes() 
 @pytest.mark.parametrize("data", PROBLEMS)
 @pytest.mark.parametrize("radius", [0.5, 2.0, 16.0, 64.0])
 @pytest.mark.parametrize("step", ["exact", "closed_form"])
-def test_every_iteration_is_that_of_algorithm_1_on_explicit_pairs(
-    data: RankingDataset, radius: float, step: str
-) -> None:
+def test_every_iteration_is_that_of_algorithm_1_on_explicit_pairs(data, radius, step):
     expected = oracle.fenchel_rank(data.X, data.relevance, data.query_ptr, radius, 1e-3, 60, step)
     found = frank_wolfe(_objective(data), radius, epsilon=1e-3, max_iter=60, step=step)
     assert found.features.tolist() == expected["feature"]
@@ -129,9 +124,7 @@ def test_the_loss_never_rises_and_theorem_1_bounds_what_is_missing(seed: int, ra
 
 @pytest.mark.parametrize("data", PROBLEMS)
 @pytest.mark.parametrize("radius", [0.1, 1.0, 4.0, 16.0])
-def test_the_exact_solution_is_certified_by_explicit_pairs_and_below_frank_wolfe(
-    data: RankingDataset, radius: float
-) -> None:
+def test_the_exact_solution_is_certified_by_explicit_pairs_and_below_frank_wolfe(data, radius):
     objective = _objective(data)
     exact = solve_ball(objective, radius)
     top = float(np.abs(objective.gradient_at_zero).max())

@@ -1,7 +1,5 @@
 """FSMRank against Algorithm 1 with explicit pairs, Theorems 1 and 2 of Lai et al. (2013), and its measures by hand."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -58,9 +56,7 @@ def _assert_trace_equals(found: sr.papers.FSMRank, expected: dict) -> None:
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("form", ["split", "quadratic"])
 @pytest.mark.parametrize(("lambda1", "lambda2"), STRENGTHS)
-def test_objective_and_lipschitz_traces_are_those_of_explicit_pairs(
-    name: str, form: str, lambda1: float, lambda2: float
-) -> None:
+def test_objective_and_lipschitz_traces_are_those_of_explicit_pairs(name, form, lambda1, lambda2):
     data = PROBLEMS[name]
     s, A = oracle.pearson_importance(data.X, data.relevance), oracle.pearson_similarity(data.X)
     if form == "quadratic":
@@ -154,9 +150,8 @@ def test_every_ablation_is_the_algorithm_on_its_own_measures(parameters: dict) -
     m = _fit(data, **parameters)
     assert m.status_ == "not certified"
     assert m.importance_.shape == (6,)
-    expected = oracle.fsm_rank(
-        data.X, data.relevance, data.query_ptr, m.lambda1, m.lambda2, m.importance_, m.similarity_
-    )
+    given = (m.lambda1, m.lambda2, m.importance_, m.similarity_)
+    expected = oracle.fsm_rank(data.X, data.relevance, data.query_ptr, *given)
     # With a nonnegative A the feature that varies only between queries stays at 0 in the split form by itself.
     _assert_trace_equals(m, expected)
     if parameters == {"lambda2": 0.0, "similarity": "identity"}:

@@ -1,7 +1,4 @@
-"""Greedy RankRLS (forward, floating, back-fitting) against refitting from scratch for every candidate and every
-query."""
-
-from __future__ import annotations
+"""Greedy RankRLS (forward, floating, back-fitting) against refits for every candidate and every query."""
 
 import itertools
 from collections.abc import Callable

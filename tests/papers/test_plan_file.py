@@ -1,7 +1,5 @@
 """Plan files that are wrong or hostile: one sentence that names the file and the key, never a traceback."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random
@@ -130,51 +128,15 @@ def test_a_plan_made_in_python_is_held_to_the_same_rules() -> None:
 
 # -- plans changed at random -------------------------------------------------------------------------------------------
 
-PLAN: dict[str, Any] = {
-    "name": "x",
-    "systems": ["log", "gas_e"],
-    "choose_by": ["map"],
-    "watch": ["p@5"],
-    "metrics": ["map", "ndcg@5"],
-    "convention": "letor4",
-    "max_size": 3,
-    "folds": [1, 2],
-    "seed": 4,
-    "grids": {"log": {"alpha_ratio": [0.5, 0.1]}, "gas_e": {"importance": ["map"], "c": [0.0, 1]}},
-    "datasets": [{"name": "a", "path": "b", "missing": "zero", "scaling": "none"}, {"name": "c", "path": "d"}],
-}
-HOSTILE = [
-    "true",
-    "1",
-    "10001",
-    "1e400",
-    "-nan",
-    "9" * 5000,
-    HUGE,
-    str(2**63),
-    '""',
-    '"map"',
-    '"log"',
-    '"\\u0000"',
-    '"\\U0001F600\\n"',
-    '"' + "x" * 50_000 + '"',
-    "[]",
-    "{}",
-    '["map", "map"]',
-    "{a = {b = [1]}}",
-    "1979-05-27",
-    "1979-05-27T07:32:00+01:00",
-    "[" * 90 + "]" * 90,
-    "[" * 5000 + "]" * 5000,
-    "{a=" * 3000 + "1" + "}" * 3000,
-    '"letor4"',
-    '"none"',
-    "[1, [",
-    '"p@' + "1" * 5000 + '"',
-    '"pairwise_error"',
-    '"$HOME"',
-    '"~root"',
-]
+PLAN: dict[str, Any] = {"name": "x", "systems": ["log", "gas_e"], "choose_by": ["map"], "watch": ["p@5"]}
+PLAN |= {"metrics": ["map", "ndcg@5"], "convention": "letor4", "max_size": 3, "folds": [1, 2], "seed": 4}
+PLAN |= {"grids": {"log": {"alpha_ratio": [0.5, 0.1]}, "gas_e": {"importance": ["map"], "c": [0.0, 1]}}}
+PLAN |= {"datasets": [{"name": "a", "path": "b", "missing": "zero", "scaling": "none"}, {"name": "c", "path": "d"}]}
+HOSTILE = ["true", "1", "10001", "1e400", "-nan", "9" * 5000, HUGE, str(2**63), '""', '"map"', '"log"', '"\\u0000"']
+HOSTILE += ['"\\U0001F600\\n"', '"' + "x" * 50_000 + '"', "[]", "{}", '["map", "map"]', "{a = {b = [1]}}"]
+HOSTILE += ["1979-05-27", "1979-05-27T07:32:00+01:00", "[" * 90 + "]" * 90, "[" * 5000 + "]" * 5000]
+HOSTILE += ["{a=" * 3000 + "1" + "}" * 3000, '"letor4"', '"none"', "[1, [", '"p@' + "1" * 5000 + '"']
+HOSTILE += ['"pairwise_error"', '"$HOME"', '"~root"']
 
 
 def toml_value(value: Any) -> str:
@@ -198,9 +160,7 @@ class _Text:
         self.text = text
 
 
-def test_a_changed_plan_is_refused_or_taken_and_never_ends_otherwise(
-    fuzz_seconds: float, fuzz_seed: int, tmp_path: Path
-) -> None:
+def test_a_changed_plan_is_refused_or_taken_and_never_ends_otherwise(fuzz_seconds, fuzz_seed, tmp_path):
     rng, file = random.Random(fuzz_seed), tmp_path / "plan.toml"
     taken = {True: 0, False: 0}
     end = time.monotonic() + fuzz_seconds
@@ -216,20 +176,16 @@ def test_a_changed_plan_is_refused_or_taken_and_never_ends_otherwise(
             elif kind == 3 and isinstance(container, list):
                 container.append(copy.deepcopy(container[key]))
             elif kind == 3:
-                container[rng.choice(["log", "path", "seed", "x", "grids", "alpha_ratio"])] = copy.deepcopy(
-                    container[key]
-                )
+                name = rng.choice(["log", "path", "seed", "x", "grids", "alpha_ratio"])
+                container[name] = copy.deepcopy(container[key])
             else:
                 other, place = rng.choice(_places(plan))
                 container[key] = copy.deepcopy(other[place])
         content = "".join(f"{toml_key(k)} = {toml_value(v)}\n" for k, v in plan.items()).encode()
         if rng.random() < 0.3:
             i = rng.randrange(len(content) + 1)
-            content = (
-                content[:i]
-                + rng.choice([b"", b"\xff", b"[", b"=", b'"', b"\n[[x]]\n", b"\x00"])
-                + content[i + rng.randrange(3) :]
-            )
+            inserted = rng.choice([b"", b"\xff", b"[", b"=", b'"', b"\n[[x]]\n", b"\x00"])
+            content = content[:i] + inserted + content[i + rng.randrange(3) :]
         file.write_bytes(content)
         try:
             read = read_plan(file)

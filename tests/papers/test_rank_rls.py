@@ -1,7 +1,5 @@
 """RankRLS against refitting without every query, and both RankRLS systems against Pahikkala et al. (2010) on MQ2008."""
 
-from __future__ import annotations
-
 import tracemalloc
 from pathlib import Path
 

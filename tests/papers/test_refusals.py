@@ -1,7 +1,5 @@
 """Parameters and data that the papers' rankers cannot use are refused in a sentence that names them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -15,8 +13,7 @@ from tests.support.problems import unit_problem
 DATA = unit_problem(0)
 NAN, INF = float("nan"), float("inf")
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("FSRank", {"k": 0}, "k must be an integer >= 1"),
-    ("FSRank", {"k": 1.5}, "k must be an integer >= 1"),
+    *[("FSRank", {"k": k}, "k must be an integer >= 1") for k in (0, 1.5)],
     ("FSMSVM", {"k": 2, "alpha": 0.0}, "alpha must be finite and > 0"),
     ("FSMSVM", {"k": 2, "lambda2": 1e3}, "the first stage keeps no feature"),
     ("GasRanker", {"k": 2, "c": -1.0}, "c must be >= 0"),
@@ -35,12 +32,12 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("FSMRank", {"max_iter": 0}, "max_iter must be an integer >= 1"),
     ("FSMRank", {"tol": -1.0}, "tol must be >= 0"),
     ("FSMRank", {"importance": "gain"}, "importance 'gain' is unknown"),
-    ("FSMRank", {"importance": [1.0]}, "importance must contain 6 finite values >= 0"),
-    ("FSMRank", {"importance": [-1.0] * 6}, "importance must contain 6 finite values >= 0"),
+    *[("FSMRank", {"importance": v}, "importance must contain 6 finite values >= 0") for v in ([1.0], [-1.0] * 6)],
     ("FSMRank", {"similarity": "cosine"}, "similarity must be one of"),
-    ("FSMRank", {"similarity": np.eye(3)}, "similarity must be a symmetric"),
-    ("FSMRank", {"similarity": -np.eye(6)}, "similarity must be a symmetric"),
-    ("FSMRank", {"similarity": np.triu(np.ones((6, 6)))}, "similarity must be a symmetric"),
+    *[
+        ("FSMRank", {"similarity": S}, "similarity must be a symmetric")
+        for S in (np.eye(3), -np.eye(6), np.triu(np.ones((6, 6))))
+    ],
     ("FSMRank", {"form": "quadratic", "similarity": 1.0 - np.eye(6)}, "has the negative eigenvalue -1"),
     ("GreedyRankRLS", {"search": "backward"}, "search must be one of forward, floating, backfitting"),
     ("GreedyRankRLS", {"lam": INF}, "lam must be finite and > 0"),

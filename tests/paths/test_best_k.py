@@ -1,7 +1,5 @@
 """Splicing against all sets of k features, on explicit pairs; rules, curves, the main job."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -142,15 +140,8 @@ def test_curves_are_chosen_whole():
 def test_the_main_job_the_estimator_and_paths_take_it(tmp_path):
     made = make_ranking(60, (8, 12), 15, n_informative=3, n_redundant=3, random_state=6)
     few = {"n_alphas": 6, "cv": 2}
-    result = sr.select(
-        made.data,
-        penalties=["best_k", "l1"],
-        half_samples=2,
-        k=3,
-        feature_transform="none",
-        out=tmp_path / "run",
-        **few,
-    )
+    both = {"penalties": ["best_k", "l1"], "half_samples": 2, "k": 3, "feature_transform": "none"}
+    result = sr.select(made.data, **both, out=tmp_path / "run", **few)
     assert {c.penalty for c in result.choice.candidates} >= {"best_k", "l1"}
     assert sorted(c.k for c in result.choice.candidates if c.penalty == "best_k")[:3] == [1, 2, 3]
     bent = sr.select(made.data, penalties="best_k(k_max=2)", half_samples=0, feature_transform="curves", **few)

@@ -1,7 +1,5 @@
 """The best set of features: every set tried, the bound of a stopped search, the ranker that uses it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

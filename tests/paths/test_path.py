@@ -1,7 +1,5 @@
 """Paths: every point is certified; nonconvex paths leave zero; tables, truncation, refit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -5,8 +5,6 @@ The numbers are liblinear's on explicit pairs, with a duality gap below 1e-10: s
 numbers each optimum lies.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -31,12 +29,8 @@ def test_l1_optimum_equals_the_reference(name: str, request: pytest.FixtureReque
     assert sr.alpha_max(data.X, data.relevance, qid=data.qid, scaling="none") == pytest.approx(alpha_max, abs=5e-10)
     scale = float(np.abs(objective.gradient_at_zero).max())
     for fraction, expected in objectives.items():
-        solution = sr.solvers.solve(
-            sr.solvers.ProxNewton(),
-            objective,
-            sr.penalties.L1(fraction * scale),
-            stop=sr.solvers.Stop(tol=1e-8, scale=scale),
-        )
+        penalty, stop = sr.penalties.L1(fraction * scale), sr.solvers.Stop(tol=1e-8, scale=scale)
+        solution = sr.solvers.solve(sr.solvers.ProxNewton(), objective, penalty, stop=stop)
         assert solution.value == pytest.approx(expected, abs=5e-10)
         assert solution.gap is not None
         assert solution.gap < 1e-8

@@ -1,7 +1,4 @@
-"""scikit-learn's own estimator checks, for the estimators of the main job and every penalty; none is expected to fail.
-Those of the papers' rankers are in `integrations/test_papers_estimator_checks.py`."""
-
-from __future__ import annotations
+"""scikit-learn's own estimator checks, for the main estimators and every penalty; none is expected to fail."""
 
 from typing import Any
 

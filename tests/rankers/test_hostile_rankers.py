@@ -1,7 +1,5 @@
 """Every ranker under hostile parameters and hostile numbers: a model of finite weights, or one sentence."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 
@@ -30,11 +28,8 @@ FEW: dict[type[LinearRanker], dict[str, Any]] = {  # what makes a fit of each ra
 }
 VARIANTS = [
     *(cls(**few) for cls, few in FEW.items()),
-    sr.SparseRanker(penalty="mcp"),
-    sr.SparseRanker(penalty="smoothed_lp"),
-    sr.SparseRanker(k=2, n_alphas=10),
-    sr.papers.GreedyRankRLS(k=2, search="floating"),
-    sr.papers.GreedyRankRLS(k=2, search="backfitting"),
+    *(sr.SparseRanker(**given) for given in ({"penalty": "mcp"}, {"penalty": "smoothed_lp"}, {"k": 2, "n_alphas": 10})),
+    *(sr.papers.GreedyRankRLS(k=2, search=search) for search in ("floating", "backfitting")),
     sr.papers.FenchelRank(solver="exact"),
     sr.papers.FSMRank(importance="spearman", similarity="concordance", max_iter=20),
     sr.papers.Laporte2014(penalty="l0.5", published=True, max_iter=5),
@@ -140,11 +135,8 @@ def test_features_that_are_constant_within_queries_are_nothing_to_learn_from(mod
 
 
 def test_features_that_may_never_be_used_are_nothing_to_learn_from() -> None:
-    for penalty in (
-        sr.penalties.L1(drop=tuple(range(6))),
-        sr.penalties.MCP(weights=(np.inf,) * 6),
-        sr.penalties.Ridge(weights=(np.inf,) * 6),
-    ):
+    barred = (of(weights=(np.inf,) * 6) for of in (sr.penalties.MCP, sr.penalties.Ridge))
+    for penalty in (sr.penalties.L1(drop=tuple(range(6))), *barred):
         for alpha in (None, 0.1):
             sentence = _fit(sr.SparseRanker(penalty=penalty, alpha=alpha), X)
             assert sentence is not None
@@ -183,11 +175,8 @@ def test_the_feature_at_fault_is_named() -> None:
     bad = X.copy()
     bad[:, 2] *= 1e150
     frame = pd.DataFrame(bad, columns=["a", "b", "bm25", "d", "e", "f"])
-    for model in (
-        sr.papers.RankRLS(),
-        sr.papers.GreedyRankRLS(k=2),
-        sr.papers.GreedyRankRLS(k=2, search="backfitting"),
-    ):
+    greedy = (sr.papers.GreedyRankRLS(k=2), sr.papers.GreedyRankRLS(k=2, search="backfitting"))
+    for model in (sr.papers.RankRLS(), *greedy):
         for data, name in ((bad, "feature f3"), (sp.csr_matrix(bad), "feature f3"), (frame, "feature bm25")):
             sentence = _fit(model, data)
             assert sentence is not None

@@ -1,7 +1,5 @@
 """Estimators beyond scikit-learn's own checks: query ids, routing, sizes, validation, weights, the model file."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
@@ -136,12 +134,8 @@ def test_query_ids_travel_through_scikit_learn() -> None:
             X, Y, qid=QID
         )
         assert selected.transform(X).shape[1] < X.shape[1]
-        assert (
-            RFE(sr.SparseRanker(), n_features_to_select=3, importance_getter="feature_importances_")
-            .fit(X, Y, qid=QID)
-            .support_.sum()
-            == 3
-        )
+        eliminated = RFE(sr.SparseRanker(), n_features_to_select=3, importance_getter="feature_importances_")
+        assert eliminated.fit(X, Y, qid=QID).support_.sum() == 3
     assert grid.best_params_["alpha_ratio"] in (0.3, 0.01)
 
 

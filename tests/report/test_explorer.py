@@ -1,7 +1,5 @@
 """The top of a selection's page: what it knows of each size, and what it shows without JavaScript."""
 
-from __future__ import annotations
-
 import json
 import re
 from html import unescape

@@ -1,7 +1,4 @@
-"""The report: the choice first; its statements on sizes, features left out, queries and figures are true,
-and names stay text."""
-
-from __future__ import annotations
+"""The report: its statements on sizes, features left out, queries and figures are true, and names stay text."""
 
 import itertools
 import json
@@ -12,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -181,9 +177,7 @@ def by_hand(X: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("stored_as", ["dense", "sparse"])
 @pytest.mark.parametrize("block", [1, 1 << 19])
-def test_correlations_are_those_of_numpy_within_queries(
-    stored_as: str, block: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_correlations_are_those_of_numpy_within_queries(stored_as, block, monkeypatch):
     monkeypatch.setattr(alike_module, "BLOCK_VALUES", block)
     levels = 5.0 * np.random.default_rng(1).standard_normal(ALL.n_queries)  # of queries: no difference within them
     X = np.array(ALL.X) + np.repeat(levels, np.diff(ALL.query_ptr))[:, None] * (ALL.X != 0)
@@ -207,9 +201,8 @@ def test_a_feature_is_compared_in_the_form_in_which_the_model_takes_it() -> None
     data = RankingDataset(X, ALL.relevance, ALL.qid)
     forms = fit_transform(data, "none"), fit_transform(data, "log")
     features, form = np.array([0, 0]), np.array([0, 1])
-    found = within_query_correlations(
-        data, np.arange(data.n_queries), lambda d: transformed(d, forms), features, form, 12
-    )
+    every = np.arange(data.n_queries)
+    found = within_query_correlations(data, every, lambda d: transformed(d, forms), features, form, 12)
     np.testing.assert_allclose(found[0], by_hand(X, data.query_ptr)[0], atol=1e-9)
     np.testing.assert_allclose(found[1], by_hand(np.log1p(X), data.query_ptr)[0], atol=1e-9)
     assert np.abs(found[0] - found[1]).max() > 0.01
@@ -218,9 +211,8 @@ def test_a_feature_is_compared_in_the_form_in_which_the_model_takes_it() -> None
 def test_what_was_left_out_is_listed_beside_the_feature_that_it_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
     names, kept, asked = tuple(ALL.feature_names or ()), dict.fromkeys((0, 1, 2, 3), 0), {0: 10, 1: 7, 3: 11}
     R = by_hand(ALL.X, ALL.query_ptr)
-    expected = sorted(
-        [("again", names[0]), ("turned", names[1])], key=lambda r: -abs(R[names.index(r[1]), names.index(r[0])])
-    )
+    copies = [("again", names[0]), ("turned", names[1])]
+    expected = sorted(copies, key=lambda r: -abs(R[names.index(r[1]), names.index(r[0])]))
     for most in (alike_module.MAX_PRODUCTS, 12):  # all kept features at once, or in pieces
         monkeypatch.setattr(alike_module, "MAX_PRODUCTS", most)
         found, beside = redundant_features(ALL, names, kept, lambda d: d, asked)
@@ -375,9 +367,8 @@ def test_axes_end_where_the_metric_does(metric: str, monkeypatch: pytest.MonkeyP
     """A perfect ranking: it loses nothing, and no axis goes beyond."""
     rng = np.random.default_rng(0)
     relevance = rng.integers(0, 2, 300)
-    perfect = RankingDataset(
-        np.column_stack([relevance + 0.1 * rng.random(300), rng.random(300)]), relevance, np.repeat(np.arange(30), 10)
-    )
+    X = np.column_stack([relevance + 0.1 * rng.random(300), rng.random(300)])
+    perfect = RankingDataset(X, relevance, np.repeat(np.arange(30), 10))
     few = {"penalties": ["l1"], "cv": 2, "n_alphas": 5, "half_samples": 0, "feature_transform": "none"}
     result = sr.select(perfect, metric=metric, convention="xgboost", **few)
     assert result.chosen.mean == pytest.approx(1.0)
@@ -467,12 +458,10 @@ def test_the_page_asks_for_nothing_and_runs_its_own_script_alone(page: str) -> N
     found = Outline(page)
     scripts = [a for t, a in found.tags if t == "script"]
     assert [a.get("type") for a in scripts] == ["application/json", None]  # the data, then what moves the size
-    assert not {"iframe", "img", "link", "object", "base", "form"} & {
-        t for t, a in found.tags if a.get("href") != "data:,"
-    }
-    links = [
-        v for _, a in found.tags for k, v in a.items() if k in ("src", "href", "xlink:href", "srcset", "data") and v
-    ]
+    tags = {t for t, a in found.tags if a.get("href") != "data:,"}
+    assert tags.isdisjoint(("iframe", "img", "link", "object", "base", "form"))
+    asking = ("src", "href", "xlink:href", "srcset", "data")
+    links = [v for _, a in found.tags for k, v in a.items() if k in asking and v]
     assert {v for v in links if not v.startswith("#")} == {"data:,"}
     assert not [k for _, a in found.tags for k in a if k.startswith("on")]
     assert "@import" not in page
@@ -515,9 +504,7 @@ def test_result_json_holds_what_the_page_shows(result: SelectionResult) -> None:
 # -- origin -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_origin_names_data_command_date_and_versions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, result: SelectionResult
-) -> None:
+def test_the_origin_names_data_command_date_and_versions(tmp_path, monkeypatch, result):
     assert result.origin is not None
     assert result.origin.command is None  # a call in Python
     assert [(p.part, p.files, p.documents, p.queries, p.hash) for p in result.origin.data] == [

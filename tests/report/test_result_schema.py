@@ -1,7 +1,4 @@
-"""result.json follows its published schema, whatever was asked for;
-the schema is strict enough to refuse what is not a result."""
-
-from __future__ import annotations
+"""result.json follows its published schema, which refuses what is not a result."""
 
 import copy
 import json
@@ -26,15 +23,10 @@ def results() -> dict[str, dict[str, Any]]:
     data = make_ranking(60, (6, 10), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=4).data
     train, test = data.take_queries(np.arange(45)), data.take_queries(np.arange(45, 60))
     now = sr.SparseRanker().fit_dataset(train).to_model()
+    of = dict.fromkeys(list(data.feature_names or ())[:2], "a")
     asked: dict[str, dict[str, Any]] = {
         "plain": {"half_samples": 0},
-        "all": {
-            "test": test,
-            "half_samples": 4,
-            "current": now,
-            "feature_groups": dict.fromkeys(list(data.feature_names or ())[:2], "a"),
-            "penalties": ["l1", "mcp"],
-        },
+        "all": {"test": test, "half_samples": 4, "current": now, "feature_groups": of, "penalties": ["l1", "mcp"]},
         "curves": {"half_samples": 0, "feature_transform": "curves(log)", "penalties": "mcp"},
         "holdout": {"valid": test, "protocol": "holdout", "half_samples": 2, "k": 4},
     }
@@ -45,9 +37,9 @@ def results() -> dict[str, dict[str, Any]]:
 
 def test_a_fusion_follows_the_schema() -> None:
     rng = np.random.default_rng(0)
-    runs = {
-        name: {f"q{q}": {f"d{i}": float(rng.random() + i % 2) for i in range(9)} for q in range(20)} for name in "ab"
-    }
+    runs = {}
+    for name in "ab":
+        runs[name] = {f"q{q}": {f"d{i}": float(rng.random() + i % 2) for i in range(9)} for q in range(20)}
     qrels = {f"q{q}": {"d1": 1.0, "d3": 1.0, "d2": 0.0} for q in range(20)}
     found = sr.fuse(runs, qrels, penalties="l1", half_samples=0, costs={"a": 1.0, "b": 2.0}).to_json()
     jsonschema.validate(found, SCHEMA)
@@ -66,11 +58,7 @@ def test_results_follow_the_schema(results: dict[str, dict[str, Any]], name: str
 def test_the_schema_refuses_what_is_no_result(results: dict[str, dict[str, Any]]) -> None:
     whole = results["all"]
     for change in (
-        {"version": 2},
-        {"margin_kind": "auto"},
-        {"format": "sparserank-model"},
-        {"sizes": None},
-        {"headline": 3},
+        *({"version": 2}, {"margin_kind": "auto"}, {"format": "sparserank-model"}, {"sizes": None}, {"headline": 3}),
         {"chosen": {k: v for k, v in whole["chosen"].items() if k != "bound"}},
         {"features": [whole["features"][0] | {"weight": "0.5"}]},
         {"features": [whole["features"][0] | {"transform": "sqrt"}]},

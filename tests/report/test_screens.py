@@ -1,7 +1,4 @@
-"""What is printed is true. Without --verbose, commands besides `select` print at most 25 lines of 100 columns, the
-essentials first."""
-
-from __future__ import annotations
+"""What is printed is true; without --verbose, at most 25 lines of 100 columns, the essentials first."""
 
 import math
 import os
@@ -64,9 +61,7 @@ def test_fit_shows_what_is_in_the_model_and_what_is_next(cli_here: Cli, files: P
     assert "kkt" in cli_here("fit", str(files / "train.txt"), "--k", "25", "--out", "n.json", "--verbose").out
 
 
-def test_evaluate_compares_in_percent_with_intervals_rounded_outwards(
-    cli_here: Cli, files: Path, tmp_path: Path
-) -> None:
+def test_evaluate_compares_in_percent_with_intervals_rounded_outwards(cli_here, files, tmp_path):
     for k in (25, 2, 5):
         shutil.copy(files / f"m{k}.json", tmp_path)
     systems = [x for k in (25, 2, 5) for x in ("--system", f"m{k}.json")]
@@ -125,11 +120,8 @@ def test_fit_replaces_models_alone(cli_here: Cli, files: Path, tmp_path: Path) -
 def test_predict_replaces_only_what_it_could_have_written(cli_here: Cli, files: Path) -> None:
     train = str(files / "train.txt")
     assert cli_here("fit", train, "--out", "m.json").code == 0
-    for option, layout in (
-        ("--out", "score"),
-        ("--run", "qid Q0 docno rank score tag"),
-        ("--qrels", "qid 0 docno rel"),
-    ):
+    layouts = {"--out": "score", "--run": "qid Q0 docno rank score tag", "--qrels": "qid 0 docno rel"}
+    for option, layout in layouts.items():
         place = Path("mine.txt")
         place.write_text("notes of mine\n1.0\n")
         refused = cli_here("predict", "m.json", train, option, "mine.txt")
@@ -198,24 +190,16 @@ def test_penalties_that_differ_in_signs_or_weights_alone_are_kept_apart() -> Non
 
 
 @pytest.mark.usefixtures("pictures")
-def test_every_interval_names_the_confidence_that_was_asked_for(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_interval_names_the_confidence_that_was_asked_for(capsys, monkeypatch):
     result = select(L1(), confidence=0.9, margin=0.2)
     for verbose in (False, True):
         monkeypatch.setattr(answer, "verbose", verbose)
         show_selection(result, "run")
     shown = capsys.readouterr().out + render_page(result)
     assert "95%" not in shown
-    for place in (
-        "* 90%, for all sizes at once",
-        "with 90% confidence such models lose",
-        "simultaneous bounds, 90%",
-        "90% interval (ndcg@10)",
-        "with 90% intervals, paired",
-        ">90% interval</th>",
-        "90% interval of the difference, all sizes at once",
-    ):
+    places = ["* 90%, for all sizes at once", "with 90% confidence such models lose", "simultaneous bounds, 90%"]
+    places += ["90% interval (ndcg@10)", "with 90% intervals, paired", ">90% interval</th>"]
+    for place in (*places, "90% interval of the difference, all sizes at once"):
         assert place in shown
 
 

@@ -1,7 +1,5 @@
 """The screen of `select`: at most 30 lines and 100 columns, and nothing on it that is not in the result."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import replace
@@ -22,6 +20,7 @@ CURVED = sr.datasets.make_curved_ranking(40, random_state=1).data
 LONG_NAMES = [f"covered_query_term_ratio_of_the_body_and_the_title_{j}" for j in range(30)]
 LONG = sr.RankingDataset(DATA.X, DATA.relevance, DATA.qid, None, LONG_NAMES)
 GROUPS = {name: f"group {i // 3}" for i, name in enumerate(DATA.feature_names or ())}
+COSTS = np.random.default_rng(0).uniform(1, 1.5, 30).tolist()
 QUICK: dict[str, Any] = {"n_alphas": 12, "cv": 3, "half_samples": 4, "penalties": ["l1", "mcp"], "rival": "none"}
 CASES: dict[str, dict[str, Any]] = {
     "by default": {},
@@ -36,26 +35,15 @@ CASES: dict[str, dict[str, Any]] = {
     "test": {"test": DATA, "allow_overlap": True},
     "validation": {"valid": DATA, "allow_overlap": True, "protocol": "holdout"},
     "few queries": {"train": FEW},
-    "costs": {
-        "costs": np.random.default_rng(0).uniform(1, 1.5, 30).tolist(),
-        "margin": 0.05,
-        "feature_transform": "none",
-    },
+    "costs": {"costs": COSTS, "margin": 0.05, "feature_transform": "none"},
     "nothing small enough": {"guarantee": 0.001},
     "a metric that separates nothing": {"train": SHORT, "metric": "ndcg@10", "convention": "letor4"},
     "long names": {"train": LONG},
     "trees that are too slow": {"rival": "lightgbm", "rival_time": 1e-9},
 }
 # These differ from the run by default in what is made of its finished work.
-RESUMED = {
-    "with trees",
-    "trees that are too slow",
-    "four",
-    "a guarantee",
-    "nothing small enough",
-    "no half-samples",
-    "test",
-}
+RESUMED = {"with trees", "trees that are too slow", "four", "a guarantee", "nothing small enough", "no half-samples"}
+RESUMED |= {"test"}
 
 
 @pytest.fixture(scope="module")
@@ -161,13 +149,8 @@ def test_intervals_against_all_features_hold_for_every_size(by_default: tuple[Pa
     _, result = by_default
     choice, full = result.choice, result.all_features
     dense = choice.candidates[choice.n_sparse :]
-    found = rival_intervals(
-        np.array([c.values for c in choice.candidates]),
-        np.array([c.values for c in dense]),
-        0.95,
-        seed=choice.seed,
-        out_of_fold=True,
-    )
+    values = [np.array([c.values for c in own]) for own in (choice.candidates, dense)]
+    found = rival_intervals(*values, 0.95, seed=choice.seed, out_of_fold=True)
     column = dense.index(result.dense)
     assert len(full.sizes) == len(result.by_size)
     for c, a in zip(result.by_size, full.sizes, strict=True):
@@ -200,9 +183,7 @@ def test_a_rival_above_the_chosen_model_comes_first_shown_or_not(by_default: tup
 
 
 @pytest.mark.slow_but("by default")
-def test_the_row_of_sizes_can_be_computed_from_the_means(
-    selected: tuple[str, sr.SelectionResult],
-) -> None:
+def test_the_row_of_sizes_can_be_computed_from_the_means(selected):
     _name, result = selected
     text = screen_lines(result)
     sizes, losses = next((a, b) for a, b in pairwise(text) if re.match(r"(features|cost), at most ", a))

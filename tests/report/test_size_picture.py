@@ -1,10 +1,8 @@
-"""The main picture of a page: what lies close to the best is shown in full, what does not in a second panel, and
-every ranker that is compared has a line with its name; the heading of the page."""
-
-from __future__ import annotations
+"""The main picture of a page, the heading and the lead; frames and pictures that results give."""
 
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -18,14 +16,12 @@ import pytest
 import sparserank as sr
 from sparserank.crossval.choice import Candidate, Rule, choose
 from sparserank.errors import DataError
-from sparserank.metrics import parse_metric
 from sparserank.pages import size_picture
 from sparserank.pages.claims import MAX_HEADING, heading, how_sure, lead
-from sparserank.pages.size_picture import MAIN, lines_of, quality_against_size, spread
+from sparserank.pages.size_picture import lines_of, quality_against_size, spread
 from sparserank.selection.rivals import ComparedRival, RivalReport
 
 mpl.use("Agg")
-FULL = 0.5  # mean of all features
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -33,114 +29,100 @@ def reports_without_pictures() -> None:
     """These tests read pictures."""
 
 
-def candidate(n: int, mean: float) -> Candidate:
-    return Candidate("l1", n, 0.0, n, n, float(n), np.full(30, mean))
+MADE = sr.datasets.make_ranking(60, (6, 12), 12, n_informative=5, n_redundant=3, noise=0.5, random_state=1).data
+QUICK: dict[str, Any] = {"penalties": ["l1"], "n_alphas": 10, "cv": 2, "half_samples": 2, "rival": "none"}
+Panels = Callable[[sr.SelectionResult], Any]
 
 
-def rival(name: str, percent: float, n_features: int = 59) -> ComparedRival:
-    mean = FULL * (1 + percent / 100)
-    return ComparedRival(name, n_features, mean, 0.0, -0.02, 0.02)
-
-
-def shown(percents: dict[int, float], chosen: int, *rivals: ComparedRival, change: Any = None) -> Any:
-    """What the picture needs of a result whose sizes are this much above all features, in percent."""
-    by_size = [candidate(n, FULL * (1 + p / 100)) for n, p in percents.items()]
-    beside = [
-        SimpleNamespace(difference=c.mean - FULL, low=c.mean - FULL - 0.01, high=c.mean - FULL + 0.01) for c in by_size
-    ]
-    at = list(percents).index(chosen)
-    return SimpleNamespace(
-        choice=SimpleNamespace(by_cost=False, rule=Rule()),
-        change=change,
-        by_size=by_size,
-        chosen=by_size[at],
-        dense=candidate(59, FULL),
-        n_dense=59,
-        noun="feature",
-        metric="ndcg@10",
-        plan=SimpleNamespace(confidence=0.95, metric=parse_metric("ndcg@10")),
-        rivals=RivalReport(rivals),
-        all_features=SimpleNamespace(chosen=beside[at], sizes=tuple(beside)),
-    )
+@pytest.fixture(scope="module")
+def result() -> sr.SelectionResult:
+    return sr.select(MADE, **QUICK)
 
 
 @pytest.fixture
-def figures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The figures that are drawn."""
+def panels(monkeypatch: pytest.MonkeyPatch) -> Panels:
+    """The axes of a result's picture: one, or one for what is close to the best and one for what is not."""
     found: list[Any] = []
     monkeypatch.setattr(size_picture, "to_svg", lambda figure, title: found.append(figure) or "")
-    return found
+
+    def drawn(result: sr.SelectionResult) -> Any:
+        quality_against_size(result)
+        return found[-1].axes
+
+    return drawn
 
 
-def curve(axes: Any) -> Any:
+def rival(name: str, percent: float, of: sr.SelectionResult, n_features: int = 59) -> ComparedRival:
+    """So much above all features."""
+    return ComparedRival(name, n_features, of.dense.mean * (1 + percent / 100), 0.0, -0.02, 0.02)
+
+
+def labels(axes: Any) -> set[str]:
+    return {t.get_text() for t in axes.texts}
+
+
+def curve(axes: Any) -> tuple[list[float], np.ndarray]:
+    """(sizes, heights) of the steps, without the end of the last one."""
     (line,) = [own for own in axes.lines if own.get_drawstyle() == "steps-post"]
-    return line
+    return list(line.get_xdata()[:-1]), line.get_ydata()[:-1]
 
 
-def labels(axes: Any) -> dict[str, float]:
-    """{name of a line: its height on the axis}"""
-    return {t.get_text(): t.get_position()[1] for t in axes.texts}
+def heights(result: sr.SelectionResult, reference: float) -> np.ndarray:
+    """The best of at most each size, in percent."""
+    return 100 * (np.maximum.accumulate([c.mean for c in result.by_size]) / reference - 1)
 
 
-POOR_WHEN_SMALL = {1: -62.0, 2: -35.0, 3: -14.0, 5: -4.0, 8: -1.0, 12: 0.4, 20: 1.0}
-
-
-def test_what_is_close_to_the_best_is_shown_in_full_and_small_sizes_below(figures: list[Any]) -> None:
-    quality_against_size(shown(POOR_WHEN_SMALL, 8, rival("LightGBM", -1.4)))
-    main, below = figures[0].axes
-    low, high = main.get_ylim()
-    assert 1.0 - MAIN - 1.5 < low < -4.0
-    assert 1.0 < high < 3.0
-    assert below.get_ylim()[0] < -62.0 < below.get_ylim()[1] < -8.0
-    for height in POOR_WHEN_SMALL.values():
-        assert any(axes.get_ylim()[0] <= height <= axes.get_ylim()[1] for axes in (main, below))
-    # The steps never fall, and are the same in both panels.
-    for axes in (main, below):
-        sizes, heights = curve(axes).get_data()
-        assert list(sizes[:-1]) == list(POOR_WHEN_SMALL)
-        np.testing.assert_allclose(heights[:-1], list(POOR_WHEN_SMALL.values()), atol=1e-9)
-
-
-def test_each_ranker_is_a_line_with_its_name_and_figure(figures: list[Any]) -> None:
-    rivals = (rival("LightGBM", 6.7), rival("poor", -30.0), rival("bm25 alone", -2.0, 1), rival("tf alone", -9.0, 1))
-    quality_against_size(shown({1: -3.0, 2: -0.5}, 2, *rivals))
-    main, below = figures[0].axes
-    assert set(labels(main)) == {"LightGBM +6.7%", "bm25 alone -2.0%", "all 59 features"}
-    assert set(labels(below)) == {"poor -30.0%"}
-    assert main.get_ylim()[1] > 6.7
+def test_what_is_close_to_the_best_is_shown_in_full_and_the_rest_below(result, panels, monkeypatch):
+    """Every ranker is a line with its name and figure, in the panel of its height."""
+    above, poor, single = (rival(*given, result) for given in (("LightGBM", 0.7), ("poor", -30.0), ("tf alone", -9.0)))
+    others = (above, poor, rival("bm25 alone", -0.2, result, 1), replace(single, n_features=1))
+    compared = replace(result, rivals=RivalReport(others))
+    assert [r.name for r in lines_of(compared)] == ["bm25 alone", "LightGBM", "poor"]
+    assert len(panels(replace(result, rivals=RivalReport(others[:1])))) == 1  # enough where all sizes are close
+    monkeypatch.setattr(size_picture, "MAIN", 1.0)
+    main, below = panels(compared)
+    assert labels(main) == {"LightGBM +0.7%", "bm25 alone -0.2%", "all 12 features"}
+    assert labels(below) == {"poor -30.0%"}
     across = {round(float(own.get_ydata()[0]), 6) for own in main.lines if list(own.get_xdata()) == [0, 1]}
-    assert across >= {6.7, -2.0, 0.0}
-    assert [r.name for r in lines_of(shown({1: 0.0}, 1, *rivals))] == ["bm25 alone", "LightGBM", "poor"]
+    assert across >= {0.7, -0.2, 0.0}
+    expected = heights(result, result.dense.mean)
+    assert expected[0] < below.get_ylim()[1] < main.get_ylim()[0] + 1.0 < 0.7 < main.get_ylim()[1] < 2.0
+    assert below.get_ylim()[0] < -30.0
+    for axes in (main, below):
+        assert curve(axes)[0] == [c.n_features for c in result.by_size]
+        np.testing.assert_allclose(curve(axes)[1], expected, atol=1e-9)
 
 
-def test_the_ranker_in_use_is_the_reference_where_there_is_one(figures: list[Any]) -> None:
-    change = SimpleNamespace(mean=0.48, difference=0.02, low=-0.01, high=0.05)
-    quality_against_size(shown({1: -3.0, 2: 0.0}, 2, change=change))
-    (axes,) = figures[0].axes
-    np.testing.assert_allclose(curve(axes).get_ydata()[:2], [100 * (0.485 / 0.48 - 1), 100 * (0.5 / 0.48 - 1)])
-    assert set(labels(axes)) == {"today's ranker", "all 59 features +4.2%"}
+def test_the_ranker_in_use_is_the_reference_where_there_is_one(result, panels):
+    mean = 0.95 * result.dense.mean
+    (axes,) = panels(replace(result, change=SimpleNamespace(mean=mean, difference=0.02, low=-0.01, high=0.05)))
+    np.testing.assert_allclose(curve(axes)[1], heights(result, mean))
+    assert labels(axes) == {"today's ranker", "all 12 features +5.3%"}
     assert axes.get_ylabel() == "ndcg@10 against today's ranker, %"
 
 
-def test_the_chosen_size_has_its_interval_and_may_lie_below_a_smaller_one(figures: list[Any]) -> None:
-    quality_against_size(shown({1: -3.0, 2: 0.5, 3: 0.12}, 3))
-    (axes,) = figures[0].axes  # one panel is enough where all sizes are close
-    low, high = axes.get_ylim()
-    assert -6.0 < low < -3.0
-    assert 0.5 < high < 3.0
+def test_the_chosen_size_has_its_interval_and_may_lie_below_a_smaller_one(result, panels, monkeypatch):
+    chosen = replace(result.chosen, values=0.99 * result.dense.values)
+    first = replace(result.by_size[0], values=result.dense.values)
+    monkeypatch.setattr(sr.SelectionResult, "by_size", [first, chosen])
+    monkeypatch.setattr(sr.SelectionResult, "chosen", chosen)
+    beside = SimpleNamespace(low=-0.0295 * result.dense.mean, high=0.0098 * result.dense.mean)
+    both = SimpleNamespace(chosen=beside, sizes=(beside, beside))
+    (axes,) = panels(replace(result, all_features=both))
     (ring,) = [own for own in axes.lines if str(own.get_label()).startswith("chosen: ")]
-    assert ring.get_label() == "chosen: 3 features, +0.1% (-1.9 to +2.2%)"
-    assert ring.get_ydata()[0] == pytest.approx(0.12)
-    np.testing.assert_allclose(curve(axes).get_ydata()[:3], [-3.0, 0.5, 0.5], atol=1e-9)
-    (interval,) = [own for own in axes.lines if list(own.get_xdata()) == [3, 3]]
-    np.testing.assert_allclose(interval.get_ydata(), [-1.88, 2.12], atol=1e-9)
+    assert ring.get_label() == f"chosen: {chosen.n_features} features, -1.0% (-3.0 to +1.0%)"
+    assert ring.get_ydata()[0] == pytest.approx(-1.0)
+    np.testing.assert_allclose(curve(axes)[1], [0.0, 0.0], atol=1e-9)  # the steps never fall
+    (interval,) = [own for own in axes.lines if list(own.get_xdata()) == [chosen.n_features] * 2]
+    np.testing.assert_allclose(interval.get_ydata(), [-2.95, 0.98], atol=1e-9)
 
 
-def test_many_sizes_have_a_logarithmic_axis(figures: list[Any]) -> None:
-    quality_against_size(shown({1: -3.0, 10: -0.5, 90: 0.2}, 10))
-    (axes,) = figures[0].axes
+def test_many_sizes_have_a_logarithmic_axis(result, panels, monkeypatch):
+    assert panels(result)[0].get_xscale() == "linear"
+    monkeypatch.setattr(size_picture, "MAX_LINEAR", result.by_size[-1].n_features - 1)
+    (axes,) = panels(result)
     assert axes.get_xscale() == "log"
-    assert [t.get_text() for t in axes.get_xticklabels()] == ["1", "2", "5", "10", "20", "50"]
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["5"]
 
 
 def test_names_at_the_side_are_apart_and_in_order() -> None:
@@ -157,7 +139,7 @@ def chosen_by(rule: Rule, n_queries: int = 400, noise: float = 0.01) -> Any:
     rng = np.random.default_rng(0)
     base = rng.random(n_queries)
     models = [
-        replace(candidate(n, 0.0), values=base + mean + noise * rng.standard_normal(n_queries))
+        Candidate("l1", n, 0.0, n, n, float(n), base + mean + noise * rng.standard_normal(n_queries))
         for n, mean in ((1, -0.2), (12, -0.001), (40, 0.0), (123456, 0.001))
     ]
     return choose(models, rule=rule)
@@ -195,7 +177,7 @@ def test_the_lead_is_short_and_its_figures_are_those_of_the_result(result: sr.Se
     assert len(first) < 200
     assert sum(map(len, warnings)) < 250
     better = ComparedRival("LightGBM", 12, 0.99, -0.1, -0.2, 0.1)
-    above = replace(result, rivals=RivalReport((better, rival("poor", -50.0))))
+    above = replace(result, rivals=RivalReport((better, rival("poor", -50.0, result))))
     (rivals,) = [text for text in lead(above) if "LightGBM" in text]
     assert "0.9900" in rivals
     assert "no difference shown" in rivals
@@ -210,18 +192,8 @@ def test_the_lead_is_short_and_its_figures_are_those_of_the_result(result: sr.Se
 
 # -- what users hold of results: frames, and pictures on their own axes ----------------------------------------
 
-MADE = sr.datasets.make_ranking(60, (6, 12), 12, n_informative=5, n_redundant=3, noise=0.5, random_state=1).data
-QUICK: dict[str, Any] = {"penalties": ["l1"], "n_alphas": 10, "cv": 2, "half_samples": 2, "rival": "none"}
 
-
-@pytest.fixture(scope="module")
-def result() -> sr.SelectionResult:
-    return sr.select(MADE, **QUICK)
-
-
-def test_tables_are_frames_of_pandas_and_without_it_of_arrow(
-    result: sr.SelectionResult, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_are_frames_of_pandas_and_without_it_of_arrow(result, monkeypatch):
     path = sr.fit_path(MADE, "l1", n_alphas=5)
     with_pandas = [result.table(), result.sizes(), path.to_table()]
     assert all(isinstance(t, pd.DataFrame) for t in with_pandas)
@@ -266,9 +238,7 @@ def test_a_path_is_drawn_feature_by_feature() -> None:
     plt.close("all")
 
 
-def test_without_matplotlib_the_message_names_the_remedy(
-    result: sr.SelectionResult, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_matplotlib_the_message_names_the_remedy(result, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(DataError, match=r"install it with: pip install 'sparserank\[report\]'"):
         result.plot()

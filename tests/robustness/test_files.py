@@ -1,7 +1,4 @@
-"""One file is written whole or not at all; nobody's file, link, mode or device is lost on the way. Locks of files, and
-files without an end."""
-
-from __future__ import annotations
+"""A file is written whole or not at all, and keeps link, mode and device; locks; files without an end."""
 
 import gzip
 import os
@@ -19,7 +16,6 @@ from sparserank.data.text_lines import text_lines
 from sparserank.errors import DataFormatError, RunDirectoryError
 from sparserank.files import PART, atomic_write, refuse_inputs
 from sparserank.runs import locks
-from tests.support.command_line import Cli
 
 
 def write(path: Path, text: str = "new") -> None:
@@ -139,9 +135,7 @@ def test_inputs_are_known_under_every_name(tmp_path: Path) -> None:
         (("predict", "model.json", "train.txt", "--run", "link.txt"), "train.txt"),
     ],
 )
-def test_no_command_writes_over_what_it_reads(
-    cli_here: Cli, tmp_path: Path, args: tuple[str, ...], written: str
-) -> None:
+def test_no_command_writes_over_what_it_reads(cli_here, tmp_path, args, written):
     (tmp_path / "train.txt").write_text("1 qid:1 1:1 2:0\n0 qid:1 1:0 2:1\n")
     (tmp_path / "names.txt").write_text("a\nb\n")
     (tmp_path / "model.json").write_text("{}")
@@ -235,19 +229,11 @@ def test_without_any_locks_nothing_is_locked(handle: int, monkeypatch: pytest.Mo
 
 ROOT = Path(__file__).parents[2]  # of reproduction
 MEMORY_BYTES = 4 << 30  # of addresses; what an endless file would take is more than any machine has
+SYSTEM = "is a binary file; expected a model file (JSON, or as LightGBM saves it), a run (lines"
 COMMANDS = {
-    "judgments": (
-        ["evaluate", "--qrels", "/dev/zero", "--system", "a.run"],
-        "/dev/zero: is a binary file; expected lines 'qid 0 docno rel'.",
-    ),
-    "system": (
-        ["evaluate", "--qrels", "a.qrels", "--system", "/dev/zero"],
-        "/dev/zero: is a binary file; expected a model file (JSON, or as LightGBM saves it), a run (lines",
-    ),
-    "plan": (
-        ["run", "/dev/zero", "--out", "out"],
-        "/dev/zero: cannot be read as TOML (it is larger than 16 MB).",
-    ),
+    "judgments": ("evaluate --qrels /dev/zero --system a.run", "is a binary file; expected lines 'qid 0 docno rel'."),
+    "system": ("evaluate --qrels a.qrels --system /dev/zero", SYSTEM),
+    "plan": ("run /dev/zero --out out", "cannot be read as TOML (it is larger than 16 MB)."),
 }
 
 
@@ -260,7 +246,7 @@ def test_commands_refuse_what_never_ends(case: str, tmp_path: Path) -> None:
     arguments, message = COMMANDS[case]
     program = "reproduction" if case == "plan" else "sparserank"
     done = subprocess.run(
-        [sys.executable, "-m", program, *arguments],
+        [sys.executable, "-m", program, *arguments.split()],
         capture_output=True,
         text=True,
         cwd=tmp_path,
@@ -270,7 +256,7 @@ def test_commands_refuse_what_never_ends(case: str, tmp_path: Path) -> None:
         env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 1
-    assert done.stderr.startswith(f"error: {message}")
+    assert done.stderr.startswith(f"error: /dev/zero: {message}")
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "out").exists()
 
@@ -283,26 +269,13 @@ def slowly(content: bytes) -> list[str]:
     return [line.rstrip(b"\r").decode() for line in (lines if lines[-1] else lines[:-1])]
 
 
-CONTENTS = [
-    b"",
-    b"\n",
-    b"a",
-    b"a\n",
-    b"a\nb",
-    b"\xef\xbb\xbfa\nb\n",
-    b"\xef\xbb\xbf",
-    b"a\r\nb\r\n",
-    "é\u2028x\nü\n".encode(),
-    b"\n\na\n\n",
-    b"ab\xef\xbb\xbf\nc",
-]
+CONTENTS = [b"", b"\n", b"a", b"a\n", b"a\nb", b"\xef\xbb\xbfa\nb\n", b"\xef\xbb\xbf", b"a\r\nb\r\n"]
+CONTENTS += ["é\u2028x\nü\n".encode(), b"\n\na\n\n", b"ab\xef\xbb\xbf\nc"]
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 1 << 20])
 @pytest.mark.parametrize("zipped", [False, True])
-def test_lines_do_not_depend_on_the_blocks(
-    zipped: bool, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_do_not_depend_on_the_blocks(zipped, block, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BLOCK_BYTES", block)
     for content in CONTENTS:
         held = gzip.compress(content) if zipped else content

@@ -1,7 +1,4 @@
-"""A file system that is really full: one sentence, nothing half-written,
-and the same command ends the same when there is room again."""
-
-from __future__ import annotations
+"""A file system that is really full: one sentence, nothing half-written, and the same end when there is room."""
 
 import os
 import subprocess
@@ -12,7 +9,6 @@ import pytest
 
 import sparserank as sr
 from sparserank.files import PART
-from tests.support.command_line import Cli
 from tests.support.finished_runs import assert_whole, results_of
 
 SIZE_KB = 528
@@ -62,9 +58,7 @@ def fill(place: Path, room_kb: int) -> Path:
 
 @pytest.mark.slow_but("select")
 @pytest.mark.parametrize("name", LINES)
-def test_a_full_file_system(
-    name: str, small: Path, data: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_file_system(name, small, data, tmp_path, cli, monkeypatch):
     monkeypatch.chdir(data)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -1,7 +1,5 @@
 """The disk cache of compiled kernels: never older than the sources, and untouched by `import sparserank`."""
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess

@@ -1,7 +1,4 @@
-"""Whatever ends a command, when it ends it: nothing is half-written, nobody is left behind,
-and the next run ends the same."""
-
-from __future__ import annotations
+"""Whatever ends a command, and when: nothing half-written, nobody left behind, the next run ends the same."""
 
 import json
 import resource
@@ -118,14 +115,7 @@ def test_an_interrupt_in_the_middle_of_an_import_is_one_sentence() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
-def test_kills_at_random_moments_change_nothing(
-    command: str,
-    data: Path,
-    undisturbed: dict[str, tuple[Path, float]],
-    tmp_path: Path,
-    fuzz_seconds: float,
-    fuzz_seed: int,
-) -> None:
+def test_kills_at_random_moments_change_nothing(command, data, undisturbed, tmp_path, fuzz_seconds, fuzz_seed):
     whole, duration = undisturbed[command]
     rng, out, ended = np.random.default_rng(fuzz_seed), tmp_path / "out", 0
     for n in range(max(N_KILLS, int(fuzz_seconds))):

@@ -1,7 +1,5 @@
 """Names of features, documents and files are shown as they are: never markup, mathematics or terminal commands."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -23,38 +21,10 @@ from sparserank.reporting.plots import new_axes, picture_text, to_svg
 from sparserank.text import visible
 from tests.support.command_line import Cli
 
-HOSTILE = [
-    "bm25[title]",
-    "bm25[body]",
-    "[/b]",
-    "[bold red]x",
-    "$\\badcmd$",
-    "$a_b$",
-    "$",
-    "a$b",
-    "_hidden",
-    "__",
-    "nolegend_",
-    "esc\x1b[31mred",
-    "bell\x07",
-    "line\nbreak",
-    "tab\tbed",
-    "carriage\rreturn",
-    "\x9b31mc1",
-    "\u2028sep",
-    "\u202eevil",
-    "<script>alert(1)</script>",
-    "a&b",
-    "'q\"",
-    "日本語",
-    "naïve",
-    "😀",
-    "{{7*7}}",
-    "%s%n",
-    "\\",
-    "a|b",
-    "ok",
-]
+HOSTILE = ["bm25[title]", "bm25[body]", "[/b]", "[bold red]x", "$\\badcmd$", "$a_b$", "$", "a$b", "_hidden", "__"]
+HOSTILE += ["nolegend_", "esc\x1b[31mred", "bell\x07", "line\nbreak", "tab\tbed", "carriage\rreturn", "\x9b31mc1"]
+HOSTILE += ["\u2028sep", "\u202eevil", "<script>alert(1)</script>", "a&b", "'q\"", "日本語", "naïve", "😀", "{{7*7}}"]
+HOSTILE += ["%s%n", "\\", "a|b", "ok"]
 
 
 def test_visible_leaves_writing_alone_and_shows_what_would_act() -> None:
@@ -76,9 +46,7 @@ def test_a_table_shows_every_character_of_a_name(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.usefixtures("pictures")
-def test_screen_page_and_pictures_show_the_names_of_the_model(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_screen_page_and_pictures_show_the_names_of_the_model(capsys, tmp_path):
     d = len(HOSTILE)
     data = sr.datasets.make_ranking(60, 15, d, n_informative=12, n_redundant=5, noise=0.2, random_state=2).data
     named = sr.RankingDataset(data.X, data.relevance, data.qid, None, HOSTILE)
@@ -155,12 +123,9 @@ for encoding in ("ascii", "latin-1", "utf-8"):  # the first is that of PYTHONIOE
 def test_names_that_the_output_cannot_encode_are_escaped(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("1 qid:1 1:1 2:0\n0 qid:1 1:0 2:0\n")
     (tmp_path / "names").write_text("日本語\nnaïve\n", encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", IN_OTHER_ENCODINGS, "inspect", "a.txt", "--feature-names", "names"],
-        cwd=tmp_path,
-        capture_output=True,
-        env={**os.environ, "PYTHONIOENCODING": "ascii"},
-    )
+    command = [sys.executable, "-c", IN_OTHER_ENCODINGS, "inspect", "a.txt", "--feature-names", "names"]
+    encoding = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, env=encoding)
     assert done.returncode == 0, done.stderr
     shown = done.stdout.split(b"next encoding")[:-1]
     for expected, found in zip((b"na\\xefve", b"na\xefve", "naïve".encode()), shown, strict=True):
@@ -171,13 +136,8 @@ def test_names_that_the_output_cannot_encode_are_escaped(tmp_path: Path) -> None
 @pytest.mark.parametrize("redirect", ["1>&-", "2>&-", "1>&- 2>&-", "> /dev/full", "| head -c 1 > /dev/null"])
 def test_closed_full_and_broken_outputs_are_no_traceback(tmp_path: Path, redirect: str) -> None:
     (tmp_path / "a.txt").write_text("1 qid:1 1:1 2:0\n0 qid:1 1:0 2:0\n")
-    done = subprocess.run(
-        f"{sys.executable} -m sparserank inspect a.txt {redirect}",
-        shell=True,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
+    command = f"{sys.executable} -m sparserank inspect a.txt {redirect}"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
     if redirect == "> /dev/full":

@@ -1,9 +1,6 @@
-"""parse(repr(x)) == x for every loss, penalty and metric with a name, every parameter, every convention. Values that
-messages quote are short, on one line, whatever they are."""
+"""parse(repr(x)) == x for losses, penalties, metrics and conventions; quotes of any value are short."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any
 
@@ -12,33 +9,20 @@ import pytest
 from reproduction.protocol.plan import DatasetPlan, ExperimentPlan
 
 from sparserank.errors import DataError
-from sparserank.losses import LOSSES, PairwiseLoss, loss_name, parse_loss
+from sparserank.losses import LOSSES, loss_name, parse_loss
 from sparserank.metrics import CONVENTIONS, METRICS, Convention, Metric, parse_metric
-from sparserank.penalties import PENALTIES, Penalty, Ridge, parse_penalty
+from sparserank.penalties import PENALTIES, Ridge, parse_penalty
 from sparserank.quoting import LONGEST, brief
 
 TABLE = np.tril(np.arange(1.0, 17.0).reshape(4, 4) / 7.0, -1)
+FREE_OR_BARRED: list[Any] = [(1.0, np.inf), [1.0, 1.0], np.array([np.inf, 1.0]), {"bm25": np.inf}]
+FREE_OR_BARRED += [{np.str_("bm25"): 1.0}, {"it's \"\n\x00\udcff": np.inf}]
+ONES = np.tril(np.ones((3, 3), dtype=int), -1)
 # Values of every parameter that losses and penalties have, as users may give them: one that is missing here fails.
 VALUES: dict[str, list[Any]] = {
-    "grade_pair_weights": [
-        TABLE,
-        TABLE.tolist(),
-        TABLE.astype(np.float32),
-        np.tril(np.ones((3, 3), dtype=int), -1),
-        np.zeros((1, 1)),
-        1e-300 * TABLE,
-    ],
+    "grade_pair_weights": [TABLE, TABLE.tolist(), TABLE.astype(np.float32), ONES, np.zeros((1, 1)), 1e-300 * TABLE],
     "alpha": [0.1, 0.0, 1 / 3, 5e-324, 1.7e308, 3, np.float32(0.1), np.int64(2)],
-    "weights": [
-        (1.0, np.inf),
-        [1.0, 1.0],
-        np.array([np.inf, 1.0]),
-        {"bm25": np.inf},
-        {np.str_("bm25"): 1.0},
-        {"it's \"\n\x00\udcff": np.inf},
-        (2.0, 1 / 3, 0.0),
-        {"bm25": 0.1},
-    ],
+    "weights": [*FREE_OR_BARRED, (2.0, 1 / 3, 0.0), {"bm25": 0.1}],
     "monotone": [(0, 1, -1), np.array([1.0, -1.0]), {"bm25": "+", "age": "-"}, {np.str_("age"): -1}],
     "keep": [(0, 3), {2}, np.array([1]), ("bm25", 1), np.array(["bm25"]), [np.str_("bm25")]],
     "drop": [(0, 3), {2}, np.array([1]), ("bm25", 1), np.array(["bm25"]), [np.str_("bm25")]],
@@ -55,18 +39,8 @@ VALUES: dict[str, list[Any]] = {
 }
 RIDGE_REFUSES = {("weights", 6), ("weights", 7), *(("keep", i) for i in range(6))}  # it has no prices
 # Conventions of a caller's own: another value of every field, and names that no metric's name could hold.
-OWN = {
-    "gain": "linear",
-    "discount": "letor",
-    "ties": "docid",
-    "empty": "one",
-    "short_lists": "length",
-    "mean_ndcg": False,
-    "most_hits": "cutoff",
-    "zero_scores": "left_out",
-    "longest": 7,
-    "relevant_from": 2.5,
-}
+OWN = {"gain": "linear", "discount": "letor", "ties": "docid", "empty": "one", "short_lists": "length"}
+OWN |= {"mean_ndcg": False, "most_hits": "cutoff", "zero_scores": "left_out", "longest": 7, "relevant_from": 2.5}
 OWN_NAMES = ("My Rules", " mine ", "mine-", "a:b", "", "-", "default", "default-", "letor4", "xgboost-", "ndcg@10")
 
 
@@ -98,9 +72,7 @@ def metrics_of(convention: Convention) -> Iterator[Metric]:
     [*((parse_loss, loss) for loss in members(LOSSES)), *((parse_penalty, one) for one in members(PENALTIES))],
     ids=lambda x: getattr(x, "__name__", None) or ascii(repr(x))[:60],
 )
-def test_a_loss_or_penalty_is_what_its_repr_parses_to(
-    parse: Callable[[Any], Any], named: PairwiseLoss | Penalty
-) -> None:
+def test_a_loss_or_penalty_is_what_its_repr_parses_to(parse, named):
     assert parse(repr(named)) == named
     assert hash(parse(repr(named))) == hash(named)
     assert parse(named) is named
@@ -126,17 +98,13 @@ def test_a_metric_is_what_its_repr_parses_to_whatever_convention_holds(name: str
 @pytest.mark.parametrize("named", OWN_NAMES)
 def test_a_metric_under_a_convention_of_ones_own_is_what_its_repr_parses_to(named: str) -> None:
     assert set(OWN) == {f.name for f in fields(Convention)} - {"name"}
-    for convention in [
-        Convention(named),
-        *(Convention(named, **{k: v}) for k, v in OWN.items()),
-        Convention(named, **OWN),
-    ]:  # type: ignore[arg-type]
+    for given in ({}, *({k: v} for k, v in OWN.items()), OWN):
+        convention = Convention(named, **given)
         for metric in metrics_of(convention):
             assert parse_metric(repr(metric), convention) == metric
             assert parse_metric(repr(metric), convention).convention == convention
-            bare = (
-                repr(replace(metric, convention=CONVENTIONS["default"])) if metric.name != "mean_ndcg" else "mean_ndcg"
-            )
+            plain = metric.name != "mean_ndcg"
+            bare = repr(replace(metric, convention=CONVENTIONS["default"])) if plain else "mean_ndcg"
             assert parse_metric(bare, convention) == metric
             if named not in ("default", "letor4", "xgboost-"):
                 assert parse_metric(f"letor4:{bare}", convention).convention == CONVENTIONS["letor4"]  # a prefix wins
@@ -191,9 +159,8 @@ def test_a_plan_of_experiments_reads_what_it_spells() -> None:
     for convention in CONVENTIONS:
         every = [m for c in CONVENTIONS.values() for m in metrics_of(c)]
         names = tuple(f"default:{m!r}" if m.convention.name == "default" else repr(m) for m in every)
-        plan = ExperimentPlan(
-            (DatasetPlan("a", "."),), choose_by=("map",), watch=(), metrics=names, convention=convention
-        )
+        options = {"choose_by": ("map",), "watch": (), "metrics": names, "convention": convention}
+        plan = ExperimentPlan((DatasetPlan("a", "."),), **options)
         assert plan.all_metrics == list(dict.fromkeys([parse_metric("map", convention), *every]))
 
 
@@ -218,24 +185,10 @@ def test_any_value_is_quoted_on_one_short_line() -> None:
         deep = [deep]
     cyclic: dict[str, Any] = {}
     cyclic["x"] = cyclic
-    for value in (
-        "x" * 10**6,
-        "a\nb\x1b[2J\u2028",
-        "\ud800",
-        10**6000,
-        -(10**6000),
-        [10**6000],
-        deep,
-        cyclic,
-        {"a": ["y" * 10**6] * 50},
-        Broken(),
-        [Broken()],
-        np.zeros(10**5),
-        b"\xff" * 1000,
-        set(range(1000)),
-        float("nan"),
-        object(),
-    ):
+    values = ("x" * 10**6, "a\nb\x1b[2J\u2028", "\ud800", 10**6000, -(10**6000), [10**6000], deep, cyclic)
+    values += ({"a": ["y" * 10**6] * 50}, Broken(), [Broken()], np.zeros(10**5), b"\xff" * 1000)
+    values += (set(range(1000)), float("nan"), object())
+    for value in values:
         text = brief(value)
         assert 0 < len(text) <= LONGEST
         assert text.isprintable()

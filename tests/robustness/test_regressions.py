@@ -1,7 +1,5 @@
 """Mistakes that were made once."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path

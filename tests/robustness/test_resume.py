@@ -1,7 +1,4 @@
-"""An interrupted `select` goes on where it stood and ends with the same bytes as one that was left alone. Kills of its
-process are in `test_kills_and_full_disks.py`."""
-
-from __future__ import annotations
+"""An interrupted `select` goes on where it stood and ends with the bytes of one that was left alone."""
 
 import contextlib
 import io
@@ -83,9 +80,7 @@ def pieces(run: Path) -> list[Path]:
     return [p for p in found if not p.name.startswith("ablation")]
 
 
-def test_a_kill_while_a_checkpoint_is_written_leaves_the_one_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kill_while_a_checkpoint_is_written_leaves_the_one_before(tmp_path, monkeypatch):
     def points(n: int) -> dict[int, list[Point]]:
         return {
             0: [Point(sp.csr_array(np.full((1, 3), float(i))), 1.0, 1.0, 0.0, 0.0, 1, 0.1, "optimal") for i in range(n)]
@@ -121,10 +116,8 @@ def test_a_folder_without_work_belongs_to_no_plan(tmp_path: Path) -> None:
         WorkStore(tmp_path / "run", {"a": 1}, kind="select")
 
 
-@pytest.mark.parametrize("place", ["sparserank.data.read_files.collect", "sparserank.jobs.select.write_results"])
-def test_ctrl_c_while_reading_or_writing_is_one_sentence(
-    place: str, undisturbed: Path, tmp_path: Path, select: Select, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("place", ["sparserank.data.read.collect", "sparserank.jobs.select.write_results"])
+def test_ctrl_c_while_reading_or_writing_is_one_sentence(place, undisturbed, tmp_path, select, monkeypatch):
     run = tmp_path / "run"
     shutil.copytree(undisturbed, run)
 
@@ -185,9 +178,7 @@ def test_every_flipped_bit_is_seen(undisturbed: Path, tmp_path: Path) -> None:
     assert unseen > 0
 
 
-def test_the_comparison_sees_a_changed_piece_and_another_path(
-    undisturbed: Path, tmp_path: Path, select: Select
-) -> None:
+def test_the_comparison_sees_a_changed_piece_and_another_path(undisturbed, tmp_path, select):
     """Pieces are read back, not computed again; so one changed by hand must show in the results."""
     run = tmp_path / "run"
     shutil.copytree(undisturbed, run)
@@ -204,9 +195,7 @@ def test_the_comparison_sees_a_changed_piece_and_another_path(
     assert "model.json" in differences(run, undisturbed)
 
 
-def test_restart_discards_the_old_results_at_once_and_runs_another_plan(
-    undisturbed: Path, tmp_path: Path, select: Select, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_restart_discards_the_old_results_at_once_and_runs_another_plan(undisturbed, tmp_path, select, monkeypatch):
     """Interrupted after --restart, the directory does not show the old plan's model beside the new plan. That a plan
     which differs is refused without --restart, `test_stale_pieces.py` tries for every option."""
     run = tmp_path / "run"

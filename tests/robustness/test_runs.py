@@ -1,7 +1,5 @@
 """Run directories, pieces and workers: one writer, nobody else's files, nothing left behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -170,25 +168,25 @@ def test_names_are_readable_safe_and_tell_everything_apart() -> None:
     assert "/" not in name_of("../x", 0)
 
 
+RECORD = "pieces/one.json"
+
+
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda piece, record: piece.unlink(),
-        lambda piece, record: piece.write_bytes(b""),
-        lambda piece, record: record.write_bytes(b""),
-        lambda piece, record: record.write_text("[1]"),
-        lambda piece, record: record.write_text("{}"),
-        lambda piece, record: record.write_text('{"a.bin": 3}'),
-        lambda piece, record: record.write_text("[" * 100_000),
-        lambda piece, record: record.write_bytes(b"\xff"),
-        lambda piece, record: record.write_text('{"a.bin": "0", "../../x": "0"}'),
+        *[None, ("a.bin", b""), (RECORD, b""), (RECORD, b"[1]"), (RECORD, b"{}"), (RECORD, b'{"a.bin": 3}')],
+        *[(RECORD, b"[" * 100_000), (RECORD, b"\xff"), (RECORD, b'{"a.bin": "0", "../../x": "0"}')],
     ],
+    ids=range(9),
 )
-def test_damage_is_named_once_and_the_piece_forgotten(tmp_path: Path, damage: object) -> None:
+def test_damage_is_named_once_and_the_piece_forgotten(tmp_path: Path, damage: tuple[str, bytes] | None) -> None:
     store = PieceStore(tmp_path)
     store.save("one", {"a.bin": b"content"})
     assert store.load("one", ["a.bin"]) == {"a.bin": b"content"}
-    damage(tmp_path / "a.bin", tmp_path / "pieces" / "one.json")  # type: ignore[operator]
+    if damage is None:
+        (tmp_path / "a.bin").unlink()
+    else:
+        (tmp_path / damage[0]).write_bytes(damage[1])
     with pytest.warns(DataWarning, match=r"one\.json: a damaged piece") as found:
         assert store.load("one", ["a.bin"]) is None
     assert len(found) == 1
@@ -236,10 +234,8 @@ def test_a_piece_without_its_record_was_not_finished(tmp_path: Path) -> None:
 @pytest.mark.parametrize("processes", [True, False])
 def test_every_outcome_comes_once_whatever_the_workers(processes: bool) -> None:
     for n_workers in (1, 2, 9):
-        found = {
-            o.index: o.result for o in run_pieces(square, [(i,) for i in range(7)], n_workers, processes=processes)
-        }
-        assert found == {i: i * i for i in range(7)}
+        outcomes = list(run_pieces(square, [(i,) for i in range(7)], n_workers, processes=processes))
+        assert {o.index: o.result for o in outcomes} == {i: i * i for i in range(7)}
     assert list(run_pieces(square, [], 2, processes=processes)) == []
 
 

@@ -1,7 +1,5 @@
 """Results are functions of their arguments alone: not of threads, of earlier calls, or of a fork."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

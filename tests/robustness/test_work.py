@@ -1,7 +1,4 @@
-"""Resumable work: what is there is not done again, what is finished is kept before it is reported, and time left is
-that of whole pieces."""
-
-from __future__ import annotations
+"""Resumable work: nothing is done again, what is finished is kept before it is reported, and the time left."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,4 @@
-"""Features for a tree ranker: lists made without the queries that they are evaluated on, the rule of `select`, files,
-the command."""
-
-from __future__ import annotations
+"""Features for a tree ranker: lists made without the queries they are evaluated on, the rule, files, the command."""
 
 import json
 import re
@@ -173,14 +170,8 @@ def test_progress_begins_with_the_number_of_trainings(data, monkeypatch: pytest.
     known = TreeData.fit
     monkeypatch.setattr(TreeData, "fit", lambda *given: fits.append(1) or known(*given))
     seen: list[tuple] = []
-    sr.select(
-        train,
-        for_model="lightgbm",
-        penalties="l1",
-        feature_transform="none",
-        n_threads=1,
-        progress=lambda *now: seen.append(now),
-    )
+    few = {"penalties": "l1", "feature_transform": "none", "n_threads": 1}
+    sr.select(train, for_model="lightgbm", **few, progress=lambda *now: seen.append(now))
     n = 5 * (1 + 2 * 2)  # of lengths 1 and 4, of 12 features
     assert seen[0] == (0, 12 + n, f"at most {n + 2} trainings of LightGBM: 5 in each of 5 folds", None)
     assert len(fits) in range(n - 5, n + 3)  # a fold's path may have no model of one feature
@@ -245,20 +236,18 @@ def test_the_result_lists_how_trees_take_missing_values(data, result):
     assert any(v is not None for v in trees["missing"])
 
 
+TWO = {"penalties": ["l1", "scad"], "feature_transform": ["none", "log"]}
+OF_SELECT_ALONE = {"n_knots": 4, "protocol": "holdout", "current": "f1", "doc_weight": np.ones(3)}
 REFUSED = [
     *[({"sizes": sizes}, "sizes") for sizes in ((), (0,), (1.5,), (True,), 5, "12")],
     ({"budget": 1.0}, "needs costs or feature_groups"),
     *[({name: 1}, f"{name} was removed; sparserank 0.3.0 is the last") for name in ("n_seeds", "n_trees", "n_leaves")],
-    ({"n_knots": 4}, "n_knots cannot be combined with for_model"),
-    ({"protocol": "holdout"}, "protocol cannot be combined with for_model"),
-    ({"current": "f1"}, "current cannot be combined with for_model"),
-    ({"doc_weight": np.ones(3)}, "doc_weight cannot be combined with for_model"),
+    *[({name: value}, f"{name} cannot be combined with for_model") for name, value in OF_SELECT_ALONE.items()],
     ({"for_model": None, "sizes": [1]}, "sizes needs for_model='lightgbm'"),
     ({"drop": 11}, "one feature varies and may be used"),
     ({"keep": 12}, "keep names all 12 features that may be used; there is nothing to choose"),
     ({"sizes": (20,)}, "contain no length from 1 to 11"),
-    ({"penalties": ["l1", "scad"]}, "penalties must be a single one with for_model; got 2"),
-    ({"feature_transform": ["none", "log"]}, "feature_transform must be a single one with for_model; got 2"),
+    *[({name: two}, f"{name} must be a single one with for_model; got 2") for name, two in TWO.items()],
     ({"costs": [3.0] * 12, "budget": 0.5}, "no list tried has a cost within budget=0.5, the least is 3; allow more"),
 ]
 

@@ -1,7 +1,5 @@
 """`fuse`: what is kept, what it is compared with, which judgments count."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import pairwise
@@ -81,12 +79,9 @@ def test_the_formula_is_what_was_evaluated() -> None:
 def test_documents_that_are_not_returned_count_in_every_metric() -> None:
     convention = replace(CONVENTIONS["default"], zero_scores="left_out")
     scores, relevance, ptr = np.array([0.5, 0.0, 0.2, 0.0]), np.array([0.0, 1.0, 1.0, 2.0]), np.array([0, 4])
-    values = {
-        name: float(parse_metric(name, convention)(scores, relevance, ptr)[0])
-        for name in ("map", "recall@10", "p@10", "mrr", "ndcg@10")
-    }
     gain = (1.0 / np.log2(3)) / (3.0 + 1.0 / np.log2(3) + 1.0 / np.log2(4))
     expected = {"map": 0.5 / 3, "recall@10": 1 / 3, "p@10": 0.1, "mrr": 0.5, "ndcg@10": gain}
+    values = {name: float(parse_metric(name, convention)(scores, relevance, ptr)[0]) for name in expected}
     assert values == pytest.approx(expected, abs=1e-15)
     negative = np.array([0.5, 0.0, -0.2, 0.0])  # of free signs: below 0 is still ranked before what is left out
     assert parse_metric("map", convention)(negative, relevance, ptr)[0] == pytest.approx(0.5 / 3)
@@ -116,10 +111,8 @@ def test_queries_that_nobody_answers_count_zero() -> None:
 def test_unjudged_documents_can_be_skipped() -> None:
     runs, qrels = made()
     zero, skip = (sr.fuse(runs, qrels, **QUICK, norm="rrf", unjudged=word, depth=20) for word in ("zero", "skip"))
-    judged = flat(qrels)
-    condensed = {
-        q: {d: s for d, s in own.items() if (q, d) in judged} for q, own in nested(cut(runs["weak"], 20)).items()
-    }
+    judged, weak = flat(qrels), nested(cut(runs["weak"], 20))
+    condensed = {q: {d: s for d, s in own.items() if (q, d) in judged} for q, own in weak.items()}
     expected = sr.evaluate(cut(condensed, 20), judgments(judged), "ndcg@10", convention="default")["ndcg@10"]
     alone = {r.name: r.mean for r in skip.selection.rivals.compared}
     assert alone["weak alone"] == pytest.approx(expected, abs=1e-12)
@@ -208,10 +201,8 @@ def test_an_engine_limits_the_number_of_retrievers() -> None:
 def test_engines_get_no_norm_that_they_compute_otherwise(engine: str) -> None:
     """Their minmax of scores below 0 is another formula, on test queries too; without such scores it is tried."""
     runs, qrels = made(n_queries=20, qualities={"strong": 1.2, "other": 1.1})
-    below = {
-        "strong": runs["strong"],
-        "below": {q: {d: s - 99 for d, s in own.items()} for q, own in runs["other"].items()},
-    }
+    lower = {q: {d: s - 99 for d, s in own.items()} for q, own in runs["other"].items()}
+    below = {"strong": runs["strong"], "below": lower}
     later = {q: runs["other"][q] if q != "q19" else own for q, own in below["below"].items()}
     held = {"test_qrels": qrels_of(qrels, range(15, 20))}
     for given, more in ((below, {}), ({"strong": runs["strong"], "below": later}, held)):
@@ -221,9 +212,8 @@ def test_engines_get_no_norm_that_they_compute_otherwise(engine: str) -> None:
         assert next(t.negative for t in result.formula.terms if t.retriever == "below")
         assert any("the norm minmax was not tried: 'below' has scores below 0" in n for n in result.selection.notes)
         for norm in ("minmax", "l2"):
-            with pytest.raises(
-                ParameterError, match=f"norm cannot be {norm}: 'below' has scores below 0, where .* rrf"
-            ):
+            message = f"norm cannot be {norm}: 'below' has scores below 0, where .* rrf"
+            with pytest.raises(ParameterError, match=message):
                 sr.fuse(given, judged, **QUICK, **more, engine=engine, norm=norm)
     assert not any("not tried" in n for n in sr.fuse(runs, qrels, **QUICK, engine=engine).selection.notes)
     free = sr.fuse(below, qrels, **QUICK, norm="minmax").formula
@@ -316,6 +306,11 @@ def test_a_run_directory_is_resumed_and_read(tmp_path: Path, monkeypatch: pytest
     empty = formula.apply({**{name: {} for name in result.retrievers}, result.retrievers[0]: {"new": {"d1": 2.0}}})
     assert list(empty) == [("new", "d1")]  # the others returned nothing for this query
     assert formula.apply({name: {} for name in result.retrievers}) == {}
+    sr.SparseRanker().fit_dataset(sr.datasets.make_ranking(9, 5, 4, n_informative=2).data).save(tmp_path / "m.json")
+    with pytest.raises(DataError, match="this model was not made by 'sparserank fuse'; it has no retrievers"):
+        sr.FusionFormula.load(tmp_path / "m.json")
+    with pytest.raises(DataError, match="judgments alone contain no features"):
+        sr.compare_systems({"a": [1.0, 2.0]}, judgments(qrels))
 
 
 def test_a_norm_under_which_nothing_helps_is_left_out() -> None:
@@ -327,21 +322,13 @@ def test_a_norm_under_which_nothing_helps_is_left_out() -> None:
     assert any("the norm returned was not tried" in note for note in result.selection.notes)
 
 
-@pytest.mark.parametrize(
-    ("medians", "cutoff", "expected"),
-    [
-        ([1000, 1000, 10], 10, 100),
-        ([1000, 1000, 10, 5], 10, 100),
-        ([1000, 1000, 1000], 200, 200),
-        ([120, 130, 1000], 200, 200),  # two of three are shorter: the median of 130 is below the cutoff
-        ([250, 130, 1000], None, 100),
-        ([15, 13, 1], 10, 13),
-        ([15, 13, 1, 1], 10, 10),
-        ([3, 2], 10, 10),
-        ([3, 2], None, 2),
-        ([26.5, 25, 120], 10, 26),
-    ],
-)
+MEDIANS = [([1000, 1000, 10], 10, 100), ([1000, 1000, 10, 5], 10, 100), ([1000, 1000, 1000], 200, 200)]
+MEDIANS += [([120, 130, 1000], 200, 200), ([250, 130, 1000], None, 100), ([15, 13, 1], 10, 13)]
+MEDIANS += [([15, 13, 1, 1], 10, 10), ([3, 2], 10, 10), ([3, 2], None, 2), ([26.5, 25, 120], 10, 26)]
+
+
+# two of three of 120, 130 and 1000 are shorter than the cutoff: the median of 130 is below it
+@pytest.mark.parametrize(("medians", "cutoff", "expected"), MEDIANS)
 def test_lists_are_cut_where_most_retrievers_end(medians: list[float], cutoff: int | None, expected: int) -> None:
     assert default_depth(medians, cutoff) == expected
 
@@ -362,9 +349,8 @@ def test_short_runs_cut_no_others(n_short: int) -> None:
     assert f"the depth of {result.facts.depth}" in note
     assert all(f"'{name}' (median 1)" in note for name in short)
     assert ("'strong'" in note) == (usual["strong"] < result.facts.depth)
-    window = json.loads(
-        str(export_fusion(replace(result.formula, engine="elasticsearch"), "elasticsearch")["retriever.json"])
-    )
+    files = export_fusion(replace(result.formula, engine="elasticsearch"), "elasticsearch")
+    window = json.loads(str(files["retriever.json"]))
     assert window["retriever"]["rrf"]["rank_window_size"] == result.facts.depth
 
 
@@ -372,9 +358,9 @@ def test_a_named_formula_that_is_chosen_is_shown_saved_and_exported(tmp_path: Pa
     """Retrievers of one quality and few topics: learned weights do not earn their place."""
     rng = np.random.default_rng(3)
     qrels = {f"q{q}": {f"d{d}": int(d < 3) for d in range(10)} for q in range(14)}
-    runs: Runs = {
-        name: {q: {d: own[d] + 0.8 * rng.normal() for d in own} for q, own in qrels.items()} for name in ("a", "b", "c")
-    }
+    runs: Runs = {}
+    for name in "abc":
+        runs[name] = {q: {d: own[d] + 0.8 * rng.normal() for d in own} for q, own in qrels.items()}
     result = sr.fuse(runs, qrels, **QUICK, out=tmp_path / "fused")
     chosen, choice = result.selection.chosen, result.selection.choice
     assert (chosen.formula, chosen.n_features, chosen is choice.named) == ("RRF", 3, True)

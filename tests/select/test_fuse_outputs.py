@@ -1,7 +1,5 @@
 """The results and files of `fuse`: the command line, tables of scores, files, notebooks, exports."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Bad input that `fuse` refuses, in one sentence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -86,12 +84,8 @@ def test_files_of_costs_are_checked(tmp_path: Path) -> None:
     runs, qrels = made(n_queries=20)
     path = tmp_path / "ms.txt"
     path.write_text("strong 3\nother, 2\nweak\t1\nnoise 1\n")
-    assert sr.fuse(runs, qrels, **QUICK, norm="rrf", costs=path).facts.costs == {
-        "strong": 3.0,
-        "other": 2.0,
-        "weak": 1.0,
-        "noise": 1.0,
-    }
+    costs = sr.fuse(runs, qrels, **QUICK, norm="rrf", costs=path).facts.costs
+    assert costs == {"strong": 3.0, "other": 2.0, "weak": 1.0, "noise": 1.0}
     for text, expected in (
         ("strong 3\nstrong 4\n", r"ms\.txt:2: 'strong' already has a cost"),
         ("strong 1e-320\n", r"ms\.txt:1: .*; got '1e-320' \(costs may be from 1e-100 to 1e\+100\)"),

@@ -1,7 +1,5 @@
 """The main job through the command line, as a user runs it: what it prints, writes and promises."""
 
-from __future__ import annotations
-
 import json
 import re
 from contextlib import redirect_stdout

@@ -1,7 +1,4 @@
-"""Curves: ramps that are never written out, their coordinates, nested penalties, certified paths;
-all against explicit columns and pairs."""
-
-from __future__ import annotations
+"""Curves against explicit columns and pairs: ramps, coordinates, nested penalties, certified paths."""
 
 import json
 import warnings
@@ -28,8 +25,9 @@ from sparserank.model.loading import load_model
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import CurvePath, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path_on, on_coefficients
 from sparserank.penalties import L1, MCP, SCAD, Log
+from sparserank.penalties.nested import nested
 from sparserank.selection.plan import SelectionPlan
-from sparserank.solvers import solve
+from sparserank.solvers import ProxNewton, solve
 from sparserank.solvers.certificates import gap_safe_screen
 from sparserank.solvers.lockstep import run
 from sparserank.solvers.solution import Stop
@@ -160,11 +158,7 @@ def test_the_prox_of_a_monotone_curve_is_the_minimum_over_what_may_not_fall(seed
 
 
 def on_curves_of(of, width, kappa, monotone=None):
-    from sparserank.penalties.nested import nested
-
-    return nested(
-        of, width, np.array(kappa), np.zeros(len(kappa), dtype=int) if monotone is None else np.array(monotone)
-    )
+    return nested(of, width, np.array(kappa), np.array(monotone or [0] * len(kappa)))
 
 
 @pytest.mark.parametrize("directions", [[0, 0, 0, 0, 0], [1, 0, -1, 0, 0]])
@@ -181,9 +175,8 @@ def test_convex_paths_reach_the_minimum_of_explicit_columns_and_certify_it(probl
     K = pair_oracle.pair_matrix(np.column_stack([Z]), pairs)
     K = np.column_stack([K, [np.sqrt(v) for _, _, v in pairs]])
     for i in (2, 5):
-        best, _ = oracle.minimum(
-            K, np.eye(Z.shape[1]), path.alphas[i], np.ones(5), penalty.kappa, objective.width, 4000
-        )
+        rules = (path.alphas[i], np.ones(5), penalty.kappa, objective.width)
+        best, _ = oracle.minimum(K, np.eye(Z.shape[1]), *rules, 4000)
         if not any(directions):
             assert path.objectives[i] == pytest.approx(best, abs=5e-7)
         else:
@@ -211,8 +204,6 @@ def test_screening_discards_nothing_that_is_used(problem):
 
 
 def solve_at(objective, penalty):
-    from sparserank.solvers import ProxNewton
-
     return solve(ProxNewton(), objective, penalty, stop=Stop(tol=1e-10, scale=1.0)).w
 
 
@@ -394,9 +385,8 @@ def test_knots_a_rounding_apart_are_one_and_wild_widths_leave_three_degrees_of_f
     bits = rng.integers(0, 2, (300, 3)).astype(float)
     twins = bits @ np.array([0.1, 0.2, 0.3])
     twins[::2] = (0.3 * bits[::2, 2] + 0.2 * bits[::2, 1]) + 0.1 * bits[::2, 0]
-    X = np.column_stack(
-        [twins, np.exp(8.0 * rng.standard_normal(300)), 10.0 ** rng.uniform(-100, 100, 300), 1e-300 * rng.random(300)]
-    )
+    wild = np.exp(8.0 * rng.standard_normal(300)), 10.0 ** rng.uniform(-100, 100, 300), 1e-300 * rng.random(300)
+    X = np.column_stack([twins, *wild])
     y = np.clip(np.round(bits.sum(axis=1) + 0.5 * rng.standard_normal(300)), 0, 3)
     data = sr.RankingDataset(X, y, np.repeat(np.arange(30), 10))
     knots = fit_knots(data, 30)
@@ -405,9 +395,8 @@ def test_knots_a_rounding_apart_are_one_and_wild_widths_leave_three_degrees_of_f
     bends = objective.curvature.reshape(4, -1)[:, 1:].sum(axis=1)
     assert (bends <= CURVE_FREEDOM + 1e-6).all()
     assert not objective.varying.reshape(4, -1)[3].any()
-    assert set(fit_path_on(objective, on_coefficients(L1(), objective), n_alphas=5, alpha_min_ratio=0.1).statuses) == {
-        "optimal"
-    }
+    path = fit_path_on(objective, on_coefficients(L1(), objective), n_alphas=5, alpha_min_ratio=0.1)
+    assert set(path.statuses) == {"optimal"}
 
 
 def test_rules_of_a_penalty_that_curves_do_not_know_hold_for_those_in_its_place(selection):
@@ -438,9 +427,7 @@ def test_what_is_written_with_curves_is_not_read_as_less(selection, tmp_path):
 
 def test_a_refused_penalty_leaves_the_fitted_ranker_as_it_was(selection):
     _, train, test, _ = selection
-    train, test = (
-        sr.RankingDataset(d.X, d.relevance, np.repeat(d.query_ids, np.diff(d.query_ptr))) for d in (train, test)
-    )
+    train, test = (sr.RankingDataset(d.X, d.relevance, d.qid) for d in (train, test))
     ranker = sr.SparseRanker(feature_transform="curves").fit_dataset(train)
     before = ranker.predict(test.X)
     with pytest.raises(
@@ -453,6 +440,7 @@ def test_a_refused_penalty_leaves_the_fitted_ranker_as_it_was(selection):
 
 
 SMALL = make_curved_ranking(12, random_state=1).data
+NOT_TRIED, REMEDY = "curves were not tried", "feature_transform='curves(log)' tries them"
 UNASKED = {
     "small data": ({}, True, []),
     "as they are": ({"feature_transform": "none"}, False, []),
@@ -463,18 +451,10 @@ UNASKED = {
     "one that they know and one that they do not": ({"penalties": (Log(), MCP())}, True, []),
     "an engine without them": ({"engine": "ranklib"}, False, []),
     "large, and an engine without them": ({"most": 1000, "engine": "ranklib"}, False, []),
-    "large, and a scaling that is not linear": (
-        {"most": 1000, "settings": PathSettings(scaling="log-standard")},
-        False,
-        [],
-    ),
-    "large": (
-        {"most": 1000},
-        False,
-        ["curves were not tried, because the data have 0.024 million values; --transform curves(log) tries them."],
-    ),
+    "large, not linear": ({"most": 1000, "settings": PathSettings(scaling="log-standard")}, False, []),
+    "large": ({"most": 1000}, False, [f"{NOT_TRIED}, because the data have 0.024 million values; {REMEDY}."]),
     "large, but asked for": ({"most": 1000, "feature_transform": "curves"}, True, []),
-    "stored": ({"stored": True}, False, ["curves were not tried: they need features in memory."]),
+    "stored": ({"stored": True}, False, [f"{NOT_TRIED}: they need features in memory."]),
 }
 
 
@@ -494,10 +474,7 @@ def test_curves_are_tried_unasked_where_they_cost_little(case, tmp_path, monkeyp
     assert any(t.transform.knots.curved for t in found) == tried
     # A curve of logarithms can follow what a feature is as itself or as its logarithm: not both are tried.
     assert not tried or all(len(t.transform.transforms) < 2 for t in found)
-    assert [
-        s.replace("feature_transform='curves(log)'", "--transform curves(log)")
-        for s in trials.notes_of_curves(plan, data, None)
-    ] == notes
+    assert list(trials.notes_of_curves(plan, data, None)) == notes
 
 
 def test_a_binary_feature_pays_the_same_whether_monotone_or_not():

@@ -1,7 +1,5 @@
 """Products with dense rows, whatever the number of rows and columns: two rows go together in X w, eight in X^T g."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Freed memory goes back to the system."""
 
-from __future__ import annotations
-
 import ctypes
 import platform
 import subprocess

@@ -1,7 +1,5 @@
 """Instructions that are requested by name do what is documented; kernels run as Python too."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Sums of squared differences over all pairs: of dense and of sparse rows, against every pair written out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

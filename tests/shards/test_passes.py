@@ -1,7 +1,5 @@
 """Passes that go to the threads together: every block once, few bytes at a time, the bits of each shard alone."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import tracemalloc
@@ -87,9 +85,7 @@ def of_many_shards(monkeypatch: pytest.MonkeyPatch) -> PairwiseObjective:
 
 
 @pytest.mark.parametrize("room", [0, 2.5, 7, 10_000])
-def test_passes_under_way_hold_what_they_may_and_give_the_bits_of_each_shard_alone(
-    monkeypatch: pytest.MonkeyPatch, room: float
-) -> None:
+def test_passes_under_way_hold_what_they_may_and_give_the_bits_of_each_shard_alone(monkeypatch, room):
     objective = of_many_shards(monkeypatch)
     shards = objective.shards.shards  # type: ignore[attr-defined]
     assert len(shards) > 20

@@ -1,7 +1,5 @@
 """The seam: shards, weightings and lockstep change no bit that they should not, and no value beyond rounding."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -167,9 +165,7 @@ class Reads:
 
 
 @pytest.mark.parametrize("penalty", [L1(), MCP(), Log()])
-def test_paths_in_lockstep_have_the_bits_of_paths_alone_at_fewer_reads(
-    penalty: Penalty, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_in_lockstep_have_the_bits_of_paths_alone_at_fewer_reads(penalty, monkeypatch):
     options = {"n_alphas": 8, "alpha_min_ratio": 0.02}
     reads = Reads(monkeypatch)
     together = run_all(

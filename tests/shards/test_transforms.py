@@ -1,7 +1,4 @@
-"""Transformed features: the same numbers by explicit columns, learned without labels, stored in the model,
-tried out of fold."""
-
-from __future__ import annotations
+"""Transformed features: explicit columns, learned without labels, stored in the model, tried out of fold."""
 
 import json
 import re

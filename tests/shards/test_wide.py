@@ -1,7 +1,5 @@
 """Wide sparse data: ridge by products with the Hessian, features that vary, nothing of n_features squared."""
 
-from __future__ import annotations
-
 import pickle
 import tracemalloc
 

@@ -1,7 +1,4 @@
-"""Looking ahead on a path: several places in one read, fewer reads than strengths, the same solutions,
-resumed to the same bits."""
-
-from __future__ import annotations
+"""Looking ahead on a path: fewer reads than strengths, the same solutions, resumed to the same bits."""
 
 from pathlib import Path
 from typing import Any
@@ -75,9 +72,7 @@ def test_several_places_in_one_read_get_what_each_gets_alone(reads: list[int]) -
 
 @pytest.mark.parametrize("tol", [1e-4, 1e-7])
 @pytest.mark.parametrize("penalty", PENALTIES, ids=str)
-def test_a_path_is_the_same_in_fewer_reads(
-    penalty: Penalty, tol: float, reads: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_is_the_same_in_fewer_reads(penalty, tol, reads, monkeypatch):
     options = {"n_alphas": 30, "alpha_min_ratio": 0.01}
     with monkeypatch.context() as patched:
         patched.setattr(Ahead, "guess", lambda self, curvature, here: None)

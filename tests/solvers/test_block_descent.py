@@ -1,7 +1,4 @@
-"""The compiled block descent against plain loops: sweep by sweep within a running error bound, at the optimum, and on
-degenerate models."""
-
-from __future__ import annotations
+"""The compiled block descent against plain loops, within a running error bound, and on degenerate models."""
 
 import math
 from collections.abc import Callable
@@ -19,9 +16,8 @@ from tests.support.penalty_kinds import NESTED, PENALTIES, TOL, Kind, says_nothi
 
 BLOCK_SWEEPS = 5
 MAX_SWEEPS = 500
-STRAYED = (
-    500 * 11 * 3 * 3 * 10 * scalars.U
-)  # of a residual: 3 u of numbers below 10 at each of 3 steps, in so many sweeps of 11 columns
+# Of a residual: 3 u of numbers below 10 at each of 3 steps, in so many sweeps of 11 columns.
+STRAYED = MAX_SWEEPS * 11 * 3 * 3 * 10 * scalars.U
 
 
 def test_every_penalty_that_the_kernel_knows_is_compared() -> None:
@@ -45,48 +41,23 @@ class BlockCase:
     def largest_h(self) -> np.ndarray:
         return np.array([np.linalg.eigvalsh(self.H[np.ix_(b.columns, b.columns)])[-1] for b in self.blocks])
 
-    def run(
-        self, kernel: Callable, kind: Kind, sweeps: int, tol: float = TOL
-    ) -> tuple[np.ndarray, np.ndarray, int, float]:
+    def run(self, kernel: Callable, kind: Kind, sweeps: int, tol: float = TOL) -> tuple:
+        """(w, residual, sweeps, largest step)"""
         w, residual = self.w.copy(), self.gradient.copy()
         curves = [c for b in self.blocks for c in b.curves]
         starts = np.cumsum([0, *(len(b.columns) for b in self.blocks)])
         of_block = np.cumsum([0, *(len(b.curves) for b in self.blocks)])
         first, behind = (np.array([at(c) for c, _ in curves], dtype=np.int64) for at in (min, lambda c: max(c) + 1))
-        done = kernel(
-            self.H,
-            residual,
-            w,
-            starts,
-            np.array([b.price for b in self.blocks], dtype=float),
-            of_block,
-            first,
-            behind,
-            np.array([price for _, price in curves], dtype=float),
-            self.monotone,
-            self.largest_h,
-            kind.number,
-            *kind.shape,
-            self.ridge,
-            tol,
-            sweeps,
-        )
+        blocks = (starts, np.array([b.price for b in self.blocks], dtype=float), of_block)
+        bends = (first, behind, np.array([price for _, price in curves], dtype=float))
+        rules = (self.monotone, self.largest_h, kind.number, *kind.shape, self.ridge)
+        done = kernel(self.H, residual, w, *blocks, *bends, *rules, tol, sweeps)
         return w, residual, int(done[0]), float(done[1])
 
     def trace(self, kind: Kind, tol: float = TOL, **wrong: str) -> oracle.Trace:
-        return oracle.descend_blocks(
-            self.H.tolist(),
-            self.gradient.tolist(),
-            self.w.tolist(),
-            self.blocks,
-            self.monotone.tolist(),
-            self.largest_h.tolist(),
-            kind.scalar,
-            self.ridge,
-            tol,
-            BLOCK_SWEEPS,
-            **wrong,
-        )
+        model = (self.H.tolist(), self.gradient.tolist(), self.w.tolist(), self.blocks)
+        rules = (self.monotone.tolist(), self.largest_h.tolist(), kind.scalar, self.ridge)
+        return oracle.descend_blocks(*model, *rules, tol, BLOCK_SWEEPS, **wrong)
 
     def agrees_with(self, trace: oracle.Trace, kind: Kind) -> bool | None:
         """Whether the kernel is where the oracle is after each number of sweeps; None where the oracle cannot tell."""
@@ -128,11 +99,9 @@ def random_blocks(seed: int, layout: str, *, ridge: float = 0.0, definite: bool 
         X[:, rng.integers(k)] = 0.0
     blocks, at = [], 0
     for n, curves in LAYOUTS[layout]:
-        price, *bends = np.where(
-            rng.random(1 + len(curves)) < 0.15,
-            rng.choice([0.0, np.inf], 1 + len(curves)),
-            0.3 * rng.random(1 + len(curves)) + 0.02,
-        ).tolist()
+        m = 1 + len(curves)
+        free_or_barred, priced = rng.random(m) < 0.15, (rng.choice([0.0, np.inf], m), 0.3 * rng.random(m) + 0.02)
+        price, *bends = np.where(free_or_barred, *priced).tolist()
         bends = [np.inf if price == np.inf else b for b in bends]
         of_block = tuple((tuple(range(at + a, at + b)), p) for (a, b), p in zip(curves, bends, strict=True))
         blocks.append(oracle.Block(tuple(range(at, at + n)), price, of_block))
@@ -271,9 +240,8 @@ def test_block_descent_falls_and_ends_at_the_optimum(name: str, layout: str) -> 
         assert largest <= tol
         np.testing.assert_allclose(residual, case.gradient + case.H @ (w - case.w), rtol=0, atol=STRAYED)
         assert blocks_missed(case, kind, w, tol) <= 0
-        dearer = tuple(
-            replace(b, price=10 + b.price, curves=tuple((c, 10 + p) for c, p in b.curves)) for b in case.blocks
-        )
+        bends = [tuple((c, 10 + p) for c, p in b.curves) for b in case.blocks]
+        dearer = tuple(replace(b, price=10 + b.price, curves=c) for b, c in zip(case.blocks, bends, strict=True))
         others = (replace(case, blocks=dearer), replace(case, monotone=0 * case.monotone), replace(case, ridge=0.0))
         ends = [other.run(descend_blocks, kind, MAX_SWEEPS, tol)[0] for other in others]
         wrong.append([blocks_missed(case, kind, u, tol) for u in ends])

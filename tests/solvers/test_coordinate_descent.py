@@ -1,7 +1,4 @@
-"""The compiled coordinate descent against plain loops: sweep by sweep within a running error bound, at the optimum, and
-on degenerate models."""
-
-from __future__ import annotations
+"""The compiled coordinate descent against plain loops, within a running error bound, and on degenerate models."""
 
 import math
 from collections.abc import Callable
@@ -218,18 +215,10 @@ def test_coordinate_descent_on_degenerate_models(what: str, name: str) -> None:
 # (penalty, h, target, price): 0 and another point are equally good, or 0 is left from there on; no number or product
 # here is rounded.
 EXACT_TIES = {
-    "mcp": (
-        Kind(_dispatch.MCP, (0.25, 0.0), scalars.mcp(0.25), lambda a: 4.0),
-        1.0,
-        0.5,
-        1.0,
-    ),  # z = price sqrt(gamma / h): 1/8 both
-    "scad": (
-        Kind(_dispatch.SCAD, (3.0, 1.0), scalars.scad(3.0, 1.0), lambda a: 0.5),
-        0.25,
-        4.0,
-        1.0,
-    ),  # h z^2 / 2 = 2, what a flat coefficient pays
+    # z = price sqrt(gamma / h): 1/8 both
+    "mcp": (Kind(_dispatch.MCP, (0.25, 0.0), scalars.mcp(0.25), lambda a: 4.0), 1.0, 0.5, 1.0),
+    # h z^2 / 2 = 2, what a flat coefficient pays
+    "scad": (Kind(_dispatch.SCAD, (3.0, 1.0), scalars.scad(3.0, 1.0), lambda a: 0.5), 0.25, 4.0, 1.0),
     "l1, at the threshold": (PENALTIES["l1"], 2.0, 0.25, 0.5),
     "mcp, at the threshold": (PENALTIES["mcp"], 2.0, 0.25, 0.5),
     "scad, at the threshold": (PENALTIES["scad"], 2.0, 0.25, 0.5),
@@ -250,11 +239,8 @@ def test_of_equally_good_points_coordinate_descent_takes_0(what: str, side: floa
 
 
 def test_of_equal_columns_coordinate_descent_uses_the_first_unless_another_is_cheaper() -> None:
-    ends = {
-        what: ran(descend, DEGENERATE[what], PENALTIES["l1"], SWEEPS)[0].tolist()
-        for what in DEGENERATE
-        if "equal" in what
-    }
+    equal = [what for what in DEGENERATE if "equal" in what]
+    ends = {what: ran(descend, DEGENERATE[what], PENALTIES["l1"], SWEEPS)[0].tolist() for what in equal}
     assert ends == {
         "equal columns": [1.5, 0.0],
         "equal columns, the cheaper later": [0.0, 1.75],

@@ -4,8 +4,6 @@ extended precision.
 A fit may refuse the data in a sentence, or report that it did not converge; it may not claim what is not so.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 

@@ -1,7 +1,4 @@
-"""Samples of the Hessian along a path: other queries every time, their mean, what it is expected to drift by;
-a path resumes to the same bits."""
-
-from __future__ import annotations
+"""Samples of the Hessian along a path: other queries every time, their mean, their drift, resumed paths."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -101,21 +98,13 @@ def test_no_sample_is_empty_whatever_the_lists(n_queries: int, n_docs: int, monk
     assert len({H.tobytes() for H in several}) >= 5  # not the same one again and again
 
 
+RULES = [{}, {"weights": KEPT}, {"shards": 4}, {"k": 6}, {"weights": KEPT, "alphas": np.geomspace(0.03, 0.001, 9)}]
+
+
 @pytest.mark.slow_but("rules3")
 @pytest.mark.usefixtures("small_samples")
-@pytest.mark.parametrize(
-    "rules",
-    [
-        {},
-        {"weights": KEPT},
-        {"shards": 4},
-        {"k": 6},
-        {"weights": KEPT, "alphas": np.geomspace(0.03, 0.001, 9)},
-    ],
-)
-def test_a_sampled_path_goes_on_behind_known_points_to_the_same_bits(
-    rules: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("rules", RULES)
+def test_a_sampled_path_goes_on_behind_known_points_to_the_same_bits(rules, monkeypatch):
     if "shards" in rules:
         monkeypatch.setattr(local, "SHARD_BYTES", DATA.X.nbytes // rules["shards"])
     penalty = L1(weights=rules.get("weights"))

@@ -1,7 +1,4 @@
-"""The certificate of a saved model is that of its own coefficients:
-its problem and violation, on explicit pairs, for every kind of candidate."""
-
-from __future__ import annotations
+"""The certificate of a saved model, of every kind of candidate, is that of its own coefficients on explicit pairs."""
 
 from pathlib import Path
 from typing import Any
@@ -33,15 +30,8 @@ DATA = positive()
 
 def job_of(penalties: list[Any], transform: str) -> SelectionJob:
     settings = PathSettings(n_alphas=12, tol=TOL)
-    plan = make_plan(
-        penalties=penalties,
-        metric="ndcg@10",
-        report_metrics=(),
-        convention="default",
-        settings=settings,
-        cv=2,
-        feature_transform=transform,
-    )
+    judged = {"metric": "ndcg@10", "report_metrics": (), "convention": "default"}
+    plan = make_plan(penalties=penalties, **judged, settings=settings, cv=2, feature_transform=transform)
     return SelectionJob(plan, DATA, None, None, n_threads=1)
 
 
@@ -140,16 +130,8 @@ def test_certificates_of_curves_name_their_own_problem(tmp_path: Path) -> None:
 
 def test_the_result_and_the_model_file_have_one_certificate(tmp_path: Path) -> None:
     for k in (4, 6):
-        found = sr.select(
-            DATA,
-            penalties="l1",
-            cv=3,
-            k=k,
-            n_alphas=12,
-            feature_transform="none",
-            half_samples=0,
-            out=tmp_path / str(k),
-        )
+        few = {"penalties": "l1", "cv": 3, "n_alphas": 12, "feature_transform": "none", "half_samples": 0}
+        found = sr.select(DATA, **few, k=k, out=tmp_path / str(k))
         certificate = found.to_json()["chosen"]["certificate"]
         metadata = sr.load_model(tmp_path / str(k) / "model.json").metadata
         assert {name: metadata[name] for name in certificate} == certificate

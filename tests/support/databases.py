@@ -1,7 +1,5 @@
 """SQLite in memory."""
 
-from __future__ import annotations
-
 import sqlite3
 
 

@@ -1,7 +1,5 @@
 """The fenced blocks of the documentation: what they are in, whether they run, and running them."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re
@@ -19,12 +17,7 @@ from sparserank.cli.app import app, main
 from sparserank.errors import ConvergenceWarning
 
 DOCS = Path(__file__).parents[2] / "docs"
-MADE = (
-    "_build",
-    "api",
-    "commands",
-    "gallery",
-)  # by the build, from docstrings and scripts that have tests of their own
+MADE = ("_build", "api", "commands", "gallery")  # by the build, from docstrings and scripts with tests of their own
 PAGES = sorted(str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md") if p.relative_to(DOCS).parts[0] not in MADE)
 FENCE = re.compile(
     r"(?:<!-- (?P<kind>not run|needs|printed): (?P<why>[^\n]+?) -->\n+)?"

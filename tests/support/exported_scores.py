@@ -1,7 +1,5 @@
 """Scores of exported models: in Python, SQLite, DuckDB and ONNX Runtime, and of expressions by the oracle."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import duckdb

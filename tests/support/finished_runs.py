@@ -1,7 +1,5 @@
 """What a run leaves in its directory, read for comparisons: two runs of one plan must leave the same."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""Every penalty that compiled descent knows, by the number that chooses its prox, beside its formulas written out; and
-what comparisons of descents share."""
-
-from __future__ import annotations
+"""Penalties of compiled descent by their numbers, with their formulas, and what comparisons of descents share."""
 
 import math
 from collections.abc import Callable

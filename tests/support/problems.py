@@ -1,7 +1,5 @@
 """Small ranking problems for tests; never constant, always with ties where asked."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset

@@ -1,7 +1,5 @@
 """Processes that others have started: which there are, and whether they have ended."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Models of real data, with 1,000 real documents each: what exports have to say in practice."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

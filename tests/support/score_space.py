@@ -1,7 +1,5 @@
 """A loss evaluated at scores, query by query with its own sweeps: no objective, no features."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from sparserank.losses import PairwiseLoss

@@ -1,7 +1,5 @@
 """What short runs spend most of their time on, left out where a test looks at something else."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,16 +19,9 @@ from sparserank.selection import plan
 from sparserank.selection.plan import SelectionPlan
 
 TRIES_CURVES = trials.tries_curves
-FIGURES = {
-    (module, figure.__name__): figure
-    for module, figure in (
-        (size_picture, size_picture.quality_against_size),
-        (selection_page, selection_page.coefficient_path),
-        (selection_page, selection_page.kept_by_halves),
-        (selection_page, selection_page.worth_of_features),
-        (selection_page, selection_page.curve_picture),
-    )
-}
+DRAWN_ON_PAGES = ("coefficient_path", "kept_by_halves", "worth_of_features", "curve_picture")
+FIGURES = {(selection_page, name): getattr(selection_page, name) for name in DRAWN_ON_PAGES}
+FIGURES |= {(size_picture, "quality_against_size"): size_picture.quality_against_size}
 
 
 @contextmanager
