@@ -106,10 +106,6 @@ class SelectionJob:
         self.judged = judged or self.judged
         check_relevant(plan.metrics, self.judged.relevance)
         self.names = tuple(data.feature_names or ())
-        if plan.costs is not None and len(plan.costs) != len(self.names):
-            raise ParameterError(
-                "costs", f"must contain {len(self.names)} values, one per feature; got {len(plan.costs)}."
-            )
         feature_groups = plan.feature_groups or each_alone(self.names, plan.costs)
         n_threads = n_threads or available_cores()
         folds = np.full(data.n_queries, -1) if plan.protocol == "holdout" else _folds(data, plan)
