@@ -25,10 +25,10 @@ from sparserank.paths import BestK, SizedMaker, maker_of, parse_maker
 from sparserank.penalties import Penalty
 from sparserank.penalties.nested import NESTING, nests
 from sparserank.quoting import brief
-from sparserank.runs.identity import code_hash, foreign_code
 from sparserank.selection.inputs import costs_of, rules_of
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE
+from sparserank.workdir.pieces import code_hash, foreign_code
 
 
 @dataclass(frozen=True)
