@@ -85,15 +85,11 @@ class PieceStore:
 
     def save(self, name: str, files: Mapping[str, bytes]) -> None:
         """Save a piece; `files` by their path inside the folder."""
+        for inside, content in files.items():
+            self._write(self.folder / inside, content)
+        # The record comes last: without it, the files are not a finished piece.
         record = {inside: hashlib.sha256(content).hexdigest() for inside, content in files.items()}
-        # The record comes last: without it, what is there is not a finished piece.
-        for path, content in [
-            *((self.folder / inside, content) for inside, content in files.items()),
-            (self._record(name), (json.dumps(record, indent=1) + "\n").encode()),
-        ]:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with atomic_write(path, "wb") as out:
-                out.write(content)
+        self._write(self._record(name), (json.dumps(record, indent=1) + "\n").encode())
 
     def load(
         self, name: str, files: Collection[str], read: Callable[[dict[str, bytes]], Any] = lambda content: content
@@ -136,6 +132,11 @@ class PieceStore:
 
     def _record(self, name: str) -> Path:
         return self.folder / RECORDS / f"{name}.json"
+
+    def _write(self, path: Path, content: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path, "wb") as out:
+            out.write(content)
 
 
 # -- pieces of arrays, under one plan ---------------------------------------------------------------------------------
