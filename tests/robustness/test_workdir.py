@@ -1,4 +1,4 @@
-"""Run directories, pieces and workers: one writer, nobody else's files, nothing left behind."""
+"""Work directories, pieces and workers: one writer, nobody else's files, nothing left behind."""
 
 import os
 import signal

@@ -192,11 +192,11 @@ def _write_folder(out: Path, files: Mapping[str, str | bytes]) -> list[str]:
     from sparserank.files import atomic_write
     from sparserank.workdir.directory import WorkDirectory
 
-    with WorkDirectory(out, "export") as run:
-        there = next((run.path / file for file in files if (run.path / file).exists()), None)
+    with WorkDirectory(out, "export") as directory:
+        there = next((directory.path / file for file in files if (directory.path / file).exists()), None)
         if there is not None:
             raise RunDirectoryError(f"{there}: already exists; choose another --out.")
         for file, content in files.items():
-            with atomic_write(run.path / file, "wb" if isinstance(content, bytes) else "w") as target:
+            with atomic_write(directory.path / file, "wb" if isinstance(content, bytes) else "w") as target:
                 target.write(content)
     return [str(out / file) for file in files]

@@ -216,7 +216,7 @@ class TreesSelection:
         RunDirectoryError
             The folder contains other files, or cannot be written.
         """
-        with WorkDirectory(folder, "for_model") as run:
+        with WorkDirectory(folder, "for_model") as directory:
             from sparserank.jobs.result_files import write_lists
 
-            return write_lists(self, run.path)
+            return write_lists(self, directory.path)

@@ -292,5 +292,5 @@ class FusionResult:
         from sparserank.jobs.result_files import write_results
 
         check_arguments(FusionResult.save, locals())
-        with WorkDirectory(folder, "result") as run:
-            return write_results(self.selection, run.path, self)
+        with WorkDirectory(folder, "result") as directory:
+            return write_results(self.selection, directory.path, self)

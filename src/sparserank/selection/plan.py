@@ -207,7 +207,7 @@ class SelectionPlan:
     def identity(
         self, train: RankingDataset, valid: RankingDataset | None, query_weight: Sequence[float] | None = None
     ) -> dict[str, Any]:
-        """What stored pieces of work depend on: a run directory is resumed only under the same identity.
+        """What stored pieces of work depend on: a work directory is resumed only under the same identity.
 
         Margin, guarantee, confidence, k and budget are left out: they choose among finished pieces; relaxed models,
         transforms, the engine and half-samples only add some, or leave some out, under names of their own (of refits

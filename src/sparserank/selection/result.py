@@ -502,8 +502,8 @@ class SelectionResult:
         from sparserank.jobs.result_files import write_results
 
         check_arguments(SelectionResult.save, locals())
-        with WorkDirectory(folder, "result") as run:
-            return write_results(self, run.path)
+        with WorkDirectory(folder, "result") as directory:
+            return write_results(self, directory.path)
 
 
 def _query(q: QueryDifference) -> dict[str, Any]:

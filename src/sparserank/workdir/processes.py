@@ -89,9 +89,9 @@ def run_pieces(
                 index = waiting.popleft()
                 run = partial(_run, task) if worker is None else partial(_ask, worker)
                 outcomes.put(run(index, arguments[index]))
-        except IndexError:
+        except IndexError:  # no piece is left
             return
-        except BaseException as error:
+        except BaseException as error:  # an OSError means that the worker is gone
             outcomes.put(error)
 
     try:
@@ -114,7 +114,7 @@ def run_pieces(
             for category, message in outcome.warnings:
                 warnings.warn(message, category, stacklevel=2)
             yield outcome
-        # The job keeps the workers that can be told to forget the task.
+        # All pieces are done. A job keeps the workers that can be told to forget the task.
         if idle is not None:
             for worker in workers.copy():
                 _workers[worker].join()  # no piece is left to hand over
@@ -123,7 +123,7 @@ def run_pieces(
                     workers.remove(worker)
                     idle.append(worker)
     finally:
-        waiting.clear()
+        waiting.clear()  # threads end when their piece is done
         _end(workers)
 
 
