@@ -21,8 +21,7 @@ from sparserank.crossval.checkpoints import drop_points, save_points, stored_poi
 from sparserank.datasets import make_ranking
 from sparserank.errors import DataWarning, RunDirectoryError
 from sparserank.paths import Point
-from sparserank.runs.pieces import PieceStore
-from sparserank.runs.work_store import WorkStore
+from sparserank.workdir.pieces import PieceStore, WorkStore
 from tests.support.finished_runs import differences
 
 PENALTIES = ("--penalty", "l1", "--penalty", "mcp", "--penalty", "log")

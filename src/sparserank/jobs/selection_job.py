@@ -49,14 +49,14 @@ from sparserank.model.lowest_score import with_lowest_scores
 from sparserank.npy import checked
 from sparserank.options.jobs import RIVAL_TIME
 from sparserank.paths.named_formulas import NamedFormulas
-from sparserank.runs.progress import LaterWork, Progress
-from sparserank.runs.work_store import WorkStore
 from sparserank.selection.all_features import against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.inputs import check_relevant
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
 from sparserank.warmup import load_curve_kernels
+from sparserank.workdir.pieces import WorkStore
+from sparserank.workdir.work import LaterWork, Progress
 
 # Of a path's time that a half-sample takes, about: half the queries, up to the chosen size alone.
 HALF_SAMPLE_SHARE = 0.5

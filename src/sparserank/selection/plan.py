@@ -24,10 +24,10 @@ from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.paths import BestK, SizedMaker, maker_of, parse_maker
 from sparserank.penalties import Penalty
 from sparserank.quoting import brief
-from sparserank.runs.identity import code_hash, foreign_code
 from sparserank.selection.inputs import complete_penalties
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE
+from sparserank.workdir.pieces import code_hash, foreign_code
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class SelectionPlan:
     def identity(
         self, train: RankingDataset, valid: RankingDataset | None, query_weight: Sequence[float] | None = None
     ) -> dict[str, Any]:
-        """What stored pieces of work depend on: a run directory is resumed only under the same identity.
+        """What stored pieces of work depend on: a work directory is resumed only under the same identity.
 
         Margin, guarantee, confidence, k and budget are left out: they choose among finished pieces; relaxed models,
         transforms, the engine and half-samples only add some, or leave some out, under names of their own (of refits

@@ -24,7 +24,6 @@ from sparserank.options.arguments import check_arguments
 from sparserank.paths import Certificate, PathResult
 from sparserank.quoting import brief
 from sparserank.reporting.frames import frame_of
-from sparserank.runs.directory import RunDirectory
 from sparserank.selection.all_features import AllFeatures
 from sparserank.selection.for_engine import ForEngine
 from sparserank.selection.origin import Origin
@@ -35,6 +34,7 @@ from sparserank.selection.statements import choice_sentences, headline, quality_
 from sparserank.selection.worth import Worth
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.strict_json import plain
+from sparserank.workdir.directory import WorkDirectory
 
 FORMAT, FORMAT_VERSION = "sparserank-result", 4
 
@@ -502,8 +502,8 @@ class SelectionResult:
         from sparserank.jobs.result_files import write_results
 
         check_arguments(SelectionResult.save, locals())
-        with RunDirectory(folder, "result") as run:
-            return write_results(self, run.path)
+        with WorkDirectory(folder, "result") as directory:
+            return write_results(self, directory.path)
 
 
 def _query(q: QueryDifference) -> dict[str, Any]:
