@@ -16,9 +16,9 @@ import pytest
 import sparserank as sr
 from sparserank.crossval.choice import Candidate, Rule, choose
 from sparserank.errors import DataError
-from sparserank.pages import size_picture
-from sparserank.pages.claims import MAX_HEADING, heading, how_sure, lead
-from sparserank.pages.size_picture import lines_of, quality_against_size, spread
+from sparserank.report import size_picture
+from sparserank.report.claims import MAX_HEADING, heading, how_sure, lead
+from sparserank.report.size_picture import lines_of, quality_against_size, spread
 from sparserank.selection.rivals import ComparedRival, RivalReport
 
 mpl.use("Agg")

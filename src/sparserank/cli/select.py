@@ -67,8 +67,8 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
 
 def _show_list(result: TreesSelection) -> None:
     """Show the list of features for trees."""
-    from sparserank.pages.for_model_screen import for_model_lines, kept_table, list_table
-    from sparserank.pages.selection_tables import comparison_rows
+    from sparserank.report.for_model import for_model_lines, kept_table, list_table
+    from sparserank.report.tables import comparison_rows
 
     give(result.to_json(), [{"feature": name} for name in result.features])
     if answer.format == TEXT and not answer.verbose:

@@ -10,8 +10,8 @@ from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.screen import gap, say, show, warn, width_of_screen
 from sparserank.errors import SparserankError
 from sparserank.model.loading import load_model
-from sparserank.pages.selection_screen import MAX_LINES, screen_lines
-from sparserank.pages.selection_tables import (
+from sparserank.report.screen import MAX_LINES, screen_lines
+from sparserank.report.tables import (
     feature_table,
     group_table,
     penalty_table,

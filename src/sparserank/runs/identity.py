@@ -14,7 +14,7 @@ from sparserank.calls import source_of
 
 COMPUTING_LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
 LONGEST_LABEL = 100  # file systems allow 255 bytes
-PRESENTING = ("cli", "pages", "reporting")  # rooms that show results and compute none
+PRESENTING = ("cli", "report")  # rooms that show results and compute none
 
 
 @cache

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from sparserank import __version__
+from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.trees import Trees, TreeSettings
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
-from sparserank.reporting.frames import frame_of
 from sparserank.runs.directory import RunDirectory
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.statements import choice_sentences, expected_sentence, headline

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sparserank import __version__
+from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.current_model import Change
 from sparserank.crossval.redundant_features import RedundantFeatures
@@ -23,7 +24,6 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.options.arguments import check_arguments
 from sparserank.paths import Certificate, PathResult
 from sparserank.quoting import brief
-from sparserank.reporting.frames import frame_of
 from sparserank.runs.directory import RunDirectory
 from sparserank.selection.all_features import AllFeatures
 from sparserank.selection.for_engine import ForEngine
@@ -210,14 +210,14 @@ class SelectionResult:
 
     def __str__(self) -> str:
         """What the command line prints."""
-        from sparserank.pages.selection_screen import screen_lines
+        from sparserank.report.screen import screen_lines
 
         return "\n".join(screen_lines(self))
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the sentences, the selected features, every size,
         and with the extra `report` the picture."""
-        from sparserank.pages.notebook import selection_fragment
+        from sparserank.report.page import selection_fragment
 
         return selection_fragment(self)
 
@@ -467,13 +467,13 @@ class SelectionResult:
         matplotlib Axes
             The axes.
         """
-        from sparserank.pages.notebook import plot_sizes
+        from sparserank.report.size_picture import plot_sizes
 
         return plot_sizes(self, axes)
 
     def report(self, path: str | os.PathLike) -> Path:
         """Write the report, one self-contained HTML page; needs the extra `sparserank[report]`."""
-        from sparserank.pages.selection_page import render_page
+        from sparserank.report.page import render_page
 
         check_arguments(SelectionResult.report, locals())
 

@@ -9,7 +9,7 @@ from sparserank.crossval.stability import Stability
 from sparserank.evaluation.loss_bounds import MIN_DIFFERENT, MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
 from sparserank.options import option
-from sparserank.reporting.percents import percent
+from sparserank.text import percent
 
 MIN_FREQUENCY = 0.8  # share of half-samples from which the selection of a feature is called stable
 COARSE = 0.05  # resolution from which it is said first, relative to the best mean

@@ -1,24 +1,22 @@
-"""The self-contained HTML report of a selection: the choice first, then what it rests on."""
+"""The self-contained HTML report of a selection: the choice first, then what it rests on; and what notebooks show."""
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from html import escape
 
 from sparserank import __version__
 from sparserank.crossval.choice import Candidate
 from sparserank.export import export_command
 from sparserank.model.ranking_model import RankingModel
-from sparserank.pages.claims import heading, how_sure, lead
-from sparserank.pages.explorer import STYLE, explorer
-from sparserank.pages.selection_figures import (
-    coefficient_path,
-    curve_picture,
-    kept_by_halves,
-    worth_of_features,
-)
-from sparserank.pages.selection_tables import (
+from sparserank.report.claims import heading, how_sure, lead
+from sparserank.report.document import Picture, Section, Table
+from sparserank.report.explorer import explorer
+from sparserank.report.figures import coefficient_path, curve_picture, kept_by_halves, worth_of_features
+from sparserank.report.html import to_fragment, to_html
+from sparserank.report.size_picture import size_picture
+from sparserank.report.tables import (
     family_table,
     feature_table,
     group_table,
@@ -33,13 +31,9 @@ from sparserank.pages.selection_tables import (
     test_table,
     zeroed_table,
 )
-from sparserank.pages.size_picture import size_picture
-from sparserank.reporting.document import Picture, Section, figure, listed
-from sparserank.reporting.pictures import inline
-from sparserank.reporting.render import to_html
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import stability_sentence
-from sparserank.text import visible
+from sparserank.text import figure, listed
 
 CURVES_ARE = (
     "Each curve shows the contribution of a feature to the score. It is linear between its knots and flat outside "
@@ -81,8 +75,6 @@ def render_page(
             "Features that are never used, because they are constant within every query: "
             f"{', '.join(result.constant_features)}.",
         )
-    picture = size_picture(result)
-    drawn = f"<figure>{inline(picture, 'top-')}<figcaption>{escape(visible(picture.caption))}</figcaption></figure>"
     better = result.rivals.better
     return to_html(
         heading(result.choice, result.n_all, result.noun, "" if better is None else better.name),
@@ -90,10 +82,17 @@ def render_page(
         sections,
         notes=result.notes,
         closing=closing,
-        top=explorer(result, drawn, commands or commands_of_sizes(result, place)),
-        style=STYLE,
+        top=explorer(result, commands or commands_of_sizes(result, place)),
         sure=how_sure(result),
     )
+
+
+def selection_fragment(result: SelectionResult, selected: Table | None = None) -> str:
+    """For a cell of a notebook: the choice, the sentences, what is selected (the features, unless there is a table of
+    it), every size, the picture where matplotlib is installed."""
+    pictures = [size_picture(result)] if importlib.util.find_spec("matplotlib") else []
+    section = Section("", "", [selected or feature_table(result), size_table(result)], pictures)
+    return to_fragment(result.headline, result.sentences, section, f"n{id(result):x}")
 
 
 def commands_of_sizes(

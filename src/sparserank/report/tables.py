@@ -9,12 +9,12 @@ from typing import Any
 from sparserank.crossval.choice import FEATURE, Candidate, Choice
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
-from sparserank.reporting.document import Table, figure, listed, p_text
-from sparserank.reporting.percents import lower, percent, upper
+from sparserank.report.document import Table
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Added, Pair, QueryDifference
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import estimated, share
+from sparserank.text import figure, listed, lower, p_text, percent, upper
 from sparserank.transforms import NONE
 
 MAX_LEFT = 50  # features left out that a page lists

@@ -1,20 +1,25 @@
-"""What `select --for-model` prints, in the order in which a reader asks, and the tables of its page."""
+"""What people see of `select --for-model`: the screen, in the order in which a reader asks, and the page."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
+from sparserank import __version__
 from sparserank.crossval.choice import Candidate
 from sparserank.evaluation.loss_bounds import MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
-from sparserank.pages.selection_tables import on_test, size_rows
-from sparserank.reporting.document import Table, figure
-from sparserank.reporting.percents import percent
+from sparserank.report.claims import heading
+from sparserank.report.document import Picture, Section, Table
+from sparserank.report.html import to_html
+from sparserank.report.svg import INK, PAGE_SIZE, SERIES, keep_within, legend_below, new_axes, ring, to_svg
+from sparserank.report.tables import comparison_rows, on_test, size_rows
 from sparserank.selection.for_model import ALL, TreesSelection
 from sparserank.selection.statements import counted, estimated, share
+from sparserank.text import change, figure
 
 MAX_FEATURES, MAX_SIZES = 8, 6
+MAX_CHIPS = 40  # names below the title of the page
 MAX_NAMES = 40  # characters of the names of further features in a line
 BAR = 10  # characters of the largest gain
 
@@ -25,12 +30,12 @@ def for_model_lines(result: TreesSelection) -> list[str | Table]:
     rows = [["trees, all features", str(everything.n_features), figure(everything.mean), ""]]
     if chosen is not everything:
         rows.append(
-            ["trees, chosen list", str(chosen.n_features), figure(chosen.mean), _relative(chosen.mean, everything.mean)]
+            ["trees, chosen list", str(chosen.n_features), figure(chosen.mean), change(chosen.mean, everything.mean)]
         )
     if (o := result.ours) is not None:
         transform = "" if o.transform == "none" else f", {o.transform}"
         name = f"best of our path{transform}"
-        rows.append([name, str(o.n_features), figure(o.mean), _relative(o.mean, everything.mean)])
+        rows.append([name, str(o.n_features), figure(o.mean), change(o.mean, everything.mean)])
     head = (
         f"Keep {chosen.n_features} of {counted(len(result.feature_names))}: {chosen.penalty}.  {result.n_queries} "
         "queries, each scored by trees not trained on it."
@@ -93,7 +98,7 @@ def _sizes(result: TreesSelection) -> Table:
     shown: list[Candidate] = _spread(result.by_size, MAX_SIZES, result.chosen)
     base = result.all_features.mean
     head = [f"[{c.n_features}]" if c is result.chosen else str(c.n_features) for c in shown]
-    return Table("", ["features", *head], [["trees against all features", *(_relative(c.mean, base) for c in shown)]])
+    return Table("", ["features", *head], [["trees against all features", *(change(c.mean, base) for c in shown)]])
 
 
 def _spread(found: Sequence, most: int, keep: object = None) -> list:
@@ -104,5 +109,46 @@ def _spread(found: Sequence, most: int, keep: object = None) -> list:
     return [x for i, x in enumerate(found) if i in at or x is keep]
 
 
-def _relative(value: float, base: float) -> str:
-    return percent((value - base) / (abs(base) or 1.0))
+# -- the page ---------------------------------------------------------------------------------------------------------
+
+
+def lists_page(result: TreesSelection) -> str:
+    """One self-contained HTML document."""
+    more = len(result.features) - MAX_CHIPS
+    best = (
+        f"The figure shows the best list of each length. The chosen list has {result.chosen.n_features} features and "
+        f"a mean of {figure(result.chosen.mean)}; all features have {figure(result.all_features.mean)}. The means are "
+        "out of fold and not corrected for the choice."
+    )
+    picture = Picture("lists", f"LightGBM on lists of features: mean {result.metric}", _lists_picture(result), best)
+    sections = [
+        Section("Features to keep", "", [kept_table(result)]),
+        Section("Quality by number of features", "", [list_table(result)], [picture]),
+    ]
+    if result.test is not None:
+        sections.append(Section("Test", "", [comparison_rows(result.test, result.plan.confidence)]))
+    return to_html(
+        heading(result.choice, len(result.feature_names)),
+        f"{result.headline}.",
+        sections,
+        closing=[f"sparserank {__version__}"],
+        names=[*result.features[:MAX_CHIPS], *([f"{more} more"] if more > 0 else [])],
+        sure=result.sentences,
+    )
+
+
+def _lists_picture(result: TreesSelection) -> str:
+    """Quality against the number of features, a line for each kind of list."""
+    from matplotlib.ticker import MaxNLocator
+
+    drawn, axes = new_axes("number of features", f"mean {result.metric}, out of fold", PAGE_SIZE)
+    lists = [c for c in result.choice.candidates if c is not result.all_features]
+    for name, colour in zip(dict.fromkeys(c.penalty for c in lists), SERIES, strict=False):
+        own = sorted((c.k, c.mean) for c in lists if c.penalty == name)
+        axes.plot(*zip(*own, strict=True), label=name, color=colour, marker="o", markersize=3, linewidth=1.5)
+    axes.axhline(result.all_features.mean, color=INK, linewidth=1.0, label=result.all_features.penalty)
+    ring(axes, result.chosen.k, result.chosen.mean, f"chosen: {counted(result.chosen.n_features)}")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    keep_within(axes, result.plan.metric.limits)
+    legend_below(drawn)
+    return to_svg(drawn, "LightGBM on lists of features")

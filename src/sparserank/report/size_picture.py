@@ -11,14 +11,28 @@ import numpy as np
 
 from sparserank.crossval.choice import Candidate, reference_name
 from sparserank.evaluation.statistics import as_percent
-from sparserank.pages.selection_figures import PAGE_SIZE, cut, ring
-from sparserank.reporting.colours import ACCENT, BAND, GRID, INK, SERIES, SOFT
-from sparserank.reporting.document import Picture, listed
-from sparserank.reporting.percents import percent, relative
-from sparserank.reporting.plots import dress, legend_below, new_axes, to_svg
+from sparserank.report.document import Picture
+from sparserank.report.svg import (
+    ACCENT,
+    BAND,
+    GRID,
+    INK,
+    PAGE_SIZE,
+    SERIES,
+    SOFT,
+    axes_of_user,
+    cut,
+    dress,
+    labelled,
+    legend_below,
+    new_axes,
+    ring,
+    to_svg,
+)
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.selection.statements import counted
+from sparserank.text import listed, percent, relative
 
 MAIN = 10.0  # percent below the best of what is shown: what the picture shows in full
 ROOM = 0.06  # of the range of an axis, above and below what it shows
@@ -57,9 +71,9 @@ def size_picture(result: SelectionResult) -> Picture:
 
 
 def quality_against_size(result: SelectionResult) -> str:
-    """As `draw_sizes`, with a second panel for sizes that lie far below."""
-    own = _Heights(result)
-    figure, axes = new_axes(*size_labels(result), PAGE_SIZE)
+    """The picture, with a second panel for sizes that lie far below."""
+    own, (across, up) = _Heights(result), _labels(result)
+    figure, axes = new_axes(across, up, PAGE_SIZE)
     if own.is_broken:
         axes.remove()
         figure.set_figheight(PAGE_SIZE[1] + BELOW)
@@ -67,8 +81,8 @@ def quality_against_size(result: SelectionResult) -> str:
         for each in (axes, below):
             dress(each)
             each.grid(axis="y", color=GRID, linewidth=0.8)
-        axes.set_ylabel(size_labels(result)[1], color=INK)
-        below.set_xlabel(size_labels(result)[0], color=INK)
+        axes.set_ylabel(up, color=INK)
+        below.set_xlabel(across, color=INK)
         axes.spines["bottom"].set_visible(False)
         axes.tick_params(bottom=False, labelbottom=False)
         own.draw(below, main=False)
@@ -77,16 +91,18 @@ def quality_against_size(result: SelectionResult) -> str:
     return to_svg(figure, f"{result.metric} against {'cost' if result.choice.by_cost else f'number of {result.noun}s'}")
 
 
-def size_labels(result: SelectionResult) -> tuple[str, str]:
-    """Of the axes of `draw_sizes`."""
+def _labels(result: SelectionResult) -> tuple[str, str]:
+    """Of the axes."""
     across = result.choice.rule.cost if result.choice.by_cost else f"number of {result.noun}s"
     return across, f"{result.metric} against {reference(result)[0]}, %"
 
 
-def draw_sizes(result: SelectionResult, axes: Any) -> None:
-    """The best model of at most each size, with its interval, and the chosen one, in percent of the reference; what
-    lies within MAIN percent of the best."""
+def plot_sizes(result: SelectionResult, axes: Any = None) -> Any:
+    """The best model of at most each size, with its interval, and the chosen one, in percent of the reference, on axes
+    of matplotlib; what lies within MAIN percent of the best."""
+    axes = axes_of_user(axes)
     _Heights(result).draw(axes)
+    return labelled(axes, *_labels(result))
 
 
 def reference(result: SelectionResult) -> tuple[str, float]:
@@ -172,15 +188,8 @@ class _Heights:
             low, high = ([*end, end[-1]] for end in band)
             label = f"{confidence} interval of the difference, all sizes at once" if main else None
             axes.fill_between(sizes, low, high, step="post", color=BAND, linewidth=0, label=label)
-        what = "cost" if self.by_cost else "size"
-        axes.plot(
-            sizes,
-            heights,
-            color=SERIES[0],
-            drawstyle="steps-post",
-            linewidth=1.6,
-            label=f"best model of at most this {what}" if main else None,
-        )
+        label = f"best model of at most this {'cost' if self.by_cost else 'size'}" if main else None
+        axes.plot(sizes, heights, color=SERIES[0], drawstyle="steps-post", linewidth=1.6, label=label)
         axes.plot(self.sizes, self.heights, color=SERIES[0], marker="o", markersize=4, linestyle="none")
         chosen, (low_end, high_end) = self.result.chosen, self.interval
         if (self.chosen >= self.floor) is main:

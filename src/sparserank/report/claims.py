@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from sparserank.crossval.choice import FEATURE, Choice
 from sparserank.evaluation.loss_bounds import MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
-from sparserank.pages.size_picture import all_of, reference
-from sparserank.reporting.document import Table, figure
-from sparserank.reporting.percents import percent, relative
+from sparserank.report.document import Table
+from sparserank.report.size_picture import all_of, reference
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import (
     MIN_FREQUENCY,
@@ -23,7 +22,7 @@ from sparserank.selection.statements import (
     needed,
     share,
 )
-from sparserank.text import visible
+from sparserank.text import change, figure, relative, visible
 
 MAX_HEADING = 60  # characters
 
@@ -61,7 +60,7 @@ def lead(result: SelectionResult) -> list[str]:
     said = (
         f"On {result.n_queries:,} {'query' if result.n_queries == 1 else 'queries'}, {result.metric} is "
         f"{figure(chosen.mean)} with {counted(chosen.n_features, noun)} and {figure(mean)} with {name} "
-        f"({percent((chosen.mean - mean) / (abs(mean) or 1.0))})"
+        f"({change(chosen.mean, mean)})"
     )
     warnings = _warnings(result)
     if result.choice.is_corrected and len(warnings) < 2:  # of more, the table contains it
@@ -82,7 +81,7 @@ def _warnings(result: SelectionResult) -> list[str]:
     above = result.rivals.above
     if above is not None:
         mean = reference(result)[1]
-        difference = percent((above.mean - mean) / (abs(mean) or 1.0))
+        difference = change(above.mean, mean)
         shown = "better" if above.shown == "better" else "no difference shown"
         out.append(f"{visible(above.name)} has {figure(above.mean)} ({difference}, {shown}).")
     return out
@@ -93,9 +92,8 @@ def _other(result: SelectionResult) -> str:
     other, (_, mean) = result.choice.other, reference(result)
     if other is None:
         return ""
-    change = percent((other.mean - mean) / (abs(mean) or 1.0))
     shown = "" if result.choice.shows_difference(result.chosen, other) else ", no difference shown"
-    return f"; another answer is {counted(other.n_features, result.noun)} ({change}{shown})"
+    return f"; another answer is {counted(other.n_features, result.noun)} ({change(other.mean, mean)}{shown})"
 
 
 def how_sure(result: SelectionResult) -> Table:

@@ -18,9 +18,7 @@ from sparserank.crossval.tree_rivals import AS_IN, WITHOUT
 from sparserank.evaluation.statistics import as_percent
 from sparserank.export import ENGINES, export_command
 from sparserank.options import option
-from sparserank.pages.selection_tables import on_test, selection_frequency, shaped_name
-from sparserank.reporting.document import figure
-from sparserank.reporting.percents import percent, relative
+from sparserank.report.tables import on_test, selection_frequency, shaped_name
 from sparserank.selection.all_features import AllFeatures
 from sparserank.selection.for_engine import other_fills
 from sparserank.selection.result import SelectionResult
@@ -39,7 +37,7 @@ from sparserank.selection.statements import (
     rare_sentences,
     share,
 )
-from sparserank.text import visible
+from sparserank.text import figure, percent, relative, visible
 
 MAX_LINES, MAX_WIDTH, MIN_WIDTH = 30, 100, 80
 MAX_NAME, MAX_NAME_NARROW, MIN_NAME = 34, 20, 12  # characters of a name in a row of figures; the report has all of it
