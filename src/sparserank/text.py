@@ -45,6 +45,11 @@ def figure(value: Any, digits: int = 4, signed: bool = False) -> str:
     return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
 
 
+def signed(value: Any, digits: int = 4) -> str:
+    """As `figure`, with its sign."""
+    return figure(value, digits, signed=True)
+
+
 def p_text(value: Any) -> str:
     """A p value for people."""
     return "<0.0001" if value is not None and value < 0.00005 else figure(value)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from sparserank.crossval.choice import FEATURE, Choice
 from sparserank.evaluation.loss_bounds import MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
 from sparserank.report.document import Table
-from sparserank.report.size_picture import all_of, reference
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import (
     MIN_FREQUENCY,
@@ -55,111 +54,76 @@ def heading(choice: Choice, n_all: int, noun: str = FEATURE, better: str = "") -
 
 def lead(result: SelectionResult) -> list[str]:
     """Under the heading: what the chosen model is worth, what to expect, and what a reader must know first."""
-    name, mean = reference(result)
-    chosen, noun = result.chosen, result.noun
+    reference, chosen = result.reference, result.chosen
     said = (
         f"On {result.n_queries:,} {'query' if result.n_queries == 1 else 'queries'}, {result.metric} is "
-        f"{figure(chosen.mean)} with {counted(chosen.n_features, noun)} and {figure(mean)} with {name} "
-        f"({change(chosen.mean, mean)})"
+        f"{figure(chosen.mean)} with {counted(chosen.n_features, result.noun)} and {figure(reference.mean)} with "
+        f"{reference.name} ({change(chosen.mean, reference.mean)})"
     )
-    warnings = _warnings(result)
+    warnings = list(_warnings(result))
     if result.choice.is_corrected and len(warnings) < 2:  # of more, the table contains it
         said += f"; expect about {result.choice.corrected_chosen:.3f} on new queries"
     return [f"{said}.", *warnings]
 
 
-def _warnings(result: SelectionResult) -> list[str]:
-    """What the queries cannot tell, and a rival above."""
-    choice, out = result.choice, [] if result.suspicion is None else [result.suspicion]
+def _warnings(result: SelectionResult) -> Iterator[str]:
+    """A suspicion, what the queries cannot tell, and a rival above."""
+    choice, mean, above = result.choice, result.reference.mean, result.rivals.above
+    if result.suspicion is not None:
+        yield result.suspicion
     if not math.isfinite(choice.bound(choice.chosen)):
-        out.append(f"With fewer than {MIN_QUERIES} queries, no difference can be bounded.")
+        yield f"With fewer than {MIN_QUERIES} queries, no difference can be bounded."
     elif coarse(choice):
-        out.append(
+        text = (
             f"These queries cannot rule out losses below {share(choice.bounds.resolution, choice)} (for {NEEDED:.0%}, "
-            f"you need about {needed(choice, NEEDED)}){_other(result)}."
+            f"you need about {needed(choice, NEEDED)})"
         )
-    above = result.rivals.above
+        if choice.other is not None:
+            shown = "" if choice.shows_difference(choice.chosen, choice.other) else ", no difference shown"
+            other = f"{counted(choice.other.n_features, result.noun)} ({change(choice.other.mean, mean)}{shown})"
+            text += f"; another answer is {other}"
+        yield f"{text}."
     if above is not None:
-        mean = reference(result)[1]
-        difference = change(above.mean, mean)
         shown = "better" if above.shown == "better" else "no difference shown"
-        out.append(f"{visible(above.name)} has {figure(above.mean)} ({difference}, {shown}).")
-    return out
-
-
-def _other(result: SelectionResult) -> str:
-    """The other answer where queries cannot tell; '' where there is none."""
-    other, (_, mean) = result.choice.other, reference(result)
-    if other is None:
-        return ""
-    shown = "" if result.choice.shows_difference(result.chosen, other) else ", no difference shown"
-    return f"; another answer is {counted(other.n_features, result.noun)} ({change(other.mean, mean)}{shown})"
+        yield f"{visible(above.name)} has {figure(above.mean)} ({change(above.mean, mean)}, {shown})."
 
 
 def how_sure(result: SelectionResult) -> Table:
     """Claims about the choice, the figure of each, and what it means."""
-    choice, noun, plan = result.choice, result.noun, result.plan
-    confidence, metric = as_percent(plan.confidence), result.metric
+    rows = [list(row) for row in [*_claims(result), *_repeated(result)]]
+    return Table("How sure", ["claim", "figure", "what it means"], rows, words=(2,), folded=True)
+
+
+def _claims(result: SelectionResult) -> Iterator[tuple[str, str, str]]:
+    choice, noun, metric = result.choice, result.noun, result.metric
+    confidence = as_percent(result.plan.confidence)
     c, best, bound = choice.chosen, choice.best, choice.bound(choice.chosen)
-    out_of_fold = plan.protocol == "cv"
-    rows: list[tuple[str, str, str]] = [
-        (
-            f"{metric} of the chosen model",
-            figure(c.mean),
-            f"mean over {result.n_queries:,} queries, each scored by models "
-            + ("not trained on it" if out_of_fold else "trained on other queries"),
-        )
-    ]
+    trained = "not trained on it" if result.plan.protocol == "cv" else "trained on other queries"
+    by = f"mean over {result.n_queries:,} queries, each scored by models {trained}"
+    yield f"{metric} of the chosen model", figure(c.mean), by
     if choice.is_corrected:
-        rows.append(
-            (
-                "expected on new queries",
-                figure(choice.corrected_chosen),
-                "the same mean, corrected because these queries also chose the model",
-            )
-        )
-    name, mean = reference(result)
-    at = result.all_features.chosen if result.change is None else result.change
-    rows.append(
-        (
-            f"compared with {name}",
-            relative(c.mean - mean, at.low, at.high, mean),
-            f"{confidence} interval, valid for all sizes at once",
-        )
-    )
-    if result.change is not None:
-        full, dense = result.all_features.chosen, result.dense.mean
-        rows.append((f"compared with {all_of(result)}", relative(c.mean - dense, full.low, full.high, dense), ""))
+        corrected = "the same mean, corrected because these queries also chose the model"
+        yield "expected on new queries", figure(choice.corrected_chosen), corrected
+    for r in (result.reference, *([] if result.change is None else [result.against_all])):
+        valid = f"{confidence} interval, valid for all sizes at once" if r is result.reference else ""
+        yield f"compared with {r.name}", relative(c.mean - r.mean, r.low, r.high, r.mean), valid
     at_most = f", at most {share(bound, choice)}" if math.isfinite(bound) else ""
     of_best = f"the best has {counted(best.n_features, noun)}" if best is not c else "this is the best"
-    rows.append(
-        (
-            f"loss against the best of {len(choice.candidates):,} models",
-            f"{estimated(c, choice)}{at_most}",
-            f"{of_best}; the bound holds for all of them at once ({confidence}, one-sided)",
-        )
+    yield (
+        f"loss against the best of {len(choice.candidates):,} models",
+        f"{estimated(c, choice)}{at_most}",
+        f"{of_best}; the bound holds for all of them at once ({confidence}, one-sided)",
     )
-    rows.append(("rule", _rule(choice), "decides the size"))
+    yield "rule", _rule(choice), "decides the size"
     for r in result.rivals.compared:
         difference = relative(c.mean - r.mean, r.low, r.high, r.mean, shown=False)
         shown = f"the rival is shown {r.shown}" if r.shown else "no difference is shown"
-        rows.append((f"compared with {r.title} ({figure(r.mean)})", difference, shown))
+        yield f"compared with {r.title} ({figure(r.mean)})", difference, shown
     if math.isfinite(bound):
-        resolution = f"to rule out {NEEDED:.0%}, you need about {needed(choice, NEEDED)} queries"
-        rows.append(
-            (
-                "smallest loss that these queries can rule out",
-                share(choice.bounds.resolution, choice),
-                resolution if choice.resolution > NEEDED else "for any model",
-            )
-        )
-    return Table(
-        "How sure",
-        ["claim", "figure", "what it means"],
-        [list(row) for row in [*rows, *_repeated(result)]],
-        words=(2,),
-        folded=True,
-    )
+        more = f"to rule out {NEEDED:.0%}, you need about {needed(choice, NEEDED)} queries"
+        resolution = share(choice.bounds.resolution, choice)
+        for_any = more if choice.resolution > NEEDED else "for any model"
+        yield "smallest loss that these queries can rule out", resolution, for_any
 
 
 def _rule(choice: Choice) -> str:
@@ -170,33 +134,23 @@ def _rule(choice: Choice) -> str:
     return f"{smallest} with {'an estimated' if rule.guarantee is None else 'a proven'} loss of at most {most}"
 
 
-def _repeated(result: SelectionResult) -> Sequence[tuple[str, str, str]]:
+def _repeated(result: SelectionResult) -> Iterator[tuple[str, str, str]]:
     """What the same rule and the same penalty choose on other queries, and how many other sets are as good."""
-    choice, noun, rows = result.choice, result.noun, []
-    if len(choice.resampled_sizes):
+    choice, noun, near, stability = result.choice, result.noun, result.worth.near, result.stability
+    n = len(choice.resampled_sizes)
+    if n:
         low, high = choice.size_range()
         sizes = counted(low if low == high else f"{low} to {high}", noun)
-        n = len(choice.resampled_sizes)
-        rows.append(("size on resampled queries", sizes, f"by the same rule, in 90% of {n:,} resamples"))
-    stability = result.stability
+        yield "size on resampled queries", sizes, f"by the same rule, in 90% of {n:,} resamples"
     if stability is not None:
-        often = [float(stability.frequency[j]) for j in stability.chosen]
+        often = [float(stability.frequency[j]) >= MIN_FREQUENCY for j in stability.chosen]
         name, index = stability.index
-        rows.append(
-            (
-                f"selected on at least {MIN_FREQUENCY:.0%} of {stability.n_samples} half-samples",
-                f"{sum(f >= MIN_FREQUENCY for f in often)} of {counted(len(often), noun)}",
-                f"{name} index {index:.2f}; 1: always the same {noun}s, 0: chance" if math.isfinite(index) else "",
-            )
+        yield (
+            f"selected on at least {MIN_FREQUENCY:.0%} of {stability.n_samples} half-samples",
+            f"{sum(often)} of {counted(len(often), noun)}",
+            f"{name} index {index:.2f}; 1: always the same {noun}s, 0: chance" if math.isfinite(index) else "",
         )
-    near = result.worth.near
     if near.n_models > 1:
-        always = sum(row["share"] == 1.0 for row in result.worth.features)
-        rows.append(
-            (
-                f"{noun}s in every nearly equal set",
-                f"{always} of {counted(len(result.worth.features), noun)}",
-                f"{near.n_models} sets of at most {near.most} {noun}s are as good or within the margin",
-            )
-        )
-    return rows
+        always = [row["share"] == 1.0 for row in result.worth.features]
+        sets = f"{near.n_models} sets of at most {near.most} {noun}s are as good or within the margin"
+        yield f"{noun}s in every nearly equal set", f"{sum(always)} of {counted(len(always), noun)}", sets

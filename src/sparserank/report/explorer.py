@@ -4,7 +4,6 @@ as a histogram."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,9 +13,10 @@ from markupsafe import Markup
 from sparserank.crossval.choice import Candidate
 from sparserank.crossval.current_model import SAME
 from sparserank.report.html import rendered
-from sparserank.report.size_picture import reference, size_picture
+from sparserank.report.size_picture import size_picture
 from sparserank.selection.queries import Reference
 from sparserank.selection.result import SelectionResult
+from sparserank.selection.rivals import ComparedRival
 from sparserank.selection.statements import counted
 from sparserank.text import figure, percent, relative, visible
 
@@ -64,35 +64,31 @@ def explorer(result: SelectionResult, commands: Sequence[str]) -> Markup:
 def _facts(result: SelectionResult, commands: Sequence[str]) -> dict[str, Any]:
     """What the page knows of each size; features by their place among `names`: those of the chosen model in order of
     worth, then the others in the order in which they enter."""
-    shown, taken = _shown(result), result.by_size.index(result.chosen)
+    shown, taken, by_cost = _shown(result), result.by_size.index(result.chosen), result.choice.by_cost
     by_worth = {i: _by_worth(result, i, i == taken) for i in shown}
     names: dict[str, int] = {}
     for i in (taken, *shown):
         for name, _ in by_worth[i]:
             names.setdefault(name, len(names))
     models = [result.by_size[i] for i in shown]
-    scales = [_scale(models, of) for of in result.references]
-    sizes: list[dict[str, Any]] = []
-    for i, c in zip(shown, models, strict=True):
-        cost = f", cost {c.cost:g}" if result.choice.by_cost else ""
+    references = [(of, _scale(models, of)) for of in result.references]
+
+    def of_size(i: int, c: Candidate) -> dict[str, Any]:
         changes = [change for _, change in by_worth[i]]
-        against = zip(result.references, scales, strict=True)
-        sizes.append(
-            {
-                "size": f"{c.cost:g}" if result.choice.by_cost else str(c.n_features),
-                "title": f"{counted(c.n_features, result.noun)}{cost}",
-                "worth": f": {_worth(result, c, None if i == taken else i)}{' (chosen)' if i == taken else ''}",
-                "features": [names[name] for name, _ in by_worth[i]],
-                "lost": changes if all(changes) else [],
-                "beside": [drawn(c.values, of.values, most) for of, most in against],
-                "command": commands[i],
-            }
-        )
-    against = zip(result.references, scales, strict=True)
+        return {
+            "size": f"{c.cost:g}" if by_cost else str(c.n_features),
+            "title": f"{counted(c.n_features, result.noun)}{f', cost {c.cost:g}' if by_cost else ''}",
+            "worth": f": {_worth(result, c, None if i == taken else i)}{' (chosen)' if i == taken else ''}",
+            "features": [names[name] for name, _ in by_worth[i]],
+            "lost": changes if all(changes) else [],
+            "beside": [drawn(c.values, of.values, scale) for of, scale in references],
+            "command": commands[i],
+        }
+
     return {
         "names": [visible(name) for name in names],
-        "beside": [{"name": visible(of.name), "most": most} for of, most in against],
-        "sizes": sizes,
+        "beside": [{"name": visible(of.name), "most": scale} for of, scale in references],
+        "sizes": [of_size(i, c) for i, c in zip(shown, models, strict=True)],
         "chosen": shown.index(taken),
         "most": MAX_CHIPS,
     }
@@ -102,9 +98,8 @@ def _by_worth(result: SelectionResult, i: int, chosen: bool) -> list[tuple[str, 
     """(feature, change of the metric without it: '-2.1%'; '' where that is not known) of size i or of the chosen model;
     the largest loss first, or else the largest weight."""
     model, c = (result.model, result.chosen) if chosen else (result.models[i], result.by_size[i])
-    own = sorted(model.support.tolist(), key=lambda j: -abs(model.coef[j]))
-    names = [model.feature_names[j] for j in own]
-    costs = {d["feature"]: d["cost"] for d in result.worth.features} if chosen else result.size_costs[i] or {}
+    names = [model.feature_names[j] for j in sorted(model.support.tolist(), key=lambda j: -abs(model.coef[j]))]
+    costs = {row["feature"]: row["cost"] for row in result.worth.features} if chosen else result.size_costs[i] or {}
     lost = {name: costs[name][result.metric]["cost"] for name in names if costs.get(name) is not None}
     if len(names) == 1 or len(lost) < len(names):  # without its only feature, a model is nothing
         return [(name, "") for name in names]
@@ -114,24 +109,14 @@ def _by_worth(result: SelectionResult, i: int, chosen: bool) -> list[tuple[str, 
 
 def _worth(result: SelectionResult, c: Candidate, i: int | None) -> str:
     """A model compared with the reference and with the strongest rival; i: its size, or None for the chosen one."""
-    name, mean = reference(result)
-    text = f"{result.metric} {figure(c.mean)}"
-    if result.change is None:
-        full = result.all_features
-        low, high = _ends(full.chosen if i is None else full.sizes[i])
-    else:
-        low, high = _ends(result.change) if i is None else (-math.inf, math.inf)
-    text += f", {relative(c.mean - mean, low, high, mean)} against {name}"
+
+    def against(r: ComparedRival) -> str:
+        found = r if i is None else r.sizes[i]
+        return f"{relative(c.mean - r.mean, found.low, found.high, r.mean)} against {visible(r.name)}"
+
     rival = result.rivals.strongest
-    if rival is not None:
-        low, high = _ends(rival if i is None else rival.sizes[i])
-        text += f"; {relative(c.mean - rival.mean, low, high, rival.mean)} against {visible(rival.name)}"
-    return text
-
-
-def _ends(found: Any) -> tuple[float, float]:
-    """Of an interval of differences."""
-    return found.low, found.high
+    text = f"{result.metric} {figure(c.mean)}, {against(result.reference)}"
+    return text if rival is None else f"{text}; {against(rival)}"
 
 
 def _scale(models: Sequence[Candidate], of: Reference) -> float:
@@ -179,7 +164,8 @@ def _histogram(known: np.ndarray, most: float) -> tuple[dict[str, str], int]:
     """(a bar for each range of differences, losses on the left; queries in the tallest one). Equal queries have no
     bar."""
     edges, step = np.linspace(-most, most, 2 * BINS + 1), WIDTH / (2 * BINS)
-    counts = {name: np.histogram(own, edges)[0] for name, own in _sides(known).items()}
+    sides = {"won": known[known > SAME], "lost": known[known < -SAME]}
+    counts = {name: np.histogram(own, edges)[0] for name, own in sides.items()}
     tallest = max(int(own.max()) for own in counts.values()) or 1
 
     def path(own: np.ndarray) -> str:
@@ -187,10 +173,6 @@ def _histogram(known: np.ndarray, most: float) -> tuple[dict[str, str], int]:
         return "".join(bars)
 
     return {name: path(own) for name, own in counts.items()}, tallest
-
-
-def _sides(known: np.ndarray) -> dict[str, np.ndarray]:
-    return {"won": known[known > SAME], "lost": known[known < -SAME]}
 
 
 def differences(metric: str, name: str, found: dict[str, Any], n_queries: int, most: float) -> Markup:

@@ -130,9 +130,9 @@ def _named_bars(names: Sequence[str]) -> tuple[Figure, Any, np.ndarray]:
     return figure, axes, place
 
 
-def curve_picture(row: dict[str, Any], name: str) -> str:
+def curve_picture(row: Mapping[str, Any]) -> str:
     """What a feature adds to the score, and how its training values are spread, beneath."""
-    curve = row["curve"]
+    curve, name = row["curve"], row["name"].partition("(")[2].removesuffix(")")
     figure = new_figure((4.2, 3.4))
     axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     knots, values = np.array(curve["knots"]), np.array(curve["values"])

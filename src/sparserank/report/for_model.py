@@ -13,7 +13,7 @@ from sparserank.report.claims import heading
 from sparserank.report.document import Picture, Section, Table
 from sparserank.report.html import to_html
 from sparserank.report.svg import INK, PAGE_SIZE, SERIES, keep_within, legend_below, new_axes, ring, to_svg
-from sparserank.report.tables import comparison_rows, on_test, size_rows
+from sparserank.report.tables import comparison_table, on_test, size_rows
 from sparserank.selection.for_model import ALL, TreesSelection
 from sparserank.selection.statements import counted, estimated, share
 from sparserank.text import change, figure
@@ -126,7 +126,7 @@ def lists_page(result: TreesSelection) -> str:
         Section("Quality by number of features", "", [list_table(result)], [picture]),
     ]
     if result.test is not None:
-        sections.append(Section("Test", "", [comparison_rows(result.test, result.plan.confidence)]))
+        sections.append(Section("Test", "", [comparison_table(result.test, result.plan.confidence)]))
     return to_html(
         heading(result.choice, len(result.feature_names)),
         f"{result.headline}.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from sparserank import __version__
@@ -17,6 +17,7 @@ from sparserank.report.figures import coefficient_path, curve_picture, kept_by_h
 from sparserank.report.html import to_fragment, to_html
 from sparserank.report.size_picture import size_picture
 from sparserank.report.tables import (
+    comparison_table,
     family_table,
     feature_table,
     group_table,
@@ -24,23 +25,37 @@ from sparserank.report.tables import (
     penalty_table,
     query_tables,
     rival_table,
-    shaped_name,
     size_table,
     stability_table,
     substitute_table,
-    test_table,
     zeroed_table,
 )
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import stability_sentence
-from sparserank.text import figure, listed
+from sparserank.text import listed, signed
 
+COSTS_ARE = (
+    "The cost of a feature is the loss of the metric when the feature is left out and the other features are "
+    "refitted, compared with a refit of all features. It is measured out of fold; a fold whose model does not use "
+    "the feature counts as 0."
+)
 CURVES_ARE = (
     "Each curve shows the contribution of a feature to the score. It is linear between its knots and flat outside "
     "them. The histogram below a curve shows the training values; values outside the knots are counted at its ends. "
     "Only differences between documents of a query matter, so shifting a curve up or down does not change the "
     "ranking."
 )
+CERTIFICATES = (
+    "The table shows the status of the points of each path, within the tolerance. Optimal means the global optimum "
+    "of a convex problem. Stationary means a stationary point of a nonconvex problem; a lower objective may exist. "
+    "Worst kkt is the largest violation of the optimality conditions along the path, relative to the largest "
+    "strength of the l1 path. Gap is the largest duality gap."
+)
+COMPARED_ON = {
+    "test": "test queries",
+    "out of fold": "queries, each scored by models not trained on it",
+    "validation": "validation queries",
+}
 
 
 def render_page(
@@ -53,38 +68,101 @@ def render_page(
         commands   what gives or exports the model of each size; by default those of a selection
         place      the directory of the run, for these; None: there is none
     """
-    chosen = selected or Section("Selected features", COSTS_ARE, [feature_table(result)])
-    sections = [
-        replace(chosen, tables=[*chosen.tables, zeroed_table(result)], pictures=_worth(result)),
-        *_substitutes(result),
-        *_curves(result),
-        *([Section("Groups in use", "", [group_table(result)])] if result.worth.feature_groups else []),
-        Section("Sizes", _quality(result), [size_table(result)], _path_picture(result)),
-        *([Section("Compared", "", [rival_table(result)])] if result.rivals.compared else []),
-        *_left_out(result),
-        *_stability(result),
-        *_queries(result),
-        *([] if result.test is None else [Section("Test", "", [test_table(result)])]),
-        Section("Penalties and certificates", CERTIFICATES, [penalty_table(result)]),
-        *([Section("Origin", "", origin_tables(result))] if result.origin is not None else []),
-    ]
-    closing = [f"sparserank {__version__}"]
-    if result.constant_features:
-        closing.insert(
-            0,
-            "Features that are never used, because they are constant within every query: "
-            f"{', '.join(result.constant_features)}.",
-        )
-    better = result.rivals.better
+    constant, better = ", ".join(result.constant_features), result.rivals.better
+    never = f"Features that are never used, because they are constant within every query: {constant}."
     return to_html(
         heading(result.choice, result.n_all, result.noun, "" if better is None else better.name),
         lead(result),
-        sections,
+        list(_sections(result, selected or Section("Selected features", COSTS_ARE, [feature_table(result)]))),
         notes=result.notes,
-        closing=closing,
+        closing=[*([never] if constant else []), f"sparserank {__version__}"],
         top=explorer(result, commands or commands_of_sizes(result, place)),
         sure=how_sure(result),
     )
+
+
+def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
+    """What is selected, and what that rests on."""
+    noun, near, redundant, found = result.noun, result.worth.near, result.redundant, result.queries
+    yield replace(selected, tables=[*selected.tables, zeroed_table(result)], pictures=_worth(result))
+    if result.worth.substitutes:
+        text = (
+            f"{near.n_models} different sets of at most {near.most} {noun}s give models within the margin, or as good "
+            f"as the chosen one. The table lists what such models use in place of a selected {noun}."
+        )
+        yield Section("Exchanges", text, [substitute_table(result)])
+    curves = _curves(result)
+    if curves:
+        yield Section("Curves", CURVES_ARE, [], curves)
+    if result.worth.feature_groups:
+        yield Section("Groups in use", "", [group_table(result)])
+    yield Section("Sizes", _quality(result), [size_table(result)], _path_picture(result))
+    if result.rivals.compared:
+        yield Section("Compared", "", [rival_table(result)])
+    if redundant.left:
+        text = (
+            f"These {noun}s are left out and correlate with a selected one (|r| >= {redundant.least:g}). The Pearson "
+            f"correlation is computed from deviations from the means of {redundant.n_queries} queries, under the "
+            "transform of the selected one."
+        )
+        yield Section(f"Redundant {noun}s", text, [family_table(result)])
+    if result.stability is not None:
+        caption = f"Selection frequency of each {noun} in half-samples of the queries"
+        shares = [f"{row['feature']} {row['selection_frequency']:.0%}" for row in result.facts["stability"]]
+        picture = Picture("halves", caption, kept_by_halves(result), f"{listed(shares)}.")
+        yield Section("Stability", stability_sentence(result.stability, noun), [stability_table(result)], [picture])
+    if found.lost or found.won:
+        text = (
+            f"Compared with the {found.rival}, on {found.wins + found.losses + found.ties} {COMPARED_ON[found.on]}: "
+            f"better on {found.wins}, worse on {found.losses}, equal on {found.ties}."
+        )
+        yield Section("Queries lost and won", text, query_tables(result))
+    if result.test is not None:
+        yield Section("Test", "", [comparison_table(result.test, result.plan.confidence)])
+    yield Section("Penalties and certificates", CERTIFICATES, [penalty_table(result)])
+    if result.origin is not None:
+        yield Section("Origin", "", origin_tables(result.origin, result.plan))
+
+
+def _worth(result: SelectionResult) -> list[Picture]:
+    """What leaving out each feature costs; none where one feature is all, and leaving it out leaves nothing."""
+    costs = {row["feature"]: row["cost"][result.metric] for row in result.facts["features"] if row["cost"] is not None}
+    if len(costs) < 2:
+        return []
+    said = [f"{feature} {signed(cost['cost'])}" for feature, cost in costs.items()]
+    caption = f"Loss of {result.metric} without each {result.noun}, with the others refitted"
+    return [Picture("worth", caption, worth_of_features(result, costs), f"{listed(said)}.")]
+
+
+def _curves(result: SelectionResult) -> list[Picture]:
+    pictures: list[Picture] = []
+    for row in result.facts["features"]:
+        if row["curve"] is not None:
+            first, *_, last = row["curve"]["values"]
+            said = f"The feature adds {signed(first)} at the first knot and {signed(last)} at the last."
+            pictures.append(Picture(f"curve-{len(pictures)}", row["name"], curve_picture(row), said))
+    return pictures
+
+
+def _quality(result: SelectionResult) -> str:
+    plan, rules = result.plan, result.plan.metric.convention
+    scored = "out of fold, over all training and" if plan.protocol == "cv" else "on the"
+    curved = any(row["curve"] is not None for row in result.facts["features"])
+    return (
+        f"Quality is the mean {result.metric} {scored} validation queries ({result.n_queries} queries). Queries "
+        f"without relevant documents count as in the “{rules.name}” convention ({rules.empty}); ties: {rules.ties}. "
+        f"{result.noun.capitalize()}s are scaled by {plan.settings.scaling}{', except for curves' if curved else ''}. "
+        "The columns “enter” and “leave” compare each model with the next smaller size."
+    )
+
+
+def _path_picture(result: SelectionResult) -> list[Picture]:
+    """Of the path of the chosen model; a named formula has none."""
+    if result.chosen.formula:
+        return []
+    weights = listed([f"{row['name']} {signed(row['weight'])}" for row in result.facts["features"]])
+    caption = f"Weights along the path of {result.chosen.penalty}, from the strongest penalty to the weakest"
+    return [Picture("path", caption, coefficient_path(result), f"The chosen model's weights: {weights}.")]
 
 
 def selection_fragment(result: SelectionResult, selected: Table | None = None) -> str:
@@ -118,131 +196,3 @@ def commands_of_sizes(
         return export_command(model, run, result.plan.engine or "sql") if export is None else export(model, run)
 
     return [command(c, model) for c, model in zip(result.by_size, result.models, strict=True)]
-
-
-COSTS_ARE = (
-    "The cost of a feature is the loss of the metric when the feature is left out and the other features are "
-    "refitted, compared with a refit of all features. It is measured out of fold; a fold whose model does not use "
-    "the feature counts as 0."
-)
-CERTIFICATES = (
-    "The table shows the status of the points of each path, within the tolerance. Optimal means the global optimum "
-    "of a convex problem. Stationary means a stationary point of a nonconvex problem; a lower objective may exist. "
-    "Worst kkt is the largest violation of the optimality conditions along the path, relative to the largest "
-    "strength of the l1 path. Gap is the largest duality gap."
-)
-
-
-def _worth(result: SelectionResult) -> list[Picture]:
-    """What leaving out each feature costs; none where one feature is all, and leaving it out leaves nothing."""
-    costs = {d["feature"]: d["cost"][result.metric] for d in result.worth.features if d["cost"] is not None}
-    if len(costs) < 2:
-        return []
-    said = [f"{feature} {figure(cost['cost'], signed=True)}" for feature, cost in costs.items()]
-    caption = f"Loss of {result.metric} without each {result.noun}, with the others refitted"
-    return [Picture("worth", caption, worth_of_features(result, costs), f"{listed(said)}.")]
-
-
-def _quality(result: SelectionResult) -> str:
-    plan = result.plan
-    rules = plan.metric.convention
-    scored = (
-        "out of fold, over all training and validation queries"
-        if plan.protocol == "cv"
-        else "on the validation queries"
-    )
-    return (
-        f"Quality is the mean {result.metric} {scored} ({result.n_queries} queries). Queries without relevant "
-        f"documents count as in the “{rules.name}” convention ({rules.empty}); ties: {rules.ties}. "
-        f"{result.noun.capitalize()}s are scaled by {plan.settings.scaling}"
-        + (", except for curves." if any(d["curve"] is not None for d in result.worth.features) else ".")
-        + " The columns “enter” and “leave” compare each model with the next smaller size."
-    )
-
-
-def _curves(result: SelectionResult) -> list[Section]:
-    curved = [d for d in result.worth.features if d["curve"] is not None]
-    pictures = []
-    for i, d in enumerate(curved):
-        values = d["curve"]["values"]
-        said = (
-            f"The feature adds {figure(values[0], signed=True)} at the first knot and "
-            f"{figure(values[-1], signed=True)} at the last."
-        )
-        inside = shaped_name(d).partition("(")[2].removesuffix(")")
-        pictures.append(Picture(f"curve-{i}", shaped_name(d), curve_picture(d, inside), said))
-    return [Section("Curves", CURVES_ARE, [], pictures)] if curved else []
-
-
-def _path_picture(result: SelectionResult) -> list[Picture]:
-    """Of the path of the chosen model; a named formula has none."""
-    if result.chosen.formula:
-        return []
-    weights = [f"{shaped_name(d)} {figure(d['coef'], signed=True)}" for d in result.worth.features]
-    picture = Picture(
-        "path",
-        f"Weights along the path of {result.chosen.penalty}, from the strongest penalty to the weakest",
-        coefficient_path(result),
-        f"The chosen model's weights: {listed(weights)}.",
-    )
-    return [picture]
-
-
-def _substitutes(result: SelectionResult) -> list[Section]:
-    if not result.worth.substitutes:
-        return []
-    text = (
-        f"{result.worth.near.n_models} different sets of at most {result.worth.near.most} {result.noun}s give models "
-        f"within the margin, or as good as the chosen one. The table lists what such models use in place of a selected "
-        f"{result.noun}."
-    )
-    return [Section("Exchanges", text, [substitute_table(result)])]
-
-
-def _left_out(result: SelectionResult) -> list[Section]:
-    found = result.redundant
-    if not found.left:
-        return []
-    text = (
-        f"These {result.noun}s are left out and correlate with a selected one (|r| >= {found.least:g}). The Pearson "
-        f"correlation is computed from deviations from the means of {found.n_queries} queries, under the transform of "
-        "the selected one."
-    )
-    return [Section(f"Redundant {result.noun}s", text, [family_table(result)])]
-
-
-def _stability(result: SelectionResult) -> list[Section]:
-    if result.stability is None:
-        return []
-    names = result.model.feature_names
-    shares = [f"{names[j]} {result.stability.frequency[j]:.0%}" for j in result.stability.often()]
-    picture = Picture(
-        "halves",
-        f"Selection frequency of each {result.noun} in half-samples of the queries",
-        kept_by_halves(result),
-        f"{listed(shares)}.",
-    )
-    return [
-        Section(
-            "Stability",
-            stability_sentence(result.stability, result.noun),
-            [stability_table(result)],
-            [picture],
-        )
-    ]
-
-
-def _queries(result: SelectionResult) -> list[Section]:
-    found = result.queries
-    if not (found.lost or found.won):
-        return []
-    on = {
-        "test": "test queries",
-        "out of fold": "queries, each scored by models not trained on it",
-        "validation": "validation queries",
-    }
-    text = (
-        f"Compared with the {found.rival}, on {found.wins + found.losses + found.ties} {on[found.on]}: better on "
-        f"{found.wins}, worse on {found.losses}, equal on {found.ties}."
-    )
-    return [Section("Queries lost and won", text, query_tables(result))]

@@ -12,14 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from sparserank.crossval.choice import Candidate, reference_name
-from sparserank.crossval.current_model import Change
-from sparserank.crossval.rivals import Beside
 from sparserank.crossval.tree_rivals import AS_IN, WITHOUT
 from sparserank.evaluation.statistics import as_percent
 from sparserank.export import ENGINES, export_command
 from sparserank.options import option
-from sparserank.report.tables import on_test, selection_frequency, shaped_name
-from sparserank.selection.all_features import AllFeatures
+from sparserank.report.tables import on_test
 from sparserank.selection.for_engine import other_fills
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
@@ -37,7 +34,7 @@ from sparserank.selection.statements import (
     rare_sentences,
     share,
 )
-from sparserank.text import figure, percent, relative, visible
+from sparserank.text import change, figure, percent, relative, visible
 
 MAX_LINES, MAX_WIDTH, MIN_WIDTH = 30, 100, 80
 MAX_NAME, MAX_NAME_NARROW, MIN_NAME = 34, 20, 12  # characters of a name in a row of figures; the report has all of it
@@ -51,6 +48,9 @@ PAIRS = 3  # of a redundant feature and the one that it repeats
 BAR = 10  # characters of the largest loss
 NO_LOSS = 0.05  # percent: below, a loss is printed as 0.0%
 SIZES = (1, 2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135, 200)  # that are shown, where they exist
+
+
+Row = tuple[str, int, float, str]  # name, features, mean, the chosen model against it
 
 
 def screen_lines(
@@ -142,35 +142,23 @@ class Screen:
 
     def table(self) -> list[str]:
         """Rankers: their means, each against one reference, and the chosen model against each."""
-        result, full, today = self.result, self.result.all_features, self.result.change
-        reference: AllFeatures | Change = full if today is None else today
-        rows: list[tuple[str, int, float, str]] = []
-        if today is not None:
-            rows.append(("today", today.n_features, today.mean, self.beside(today, today.mean)))
-        if result.dense is not result.chosen:
-            rows.append((self.all, result.n_dense, full.mean, self.beside(full.chosen, full.mean)))
+        result, wide = self.result, self.width == MAX_WIDTH
+        rows = [] if result.change is None else [_row(result.reference, "today")]
+        rows += [_row(result.against_all, self.all)] if result.dense is not result.chosen else []
         rows.append((self.shown("chosen", result.chosen), result.chosen.n_features, result.chosen.mean, ""))
-        rows += self.best()
-        rows += [(r.name, r.n_features, r.mean, self.beside(r, r.mean)) for r in self.rivals()]
-        rows += self.alone()
-        names = [_row_name(name, MAX_NAME if self.width == MAX_WIDTH else MAX_NAME_NARROW) for name, *_ in rows]
-        width = max(map(len, names))
+        rows += [*self.best(), *(_row(r, r.name) for r in self.rivals()), *self.alone()]
+        names = [_row_name(name, MAX_NAME if wide else MAX_NAME_NARROW) for name, *_ in rows]
+        width, metric, noun = max(map(len, names)), max(len(result.metric), 7), f"{result.noun}s"
+        against = f"against {'today' if result.change is not None else self.all if wide else 'all'}"
         star = "*" if self.has_intervals else ""
-        metric = max(len(result.metric), 7)
-        against = f"against {'today' if today is not None else self.all if self.width == MAX_WIDTH else 'all'}"
-        noun = f"{result.noun}s"
         lines = [f"{'':{width}} {noun}  {result.metric:>{metric}}  {against}  chosen against row{star}"]
-        for k, (name, (_, n, value, chosen)) in enumerate(zip(names, rows, strict=True)):
-            share = (value - reference.mean) / (abs(reference.mean) or 1.0)
-            figures = f"{n:>{len(noun)}}  {figure(value):>{metric}}  {percent(share) if k else '':>{len(against)}}"
+        for name, (_, n, value, chosen) in zip(names, rows, strict=True):
+            share = change(value, result.reference.mean) if len(lines) > 1 else ""
+            figures = f"{n:>{len(noun)}}  {figure(value):>{metric}}  {share:>{len(against)}}"
             lines.append(f"{name:{width}} {figures}  {chosen}".rstrip())
         return lines
 
-    def beside(self, b: Beside | Change | ComparedRival, mean: float) -> str:
-        """The chosen model against a ranker of this mean."""
-        return relative(b.difference, b.low, b.high, mean)
-
-    def best(self) -> list[tuple[str, int, float, str]]:
+    def best(self) -> list[Row]:
         """The model with the highest mean, unless it is the chosen one or all features."""
         best, result = self.result.best, self.result
         others = [c for c in result.by_size if c is best and c is not result.chosen]
@@ -189,7 +177,7 @@ class Screen:
         """The rivals that have a row."""
         return self.result.rivals.compared
 
-    def alone(self) -> list[tuple[str, int, float, str]]:
+    def alone(self) -> list[Row]:
         """The best model of a single feature, unless it is the chosen one."""
         for c, used in zip(self.result.by_size, self.result.used, strict=True):
             if c.n_features == 1 and c is not self.result.chosen and not self.result.choice.by_cost:
@@ -255,76 +243,66 @@ class Screen:
 
     def features(self, room: int) -> list[str]:
         """The selected features, those that cost most to leave out first, in at most so many lines."""
-        rows = sorted(self.result.worth.features, key=lambda d: -self.loss(d) if d["cost"] else math.inf)
+        rows = sorted(self.result.facts["features"], key=_by_loss)
         shown = rows if len(rows) < room else rows[: room - 2]
-        largest = max([*(self.loss(d) for d in rows if d["cost"]), NO_LOSS])
-        kept = [self.kept(d) for d in shown]
+        largest = max([*(row["loss"] for row in rows if row["loss"] is not None), NO_LOSS])
+        kept = [self.kept(row) for row in shown]
         halves = "" if self.result.stability is None else f"   chosen on {self.result.stability.n_samples} half-samples"
         room_of_name = self.width - FIGURES - max([len(halves), *map(len, kept)])
         bar_width = BAR
-        if max((len(visible(shaped_name(d))) for d in shown), default=0) > room_of_name:  # a name is worth more
+        if max((len(visible(row["name"])) for row in shown), default=0) > room_of_name:  # a name is worth more
             halves, kept, bar_width, room_of_name = "", [""] * len(shown), 0, self.width - FIGURES + BAR
-        names = [shortened(shaped_name(d), room_of_name) for d in shown]
+        names = [shortened(row["name"], room_of_name) for row in shown]
         width = max([len("feature"), *map(len, names)])
         lines = [f"{'feature':{width}}    weight  change if left out{halves}"]
-        for d, name, often in zip(shown, names, kept, strict=True):
-            loss = self.loss(d) if d["cost"] else math.nan
-            text = "" if len(rows) == 1 else percent(-loss / 100.0)  # without its only feature there is no model
-            bar = "" if math.isnan(loss) else "=" * round(bar_width * max(loss, 0.0) / largest)
-            lines.append(f"{name:{width}}  {d['coef']:+8.3f}  {text:>7} {bar:{BAR}}   {often}".rstrip())
+        for row, name, often in zip(shown, names, kept, strict=True):
+            text = "" if len(rows) == 1 else _left_out(row)  # without its only feature there is no model
+            bar = "=" * round(bar_width * max(row["loss"] or 0.0, 0.0) / largest)
+            lines.append(f"{name:{width}}  {row['weight']:+8.3f}  {text:>7} {bar:{BAR}}   {often}".rstrip())
         return [*lines, *self.others(rows[len(shown) :])]
-
-    def loss(self, row: Mapping[str, Any]) -> float:
-        """What leaving out costs, the others refitted, in percent of the chosen model's mean."""
-        return float(100.0 * row["cost"][self.result.metric]["cost"] / (abs(self.result.chosen.mean) or 1.0))
 
     def kept(self, row: Mapping[str, Any]) -> str:
         """On how many halves of the queries, and what may take its place."""
-        stability, other = self.result.stability, self.result.worth.substitute(row["feature"])
-        said = []
+        stability, said = self.result.stability, []
         if stability is not None:
-            said.append(
-                f"{round(selection_frequency(self.result, dict(row)) * stability.n_samples)} of {stability.n_samples}"
-            )
-        if other is not None:
-            said.append(f"or {shortened(other.other, MAX_NAME_NARROW)} (r = {other.correlation:.2f})")
+            said.append(f"{round(row['selection_frequency'] * stability.n_samples)} of {stability.n_samples}")
+        if row["substitute"] is not None:
+            other = shortened(row["substitute"], MAX_NAME_NARROW)
+            said.append(f"or {other} (r = {row['substitute_correlation']:.2f})")
         return ", ".join(said)
 
     def others(self, rest: Sequence[Mapping[str, Any]]) -> list[str]:
         """The selected features that have no line of their own."""
         if not rest:
             return []
-        losses = [self.loss(d) for d in rest if d["cost"]]
+        losses = [row["loss"] for row in rest if row["loss"] is not None]
         known = len(losses) == len(rest) and max(losses) >= NO_LOSS
         each = f", each at most {max(losses):.1f}%" if known else ""
         free = sum(loss <= 0 for loss in losses)
         none = f", {free} without a loss on these queries" if free else ""
-        return [self.cut(f"{len(rest)} more{each}{none}: {', '.join(shaped_name(dict(d)) for d in rest)}")]
+        return [self.cut(f"{len(rest)} more{each}{none}: {', '.join(row['name'] for row in rest)}")]
 
     def feature_groups(self, room: int) -> list[str]:
         """The groups in use, those that cost most to leave out first."""
-        rows = sorted(self.result.worth.feature_groups, key=lambda d: -self.loss(d) if d["cost"] else math.inf)
+        rows = sorted(self.result.facts["feature_groups"], key=_by_loss)
         shown = rows if len(rows) < room else rows[: room - 2]
-        names = [shortened(d["group"], self.width // 3) for d in shown]
+        names = [shortened(row["group"], self.width // 3) for row in shown]
         width = max([len("group"), *map(len, names)])
         lines = [f"{'group':{width}}      cost  features  change if left out"]
-        for d, name in zip(shown, names, strict=True):
-            loss = percent(-self.loss(d) / 100.0) if d["cost"] else "-"
-            lines.append(f"{name:{width}}  {d['group_cost']:8g}  {len(d['features']):8d}  {loss:>7}")
-        rest = rows[len(shown) :]
-        return [*lines, *([self.cut(f"{len(rest)} more: {', '.join(d['group'] for d in rest)}")] if rest else [])]
+        for row, name in zip(shown, names, strict=True):
+            lines.append(f"{name:{width}}  {row['group_cost']:8g}  {len(row['features']):8d}  {_left_out(row):>7}")
+        rest = [row["group"] for row in rows[len(shown) :]]
+        return [*lines, *([self.cut(f"{len(rest)} more: {', '.join(rest)}")] if rest else [])]
 
     # -- fewer, what goes, what next -----------------------------------------------------------------------------------
 
     def sizes(self) -> list[str]:
         """Some sizes, and the best model of at most each against the reference."""
         result, by_cost = self.result, self.result.choice.by_cost
-        reference = result.all_features if result.change is None else result.change
         cells = []
         for c in self.some_sizes():
             size = f"{c.cost:g}" if by_cost else str(c.n_features)
-            share = (c.mean - reference.mean) / (abs(reference.mean) or 1.0)
-            cells.append((f"[{size}]" if c is result.chosen else size, percent(share)))
+            cells.append((f"[{size}]" if c is result.chosen else size, change(c.mean, result.reference.mean)))
         width = max(len(text) for cell in cells for text in cell)
         against = self.all if result.change is None else "today"
         names = (f"{'cost' if by_cost else result.noun + 's'}, at most", f"against {against}")
@@ -423,6 +401,20 @@ class Screen:
 
     def cut(self, text: str) -> str:
         return text if len(text) <= self.width else f"{text[: self.width - 5].rsplit(', ', 1)[0]}, ..."
+
+
+def _row(r: ComparedRival, name: str) -> Row:
+    """A ranker, and the chosen model against it."""
+    return name, r.n_features, r.mean, relative(r.difference, r.low, r.high, r.mean)
+
+
+def _by_loss(row: Mapping[str, Any]) -> float:
+    return math.inf if row["loss"] is None else -row["loss"]
+
+
+def _left_out(row: Mapping[str, Any]) -> str:
+    """The change if a feature or a group is left out."""
+    return "-" if row["loss"] is None else percent(-row["loss"] / 100.0)
 
 
 def shortened(name: str, most: int) -> str:

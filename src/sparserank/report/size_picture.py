@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sparserank.crossval.choice import Candidate, reference_name
+from sparserank.crossval.choice import Candidate
 from sparserank.evaluation.statistics import as_percent
 from sparserank.report.document import Picture
 from sparserank.report.svg import (
@@ -43,29 +42,21 @@ LABEL_GAP = 0.09  # of the height of an axis, between two labels at its side
 LABEL = 22  # characters of a ranker's name at the side
 
 
-@dataclass(frozen=True)
-class Level:
-    """A ranker that is compared at every size: a line across, its height in percent of the reference."""
-
-    name: str
-    height: float
-
-
 def size_picture(result: SelectionResult) -> Picture:
     """Quality against size, in words too."""
-    own, name = _Heights(result), reference(result)[0]
+    own, reference = _Heights(result), result.reference.name
     first, last = result.by_size[0], result.by_size[-1]
     what = "cost" if result.choice.by_cost else f"number of {result.noun}s"
 
     def said(c: Candidate) -> str:
         return f"{percent(own.of(c) / 100.0)} with {counted(c.n_features, result.noun)}"
 
-    levels = listed([f"{level.name} {percent(level.height / 100.0)}" for level in own.levels])
+    levels = listed([f"{name} {percent(height / 100.0)}" for name, height in own.levels])
     return Picture(
         "quality",
-        f"{result.metric} by {what}, compared with {name}",
+        f"{result.metric} by {what}, compared with {reference}",
         quality_against_size(result),
-        f"The best model of at most each size, compared with {name}: {said(first)}, {said(last)}. Chosen: "
+        f"The best model of at most each size, compared with {reference}: {said(first)}, {said(last)}. Chosen: "
         f"{said(result.chosen)}. Lines: {levels}. The table of sizes contains the values.",
     )
 
@@ -74,7 +65,7 @@ def quality_against_size(result: SelectionResult) -> str:
     """The picture, with a second panel for sizes that lie far below."""
     own, (across, up) = _Heights(result), _labels(result)
     figure, axes = new_axes(across, up, PAGE_SIZE)
-    if own.is_broken:
+    if own.far:
         axes.remove()
         figure.set_figheight(PAGE_SIZE[1] + BELOW)
         axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(PAGE_SIZE[1], BELOW))
@@ -94,7 +85,7 @@ def quality_against_size(result: SelectionResult) -> str:
 def _labels(result: SelectionResult) -> tuple[str, str]:
     """Of the axes."""
     across = result.choice.rule.cost if result.choice.by_cost else f"number of {result.noun}s"
-    return across, f"{result.metric} against {reference(result)[0]}, %"
+    return across, f"{result.metric} against {result.reference.name}, %"
 
 
 def plot_sizes(result: SelectionResult, axes: Any = None) -> Any:
@@ -103,19 +94,6 @@ def plot_sizes(result: SelectionResult, axes: Any = None) -> Any:
     axes = axes_of_user(axes)
     _Heights(result).draw(axes)
     return labelled(axes, *_labels(result))
-
-
-def reference(result: SelectionResult) -> tuple[str, float]:
-    """(name, mean) of the ranker that every size is compared with: the ranker in use, or all features."""
-    if result.change is not None:
-        return "today's ranker", result.change.mean
-    return all_of(result), result.dense.mean
-
-
-def all_of(result: SelectionResult) -> str:
-    """'all 46 features', 'RRF of all'"""
-    full = result.dense
-    return reference_name(full) if full.formula else f"all {counted(result.n_dense, result.noun)}"
 
 
 def lines_of(result: SelectionResult) -> list[ComparedRival]:
@@ -130,7 +108,7 @@ class _Heights:
 
     def __init__(self, result: SelectionResult) -> None:
         self.result, self.by_cost = result, result.choice.by_cost
-        self.name, self.mean = reference(result)
+        self.name, self.mean = result.reference.name, result.reference.mean
         by_size = result.by_size
         # The chosen model alone may be below one of a smaller size.
         means = [c.mean for c in by_size]
@@ -138,11 +116,9 @@ class _Heights:
         self.sizes = [self.size(c) for c in by_size]
         self.heights = [self.of(by_size[i]) for i in self.best_until]
         self.chosen = self.of(result.chosen)
-        self.levels = [Level(r.name, self.percent(r.mean)) for r in lines_of(result)]
-        if result.change is not None:
-            self.levels.append(Level(all_of(result), self.percent(result.dense.mean)))
-        self.levels.append(Level(self.name, 0.0))
-        shown = [*self.heights, self.chosen, *(level.height for level in self.levels)]
+        dense = [] if result.change is None else [result.against_all]
+        self.levels = [(r.name, self.percent(r.mean)) for r in (*lines_of(result), *dense, result.reference)]
+        shown = [*self.heights, self.chosen, *(height for _, height in self.levels)]
         self.floor = max(shown) - MAIN
         self.far = [h for h in shown if h < self.floor]
         # The interval of the chosen size too, as far as there is room for it.
@@ -159,22 +135,16 @@ class _Heights:
         return c.cost if self.by_cost else c.n_features
 
     @property
-    def is_broken(self) -> bool:
-        """Whether something lies too far below to be shown with the rest."""
-        return bool(self.far)
-
-    @property
     def interval(self) -> tuple[float, float]:
         """Of the chosen model compared with the reference, in percent; infinite: unknown."""
-        at = self.result.all_features.chosen if self.result.change is None else self.result.change
-        unit = abs(self.mean) or 1.0
+        unit, at = abs(self.mean) or 1.0, self.result.reference
         return 100.0 * at.low / unit, 100.0 * at.high / unit
 
     def band(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Ends of the interval of each size; none of a ranker in use, with which the chosen size alone is compared."""
-        sizes = self.result.all_features.sizes
+        sizes = self.result.reference.sizes
         ends = np.array([[sizes[i].low, sizes[i].high] for i in self.best_until]) * 100.0 / (abs(self.mean) or 1.0)
-        return None if self.result.change is not None or not np.isfinite(ends).all() else (ends[:, 0], ends[:, 1])
+        return (ends[:, 0], ends[:, 1]) if np.isfinite(ends).all() else None
 
     def draw(self, axes: Any, *, main: bool = True) -> None:
         """On an axis of what is close to the best, or of what is not."""
@@ -201,7 +171,7 @@ class _Heights:
             ring(axes, self.size(chosen), self.chosen, said)
         if math.isfinite(high_end - low_end):
             axes.plot([self.size(chosen)] * 2, [low_end, high_end], color=ACCENT, linewidth=1.6, zorder=1.5)
-        self._lines(axes, [level for level in self.levels if (level.height >= self.floor) is main])
+        self._lines(axes, [level for level in self.levels if (level[1] >= self.floor) is main])
 
     def _limit(self, axes: Any, shown: Sequence[float], *, top: bool) -> None:
         low, high = min(shown), max(shown)
@@ -219,17 +189,16 @@ class _Heights:
             axes.set_xticks(ticks, [str(t) for t in ticks])
             axes.minorticks_off()
 
-    def _lines(self, axes: Any, levels: Sequence[Level]) -> None:
-        """Lines across, with names at the right that do not overlap."""
+    def _lines(self, axes: Any, levels: Sequence[tuple[str, float]]) -> None:
+        """Lines across at (name, height), with names at the right that do not overlap."""
         low, high = axes.get_ylim()
-        rising = sorted(levels, key=lambda level: level.height)
-        places = spread([(level.height - low) / (high - low) for level in rising], LABEL_GAP)
-        for level, place in zip(rising, places, strict=True):
-            zero = level.name == self.name
-            colour = INK if zero else SOFT
-            axes.axhline(level.height, color=colour, linewidth=1.1, linestyle="-" if zero else (0, (4, 2)), zorder=1)
-            text = cut(level.name, LABEL) if zero else f"{cut(level.name, LABEL)} {percent(level.height / 100.0)}"
-            own = (level.height - low) / (high - low)
+        rising = sorted(levels, key=lambda level: level[1])
+        at = [(height - low) / (high - low) for _, height in rising]
+        for (name, height), own, place in zip(rising, at, spread(at, LABEL_GAP), strict=True):
+            zero = name == self.name
+            colour, style = (INK, "-") if zero else (SOFT, (0, (4, 2)))
+            axes.axhline(height, color=colour, linewidth=1.1, linestyle=style, zorder=1)
+            text = cut(name, LABEL) if zero else f"{cut(name, LABEL)} {percent(height / 100.0)}"
             axes.plot([1.0, 1.025], [own, place], color=colour, linewidth=0.7, transform=axes.transAxes, clip_on=False)
             axes.text(1.035, place, text, transform=axes.transAxes, va="center", fontsize=9.5, color=colour)
 
