@@ -19,6 +19,7 @@ from sparserank.selection.statements import (
     counted,
     estimated,
     needed,
+    queries,
     share,
 )
 from sparserank.text import change, figure, relative, visible
@@ -56,7 +57,7 @@ def lead(result: SelectionResult) -> list[str]:
     """Under the heading: what the chosen model is worth, what to expect, and what a reader must know first."""
     reference, chosen = result.reference, result.chosen
     said = (
-        f"On {result.n_queries:,} {'query' if result.n_queries == 1 else 'queries'}, {result.metric} is "
+        f"On {queries(result.n_queries)}, {result.metric} is "
         f"{figure(chosen.mean)} with {counted(chosen.n_features, result.noun)} and {figure(reference.mean)} with "
         f"{reference.name} ({change(chosen.mean, reference.mean)})"
     )

@@ -17,7 +17,7 @@ from sparserank.report.size_picture import size_picture
 from sparserank.selection.queries import Reference
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
-from sparserank.selection.statements import counted
+from sparserank.selection.statements import counted, queries
 from sparserank.text import figure, percent, relative, visible
 
 MAX_SIZES, MAX_FEATURES = 40, 60  # on the slider; rows of the matrix
@@ -149,7 +149,7 @@ def drawn(values: np.ndarray, reference: np.ndarray, most: float) -> dict[str, A
     if len(values) <= MAX_BARS:
         return {**_bars(known, most), "said": said}
     paths, tallest = _histogram(known, most)
-    return {**paths, "said": f"{said}; tallest bar: {tallest:,} {'query' if tallest == 1 else 'queries'}"}
+    return {**paths, "said": f"{said}; tallest bar: {queries(tallest)}"}
 
 
 def _bars(known: np.ndarray, most: float) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,14 +17,15 @@ from sparserank.model.fusion import formula_of
 from sparserank.model.ranking_model import RankingModel
 from sparserank.report.document import Section, Table
 from sparserank.report.page import commands_of_sizes, render_page
-from sparserank.report.screen import ALONE, MAX_LINES, MAX_WIDTH, MIN_WIDTH, Screen, more_in, shortened
+from sparserank.report.screen import ALONE, MAX_LINES, MAX_WIDTH, MIN_WIDTH, Row, Screen, more_in, shortened
+from sparserank.report.tables import interval
 from sparserank.selection.fusion import TITLES, FusionResult, shown_weight
 from sparserank.selection.queries import Added, QueryDifference
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
-from sparserank.selection.statements import all_equal, coarse, needed
+from sparserank.selection.statements import all_equal, coarse, needed, queries
 from sparserank.shards.scaling import FeatureScaling
-from sparserank.text import figure, relative
+from sparserank.text import figure, relative, signed
 
 MAX_NAMED = 4  # retrievers in the first line
 MAX_RETRIEVER = 28  # characters of a name
@@ -57,15 +58,11 @@ class FusionScreen(Screen):
 
     def judged(self) -> str:
         """On how many queries, at which depth, under which norm."""
-        queries = self.result.n_queries
-        return (
-            f"{queries:,} {'query' if queries == 1 else 'queries'}, each scored by weights not learned from it; lists "
-            f"cut at rank {self.fusion.facts.depth}, norm {self.fusion.formula.norm}"
-        )
+        cut = f"lists cut at rank {self.fusion.facts.depth}, norm {self.fusion.formula.norm}"
+        return f"{queries(self.result.n_queries)}, each scored by weights not learned from it; {cut}"
 
     def above(self) -> str:
-        said = self.fusion.above
-        return f"{said}." if said else ""
+        return self.fusion.above
 
     def shown(self, name: str, c: Candidate) -> str:
         """With its norm."""
@@ -73,7 +70,7 @@ class FusionScreen(Screen):
             return f"{name}: {self.all}"
         return f"{name} ({self.fusion.norm_of(c)})"
 
-    def best(self) -> list[tuple[str, int, float, str]]:
+    def best(self) -> list[Row]:
         """What the rule alone would choose, where the named formula is chosen; else the best formula."""
         c, choice = self.result.choice.contender, self.result.choice
         if c is None or c is choice.chosen or choice.rule.limit is not None:
@@ -93,46 +90,36 @@ class FusionScreen(Screen):
         norm = next((norm for norm, title in TITLES.items() if title == name), None)
         return f"{name} ({norm})" if norm == MINMAX else name
 
-    def alone(self) -> list[tuple[str, int, float, str]]:
+    def alone(self) -> list[Row]:
         return []
 
-    def rule(self) -> list[str]:
-        """The rule, and how many queries would show a small difference."""
-        choice, lines = self.result.choice, super().rule()
+    def sentences(self) -> Iterator[str]:
+        """And how many queries would show a small difference."""
+        yield from super().sentences()
+        choice = self.result.choice
         if len(self.fusion.facts.retrievers) > 1:
             norm = self.result.model.feature_names[0].rpartition(":")[2]
-            lines = [
-                *lines,
-                *self.wrapped(f"{ALONE.strip()} by {norm}, chosen on these queries: expect less on others."),
-            ]
-        if not self.has_intervals or all_equal(choice) or coarse(choice) or choice.resolution <= FINE:
-            return lines
-        said = f"To rule out a loss of {FINE:.0%}, you would need roughly {needed(choice, FINE)} queries."
-        return [*lines, *self.wrapped(said)]
+            yield f"{ALONE.strip()} by {norm}, chosen on these queries: expect less on others."
+        if self.has_intervals and not all_equal(choice) and not coarse(choice) and choice.resolution > FINE:
+            yield f"To rule out a loss of {FINE:.0%}, you would need roughly {needed(choice, FINE)} queries."
 
     def worth(self, room: int) -> list[str]:
         """The kept retrievers, and what switching each off changes."""
         rows = [row for row in self.fusion.rows() if row["kept"]]
         shown = rows if len(rows) < room else rows[: max(room - 2, 1)]
-        costs, stability = bool(self.fusion.facts.costs), self.result.stability
+        costs, often = bool(self.fusion.facts.costs), self._often()
         names = [shortened(row["retriever"], MAX_RETRIEVER) for row in shown]
         width = max([len("retriever"), *map(len, names)])
         metric = max(len(self.result.metric) + len("alone "), 8)
         head = f"{'retriever':{width}}  weight  {'alone ' + self.result.metric:>{metric}}  {'if switched off':>24}"
-        lines = [head + ("    cost" if costs else "") + ("  half-samples" if stability else "")]
-        often = self._often()
+        lines = [head + ("    cost" if costs else "") + ("  half-samples" if often else "")]
         for row, name in zip(shown, names, strict=True):
             loss = self._switched_off(row) if len(rows) > 1 else "-"  # without its only retriever there is no formula
             alone = "" if row["alone"] is None else figure(row["alone"])
             line = f"{name:{width}}  {shown_weight(row['weight'], 3):>6}  {alone:>{metric}}  {loss:>24}"
             line += f"  {row['cost']:6g}" if costs else ""
-            line += f"  {often[row['retriever']]:>12}" if often else ""
-            lines.append(line)
-        rest = rows[len(shown) :]
-        return [
-            *lines,
-            *([self.cut(f"{len(rest)} more: {', '.join(row['retriever'] for row in rest)}")] if rest else []),
-        ]
+            lines.append(line + (f"  {often[row['retriever']]:>12}" if often else ""))
+        return [*lines, *self.more_names([row["retriever"] for row in rows[len(shown) :]])]
 
     def _switched_off(self, row: Mapping[str, Any]) -> str:
         """The change of the mean without a retriever, with its interval: '-2.1% (-4.0 to -0.3%)'."""
@@ -141,29 +128,22 @@ class FusionScreen(Screen):
         return relative(-row["loss"], -row["loss_high"], -row["loss_low"], self.result.chosen.mean, shown=False)
 
     def _often(self) -> dict[str, str]:
-        """{retriever: '97 of 100'}, the half-samples on which any of its norms was selected."""
-        stability = self.result.stability
-        if stability is None:
+        """{kept retriever: '97 of 100'}, the half-samples on which any of its norms was selected."""
+        if self.result.stability is None:
             return {}
-        names = [f.rpartition(":")[0] for f in self.result.model.feature_names]
-        n = stability.n_samples
-        out = {}
-        for name in self.fusion.facts.retrievers:
-            own = [j for j, of in enumerate(names) if of == name]
-            out[name] = f"{int(stability.kept[:, own].any(axis=1).sum())} of {n}"
-        return out
+        n, rows = self.result.stability.n_samples, of_retrievers(self.fusion).facts["features"]
+        return {row["feature"]: f"{round(row['selection_frequency'] * n)} of {n}" for row in rows}
 
-    def unused(self, n_pairs: int) -> list[str]:
+    def unused(self, n_pairs: int) -> str:
         """The retrievers that can be switched off; there are no pairs."""
         fusion, dropped = self.fusion, self.fusion.dropped
         if not dropped:
-            return self.wrapped("Every retriever is kept.")
-        names = ", ".join(shortened(name, MAX_RETRIEVER) for name in dropped)
-        text = f"Switched off: {names}."
-        if fusion.cost is not None and fusion.full_cost is not None:
-            rule = "slowest" if fusion.facts.cost_rule == "max" else "total"
-            text += f" Cost ({rule}): {fusion.cost:g} instead of {fusion.full_cost:g}."
-        return self.wrapped(text)
+            return "Every retriever is kept."
+        text = f"Switched off: {', '.join(shortened(name, MAX_RETRIEVER) for name in dropped)}."
+        if fusion.cost is None or fusion.full_cost is None:
+            return text
+        rule = "slowest" if fusion.facts.cost_rule == "max" else "total"
+        return f"{text} Cost ({rule}): {fusion.cost:g} instead of {fusion.full_cost:g}."
 
     def exports(self, place: str) -> list[str]:
         """Commands that use the run."""
@@ -257,38 +237,29 @@ def _of_retrievers(q: QueryDifference, named: Callable[[str], str]) -> QueryDiff
 def retriever_table(result: FusionResult) -> Table:
     """Every retriever: its weight, its metric alone, what switching it off loses."""
     selection, facts = result.selection, result.facts
+    judged = f"judged@{facts.judged_depth}"
+    absent = {*([] if facts.costs else ["cost"]), *([] if facts.judged_share else [judged])}
     rows = []
     for row in sorted(result.rows(), key=lambda row: (not row["kept"], -(row["loss"] or 0.0))):
-        lost = "" if row["loss"] is None else figure(row["loss"], signed=True)
+        lost = "" if row["loss"] is None else signed(row["loss"])
         if lost and row["loss_low"] is not None:
-            lost += f" [{figure(row['loss_low'], signed=True)}, {figure(row['loss_high'], signed=True)}]"
-        rows.append(
-            [
-                row["retriever"],
-                shown_weight(row["weight"], 3) if row["kept"] else "off",
-                *([f"{row['cost']:g}"] if facts.costs else []),
-                "" if row["alone"] is None else figure(row["alone"]),
-                lost,
-                *([f"{100 * row['judged']:.0f}%"] if facts.judged_share else []),
-                str(row["queries"]),
-            ]
-        )
-    judged = f"judged@{facts.judged_depth}"
-    return Table(
-        f"Retrievers ({selection.plan.metric.title}, {selection.n_queries} queries)",
-        [
-            "retriever",
-            "weight",
-            *(["cost"] if facts.costs else []),
-            "alone",
-            "loss if switched off",
-            *([judged] if facts.judged_share else []),
-            "queries",
-        ],
-        rows,
-        note="The loss is measured out of fold with the other weights refitted; "
-        f"{as_percent(selection.plan.confidence)} intervals of each retriever alone.",
+            lost += f" {interval(row['loss_low'], row['loss_high'], signed)}"
+        cells = {
+            "retriever": row["retriever"],
+            "weight": shown_weight(row["weight"], 3) if row["kept"] else "off",
+            "cost": "" if "cost" in absent else f"{row['cost']:g}",
+            "alone": "" if row["alone"] is None else figure(row["alone"]),
+            "loss if switched off": lost,
+            judged: "" if judged in absent else f"{100 * row['judged']:.0f}%",
+            "queries": str(row["queries"]),
+        }
+        rows.append({head: cell for head, cell in cells.items() if head not in absent})
+    title = f"Retrievers ({selection.plan.metric.title}, {selection.n_queries} queries)"
+    note = (
+        "The loss is measured out of fold with the other weights refitted; "
+        f"{as_percent(selection.plan.confidence)} intervals of each retriever alone."
     )
+    return Table(title, list(rows[0]), [list(row.values()) for row in rows], note=note)
 
 
 def _formula(result: FusionResult) -> str:

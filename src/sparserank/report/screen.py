@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import shlex
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from sparserank.selection.statements import (
     estimated,
     expected_sentence,
     few_sentence,
+    queries,
     rare_sentences,
     share,
 )
@@ -75,8 +76,8 @@ class Screen:
     more: str
 
     def lines(self, folder: str | None, most: int, k: bool) -> list[str]:
-        first = [*self.first(), "", *self.table(), *self.test(), *self.expected(), *self.rule(), ""]
-        last = [*self.sizes(), "", *self.unused(PAIRS)]
+        first = [*self.wrapped(*self.first()), "", *self.table(), *self.wrapped(*self.sentences()), ""]
+        last = [*self.sizes(), "", *self.wrapped(self.unused(PAIRS))]
         notes, commands = self.notes(), self.commands(folder, k)
         room = MIN_FEATURES + 2
         lines = [*first, *self.worth(room), "", *last, *notes]
@@ -85,7 +86,7 @@ class Screen:
         if len(lines) + len(commands) > most and len(notes) > 1:
             notes = [f"note: {self.more} {counted(len(self.all_notes()), 'note')}"]
         if len(lines) + len(commands) > most:  # without names of redundant features, and size 1, which comes below
-            last = [*self.sizes(), *self.unused(0)]
+            last = [*self.sizes(), *self.wrapped(self.unused(0))]
             first = [line for line in first if not line.startswith(ALONE)]
             lines = [line for line in [*first, *self.worth(room), *last, *notes] if line]
         while len(lines) + len(commands) > most and room > 2:
@@ -93,37 +94,28 @@ class Screen:
             lines = [line for line in [*first, *self.worth(room), *last, *notes] if line]
         return [*map(self.cut, lines), *commands]
 
-    def counted(self, n: int) -> str:
-        return counted(n, self.result.noun)
-
     def worth(self, room: int) -> list[str]:
         return self.feature_groups(room) if self.result.worth.feature_groups else self.features(room)
 
     # -- how good, on which queries ------------------------------------------------------------------------------------
 
-    def first(self) -> list[str]:
-        """The choice; what the queries cannot tell, or a rival above the chosen model."""
+    def first(self) -> Iterator[str | None]:
+        """The choice, a suspicion, what the queries cannot tell, and a rival above the chosen model, shown or not."""
         result, choice = self.result, self.result.choice
         costed = choice.by_cost or result.plan.costs is not None
         cost = f" at a {choice.rule.cost} of {choice.chosen.cost:g}" if costed else ""
-        kept = f"Keep {answers(choice)} of {self.counted(result.n_all)}"
-        if choice.chosen is choice.named:
-            kept = f"Keep {self.all} {self.counted(result.n_all)}"
-        kept += f"{cost}{self.named()}.  {self.judged()}."
-        said = (kept, result.suspicion, self.unsure(), self.above())
-        return [line for text in said if text for line in self.wrapped(text)]
-
-    def unsure(self) -> str:
-        """What the queries cannot tell; '' where they tell enough."""
-        choice = self.result.choice
-        if not math.isfinite(choice.bound(choice.chosen)):
-            return few_sentence(choice)
-        return coarse_sentence(choice, self.result.noun) if coarse(choice) else ""
+        kept = f"{self.all} " if choice.chosen is choice.named else f"{answers(choice)} of "
+        yield f"Keep {kept}{counted(result.n_all, result.noun)}{cost}{self.named()}.  {self.judged()}."
+        yield result.suspicion
+        if not self.has_intervals:
+            yield few_sentence(choice)
+        elif coarse(choice):
+            yield coarse_sentence(choice, result.noun)
+        yield f"{self.above()}." if self.above() else ""
 
     def above(self) -> str:
-        """A rival above the chosen model, shown or not; '' where there is none."""
-        said = self.result.rivals.headline()
-        return f"{said}." if said else ""
+        """A rival above the chosen model; '' where there is none."""
+        return self.result.rivals.headline()
 
     def named(self) -> str:
         """What is kept, after its number, if it has a place in the first line."""
@@ -138,7 +130,7 @@ class Screen:
         how = "each scored by models not trained on it" if out_of_fold else "held out for validation"
         which = " of train and valid" if out_of_fold and "validation" in parts else documents
         today = "" if self.result.change is None else "; today's ranker may have been trained on them"
-        return f"{_counted(self.result.n_queries, 'query', 'queries')}{which}, {how}{today}"
+        return f"{queries(self.result.n_queries)}{which}, {how}{today}"
 
     def table(self) -> list[str]:
         """Rankers: their means, each against one reference, and the chosen model against each."""
@@ -184,53 +176,42 @@ class Screen:
                 return [(f"{ALONE}{used[0]}", 1, c.mean, "")]
         return []
 
-    def expected(self) -> list[str]:
-        """What to expect of the chosen model, whose mean is that of a choice."""
-        said = expected_sentence(self.result.choice)
-        return self.wrapped(said) if said else []
+    def sentences(self) -> Iterator[str]:
+        """The test, what to expect, why this size, and what the stars mean."""
+        result, choice = self.result, self.result.choice
+        if result.test is not None:
+            yield on_test(result.test, result.metric, result.plan.confidence, ("dense", self.all), self.all)
+        yield expected_sentence(choice)
+        yield self.rule()
+        if self.has_intervals and not all_equal(choice):
+            rivals = ", and for all rivals" if self.rivals() else ""
+            star = f"* {as_percent(result.plan.confidence)}, for all sizes at once{rivals} ({self.star_note})."
+            yield " ".join([star, *rare_sentences(choice)])
 
-    def test(self) -> list[str]:
-        """The chosen model on the test queries, compared with all features."""
-        test, metric = self.result.test, self.result.metric
-        if test is None:
-            return []
-        return self.wrapped(on_test(test, metric, self.result.plan.confidence, ("dense", self.all), self.all))
-
-    def rule(self) -> list[str]:
-        """Why this size, and what the stars mean."""
+    def rule(self) -> str:
+        """Why this size."""
         choice, rule = self.result.choice, self.result.choice.rule
         if all_equal(choice):
-            return self.wrapped(all_equal_sentence(choice))
-        best = "" if choice.best is choice.chosen else f" ({self.counted(choice.best.n_features)})"
-        of = f"the best of {len(choice.candidates)} models{best}"
-        bound = choice.bound(choice.chosen)
-        at_most = f", at most {share(bound, choice)}*" if math.isfinite(bound) else ""
-        lost = f"{estimated(choice.chosen, choice)}{at_most}"
+            return all_equal_sentence(choice)
+        if choice.chosen is choice.named and rule.limit is None:
+            return defence_sentence(choice, self.result.n_all, self.result.noun)
+        best = "" if choice.best is choice.chosen else f" ({counted(choice.best.n_features, self.result.noun)})"
+        at_most = f", at most {share(choice.bound(choice.chosen), choice)}*" if self.has_intervals else ""
+        against = (
+            f"against the best of {len(choice.candidates)} models{best}: {estimated(choice.chosen, choice)}{at_most}"
+        )
         most, smallest = f"{100 * rule.largest_loss:.3g}%", "cheapest" if choice.by_cost else "smallest"
         if rule.limit is not None:
-            why = f"the best model with {rule.limit}. Its estimated loss against {of}: {lost}"
-        elif choice.chosen is choice.named:
-            return [*self.wrapped(defence_sentence(choice, self.result.n_all, self.result.noun)), *self.star()]
+            why = f"the best model with {rule.limit}. Its estimated loss {against}"
         elif not choice.within_margin(choice.chosen):
             how = "has an estimated loss of" if rule.guarantee is None else "is shown to lose"
-            why = f"no sparse model {how} at most {most}; the best of them is chosen. Loss against {of}: {lost}"
-        elif rule.guarantee is None:
-            why = f"{smallest} model with an estimated loss of at most {most} against {of}: {lost}"
+            why = f"no sparse model {how} at most {most}; the best of them is chosen. Loss {against}"
         else:
-            why = f"{smallest} model shown to lose at most {most} against {of}: {lost}"
+            how = "with an estimated loss of" if rule.guarantee is None else "shown to lose"
+            why = f"{smallest} model {how} at most {most} {against}"
         metric = self.result.plan.metric
         gain = f" Gain of {metric!r}: {metric.convention.shown_gain}." if metric.uses_gain else ""
-        return [*self.wrapped(f"Rule: {why}.{gain}"), *self.star()]
-
-    def star(self) -> list[str]:
-        """What the stars mean."""
-        confidence = as_percent(self.result.plan.confidence)
-        rivals = ", and for all rivals" if self.rivals() else ""
-        said = [
-            f"* {confidence}, for all sizes at once{rivals} ({self.star_note}).",
-            *rare_sentences(self.result.choice),
-        ]
-        return self.wrapped(" ".join(said)) if self.has_intervals else []
+        return f"Rule: {why}.{gain}"
 
     star_note = "'at most': one-sided"
 
@@ -273,14 +254,12 @@ class Screen:
 
     def others(self, rest: Sequence[Mapping[str, Any]]) -> list[str]:
         """The selected features that have no line of their own."""
-        if not rest:
-            return []
         losses = [row["loss"] for row in rest if row["loss"] is not None]
-        known = len(losses) == len(rest) and max(losses) >= NO_LOSS
+        known = rest and len(losses) == len(rest) and max(losses) >= NO_LOSS
         each = f", each at most {max(losses):.1f}%" if known else ""
         free = sum(loss <= 0 for loss in losses)
         none = f", {free} without a loss on these queries" if free else ""
-        return [self.cut(f"{len(rest)} more{each}{none}: {', '.join(row['name'] for row in rest)}")]
+        return self.more_names([row["name"] for row in rest], f"{each}{none}")
 
     def feature_groups(self, room: int) -> list[str]:
         """The groups in use, those that cost most to leave out first."""
@@ -291,8 +270,11 @@ class Screen:
         lines = [f"{'group':{width}}      cost  features  change if left out"]
         for row, name in zip(shown, names, strict=True):
             lines.append(f"{name:{width}}  {row['group_cost']:8g}  {len(row['features']):8d}  {_left_out(row):>7}")
-        rest = [row["group"] for row in rows[len(shown) :]]
-        return [*lines, *([self.cut(f"{len(rest)} more: {', '.join(rest)}")] if rest else [])]
+        return [*lines, *self.more_names([row["group"] for row in rows[len(shown) :]])]
+
+    def more_names(self, names: Sequence[str], what: str = "") -> list[str]:
+        """The names that have no line of their own, and what is true of them."""
+        return [self.cut(f"{len(names)} more{what}: {', '.join(names)}")] if names else []
 
     # -- fewer, what goes, what next -----------------------------------------------------------------------------------
 
@@ -323,11 +305,11 @@ class Screen:
             found.remove(max(others, key=lambda c: abs(math.log(max(c.n_features, 1) / max(chosen.n_features, 1)))))
         return found
 
-    def unused(self, n_pairs: int) -> list[str]:
+    def unused(self, n_pairs: int) -> str:
         """The features that are not used, and some pairs of one of them and a used one that it repeats."""
         n = self.result.model.n_features - self.result.chosen.n_features
         if n == 0:
-            return []
+            return ""
         said, constant, left = [], len(self.result.constant_features), self.result.redundant.left
         dropped = set.intersection(*(set(p.drop) for p in self.result.plan.penalties))
         if dropped:
@@ -335,31 +317,30 @@ class Screen:
         if constant:
             said.append(f"{constant} {'is' if constant == 1 else 'are'} constant within queries")
         if left:
-            pairs = ", ".join(
-                f"{shortened(row.feature, 2 * MAX_NAME)} ({shortened(row.selected, 2 * MAX_NAME)})"
-                for row in left[:n_pairs]
-            )
-            correlates = "correlates" if len(left) == 1 else "correlate"
-            said.append(f"{len(left)} {correlates} with a used one, |r| >= {self.result.redundant.least:g}")
-            if pairs:
-                said[-1] += f": {pairs}{', ...' if len(left) > n_pairs else ''}"
+            names = [[shortened(name, 2 * MAX_NAME) for name in (row.feature, row.selected)] for row in left[:n_pairs]]
+            pairs = ", ".join(f"{feature} ({selected})" for feature, selected in names)
+            more = f": {pairs}{', ...' if len(left) > n_pairs else ''}" if pairs else ""
+            correlate = f"{len(left)} correlate{'s' if len(left) == 1 else ''}"
+            said.append(f"{correlate} with a used one, |r| >= {self.result.redundant.least:g}{more}")
         features = "1 feature is" if n == 1 else f"{n} features are"
-        return self.wrapped(f"{features} not used{': ' if said else ''}{'; '.join(said)}")
+        return f"{features} not used{': ' if said else ''}{'; '.join(said)}"
 
     def all_notes(self) -> list[str]:
-        left_out = self.result.rivals.left_out
-        said = []
-        for reason in dict.fromkeys(r.reason for r in left_out):
-            said.append(f"{', '.join(r.name for r in left_out if r.reason == reason)}: not compared, {reason}.")
+        by_reason: dict[str, list[str]] = {}
+        for r in self.result.rivals.left_out:
+            by_reason.setdefault(r.reason, []).append(r.name)
+        said = [f"{', '.join(names)}: not compared, {reason}." for reason, names in by_reason.items()]
         above = self.result.suspicion or ""
         return [*said, *(n for n in self.result.notes if n.removesuffix(".") not in above)]
 
     def notes(self) -> list[str]:
         notes = self.all_notes()
         shown = notes if len(notes) <= MAX_NOTES else notes[: MAX_NOTES - 1]
-        lines = [line for text in shown for line in self.wrapped(f"note: {text}")]
         more = len(notes) - len(shown)
-        return [*lines, *([f"note: {more} more; {self.more} them"] if more else [])]
+        return [
+            *self.wrapped(*(f"note: {text}" for text in shown)),
+            *([f"note: {more} more; {self.more} them"] if more else []),
+        ]
 
     def commands(self, folder: str | None, k: bool) -> list[str]:
         """What people do next."""
@@ -396,8 +377,9 @@ class Screen:
                 lines.append(f"{'      ' if lines else 'Next: '}{one}")
         return lines
 
-    def wrapped(self, text: str) -> list[str]:
-        return textwrap.wrap(text, self.width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    def wrapped(self, *texts: str | None) -> list[str]:
+        options: dict[str, Any] = {"subsequent_indent": "  ", "break_long_words": False, "break_on_hyphens": False}
+        return [line for text in texts if text for line in textwrap.wrap(text, self.width, **options)]
 
     def cut(self, text: str) -> str:
         return text if len(text) <= self.width else f"{text[: self.width - 5].rsplit(', ', 1)[0]}, ..."
@@ -433,7 +415,3 @@ def _row_name(name: str, most: int) -> str:
     tail = tail if len(head) + len(tail) <= most or len(tail) <= most - MIN_NAME else f"{without}some"
     room = most - len(tail)
     return f"{head if len(head) <= room else f'{head[: room - 3]}...'}{tail}"
-
-
-def _counted(n: int, one: str, many: str) -> str:
-    return f"{n:,} {one if n == 1 else many}"

@@ -14,7 +14,7 @@ from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Added, Pair, QueryDifference
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import estimated, share
+from sparserank.selection.statements import estimated, queries, share
 from sparserank.text import figure, listed, lower, p_text, percent, signed, upper
 
 MAX_LEFT = 50  # features left out that a page lists
@@ -308,7 +308,7 @@ def on_test(test: Comparison, metric: str, confidence: float, others: tuple[str,
     rows = [r for r in test.rows(confidence) if r["metric"] == metric]
     chosen = next(r for r in rows if r["system"] == test.baseline)
     n = len(test.values[test.baseline][metric])
-    text = f"Your {n:,} test {'query' if n == 1 else 'queries'}: chosen {figure(chosen['mean'])}"
+    text = f"Your {queries(n, 'test ')}: chosen {figure(chosen['mean'])}"
     other = next((r for r in rows if r["system"].startswith(others) and r is not chosen), None)
     if other is not None:
         unit = abs(other["mean"]) or 1.0

@@ -248,6 +248,11 @@ def counted(n: int | str, noun: str = FEATURE) -> str:
     return f"{n} {noun}{'' if str(n) == '1' else 's'}"
 
 
+def queries(n: int, kind: str = "") -> str:
+    """'1 query', '1,200 test queries'."""
+    return f"{n:,} {kind}{'query' if n == 1 else 'queries'}"
+
+
 def estimated(c: Candidate, choice: Choice) -> str:
     """What a candidate loses by its mean, relative to the best mean: '0.9%'."""
     return f"{100.0 * choice.loss(c) / choice.unit:.1f}%"
