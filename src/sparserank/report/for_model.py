@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from sparserank import __version__
 from sparserank.crossval.choice import Candidate
@@ -14,9 +13,10 @@ from sparserank.report.document import Picture, Section, Table
 from sparserank.report.html import to_html
 from sparserank.report.svg import INK, PAGE_SIZE, SERIES, keep_within, legend_below, new_axes, ring, to_svg
 from sparserank.report.tables import comparison_table, on_test, size_rows
-from sparserank.selection.for_model import ALL, TreesSelection
+from sparserank.selection.for_model import ALL, OurModel, TreesSelection
 from sparserank.selection.statements import counted, estimated, share
 from sparserank.text import change, figure
+from sparserank.transforms import NONE
 
 MAX_FEATURES, MAX_SIZES = 8, 6
 MAX_CHIPS = 40  # names below the title of the page
@@ -26,54 +26,47 @@ BAR = 10  # characters of the largest gain
 
 def for_model_lines(result: TreesSelection) -> list[str | Table]:
     """Lines and tables of the list that trees should keep."""
-    choice, chosen, everything = result.choice, result.chosen, result.all_features
-    rows = [["trees, all features", str(everything.n_features), figure(everything.mean), ""]]
-    if chosen is not everything:
-        rows.append(
-            ["trees, chosen list", str(chosen.n_features), figure(chosen.mean), change(chosen.mean, everything.mean)]
-        )
-    if (o := result.ours) is not None:
-        transform = "" if o.transform == "none" else f", {o.transform}"
-        name = f"best of our path{transform}"
-        rows.append([name, str(o.n_features), figure(o.mean), change(o.mean, everything.mean)])
-    head = (
-        f"Keep {chosen.n_features} of {counted(len(result.feature_names))}: {chosen.penalty}.  {result.n_queries} "
-        "queries, each scored by trees not trained on it."
-    )
-    out: list[str | Table] = [head, "", Table("", ["", "features", result.metric, "against all"], rows)]
-    limit = result.plan.rule.limit
+    choice, chosen, everything, ours = result.choice, result.chosen, result.all_features, result.ours
+
+    def row(name: str, of: Candidate | OurModel) -> list[str]:
+        against = "" if of is everything else change(of.mean, everything.mean)
+        return [name, str(of.n_features), figure(of.mean), against]
+
+    rows = [row("trees, all features", everything)]
+    rows += [row("trees, chosen list", chosen)] if chosen is not everything else []
+    if ours is not None:
+        rows.append(row(f"best of our path{'' if ours.transform == NONE else f', {ours.transform}'}", ours))
+    limit, bound, confidence = result.plan.rule.limit, choice.bound(chosen), as_percent(result.plan.confidence)
+    at_most = f"{result.n_queries} queries are too few to bound it, at least {MIN_QUERIES} are needed"
+    if math.isfinite(bound):
+        at_most = f"with {confidence} confidence at most {share(bound, choice)}"
     rule = "" if limit is None else f"It is the best list of {limit}. "
-    bound = choice.bound(chosen)
-    at_most = (
-        f"with {as_percent(result.plan.confidence)} confidence at most {share(bound, choice)}"
-        if math.isfinite(bound)
-        else f"{result.n_queries} queries are too few to bound it, at least {MIN_QUERIES} are needed"
-    )
-    n, test, metric = len(choice.candidates), result.test, result.metric
-    tested = [] if test is None else [on_test(test, metric, result.plan.confidence, (ALL,), "all features")]
-    out += [
-        f"{rule}Estimated loss against the best of {n} lists: {estimated(chosen, choice)}; {at_most}.",
-        *tested,
+    test = result.test
+    return [
+        f"Keep {chosen.n_features} of {counted(len(result.feature_names))}: {chosen.penalty}.  {result.n_queries} "
+        "queries, each scored by trees not trained on it.",
+        "",
+        Table("", ["", "features", result.metric, "against all"], rows),
+        f"{rule}Estimated loss against the best of {len(choice.candidates)} lists: {estimated(chosen, choice)}; "
+        f"{at_most}.",
+        *([] if test is None else [on_test(test, result.metric, result.plan.confidence, (ALL,), "all features")]),
         "",
         _gains(result),
         _sizes(result),
+        *result.notes,
     ]
-    return [*out, *result.notes]
 
 
 def list_table(result: TreesSelection) -> Table:
     """The best list of each length, then all features, with bounds that hold for all of them at once."""
-    choice, shown = result.choice, [*result.by_size, result.all_features]
-    head, rows = size_rows(choice, shown, result.plan, "list")
-    return Table(
-        f"LightGBM on the best list of each {'cost' if choice.by_cost else 'length'}, out of fold over "
-        f"{result.n_queries} queries (simultaneous bounds, "
-        f"{as_percent(result.plan.confidence)})",
-        head,
-        rows,
-        words=(head.index("list"),),
-        strong=tuple(i for i, c in enumerate(shown) if c is result.chosen),
+    shown = [*result.by_size, result.all_features]
+    head, rows = size_rows(result.choice, shown, result.plan, "list")
+    title = (
+        f"LightGBM on the best list of each {'cost' if result.choice.by_cost else 'length'}, out of fold over "
+        f"{result.n_queries} queries (simultaneous bounds, {as_percent(result.plan.confidence)})"
     )
+    strong = tuple(i for i, c in enumerate(shown) if c is result.chosen)
+    return Table(title, head, rows, words=(head.index("list"),), strong=strong)
 
 
 def kept_table(result: TreesSelection) -> Table:
@@ -95,18 +88,14 @@ def _gains(result: TreesSelection) -> Table:
 
 
 def _sizes(result: TreesSelection) -> Table:
-    shown: list[Candidate] = _spread(result.by_size, MAX_SIZES, result.chosen)
-    base = result.all_features.mean
+    """At most MAX_SIZES lengths, evenly, with the first, the last and the chosen one."""
+    shown, n = result.by_size, len(result.by_size)
+    if n > MAX_SIZES:
+        evenly = {round(i * (n - 1) / (MAX_SIZES - 2)) for i in range(MAX_SIZES - 1)}
+        shown = [c for i, c in enumerate(shown) if i in evenly or c is result.chosen]
     head = [f"[{c.n_features}]" if c is result.chosen else str(c.n_features) for c in shown]
-    return Table("", ["features", *head], [["trees against all features", *(change(c.mean, base) for c in shown)]])
-
-
-def _spread(found: Sequence, most: int, keep: object = None) -> list:
-    """At most so many of a sequence, evenly, with the first, the last and one more."""
-    if len(found) <= most:
-        return list(found)
-    at = {round(i * (len(found) - 1) / (most - 2)) for i in range(most - 1)}
-    return [x for i, x in enumerate(found) if i in at or x is keep]
+    against = [change(c.mean, result.all_features.mean) for c in shown]
+    return Table("", ["features", *head], [["trees against all features", *against]])
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------

@@ -197,9 +197,8 @@ class Screen:
             return defence_sentence(choice, self.result.n_all, self.result.noun)
         best = "" if choice.best is choice.chosen else f" ({counted(choice.best.n_features, self.result.noun)})"
         at_most = f", at most {share(choice.bound(choice.chosen), choice)}*" if self.has_intervals else ""
-        against = (
-            f"against the best of {len(choice.candidates)} models{best}: {estimated(choice.chosen, choice)}{at_most}"
-        )
+        lost = f"{estimated(choice.chosen, choice)}{at_most}"
+        against = f"against the best of {len(choice.candidates)} models{best}: {lost}"
         most, smallest = f"{100 * rule.largest_loss:.3g}%", "cheapest" if choice.by_cost else "smallest"
         if rule.limit is not None:
             why = f"the best model with {rule.limit}. Its estimated loss {against}"
@@ -336,11 +335,8 @@ class Screen:
     def notes(self) -> list[str]:
         notes = self.all_notes()
         shown = notes if len(notes) <= MAX_NOTES else notes[: MAX_NOTES - 1]
-        more = len(notes) - len(shown)
-        return [
-            *self.wrapped(*(f"note: {text}" for text in shown)),
-            *([f"note: {more} more; {self.more} them"] if more else []),
-        ]
+        more = [f"{len(notes) - len(shown)} more; {self.more} them"] if len(notes) > len(shown) else []
+        return self.wrapped(*(f"note: {text}" for text in [*shown, *more]))
 
     def commands(self, folder: str | None, k: bool) -> list[str]:
         """What people do next."""
