@@ -35,29 +35,19 @@ def explorer(result: SelectionResult, commands: Sequence[str]) -> Markup:
     Parameters
         commands   what gives or exports the model of each size; '' where nothing does
     """
-    facts = _facts(result, commands)
-    chosen, noun = facts["sizes"][facts["chosen"]], result.noun
-    lost = chosen["lost"] or [""] * len(chosen["features"])
-    chips = [f"{facts['names'][f]} {change}".strip() for f, change in zip(chosen["features"], lost, strict=True)]
-    more = [f"{len(chips) - MAX_CHIPS} more"] if len(chips) > MAX_CHIPS else []
-    changes = f"Change of {result.metric} without each {noun}, the others refitted"
-    pictures = [
-        differences(result.metric, own["name"], found, result.n_queries, own["most"])
-        for own, found in zip(facts["beside"], chosen["beside"], strict=True)
-    ]
+    facts, noun = _facts(result, commands), result.noun
+    found = zip(facts["beside"], facts["sizes"][facts["chosen"]]["beside"], strict=True)
     return rendered(
         "explorer.html.j2",
         facts=facts,
-        label="Cost" if result.choice.by_cost else f"Number of {noun}s",
         picture=size_picture(result),
-        chips=[*chips[:MAX_CHIPS], *more],
-        caption=changes if any(s["lost"] for s in facts["sizes"]) else "",
+        metric=result.metric,
         noun=noun,
-        title=f"{noun.capitalize()}s used at each size",
+        by_cost=result.choice.by_cost,
         wide=len(facts["sizes"]) > MAX_NARROW,
         width_of_names=min(max([len(noun), *map(len, facts["names"])]), MAX_NAME) + 2,
         max_rows=MAX_FEATURES,
-        differences=pictures,
+        differences=[differences(result.metric, of["name"], own, result.n_queries, of["most"]) for of, own in found],
     )
 
 

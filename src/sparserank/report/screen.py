@@ -28,12 +28,14 @@ from sparserank.selection.statements import (
     coarse_sentence,
     counted,
     defence_sentence,
+    enough,
     estimated,
     expected_sentence,
     few_sentence,
     queries,
     rare_sentences,
     share,
+    smallest,
 )
 from sparserank.text import change, figure, percent, relative, visible
 
@@ -199,15 +201,12 @@ class Screen:
         at_most = f", at most {share(choice.bound(choice.chosen), choice)}*" if self.has_intervals else ""
         lost = f"{estimated(choice.chosen, choice)}{at_most}"
         against = f"against the best of {len(choice.candidates)} models{best}: {lost}"
-        most, smallest = f"{100 * rule.largest_loss:.3g}%", "cheapest" if choice.by_cost else "smallest"
         if rule.limit is not None:
             why = f"the best model with {rule.limit}. Its estimated loss {against}"
         elif not choice.within_margin(choice.chosen):
-            how = "has an estimated loss of" if rule.guarantee is None else "is shown to lose"
-            why = f"no sparse model {how} at most {most}; the best of them is chosen. Loss {against}"
+            why = f"no sparse model {enough(rule, verb=True)}; the best of them is chosen. Loss {against}"
         else:
-            how = "with an estimated loss of" if rule.guarantee is None else "shown to lose"
-            why = f"{smallest} model {how} at most {most} {against}"
+            why = f"{smallest(choice.by_cost)} model {enough(rule)} {against}"
         metric = self.result.plan.metric
         gain = f" Gain of {metric!r}: {metric.convention.shown_gain}." if metric.uses_gain else ""
         return f"Rule: {why}.{gain}"

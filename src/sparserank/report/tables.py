@@ -14,7 +14,7 @@ from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Added, Pair, QueryDifference
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import estimated, queries, share
+from sparserank.selection.statements import enough, estimated, queries, share, smallest
 from sparserank.text import figure, listed, lower, p_text, percent, signed, upper
 
 MAX_LEFT = 50  # features left out that a page lists
@@ -42,11 +42,9 @@ def penalty_table(result: SelectionResult) -> Table:
         c = path.certificate()
         gap = "-" if c.gap is None else f"{c.gap:.0e}"
         rows.append([name, *model, c.status, f"{c.kkt_violation:.0e}", gap, figure(c.time_s, 1)])
-    enough = "with an estimated loss of" if rule.guarantee is None else "shown to lose"
     title = (
-        f"{'Cheapest' if rule.by_cost else 'Smallest'} model of each penalty {enough} at most "
-        f"{100 * rule.largest_loss:.3g}%, and the best dense one ({result.plan.metric.title} {where(result)}, "
-        f"{result.n_queries} queries)"
+        f"{smallest(rule.by_cost).capitalize()} model of each penalty {enough(rule)}, and the best dense one "
+        f"({result.plan.metric.title} {where(result)}, {result.n_queries} queries)"
     )
     head = ["penalty", f"{result.noun}s", "below the best", "loses at most", "path", "worst kkt", "gap", "s"]
     return Table(title, head, rows, note=" ".join(_certified(result)))
