@@ -21,7 +21,7 @@ LINE, NAME = 28, 14  # characters of words, and of a first column, from which th
 
 def to_html(
     title: str,
-    intro: str | Sequence[str],
+    intro: str,
     sections: Sequence[Section],
     notes: Sequence[str] = (),
     closing: Sequence[str] = (),
@@ -32,22 +32,20 @@ def to_html(
     """One document, with inline pictures.
 
     Parameters
-        intro   a text below the title, or sentences, which form one
+        intro   below the title
         names   of the kept features, below it; top: HTML below these
         sure    a table or sentences about the uncertainty, closed at first
     """
-    lead = intro if isinstance(intro, str) else " ".join(intro)
-    table, said = (sure, ()) if isinstance(sure, Table) else (None, sure)
-    page = {"title": title, "lead": lead, "names": names, "top": top or "", "table_of_claims": table, "claims": said}
-    return str(rendered("page.html.j2", **page, notes=notes, sections=sections, closing=closing))
+    head = {"title": title, "intro": intro, "names": names, "top": top or "", "sure": sure, "notes": notes}
+    return str(rendered("page.html.j2", **head, sections=sections, closing=closing))
 
 
 def to_fragment(headline: str, sentences: Sequence[str], section: Section, key: str) -> str:
     """A line, pictures, and behind them sentences and tables, collapsed, for a cell of a notebook; `key` makes its
     identifiers differ from those of other cells."""
-    tables = [replace(t, folded=True) for t in section.tables]
-    cell = {"headline": headline, "pictures_shown": section.pictures, "sentences": sentences, "tables": tables}
-    return str(rendered("fragment.html.j2", **cell, prefix=f"{key}-"))
+    folded = replace(section, tables=[replace(t, folded=True) for t in section.tables])
+    cell = {"headline": headline, "section": folded, "sentences": sentences, "prefix": f"{key}-"}
+    return str(rendered("fragment.html.j2", **cell))
 
 
 def rendered(template: str, **content: Any) -> Markup:

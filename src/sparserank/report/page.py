@@ -72,7 +72,7 @@ def render_page(
     never = f"Features that are never used, because they are constant within every query: {constant}."
     return to_html(
         heading(result.choice, result.n_all, result.noun, "" if better is None else better.name),
-        lead(result),
+        " ".join(lead(result)),
         list(_sections(result, selected or Section("Selected features", COSTS_ARE, [feature_table(result)]))),
         notes=result.notes,
         closing=[*([never] if constant else []), f"sparserank {__version__}"],

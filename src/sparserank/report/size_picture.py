@@ -49,7 +49,7 @@ def size_picture(result: SelectionResult) -> Picture:
     what = "cost" if result.choice.by_cost else f"number of {result.noun}s"
 
     def said(c: Candidate) -> str:
-        return f"{percent(own.of(c) / 100.0)} with {counted(c.n_features, result.noun)}"
+        return f"{percent(own.percent(c.mean) / 100.0)} with {counted(c.n_features, result.noun)}"
 
     levels = listed([f"{name} {percent(height / 100.0)}" for name, height in own.levels])
     return Picture(
@@ -114,8 +114,8 @@ class _Heights:
         means = [c.mean for c in by_size]
         self.best_until = [int(np.argmax(means[: i + 1])) for i in range(len(means))]
         self.sizes = [self.size(c) for c in by_size]
-        self.heights = [self.of(by_size[i]) for i in self.best_until]
-        self.chosen = self.of(result.chosen)
+        self.heights = [self.percent(means[i]) for i in self.best_until]
+        self.chosen = self.percent(result.chosen.mean)
         dense = [] if result.change is None else [result.against_all]
         self.levels = [(r.name, self.percent(r.mean)) for r in (*lines_of(result), *dense, result.reference)]
         shown = [*self.heights, self.chosen, *(height for _, height in self.levels)]
@@ -128,9 +128,6 @@ class _Heights:
     def percent(self, mean: float) -> float:
         return 100.0 * (mean - self.mean) / (abs(self.mean) or 1.0)
 
-    def of(self, c: Candidate) -> float:
-        return self.percent(c.mean)
-
     def size(self, c: Candidate) -> float:
         return c.cost if self.by_cost else c.n_features
 
@@ -140,11 +137,10 @@ class _Heights:
         unit, at = abs(self.mean) or 1.0, self.result.reference
         return 100.0 * at.low / unit, 100.0 * at.high / unit
 
-    def band(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Ends of the interval of each size; none of a ranker in use, with which the chosen size alone is compared."""
-        sizes = self.result.reference.sizes
-        ends = np.array([[sizes[i].low, sizes[i].high] for i in self.best_until]) * 100.0 / (abs(self.mean) or 1.0)
-        return (ends[:, 0], ends[:, 1]) if np.isfinite(ends).all() else None
+    def ends(self) -> np.ndarray:
+        """(2, n_sizes) ends of the interval of each size; infinite where only the chosen size is compared."""
+        sizes = [self.result.reference.sizes[i] for i in self.best_until]
+        return np.array([[b.low for b in sizes], [b.high for b in sizes]]) * 100.0 / (abs(self.mean) or 1.0)
 
     def draw(self, axes: Any, *, main: bool = True) -> None:
         """On an axis of what is close to the best, or of what is not."""
@@ -152,25 +148,23 @@ class _Heights:
         # The last step goes on to the end of the axis: more features are no better.
         right = axes.get_xlim()[1]
         sizes, heights = [*self.sizes, right], [*self.heights, self.heights[-1]]
-        confidence = as_percent(self.result.plan.confidence)
-        band = self.band()
-        if band is not None:
-            low, high = ([*end, end[-1]] for end in band)
+        ends = self.ends()
+        if np.isfinite(ends).all():
+            low, high = np.append(ends, ends[:, -1:], axis=1)
+            confidence = as_percent(self.result.plan.confidence)
             label = f"{confidence} interval of the difference, all sizes at once" if main else None
             axes.fill_between(sizes, low, high, step="post", color=BAND, linewidth=0, label=label)
         label = f"best model of at most this {'cost' if self.by_cost else 'size'}" if main else None
         axes.plot(sizes, heights, color=SERIES[0], drawstyle="steps-post", linewidth=1.6, label=label)
         axes.plot(self.sizes, self.heights, color=SERIES[0], marker="o", markersize=4, linestyle="none")
-        chosen, (low_end, high_end) = self.result.chosen, self.interval
+        chosen, r = self.result.chosen, self.result.reference
+        known = math.isfinite(r.high - r.low)
         if (self.chosen >= self.floor) is main:
-            said = f"chosen: {counted(chosen.n_features, self.result.noun)}"
-            if math.isfinite(high_end - low_end):
-                unit = (abs(self.mean) or 1.0) / 100.0
-                change, least, most = self.chosen * unit, low_end * unit, high_end * unit
-                said += f", {relative(change, least, most, self.mean, shown=False)}"
+            against = f", {relative(r.difference, r.low, r.high, r.mean, shown=False)}" if known else ""
+            said = f"chosen: {counted(chosen.n_features, self.result.noun)}{against}"
             ring(axes, self.size(chosen), self.chosen, said)
-        if math.isfinite(high_end - low_end):
-            axes.plot([self.size(chosen)] * 2, [low_end, high_end], color=ACCENT, linewidth=1.6, zorder=1.5)
+        if known:
+            axes.plot([self.size(chosen)] * 2, self.interval, color=ACCENT, linewidth=1.6, zorder=1.5)
         self._lines(axes, [level for level in self.levels if (level[1] >= self.floor) is main])
 
     def _limit(self, axes: Any, shown: Sequence[float], *, top: bool) -> None:

@@ -102,6 +102,9 @@ class SelectionResult:
         The engine that will run the model, and the transforms that were excluded because of it.
     n_available : int or None
         How many there are to choose from, if that is not the number of features.
+    facts : dict
+        Plain rows about `features`, `feature_groups`, `sizes` and `stability`, from which screen, report, JSON and
+        frames pick columns.
     suspects : dict
         {feature: why it may not be known when documents are ranked}, as a sentence.
 
