@@ -71,6 +71,8 @@ evidence: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.fusion
 	$(BIN)/python -m benchmarks.frontier docs/frontier.md --nested evidence/nested --fusion evidence/fusion
 
+SCRIPTS := src/sparserank/report/templates/explorer.js
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -78,6 +80,8 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy benchmarks
 	$(BIN)/mypy reproduction
 	$(BIN)/mypy docs/site_pages
+	@if command -v node > /dev/null; then for script in $(SCRIPTS); do echo "node --check $$script"; node --check $$script || exit 1; done; \
+	else echo "node is not installed: $(SCRIPTS) not checked"; fi
 
 clean:
 	rm -rf $(VENV) $(INTEGRATIONS) demo-run evidence docs/_build docs/api docs/commands docs/gallery

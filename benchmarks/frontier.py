@@ -39,9 +39,10 @@ def main() -> int:
     parser.add_argument("--nested", type=Path, help="the --work of `benchmarks.nested`, for the first section")
     parser.add_argument("--only", action="append", help="one of the sets; may be repeated")
     given = parser.parse_args()
+    from reproduction.written import to_markdown, write_csv, write_picture, write_text
+
     from benchmarks.trees_by_size import comparison_section
-    from sparserank.reporting.document import Section
-    from sparserank.reporting.render import to_markdown, write_csv, write_picture, write_text
+    from sparserank.report.document import Section
 
     sections, rows = [_nested(given.nested), _tried(given.nested)] if given.nested else [], []
     if given.fusion:
@@ -66,7 +67,7 @@ def _nested(work: Path) -> Any:
     """The quality of `select` with its defaults on queries that it has not seen, compared with three settings of
     trees."""
     from benchmarks.nested import BASELINE, FAST, RIVAL, RIVALS, nested_table
-    from sparserank.reporting.document import Section, Table
+    from sparserank.report.document import Section, Table
 
     tables = []
     for name in sorted(p.name for p in work.iterdir() if p.is_dir()):
@@ -92,7 +93,7 @@ def _nested(work: Path) -> Any:
 def _tried(work: Path) -> Any:
     """The gain from each part of the default and from other variants, nested."""
     from benchmarks.nested import BASELINE, nested_table
-    from sparserank.reporting.document import Section, Table
+    from sparserank.report.document import Section, Table
 
     tables = []
     for name in sorted(p.name for p in work.iterdir() if p.is_dir()):
@@ -114,7 +115,7 @@ def _tried(work: Path) -> Any:
 
 def _fused(work: Path) -> Any:
     """Fusion of retrievers compared with fixed formulas, the full grid of weights and ranx, nested."""
-    from sparserank.reporting.document import Section, Table
+    from sparserank.report.document import Section, Table
 
     tables = []
     for path in sorted(work.glob("*.json"), reverse=True):

@@ -27,12 +27,11 @@ from sparserank.execution import available_cores
 from sparserank.jobs.for_model import largest_within
 from sparserank.jobs.selection_job import SelectionJob
 from sparserank.metrics import parse_metric
-from sparserank.pages.selection_figures import PAGE_SIZE
-from sparserank.reporting.colours import ACCENT, INK, SERIES, SOFT
-from sparserank.reporting.document import Picture, Section, Table, figure
-from sparserank.reporting.plots import keep_within, legend_below, new_axes, to_svg
+from sparserank.report.document import Picture, Section, Table
+from sparserank.report.svg import ACCENT, INK, PAGE_SIZE, SERIES, SOFT, keep_within, legend_below, new_axes, to_svg
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.statements import counted
+from sparserank.text import figure
 from sparserank.workdir.pieces import code_hash
 
 NAME = "LightGBM (150 x 0.05)"

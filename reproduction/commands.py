@@ -11,7 +11,7 @@ from sparserank.cli.given import require
 from sparserank.cli.screen import table
 
 if TYPE_CHECKING:
-    from sparserank.reporting.document import Section
+    from sparserank.report.document import Section
 
 RUN_HELP = """Run an experiment plan: data sets x folds x systems, each with its grid.
 

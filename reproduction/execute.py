@@ -15,7 +15,7 @@ from sparserank.cli.screen import announce_compiling, note, progress_bar, say, s
 if TYPE_CHECKING:
     from reproduction.protocol.experiment import Experiment
     from reproduction.protocol.plan import ExperimentPlan
-    from sparserank.reporting.document import Section, Table
+    from sparserank.report.document import Section, Table
 
 OUT = own("out", "Path", "Directory for results; an earlier run there is resumed.")
 SYSTEM = own(
@@ -93,8 +93,8 @@ def _refuse_foreign_pictures(folder: Path) -> None:
     Raises
         RunDirectoryError   there is one; the message names the first
     """
+    from reproduction.written import DRAWN_HERE
     from sparserank.errors import RunDirectoryError
-    from sparserank.reporting.render import DRAWN_HERE
 
     for picture in sorted(folder.glob("*.svg")):
         if not picture.read_bytes().startswith(DRAWN_HERE.encode()):
@@ -137,7 +137,8 @@ def _present(
     from reproduction.protocol.summary import fold_rows
     from reproduction.protocol.summary_screen import summary_lines
     from reproduction.protocol.summary_tables import summary_rows, summary_sections
-    from sparserank.reporting.render import to_html, to_markdown, write_csv, write_picture, write_text
+    from reproduction.written import to_markdown, write_csv, write_picture, write_text
+    from sparserank.report.html import to_html
 
     plan, results = experiment.plan, Results(experiment)
     pictures = importlib.util.find_spec("matplotlib") is not None

@@ -7,7 +7,8 @@ from typing import Any
 from reproduction.protocol.results import Results
 from reproduction.protocol.summary import frontier
 from reproduction.systems import SYSTEMS
-from sparserank.reporting.document import Picture, Section, Table, figure
+from sparserank.report.document import Picture, Section, Table
+from sparserank.text import figure
 
 SCREEN_SIZES = (1, 2, 3, 4, 5, 8, 10, 15)
 

@@ -9,7 +9,8 @@ import numpy as np
 from reproduction.protocol.results import Results
 from reproduction.protocol.summary import system_table
 from reproduction.systems import SYSTEMS
-from sparserank.reporting.document import Table, figure
+from sparserank.report.document import Table
+from sparserank.text import figure
 
 MAX_CHOICES = 4  # data sets times metrics of choice that fit beside each other
 

@@ -10,7 +10,8 @@ import numpy as np
 from reproduction.protocol.results import Results, Row
 from reproduction.protocol.summary import system_table
 from reproduction.systems import SYSTEMS
-from sparserank.reporting.document import Section, Table, figure, p_text
+from sparserank.report.document import Section, Table
+from sparserank.text import figure, p_text
 
 SHOWN = ("map", "ndcg@10", "p@10")
 

@@ -10,7 +10,7 @@ import numpy as np
 from reproduction.protocol.results import Results, Row
 from sparserank.papers.rls.best_subset import best_subset, model_of
 from sparserank.papers.rls.centring import CentredData, centre
-from sparserank.reporting.document import Section, Table
+from sparserank.report.document import Section, Table
 
 LIMIT_S = 60.0  # for the proof of one fold; MQ2008 takes under a second
 

@@ -14,8 +14,7 @@ from reproduction.published.cells import LAPORTE, TABLES, best_systems, compare,
 from reproduction.systems import SYSTEMS
 from sparserank.papers.measures import single_feature_metric
 from sparserank.penalties import L1, MCP, Log, Lp
-from sparserank.reporting.colours import ACCENT, BAND, INK, SERIES, SOFT
-from sparserank.reporting.plots import new_axes, picture_text, to_svg
+from sparserank.report.svg import ACCENT, BAND, INK, SERIES, SOFT, new_axes, picture_text, to_svg
 
 MARKERS = ["o", "s", "^", "D", "v", "P"]
 FRONTIER_HIGHLIGHT = ("select", "greedy_rank_rls", "l0.5", "sparserank", "fenchel_exact", "gas_e")

@@ -12,7 +12,7 @@ from reproduction.protocol.results import Results
 from reproduction.published.cells import TABLES, ComparedCell, PublishedTable, compare
 from sparserank.errors import DataError
 from sparserank.metrics import parse_metric
-from sparserank.reporting.document import Table
+from sparserank.report.document import Table
 
 
 def published_lines(results: Results) -> list[str | Table]:

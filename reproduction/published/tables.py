@@ -10,7 +10,8 @@ import numpy as np
 from reproduction.protocol.results import Results
 from reproduction.published.best_sets import best_set_sections
 from reproduction.published.cells import TABLES, ComparedCell, PublishedTable, compare
-from sparserank.reporting.document import Picture, Section, Table, figure
+from sparserank.report.document import Picture, Section, Table
+from sparserank.text import figure
 
 
 def published_sections(results: Results, *, pictures: bool) -> list[Section]:

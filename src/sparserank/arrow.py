@@ -1,7 +1,8 @@
-"""pyarrow, which only tables need: an extra, imported at its first use."""
+"""pyarrow, which only tables need: an extra, imported at its first use; and frames for users."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,15 @@ def require_arrow() -> None:
     """Raise DataError if pyarrow is not installed."""
     if not has_arrow():
         raise DataError(NEEDS_ARROW)
+
+
+def frame_of(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """A table of rows with the same columns, for users: a pandas frame, or without pandas an Arrow table."""
+    try:
+        import pandas as pd
+    except ImportError:
+        return pa.Table.from_pylist(list(rows))
+    return pd.DataFrame.from_records(list(rows))
 
 
 class _Module:
@@ -55,4 +65,4 @@ else:
     pa, pc, pq = _Module("pyarrow"), _Module("pyarrow.compute"), _Module("pyarrow.parquet")
     csv, ds, types = _Module("pyarrow.csv"), _Module("pyarrow.dataset"), _Module("pyarrow.types")
 
-__all__ = ["csv", "ds", "has_arrow", "pa", "pc", "pq", "require_arrow", "types"]
+__all__ = ["csv", "ds", "frame_of", "has_arrow", "pa", "pc", "pq", "require_arrow", "types"]

@@ -24,7 +24,7 @@ from reproduction.systems import SYSTEMS
 import sparserank as sr
 from sparserank.errors import DataError, DataWarning
 from sparserank.papers.rls.centring import centre
-from sparserank.reporting.render import to_html
+from sparserank.report.html import to_html
 from tests.oracles import best_subset as subsets
 from tests.oracles import rank_rls as papers
 from tests.support.command_line import Cli

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.pages.differences import BINS, HEIGHT, WIDTH, drawn, picture
-from sparserank.pages.explorer import MAX_CHIPS, explorer
-from sparserank.pages.selection_page import commands_of_sizes
+from sparserank.report.explorer import BINS, HEIGHT, MAX_CHIPS, WIDTH, differences, drawn, explorer
+from sparserank.report.page import commands_of_sizes
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 MADE = sr.datasets.make_ranking(40, (6, 12), 12, n_informative=5, n_redundant=3, noise=0.5, random_state=1).data
@@ -34,7 +33,7 @@ def result() -> sr.SelectionResult:
 
 @pytest.fixture(scope="module")
 def block(result: sr.SelectionResult) -> str:
-    return explorer(result, "<figure></figure>", commands_of_sizes(result, "'my run'"))
+    return explorer(result, commands_of_sizes(result, "'my run'"))
 
 
 def test_each_size_has_its_features_its_worth_and_its_command(result: sr.SelectionResult, block: str) -> None:
@@ -58,7 +57,7 @@ def test_each_size_has_its_features_its_worth_and_its_command(result: sr.Selecti
 
 
 def test_without_a_folder_the_commands_are_those_of_python(result: sr.SelectionResult) -> None:
-    facts = facts_of(explorer(result, "", commands_of_sizes(result, None)))
+    facts = facts_of(explorer(result, commands_of_sizes(result, None)))
     for size, c in zip(facts["sizes"], result.by_size, strict=True):
         found = eval(size["command"], {"result": result})
         assert len(found.support) == c.n_features
@@ -151,17 +150,17 @@ def test_many_queries_are_counted_in_a_histogram() -> None:
     assert sorted(drawn_at) == pytest.approx(sorted(expected))
     assert [drawn_at[x] for x in sorted(drawn_at)] == pytest.approx([expected[x] for x in sorted(expected)], abs=0.051)
     assert all(x < WIDTH / 2 for x in map(float, re.findall(r"M([\d.]+)", found["lost"])))
-    shown = picture("ndcg@10", "all", found, 1500, 0.5)
+    shown = differences("ndcg@10", "all", found, 1500, 0.5)
     assert "<span>-0.50</span><span>difference of ndcg@10</span><span>+0.50</span>" in shown
 
 
 @pytest.mark.slow
 def test_wide_selections_are_thinned_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sparserank.pages.explorer.MAX_SIZES", 10)
-    monkeypatch.setattr("sparserank.pages.explorer.MAX_FEATURES", 30)
+    monkeypatch.setattr("sparserank.report.explorer.MAX_SIZES", 10)
+    monkeypatch.setattr("sparserank.report.explorer.MAX_FEATURES", 30)
     made = sr.datasets.make_ranking(60, (8, 14), 90, n_informative=40, n_redundant=20, noise=0.3, random_state=2).data
     found = sr.select(made, **{**QUICK, "penalties": "l1", "n_alphas": 80, "alpha_min_ratio": 0.005})
-    block = explorer(found, "", commands_of_sizes(found, None))
+    block = explorer(found, commands_of_sizes(found, None))
     facts = facts_of(block)
     assert len(found.by_size) > 10 >= len(facts["sizes"]) > 7
     assert found.by_size[-1].n_features == int(facts["sizes"][-1]["size"])
@@ -174,6 +173,6 @@ def test_wide_selections_are_thinned_with_a_note(monkeypatch: pytest.MonkeyPatch
 def test_costs_of_features_leave_no_size_without_a_quality() -> None:
     costs = np.random.default_rng(0).uniform(0.2, 5.0, 12).tolist()
     found = sr.select(MADE, **QUICK, costs=costs, margin=0.1)
-    facts = facts_of(explorer(found, "", commands_of_sizes(found, None)))
+    facts = facts_of(explorer(found, commands_of_sizes(found, None)))
     assert facts["sizes"][facts["chosen"]]["title"].startswith(f"{found.chosen.n_features} feature")
     assert all(np.isfinite(m.metadata["quality"]) for m in found.models)

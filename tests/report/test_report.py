@@ -28,12 +28,10 @@ from sparserank.evaluation import per_query_values
 from sparserank.jobs.selection_job import SelectionJob
 from sparserank.metrics import parse_metric
 from sparserank.model.ranking_model import RankingModel
-from sparserank.pages import selection_figures as figures
-from sparserank.pages import size_picture
-from sparserank.pages.claims import heading, how_sure, lead
-from sparserank.reporting.colours import PALETTE
-from sparserank.reporting.document import Picture
-from sparserank.reporting.pictures import inline
+from sparserank.report import size_picture
+from sparserank.report.claims import heading, how_sure, lead
+from sparserank.report.document import Picture
+from sparserank.report.svg import PALETTE, inline, legend_below, new_axes, picture_text, to_svg
 from sparserank.selection import queries as queries_module
 from sparserank.selection.plan import make_plan
 from sparserank.selection.queries import decisive_pair
@@ -400,10 +398,10 @@ def test_pictures_are_images_with_title_and_description(page: str) -> None:
 def test_what_a_picture_writes_is_left_alone() -> None:
     """A name made of what is rewritten: identifiers, references, colours."""
     name = 'id="x" style="#1d4ed8" url(#a) href="#b" #1c2330'
-    figure, axes = figures.new_axes("x", "y")
-    axes.plot([0, 1], [0, 1], label=figures.picture_text(name), color="#1d4ed8")
-    figures.legend_below(figure)
-    svg = inline(Picture("p", f"caption {EVIL}", figures.to_svg(figure, "t"), EVIL), "own-")
+    figure, axes = new_axes("x", "y")
+    axes.plot([0, 1], [0, 1], label=picture_text(name), color="#1d4ed8")
+    legend_below(figure)
+    svg = inline(Picture("p", f"caption {EVIL}", to_svg(figure, "t"), EVIL), "own-")
     texts = list(ET.fromstring(svg).itertext())
     assert name in texts
     assert "var(--s0, #1d4ed8)" in svg

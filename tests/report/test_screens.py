@@ -21,12 +21,12 @@ from sparserank.jobs import test_comparison as rivals
 from sparserank.jobs.selection_job import SelectionJob, SelectionPlan, SelectionResult
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
-from sparserank.pages.selection_page import render_page
 from sparserank.penalties import L1, MCP, Penalty
-from sparserank.reporting.percents import lower, percent, relative, upper
+from sparserank.report.page import render_page
 from sparserank.solvers import Stop, solve
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.solution import Iterate, Status
+from sparserank.text import lower, percent, relative, upper
 from tests.support.command_line import Cli
 
 MAX_LINES, MAX_WIDTH = 25, 110

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.pages.selection_screen import MAX_LINES, MAX_WIDTH, screen_lines
+from sparserank.report.screen import MAX_LINES, MAX_WIDTH, screen_lines
 
 DATA = sr.datasets.make_ranking(80, (8, 14), 30, n_informative=10, n_redundant=4, noise=0.4, random_state=2).data
 FEW = sr.datasets.make_ranking(8, (8, 14), 12, n_informative=3, noise=0.4, random_state=2).data

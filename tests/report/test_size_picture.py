@@ -16,9 +16,9 @@ import pytest
 import sparserank as sr
 from sparserank.crossval.choice import Candidate, Rule, choose
 from sparserank.errors import DataError
-from sparserank.pages import size_picture
-from sparserank.pages.claims import MAX_HEADING, heading, how_sure, lead
-from sparserank.pages.size_picture import lines_of, quality_against_size, spread
+from sparserank.report import size_picture
+from sparserank.report.claims import MAX_HEADING, heading, how_sure, lead
+from sparserank.report.size_picture import lines_of, quality_against_size, spread
 from sparserank.selection.rivals import ComparedRival, RivalReport
 
 mpl.use("Agg")
@@ -95,7 +95,9 @@ def test_what_is_close_to_the_best_is_shown_in_full_and_the_rest_below(result, p
 
 def test_the_ranker_in_use_is_the_reference_where_there_is_one(result, panels):
     mean = 0.95 * result.dense.mean
-    (axes,) = panels(replace(result, change=SimpleNamespace(mean=mean, difference=0.02, low=-0.01, high=0.05)))
+    (axes,) = panels(
+        replace(result, change=SimpleNamespace(n_features=5, mean=mean, difference=0.02, low=-0.01, high=0.05))
+    )
     np.testing.assert_allclose(curve(axes)[1], heights(result, mean))
     assert labels(axes) == {"today's ranker", "all 12 features +5.3%"}
     assert axes.get_ylabel() == "ndcg@10 against today's ranker, %"

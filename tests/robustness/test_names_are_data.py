@@ -17,7 +17,7 @@ from sparserank.jobs.result_files import write_results
 from sparserank.jobs.selection_job import SelectionJob, SelectionPlan
 from sparserank.metrics import parse_metric
 from sparserank.penalties import L1
-from sparserank.reporting.plots import new_axes, picture_text, to_svg
+from sparserank.report.svg import new_axes, picture_text, to_svg
 from sparserank.text import visible
 from tests.support.command_line import Cli
 

@@ -12,7 +12,7 @@ import pytest
 from sparserank.crossval import fitting, tree_rivals
 from sparserank.evaluation import loss_bounds, rival_intervals
 from sparserank.jobs import fusion_plan, select, trials
-from sparserank.pages import selection_page, size_picture
+from sparserank.report import page, size_picture
 from sparserank.selection import plan
 from sparserank.selection.plan import SelectionPlan
 from sparserank.workdir import work
@@ -20,7 +20,7 @@ from sparserank.workdir.processes import run_pieces
 
 TRIES_CURVES = trials.tries_curves
 DRAWN_ON_PAGES = ("coefficient_path", "kept_by_halves", "worth_of_features", "curve_picture")
-FIGURES = {(selection_page, name): getattr(selection_page, name) for name in DRAWN_ON_PAGES}
+FIGURES = {(page, name): getattr(page, name) for name in DRAWN_ON_PAGES}
 FIGURES |= {(size_picture, "quality_against_size"): size_picture.quality_against_size}
 
 

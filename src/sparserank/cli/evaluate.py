@@ -11,8 +11,7 @@ from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.reading import model_of, of_reading, read_for_models, reading_of, require_no_reading
 from sparserank.cli.screen import announce_compiling, note, say, table
 from sparserank.quoting import brief
-from sparserank.reporting.document import figure, p_text
-from sparserank.reporting.percents import relative
+from sparserank.text import figure, p_text, relative
 
 if TYPE_CHECKING:
     from sparserank.data.runs import Run

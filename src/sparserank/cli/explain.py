@@ -11,7 +11,7 @@ from sparserank.cli.given import require
 from sparserank.cli.output import give
 from sparserank.cli.reading import model_of, of_reading, read_for_models, reading_of, require_no_reading
 from sparserank.cli.screen import announce_compiling, say, table
-from sparserank.reporting.document import figure
+from sparserank.text import figure
 
 HELP = """Explain the ranking of a query: the contribution of each feature, and why one document is above another.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sparserank.cli.cluster import client_of
 from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.screen import announce_compiling, say, show_all, table
-from sparserank.reporting.document import Table
+from sparserank.report.document import Table
 
 if TYPE_CHECKING:
     from sparserank.jobs.fit import FittedModel

@@ -49,8 +49,8 @@ def run(*, runs: list[Path], out: Path, qrels: Path | None = None, **options: An
     from sparserank.jobs.result_files import RESULT_FILES
     from sparserank.options import check_given
     from sparserank.options.fusion import FUSE
-    from sparserank.pages.fusion_screen import fusion_lines
-    from sparserank.pages.selection_tables import penalty_table, rival_table, size_table
+    from sparserank.report.fusion import fusion_lines
+    from sparserank.report.tables import penalty_table, rival_table, size_table
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     check_given(FUSE, options)

@@ -162,8 +162,8 @@ def _model(path: Path) -> None:
 
 
 def _formula(path: Path, formula: FusionFormula, metadata: Mapping[str, Any]) -> None:
-    from sparserank.reporting.document import figure
     from sparserank.selection.statements import counted
+    from sparserank.text import figure
 
     terms = [{"retriever": t.retriever, "weight": t.weight} for t in formula.terms]
     content = {"norm": str(formula.norm), "depth": formula.depth, "engine": formula.engine, "retrievers": terms}

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from sparserank._kernel_cache import is_compiled
 from sparserank.cli.output import TEXT, answer
-from sparserank.reporting.document import Table
+from sparserank.report.document import Table
 from sparserank.text import visible
 
 QUIET_INTERVAL_S = 5.0

@@ -67,8 +67,8 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
 
 def _show_list(result: TreesSelection) -> None:
     """Show the list of features for trees."""
-    from sparserank.pages.for_model_screen import for_model_lines, kept_table, list_table
-    from sparserank.pages.selection_tables import comparison_rows
+    from sparserank.report.for_model import for_model_lines, kept_table, list_table
+    from sparserank.report.tables import comparison_table
 
     give(result.to_json(), [{"feature": name} for name in result.features])
     if answer.format == TEXT and not answer.verbose:
@@ -82,7 +82,7 @@ def _show_list(result: TreesSelection) -> None:
     show(list_table(result))
     show(kept_table(result))
     if result.test is not None:
-        show(comparison_rows(result.test, result.plan.confidence))
+        show(comparison_table(result.test, result.plan.confidence))
     say(
         "trees.txt expects these features in the order of the data, and missing values unchanged (`trees.columns` "
         "and `trees.missing` in result.json)."

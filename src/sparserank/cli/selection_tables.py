@@ -10,14 +10,14 @@ from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.screen import gap, say, show, warn, width_of_screen
 from sparserank.errors import SparserankError
 from sparserank.model.loading import load_model
-from sparserank.pages.selection_screen import MAX_LINES, screen_lines
-from sparserank.pages.selection_tables import (
+from sparserank.report.screen import MAX_LINES, screen_lines
+from sparserank.report.tables import (
+    comparison_table,
     feature_table,
     group_table,
     penalty_table,
     rival_table,
     size_table,
-    test_table,
     zeroed_table,
 )
 from sparserank.selection.result import SelectionResult
@@ -29,7 +29,7 @@ MAX_SIZES = 20  # features of the largest model in the table of sizes, or rows o
 def show_selection(result: SelectionResult, folder: str, most: int = MAX_LINES, *, k: bool = True) -> None:
     """Print a summary of the result; with --verbose, print everything: sizes, penalties with certificates, selected
     features with costs, comparison on test."""
-    give(result.to_json(), [_flat(row) for row in result.worth.features])
+    give(result.to_json(), [_flat(row) for row in result.facts["features"]])
     if answer.format == TEXT and not answer.verbose:
         for line in screen_lines(result, folder, most=most, width=width_of_screen(), k=k):
             say(line)
@@ -48,14 +48,14 @@ def show_selection(result: SelectionResult, folder: str, most: int = MAX_LINES, 
     if result.worth.feature_groups:
         show(group_table(result))
     if result.test is not None:
-        show(test_table(result))
+        show(comparison_table(result.test, result.plan.confidence))
     if result.constant_features:
         say(f"constant within every query, so never used: {', '.join(result.constant_features)}")
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """A selected feature as one row, with the cost of leaving it out for each metric."""
-    out = {name: row[name] for name in ("feature", "transform", "share")} | {"weight": row["coef"]}
+    out = {name: row[name] for name in ("feature", "transform", "share", "weight")}
     for metric, cost in row["zeroed"].items():
         known = dict.fromkeys(cost) if row["cost"] is None else row["cost"][metric]
         out |= {f"{metric} {name}": value for name, value in known.items()}

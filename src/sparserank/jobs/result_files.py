@@ -57,8 +57,8 @@ def write_results(result: SelectionResult, folder: Path, whole: FusionResult | N
 
 def _page(result: SelectionResult, folder: Path, whole: FusionResult | None) -> str:
     """The report, whose commands name the folder."""
-    from sparserank.pages.fusion_page import render_fusion
-    from sparserank.pages.selection_page import render_page
+    from sparserank.report.fusion import render_fusion
+    from sparserank.report.page import render_page
 
     place = shlex.quote(str(folder))
     return render_page(result, place=place) if whole is None else render_fusion(whole, place)
@@ -81,7 +81,7 @@ def write_lists(result: TreesSelection, folder: Path) -> list[Path]:
         "result.json": json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n",
     }
     if importlib.util.find_spec("matplotlib"):
-        from sparserank.pages.for_model_page import lists_page
+        from sparserank.report.for_model import lists_page
 
         texts["report.html"] = lists_page(result)
     for name in LIST_FILES:

@@ -296,7 +296,7 @@ class PathResult:
         matplotlib Axes
             The axes.
         """
-        from sparserank.pages.notebook import plot_path
+        from sparserank.report.figures import plot_path
 
         return plot_path(self, axes)
 

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from sparserank import __version__
+from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.trees import Trees, TreeSettings
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
-from sparserank.reporting.frames import frame_of
+from sparserank.selection.facts import model_row
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.statements import choice_sentences, expected_sentence, headline
 from sparserank.strict_json import plain
@@ -146,16 +147,8 @@ class TreesSelection:
         return frame_of([self._row(c) for c in self.choice.candidates])
 
     def _row(self, c: Candidate) -> dict[str, Any]:
-        return {
-            "list": c.penalty,
-            "k": c.k,
-            "n_features": c.n_features,
-            "cost": c.cost,
-            "mean": c.mean,
-            "loss": self.choice.loss(c),
-            "bound": self.choice.bound(c),
-            "chosen": c is self.chosen,
-        }
+        row = model_row(self.choice, c, ("k", "n_features", "cost", "mean"))
+        return {"list": c.penalty, **row, "chosen": c is self.chosen}
 
     def to_json(self) -> dict[str, Any]:
         """The content of result.json (docs/result-json.md)."""

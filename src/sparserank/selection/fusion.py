@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, reference_name
 from sparserank.data.fusion.norms import LOGRANK, MINMAX, RRF, ZSCORE, Norm
 from sparserank.files import atomic_write
@@ -18,10 +19,9 @@ from sparserank.lazy import cached_property
 from sparserank.model.fusion import FusionFormula, formula_of
 from sparserank.options import option
 from sparserank.options.arguments import check_arguments
-from sparserank.reporting.frames import frame_of
-from sparserank.reporting.percents import relative
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import headline
+from sparserank.text import relative
 from sparserank.workdir.directory import WorkDirectory
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class FusionResult:
 
     def __str__(self) -> str:
         """What the command line prints."""
-        from sparserank.pages.fusion_screen import fusion_lines
+        from sparserank.report.fusion import fusion_lines
 
         return "\n".join(fusion_lines(self))
 
@@ -157,8 +157,8 @@ class FusionResult:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: that of a selection, with the retrievers in place of the features."""
-        from sparserank.pages.fusion_page import retriever_table
-        from sparserank.pages.notebook import selection_fragment
+        from sparserank.report.fusion import retriever_table
+        from sparserank.report.page import selection_fragment
 
         return selection_fragment(self.selection, retriever_table(self))
 
@@ -273,7 +273,7 @@ class FusionResult:
 
     def report(self, path: str | os.PathLike) -> Path:
         """Write the report, one self-contained HTML page; needs the extra `sparserank[report]`."""
-        from sparserank.pages.fusion_page import render_fusion
+        from sparserank.report.fusion import render_fusion
 
         check_arguments(FusionResult.report, locals())
 

@@ -2,41 +2,52 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 from sparserank import __version__
-from sparserank.crossval.choice import Candidate, Choice
+from sparserank.arrow import frame_of
+from sparserank.crossval.choice import Candidate, Choice, reference_name
 from sparserank.crossval.current_model import Change
 from sparserank.crossval.redundant_features import RedundantFeatures
+from sparserank.crossval.rivals import Beside
 from sparserank.crossval.stability import Stability
 from sparserank.errors import ParameterError
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
 from sparserank.files import atomic_write
+from sparserank.lazy import cached_property
 from sparserank.losses import loss_name
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options.arguments import check_arguments
 from sparserank.paths import Certificate, PathResult
 from sparserank.quoting import brief
-from sparserank.reporting.frames import frame_of
 from sparserank.selection.all_features import AllFeatures
+from sparserank.selection.facts import FRAME, costed, facts_of, model_row, without
 from sparserank.selection.for_engine import ForEngine
 from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, QueryDifference, Reference
-from sparserank.selection.rivals import RivalReport
-from sparserank.selection.statements import choice_sentences, headline, quality_sentence, stability_sentence
+from sparserank.selection.rivals import ComparedRival, RivalReport
+from sparserank.selection.statements import (
+    choice_sentences,
+    counted,
+    headline,
+    quality_sentence,
+    stability_sentence,
+)
 from sparserank.selection.worth import Worth
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.strict_json import plain
 from sparserank.workdir.directory import WorkDirectory
 
 FORMAT, FORMAT_VERSION = "sparserank-result", 4
+MODEL = ("penalty", "k", "relax", "index", "n_features", "cost", "mean")  # of a candidate, in result.json
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,6 +102,9 @@ class SelectionResult:
         The engine that will run the model, and the transforms that were excluded because of it.
     n_available : int or None
         How many there are to choose from, if that is not the number of features.
+    facts : dict
+        Plain rows about `features`, `feature_groups`, `sizes` and `stability`, from which screen, report, JSON and
+        frames pick columns.
     suspects : dict
         {feature: why it may not be known when documents are ranked}, as a sentence.
 
@@ -154,6 +168,29 @@ class SelectionResult:
         """Name of the metric by which the choice is made, with its convention."""
         return repr(self.plan.metric)
 
+    @cached_property
+    def facts(self) -> dict[str, list[dict[str, Any]]]:
+        """What screen, report, JSON and frames say of features, groups, sizes and half-samples, as plain rows."""
+        return facts_of(self)
+
+    @cached_property
+    def against_all(self) -> ComparedRival:
+        """The chosen model and that of every size compared with all features."""
+        dense, found = self.dense, self.all_features
+        name = reference_name(dense) if dense.formula else f"all {counted(self.n_dense, self.noun)}"
+        b, difference = found.chosen, self.chosen.mean - dense.mean
+        return ComparedRival(name, self.n_dense, dense.mean, difference, b.low, b.high, for_model="", sizes=found.sizes)
+
+    @cached_property
+    def reference(self) -> ComparedRival:
+        """What every size is compared with: the ranker in use, or all features."""
+        change = self.change
+        if change is None:
+            return self.against_all
+        unknown = tuple(Beside(c.mean - change.mean, -math.inf, math.inf) for c in self.by_size)
+        figures = (change.mean, change.difference, change.low, change.high)
+        return ComparedRival("today's ranker", change.n_features, *figures, for_model="", sizes=unknown)
+
     @property
     def headline(self) -> str:
         """The features to keep and the bound on the loss, in one line."""
@@ -210,14 +247,14 @@ class SelectionResult:
 
     def __str__(self) -> str:
         """What the command line prints."""
-        from sparserank.pages.selection_screen import screen_lines
+        from sparserank.report.screen import screen_lines
 
         return "\n".join(screen_lines(self))
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the sentences, the selected features, every size,
         and with the extra `report` the picture."""
-        from sparserank.pages.notebook import selection_fragment
+        from sparserank.report.page import selection_fragment
 
         return selection_fragment(self)
 
@@ -230,26 +267,7 @@ class SelectionResult:
         minus before) and substitute_correlation (within queries). For each metric: the ablation cost out of fold, with
         the others refitted, and its interval.
         """
-        rows = []
-        for d in self.worth.features:
-            what = {"feature": d["feature"], "weight": d["coef"], "transform": d["transform"]}
-            rows.append({**what, **self._selection_frequency(d), **self._costed(d, ())})
-        return frame_of(rows)
-
-    def _selection_frequency(self, row: dict[str, Any]) -> dict[str, Any]:
-        """How often half-samples and nearly equal models use a feature, and its substitute."""
-        other = self.worth.substitute(row["feature"])
-        found = {
-            "share": row["share"],
-            "folds": row["folds"],
-            "substitute": None if other is None else other.other,
-            "substitute_difference": None if other is None else other.difference,
-            "substitute_correlation": None if other is None else other.correlation,
-        }
-        if self.stability is None:
-            return found
-        frequency = self.stability.frequency[self.model.feature_names.index(row["feature"])]
-        return {"selection_frequency": float(frequency), **found}
+        return frame_of(costed(self.facts["features"], self.plan.metrics, FRAME))
 
     def sizes(self) -> Any:
         """The best model of at most each number of features, or each cost if groups were given.
@@ -259,7 +277,7 @@ class SelectionResult:
         Columns: n_features, penalty, relax, cost, mean (of the metric), loss (estimated against the best of all), bound
         (on that loss, simultaneous), chosen, enter and leave (features, compared with the previous size).
         """
-        return frame_of(self._sizes())
+        return frame_of(without(self.facts["sizes"], "label", "ablation"))
 
     @property
     def used(self) -> list[tuple[str, ...]]:
@@ -303,41 +321,17 @@ class SelectionResult:
             before = used
         return out
 
-    def _sizes(self) -> list[dict[str, Any]]:
-        moves = zip(self.by_size, self.moves(), strict=True)
-        return [{**self._size(c), "enter": list(enter), "leave": list(leave)} for c, (enter, leave) in moves]
-
     def feature_groups(self) -> Any:
         """The groups in use, the most expensive first.
 
         Columns: group, group_cost, features (those in use), and for each metric the ablation cost of the group out of
         fold, with the others refitted, and its interval. Empty if no groups were given.
         """
-        return frame_of([self._costed(d, ("group", "group_cost", "features")) for d in self.worth.feature_groups])
-
-    def _costed(self, row: dict[str, Any], columns: Sequence[str]) -> dict[str, Any]:
-        """A row of what was left out, and its costs by metric."""
-        out = {name: row[name] for name in columns}
-        for m in map(repr, self.plan.metrics):
-            cost = {"cost": None, "low": None, "high": None} if row["cost"] is None else row["cost"][m]
-            out |= {f"{m} cost": cost["cost"], f"{m} cost low": cost["low"], f"{m} cost high": cost["high"]}
-        return out
-
-    def _size(self, c: Candidate) -> dict[str, Any]:
-        return {
-            "n_features": c.n_features,
-            "penalty": c.penalty,
-            "relax": c.relax,
-            "cost": c.cost,
-            "mean": c.mean,
-            "loss": self.choice.loss(c),
-            "bound": self.choice.bound(c),
-            "chosen": c is self.chosen,
-        }
+        return frame_of(costed(self.facts["feature_groups"], self.plan.metrics, ("group", "group_cost", "features")))
 
     def to_json(self) -> dict[str, Any]:
         """Everything on the screen in machine-readable form: the content of result.json (docs/result-json.md)."""
-        plan, bounds = self.plan, self.choice.bounds
+        plan, bounds, facts = self.plan, self.choice.bounds, self.facts
         content = {
             "format": FORMAT,
             "version": FORMAT_VERSION,
@@ -369,47 +363,21 @@ class SelectionResult:
                 "certificate": asdict(self.certificate),
                 "parameters": {**self.model.parameters, "scaling": self.model.scaling.method},
             },
-            "best": _candidate(self.best),
+            "best": {name: getattr(self.best, name) for name in MODEL},
             "corrected": {"chosen": self.choice.corrected_chosen if self.choice.is_corrected else None},
             "dense": self._compared(self.dense),
             "all_features": asdict(self.all_features),
             "penalties": [self._penalty(label, path) for label, path in self.paths.items()],
-            "sizes": [{**row, "ablation": a} for row, a in zip(self._sizes(), self.size_costs, strict=True)],
-            "features": [
-                {
-                    "feature": d["feature"],
-                    "weight": d["coef"],
-                    "transform": d["transform"],
-                    "curve": d["curve"],
-                    **self._selection_frequency(d),
-                    "cost": d["cost"],
-                    "zeroed": d["zeroed"],
-                }
-                for d in self.worth.features
-            ],
-            "feature_groups": [
-                {
-                    "group": d["group"],
-                    "group_cost": d["group_cost"],
-                    "features": d["features"],
-                    "cost": d["cost"],
-                    "zeroed": d["zeroed"],
-                }
-                for d in self.worth.feature_groups
-            ],
+            "sizes": without(facts["sizes"], "label"),
+            "features": without(facts["features"], "name", "loss"),
+            "feature_groups": without(facts["feature_groups"], "loss"),
             "stability": None
             if self.stability is None
             else {
                 "half_samples": self.stability.n_samples,
                 "index": self.stability.index[1],
                 "index_name": self.stability.index[0],
-                "features": [
-                    {
-                        "feature": self.model.feature_names[j],
-                        "selection_frequency": float(self.stability.frequency[j]),
-                    }
-                    for j in self.stability.often()
-                ],
+                "features": facts["stability"],
             },
             "near_equal": {"models": self.worth.near.n_models, "most_features": self.worth.near.most},
             "substitutes": [asdict(s) for s in self.worth.substitutes],
@@ -434,9 +402,7 @@ class SelectionResult:
         return out
 
     def _compared(self, c: Candidate) -> dict[str, Any]:
-        choice = self.choice
-        compared = {"loss": choice.loss(c), "bound": choice.bound(c), "within_margin": choice.within_margin(c)}
-        return {**_candidate(c), **compared}
+        return {**model_row(self.choice, c, MODEL), "within_margin": self.choice.within_margin(c)}
 
     def _penalty(self, label: str, path: PathResult) -> dict[str, Any]:
         c = path.certificate()
@@ -467,13 +433,13 @@ class SelectionResult:
         matplotlib Axes
             The axes.
         """
-        from sparserank.pages.notebook import plot_sizes
+        from sparserank.report.size_picture import plot_sizes
 
         return plot_sizes(self, axes)
 
     def report(self, path: str | os.PathLike) -> Path:
         """Write the report, one self-contained HTML page; needs the extra `sparserank[report]`."""
-        from sparserank.pages.selection_page import render_page
+        from sparserank.report.page import render_page
 
         check_arguments(SelectionResult.report, locals())
 
@@ -508,15 +474,3 @@ class SelectionResult:
 
 def _query(q: QueryDifference) -> dict[str, Any]:
     return {**asdict(q), "difference": q.difference}
-
-
-def _candidate(c: Candidate) -> dict[str, Any]:
-    return {
-        "penalty": c.penalty,
-        "k": c.k,
-        "relax": c.relax,
-        "index": c.index,
-        "n_features": c.n_features,
-        "cost": c.cost,
-        "mean": c.mean,
-    }

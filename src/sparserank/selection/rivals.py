@@ -10,7 +10,7 @@ from sparserank.crossval.choice import Candidate
 from sparserank.crossval.rivals import Beside, Rivals
 from sparserank.crossval.tree_rivals import LIGHTGBM, WITHOUT, LeftOut
 from sparserank.options import option
-from sparserank.reporting.percents import lower, percent, upper
+from sparserank.text import lower, percent, upper
 
 SAME = 1e-12  # of a mean: a difference that is none
 

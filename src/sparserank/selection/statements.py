@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from sparserank.crossval.choice import FEATURE, LEAD, Candidate, Choice, reference_name
+from sparserank.crossval.choice import FEATURE, LEAD, Candidate, Choice, Rule, reference_name
 from sparserank.crossval.stability import Stability
 from sparserank.evaluation.loss_bounds import MIN_DIFFERENT, MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
 from sparserank.options import option
-from sparserank.reporting.percents import percent
+from sparserank.text import percent
 
 MIN_FREQUENCY = 0.8  # share of half-samples from which the selection of a feature is called stable
 COARSE = 0.05  # resolution from which it is said first, relative to the best mean
@@ -111,20 +111,28 @@ def _kept(choice: Choice, n_features: int, noun: str) -> str:
         text += f" at a {rule.cost} of {c.cost:g}"
     if rule.limit is not None:
         return f"{text}, the best model with {rule.limit}."
-    most = f"{100 * rule.largest_loss:.3g}%"
-    smallest = "cheapest" if choice.by_cost else "smallest"
-    if rule.guarantee is None:
-        enough, none = f"with an estimated loss of at most {most}", f"none has an estimated loss of at most {most}"
-    else:
-        enough, none = f"shown to lose at most {most}", f"none is shown to lose at most {most}"
     if choice.within_margin(c):
-        return f"{text}, the {smallest} model {enough}."
-    return f"{text}, the sparse model with the highest mean: {none}."
+        return f"{text}, the {smallest(choice.by_cost)} model {enough(rule)}."
+    return f"{text}, the sparse model with the highest mean: none {enough(rule, verb=True)}."
+
+
+def smallest(by_cost: bool) -> str:
+    """What the model is of those that are good enough."""
+    return "cheapest" if by_cost else "smallest"
+
+
+def enough(rule: Rule, verb: bool = False) -> str:
+    """What the rule asks of a model: 'with an estimated loss of at most 1%'; or with a verb, 'has an ...'."""
+    if rule.guarantee is None:
+        how = f"{'has' if verb else 'with'} an estimated loss of"
+    else:
+        how = f"{'is ' if verb else ''}shown to lose"
+    return f"{how} at most {100 * rule.largest_loss:.3g}%"
 
 
 def defence_sentence(choice: Choice, n_features: int, noun: str) -> str:
     """That the named formula is the choice, what was measured against it, and what more queries would allow."""
-    named, c, queries = choice.named, choice.contender, choice.bounds.n_queries
+    named, c = choice.named, choice.contender
     assert named is not None
     assert c is not None
     text = f"{reference_name(named)} {counted(n_features, noun)}: "
@@ -136,7 +144,8 @@ def defence_sentence(choice: Choice, n_features: int, noun: str) -> str:
     if lead <= 0:
         return f"{text}."
     text += f", less than {LEAD:g} standard errors of the difference ({percent(asked / unit).lstrip('+')})"
-    return f"{text}. If that lead is real, roughly {_rounded(queries * (asked / lead) ** 2)} queries would show it."
+    enough_queries = _rounded(choice.bounds.n_queries * (asked / lead) ** 2)
+    return f"{text}. If that lead is real, roughly {enough_queries} queries would show it."
 
 
 def quality_sentence(choice: Choice, dense: Candidate, metric: str, n_all: int, noun: str = FEATURE) -> str:
@@ -246,6 +255,11 @@ def stability_sentence(stability: Stability, noun: str = FEATURE) -> str:
 def counted(n: int | str, noun: str = FEATURE) -> str:
     """'1 feature', '2 features', '2 to 5 features'."""
     return f"{n} {noun}{'' if str(n) == '1' else 's'}"
+
+
+def queries(n: int, kind: str = "") -> str:
+    """'1 query', '1,200 test queries'."""
+    return f"{n:,} {kind}{'query' if n == 1 else 'queries'}"
 
 
 def estimated(c: Candidate, choice: Choice) -> str:

@@ -27,7 +27,7 @@ from sparserank.options import option
 from sparserank.workdir.directory import WorkDirectory
 
 COMPUTING_LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
-PRESENTING = ("cli", "pages", "reporting")  # rooms that show results and compute none
+PRESENTING = ("cli", "report")  # rooms that show results and compute none
 LONGEST_LABEL = 100  # file systems allow 255 bytes
 PLAN, RECORDS, ARRAYS = "plan.json", "pieces", "arrays"
 MAX_RECORD_BYTES, MAX_BYTES = 1 << 20, 1 << 34

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sparserank.crossval.choice import Candidate, reference_name
+from sparserank.crossval.choice import Candidate
 from sparserank.evaluation.statistics import as_percent
-from sparserank.pages.selection_figures import PAGE_SIZE, cut, ring
-from sparserank.reporting.colours import ACCENT, BAND, GRID, INK, SERIES, SOFT
-from sparserank.reporting.document import Picture, listed
-from sparserank.reporting.percents import percent, relative
-from sparserank.reporting.plots import dress, legend_below, new_axes, to_svg
+from sparserank.report.document import Picture
+from sparserank.report.svg import (
+    ACCENT,
+    BAND,
+    GRID,
+    INK,
+    PAGE_SIZE,
+    SERIES,
+    SOFT,
+    axes_of_user,
+    cut,
+    dress,
+    labelled,
+    legend_below,
+    new_axes,
+    ring,
+    to_svg,
+)
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.selection.statements import counted
+from sparserank.text import listed, percent, relative
 
 MAIN = 10.0  # percent below the best of what is shown: what the picture shows in full
 ROOM = 0.06  # of the range of an axis, above and below what it shows
@@ -29,46 +42,38 @@ LABEL_GAP = 0.09  # of the height of an axis, between two labels at its side
 LABEL = 22  # characters of a ranker's name at the side
 
 
-@dataclass(frozen=True)
-class Level:
-    """A ranker that is compared at every size: a line across, its height in percent of the reference."""
-
-    name: str
-    height: float
-
-
 def size_picture(result: SelectionResult) -> Picture:
     """Quality against size, in words too."""
-    own, name = _Heights(result), reference(result)[0]
+    own, reference = _Heights(result), result.reference.name
     first, last = result.by_size[0], result.by_size[-1]
     what = "cost" if result.choice.by_cost else f"number of {result.noun}s"
 
     def said(c: Candidate) -> str:
-        return f"{percent(own.of(c) / 100.0)} with {counted(c.n_features, result.noun)}"
+        return f"{percent(own.percent(c.mean) / 100.0)} with {counted(c.n_features, result.noun)}"
 
-    levels = listed([f"{level.name} {percent(level.height / 100.0)}" for level in own.levels])
+    levels = listed([f"{name} {percent(height / 100.0)}" for name, height in own.levels])
     return Picture(
         "quality",
-        f"{result.metric} by {what}, compared with {name}",
+        f"{result.metric} by {what}, compared with {reference}",
         quality_against_size(result),
-        f"The best model of at most each size, compared with {name}: {said(first)}, {said(last)}. Chosen: "
+        f"The best model of at most each size, compared with {reference}: {said(first)}, {said(last)}. Chosen: "
         f"{said(result.chosen)}. Lines: {levels}. The table of sizes contains the values.",
     )
 
 
 def quality_against_size(result: SelectionResult) -> str:
-    """As `draw_sizes`, with a second panel for sizes that lie far below."""
-    own = _Heights(result)
-    figure, axes = new_axes(*size_labels(result), PAGE_SIZE)
-    if own.is_broken:
+    """The picture, with a second panel for sizes that lie far below."""
+    own, (across, up) = _Heights(result), _labels(result)
+    figure, axes = new_axes(across, up, PAGE_SIZE)
+    if own.far:
         axes.remove()
         figure.set_figheight(PAGE_SIZE[1] + BELOW)
         axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(PAGE_SIZE[1], BELOW))
         for each in (axes, below):
             dress(each)
             each.grid(axis="y", color=GRID, linewidth=0.8)
-        axes.set_ylabel(size_labels(result)[1], color=INK)
-        below.set_xlabel(size_labels(result)[0], color=INK)
+        axes.set_ylabel(up, color=INK)
+        below.set_xlabel(across, color=INK)
         axes.spines["bottom"].set_visible(False)
         axes.tick_params(bottom=False, labelbottom=False)
         own.draw(below, main=False)
@@ -77,29 +82,18 @@ def quality_against_size(result: SelectionResult) -> str:
     return to_svg(figure, f"{result.metric} against {'cost' if result.choice.by_cost else f'number of {result.noun}s'}")
 
 
-def size_labels(result: SelectionResult) -> tuple[str, str]:
-    """Of the axes of `draw_sizes`."""
+def _labels(result: SelectionResult) -> tuple[str, str]:
+    """Of the axes."""
     across = result.choice.rule.cost if result.choice.by_cost else f"number of {result.noun}s"
-    return across, f"{result.metric} against {reference(result)[0]}, %"
+    return across, f"{result.metric} against {result.reference.name}, %"
 
 
-def draw_sizes(result: SelectionResult, axes: Any) -> None:
-    """The best model of at most each size, with its interval, and the chosen one, in percent of the reference; what
-    lies within MAIN percent of the best."""
+def plot_sizes(result: SelectionResult, axes: Any = None) -> Any:
+    """The best model of at most each size, with its interval, and the chosen one, in percent of the reference, on axes
+    of matplotlib; what lies within MAIN percent of the best."""
+    axes = axes_of_user(axes)
     _Heights(result).draw(axes)
-
-
-def reference(result: SelectionResult) -> tuple[str, float]:
-    """(name, mean) of the ranker that every size is compared with: the ranker in use, or all features."""
-    if result.change is not None:
-        return "today's ranker", result.change.mean
-    return all_of(result), result.dense.mean
-
-
-def all_of(result: SelectionResult) -> str:
-    """'all 46 features', 'RRF of all'"""
-    full = result.dense
-    return reference_name(full) if full.formula else f"all {counted(result.n_dense, result.noun)}"
+    return labelled(axes, *_labels(result))
 
 
 def lines_of(result: SelectionResult) -> list[ComparedRival]:
@@ -114,19 +108,17 @@ class _Heights:
 
     def __init__(self, result: SelectionResult) -> None:
         self.result, self.by_cost = result, result.choice.by_cost
-        self.name, self.mean = reference(result)
+        self.name, self.mean = result.reference.name, result.reference.mean
         by_size = result.by_size
         # The chosen model alone may be below one of a smaller size.
         means = [c.mean for c in by_size]
         self.best_until = [int(np.argmax(means[: i + 1])) for i in range(len(means))]
         self.sizes = [self.size(c) for c in by_size]
-        self.heights = [self.of(by_size[i]) for i in self.best_until]
-        self.chosen = self.of(result.chosen)
-        self.levels = [Level(r.name, self.percent(r.mean)) for r in lines_of(result)]
-        if result.change is not None:
-            self.levels.append(Level(all_of(result), self.percent(result.dense.mean)))
-        self.levels.append(Level(self.name, 0.0))
-        shown = [*self.heights, self.chosen, *(level.height for level in self.levels)]
+        self.heights = [self.percent(means[i]) for i in self.best_until]
+        self.chosen = self.percent(result.chosen.mean)
+        dense = [] if result.change is None else [result.against_all]
+        self.levels = [(r.name, self.percent(r.mean)) for r in (*lines_of(result), *dense, result.reference)]
+        shown = [*self.heights, self.chosen, *(height for _, height in self.levels)]
         self.floor = max(shown) - MAIN
         self.far = [h for h in shown if h < self.floor]
         # The interval of the chosen size too, as far as there is room for it.
@@ -136,29 +128,19 @@ class _Heights:
     def percent(self, mean: float) -> float:
         return 100.0 * (mean - self.mean) / (abs(self.mean) or 1.0)
 
-    def of(self, c: Candidate) -> float:
-        return self.percent(c.mean)
-
     def size(self, c: Candidate) -> float:
         return c.cost if self.by_cost else c.n_features
 
     @property
-    def is_broken(self) -> bool:
-        """Whether something lies too far below to be shown with the rest."""
-        return bool(self.far)
-
-    @property
     def interval(self) -> tuple[float, float]:
         """Of the chosen model compared with the reference, in percent; infinite: unknown."""
-        at = self.result.all_features.chosen if self.result.change is None else self.result.change
-        unit = abs(self.mean) or 1.0
+        unit, at = abs(self.mean) or 1.0, self.result.reference
         return 100.0 * at.low / unit, 100.0 * at.high / unit
 
-    def band(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Ends of the interval of each size; none of a ranker in use, with which the chosen size alone is compared."""
-        sizes = self.result.all_features.sizes
-        ends = np.array([[sizes[i].low, sizes[i].high] for i in self.best_until]) * 100.0 / (abs(self.mean) or 1.0)
-        return None if self.result.change is not None or not np.isfinite(ends).all() else (ends[:, 0], ends[:, 1])
+    def ends(self) -> np.ndarray:
+        """(2, n_sizes) ends of the interval of each size; infinite where only the chosen size is compared."""
+        sizes = [self.result.reference.sizes[i] for i in self.best_until]
+        return np.array([[b.low for b in sizes], [b.high for b in sizes]]) * 100.0 / (abs(self.mean) or 1.0)
 
     def draw(self, axes: Any, *, main: bool = True) -> None:
         """On an axis of what is close to the best, or of what is not."""
@@ -166,33 +148,24 @@ class _Heights:
         # The last step goes on to the end of the axis: more features are no better.
         right = axes.get_xlim()[1]
         sizes, heights = [*self.sizes, right], [*self.heights, self.heights[-1]]
-        confidence = as_percent(self.result.plan.confidence)
-        band = self.band()
-        if band is not None:
-            low, high = ([*end, end[-1]] for end in band)
+        ends = self.ends()
+        if np.isfinite(ends).all():
+            low, high = np.append(ends, ends[:, -1:], axis=1)
+            confidence = as_percent(self.result.plan.confidence)
             label = f"{confidence} interval of the difference, all sizes at once" if main else None
             axes.fill_between(sizes, low, high, step="post", color=BAND, linewidth=0, label=label)
-        what = "cost" if self.by_cost else "size"
-        axes.plot(
-            sizes,
-            heights,
-            color=SERIES[0],
-            drawstyle="steps-post",
-            linewidth=1.6,
-            label=f"best model of at most this {what}" if main else None,
-        )
+        label = f"best model of at most this {'cost' if self.by_cost else 'size'}" if main else None
+        axes.plot(sizes, heights, color=SERIES[0], drawstyle="steps-post", linewidth=1.6, label=label)
         axes.plot(self.sizes, self.heights, color=SERIES[0], marker="o", markersize=4, linestyle="none")
-        chosen, (low_end, high_end) = self.result.chosen, self.interval
+        chosen, r = self.result.chosen, self.result.reference
+        known = math.isfinite(r.high - r.low)
         if (self.chosen >= self.floor) is main:
-            said = f"chosen: {counted(chosen.n_features, self.result.noun)}"
-            if math.isfinite(high_end - low_end):
-                unit = (abs(self.mean) or 1.0) / 100.0
-                change, least, most = self.chosen * unit, low_end * unit, high_end * unit
-                said += f", {relative(change, least, most, self.mean, shown=False)}"
+            against = f", {relative(r.difference, r.low, r.high, r.mean, shown=False)}" if known else ""
+            said = f"chosen: {counted(chosen.n_features, self.result.noun)}{against}"
             ring(axes, self.size(chosen), self.chosen, said)
-        if math.isfinite(high_end - low_end):
-            axes.plot([self.size(chosen)] * 2, [low_end, high_end], color=ACCENT, linewidth=1.6, zorder=1.5)
-        self._lines(axes, [level for level in self.levels if (level.height >= self.floor) is main])
+        if known:
+            axes.plot([self.size(chosen)] * 2, self.interval, color=ACCENT, linewidth=1.6, zorder=1.5)
+        self._lines(axes, [level for level in self.levels if (level[1] >= self.floor) is main])
 
     def _limit(self, axes: Any, shown: Sequence[float], *, top: bool) -> None:
         low, high = min(shown), max(shown)
@@ -210,17 +183,16 @@ class _Heights:
             axes.set_xticks(ticks, [str(t) for t in ticks])
             axes.minorticks_off()
 
-    def _lines(self, axes: Any, levels: Sequence[Level]) -> None:
-        """Lines across, with names at the right that do not overlap."""
+    def _lines(self, axes: Any, levels: Sequence[tuple[str, float]]) -> None:
+        """Lines across at (name, height), with names at the right that do not overlap."""
         low, high = axes.get_ylim()
-        rising = sorted(levels, key=lambda level: level.height)
-        places = spread([(level.height - low) / (high - low) for level in rising], LABEL_GAP)
-        for level, place in zip(rising, places, strict=True):
-            zero = level.name == self.name
-            colour = INK if zero else SOFT
-            axes.axhline(level.height, color=colour, linewidth=1.1, linestyle="-" if zero else (0, (4, 2)), zorder=1)
-            text = cut(level.name, LABEL) if zero else f"{cut(level.name, LABEL)} {percent(level.height / 100.0)}"
-            own = (level.height - low) / (high - low)
+        rising = sorted(levels, key=lambda level: level[1])
+        at = [(height - low) / (high - low) for _, height in rising]
+        for (name, height), own, place in zip(rising, at, spread(at, LABEL_GAP), strict=True):
+            zero = name == self.name
+            colour, style = (INK, "-") if zero else (SOFT, (0, (4, 2)))
+            axes.axhline(height, color=colour, linewidth=1.1, linestyle=style, zorder=1)
+            text = cut(name, LABEL) if zero else f"{cut(name, LABEL)} {percent(height / 100.0)}"
             axes.plot([1.0, 1.025], [own, place], color=colour, linewidth=0.7, transform=axes.transAxes, clip_on=False)
             axes.text(1.035, place, text, transform=axes.transAxes, va="center", fontsize=9.5, color=colour)
 

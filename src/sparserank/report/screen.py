@@ -6,22 +6,17 @@ from __future__ import annotations
 import math
 import shlex
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sparserank.crossval.choice import Candidate, reference_name
-from sparserank.crossval.current_model import Change
-from sparserank.crossval.rivals import Beside
 from sparserank.crossval.tree_rivals import AS_IN, WITHOUT
 from sparserank.evaluation.statistics import as_percent
 from sparserank.export import ENGINES, export_command
 from sparserank.options import option
-from sparserank.pages.selection_tables import on_test, selection_frequency, shaped_name
-from sparserank.reporting.document import figure
-from sparserank.reporting.percents import percent, relative
-from sparserank.selection.all_features import AllFeatures
+from sparserank.report.tables import on_test
 from sparserank.selection.for_engine import other_fills
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
@@ -33,13 +28,16 @@ from sparserank.selection.statements import (
     coarse_sentence,
     counted,
     defence_sentence,
+    enough,
     estimated,
     expected_sentence,
     few_sentence,
+    queries,
     rare_sentences,
     share,
+    smallest,
 )
-from sparserank.text import visible
+from sparserank.text import change, figure, percent, relative, visible
 
 MAX_LINES, MAX_WIDTH, MIN_WIDTH = 30, 100, 80
 MAX_NAME, MAX_NAME_NARROW, MIN_NAME = 34, 20, 12  # characters of a name in a row of figures; the report has all of it
@@ -53,6 +51,9 @@ PAIRS = 3  # of a redundant feature and the one that it repeats
 BAR = 10  # characters of the largest loss
 NO_LOSS = 0.05  # percent: below, a loss is printed as 0.0%
 SIZES = (1, 2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135, 200)  # that are shown, where they exist
+
+
+Row = tuple[str, int, float, str]  # name, features, mean, the chosen model against it
 
 
 def screen_lines(
@@ -77,8 +78,8 @@ class Screen:
     more: str
 
     def lines(self, folder: str | None, most: int, k: bool) -> list[str]:
-        first = [*self.first(), "", *self.table(), *self.test(), *self.expected(), *self.rule(), ""]
-        last = [*self.sizes(), "", *self.unused(PAIRS)]
+        first = [*self.wrapped(*self.first()), "", *self.table(), *self.wrapped(*self.sentences()), ""]
+        last = [*self.sizes(), "", *self.wrapped(self.unused(PAIRS))]
         notes, commands = self.notes(), self.commands(folder, k)
         room = MIN_FEATURES + 2
         lines = [*first, *self.worth(room), "", *last, *notes]
@@ -87,7 +88,7 @@ class Screen:
         if len(lines) + len(commands) > most and len(notes) > 1:
             notes = [f"note: {self.more} {counted(len(self.all_notes()), 'note')}"]
         if len(lines) + len(commands) > most:  # without names of redundant features, and size 1, which comes below
-            last = [*self.sizes(), *self.unused(0)]
+            last = [*self.sizes(), *self.wrapped(self.unused(0))]
             first = [line for line in first if not line.startswith(ALONE)]
             lines = [line for line in [*first, *self.worth(room), *last, *notes] if line]
         while len(lines) + len(commands) > most and room > 2:
@@ -95,37 +96,28 @@ class Screen:
             lines = [line for line in [*first, *self.worth(room), *last, *notes] if line]
         return [*map(self.cut, lines), *commands]
 
-    def counted(self, n: int) -> str:
-        return counted(n, self.result.noun)
-
     def worth(self, room: int) -> list[str]:
         return self.feature_groups(room) if self.result.worth.feature_groups else self.features(room)
 
     # -- how good, on which queries ------------------------------------------------------------------------------------
 
-    def first(self) -> list[str]:
-        """The choice; what the queries cannot tell, or a rival above the chosen model."""
+    def first(self) -> Iterator[str | None]:
+        """The choice, a suspicion, what the queries cannot tell, and a rival above the chosen model, shown or not."""
         result, choice = self.result, self.result.choice
         costed = choice.by_cost or result.plan.costs is not None
         cost = f" at a {choice.rule.cost} of {choice.chosen.cost:g}" if costed else ""
-        kept = f"Keep {answers(choice)} of {self.counted(result.n_all)}"
-        if choice.chosen is choice.named:
-            kept = f"Keep {self.all} {self.counted(result.n_all)}"
-        kept += f"{cost}{self.named()}.  {self.judged()}."
-        said = (kept, result.suspicion, self.unsure(), self.above())
-        return [line for text in said if text for line in self.wrapped(text)]
-
-    def unsure(self) -> str:
-        """What the queries cannot tell; '' where they tell enough."""
-        choice = self.result.choice
-        if not math.isfinite(choice.bound(choice.chosen)):
-            return few_sentence(choice)
-        return coarse_sentence(choice, self.result.noun) if coarse(choice) else ""
+        kept = f"{self.all} " if choice.chosen is choice.named else f"{answers(choice)} of "
+        yield f"Keep {kept}{counted(result.n_all, result.noun)}{cost}{self.named()}.  {self.judged()}."
+        yield result.suspicion
+        if not self.has_intervals:
+            yield few_sentence(choice)
+        elif coarse(choice):
+            yield coarse_sentence(choice, result.noun)
+        yield f"{self.above()}." if self.above() else ""
 
     def above(self) -> str:
-        """A rival above the chosen model, shown or not; '' where there is none."""
-        said = self.result.rivals.headline()
-        return f"{said}." if said else ""
+        """A rival above the chosen model; '' where there is none."""
+        return self.result.rivals.headline()
 
     def named(self) -> str:
         """What is kept, after its number, if it has a place in the first line."""
@@ -140,39 +132,27 @@ class Screen:
         how = "each scored by models not trained on it" if out_of_fold else "held out for validation"
         which = " of train and valid" if out_of_fold and "validation" in parts else documents
         today = "" if self.result.change is None else "; today's ranker may have been trained on them"
-        return f"{_counted(self.result.n_queries, 'query', 'queries')}{which}, {how}{today}"
+        return f"{queries(self.result.n_queries)}{which}, {how}{today}"
 
     def table(self) -> list[str]:
         """Rankers: their means, each against one reference, and the chosen model against each."""
-        result, full, today = self.result, self.result.all_features, self.result.change
-        reference: AllFeatures | Change = full if today is None else today
-        rows: list[tuple[str, int, float, str]] = []
-        if today is not None:
-            rows.append(("today", today.n_features, today.mean, self.beside(today, today.mean)))
-        if result.dense is not result.chosen:
-            rows.append((self.all, result.n_dense, full.mean, self.beside(full.chosen, full.mean)))
+        result, wide = self.result, self.width == MAX_WIDTH
+        rows = [] if result.change is None else [_row(result.reference, "today")]
+        rows += [_row(result.against_all, self.all)] if result.dense is not result.chosen else []
         rows.append((self.shown("chosen", result.chosen), result.chosen.n_features, result.chosen.mean, ""))
-        rows += self.best()
-        rows += [(r.name, r.n_features, r.mean, self.beside(r, r.mean)) for r in self.rivals()]
-        rows += self.alone()
-        names = [_row_name(name, MAX_NAME if self.width == MAX_WIDTH else MAX_NAME_NARROW) for name, *_ in rows]
-        width = max(map(len, names))
+        rows += [*self.best(), *(_row(r, r.name) for r in self.rivals()), *self.alone()]
+        names = [_row_name(name, MAX_NAME if wide else MAX_NAME_NARROW) for name, *_ in rows]
+        width, metric, noun = max(map(len, names)), max(len(result.metric), 7), f"{result.noun}s"
+        against = f"against {'today' if result.change is not None else self.all if wide else 'all'}"
         star = "*" if self.has_intervals else ""
-        metric = max(len(result.metric), 7)
-        against = f"against {'today' if today is not None else self.all if self.width == MAX_WIDTH else 'all'}"
-        noun = f"{result.noun}s"
         lines = [f"{'':{width}} {noun}  {result.metric:>{metric}}  {against}  chosen against row{star}"]
-        for k, (name, (_, n, value, chosen)) in enumerate(zip(names, rows, strict=True)):
-            share = (value - reference.mean) / (abs(reference.mean) or 1.0)
-            figures = f"{n:>{len(noun)}}  {figure(value):>{metric}}  {percent(share) if k else '':>{len(against)}}"
+        for name, (_, n, value, chosen) in zip(names, rows, strict=True):
+            share = change(value, result.reference.mean) if len(lines) > 1 else ""
+            figures = f"{n:>{len(noun)}}  {figure(value):>{metric}}  {share:>{len(against)}}"
             lines.append(f"{name:{width}} {figures}  {chosen}".rstrip())
         return lines
 
-    def beside(self, b: Beside | Change | ComparedRival, mean: float) -> str:
-        """The chosen model against a ranker of this mean."""
-        return relative(b.difference, b.low, b.high, mean)
-
-    def best(self) -> list[tuple[str, int, float, str]]:
+    def best(self) -> list[Row]:
         """The model with the highest mean, unless it is the chosen one or all features."""
         best, result = self.result.best, self.result
         others = [c for c in result.by_size if c is best and c is not result.chosen]
@@ -191,60 +171,45 @@ class Screen:
         """The rivals that have a row."""
         return self.result.rivals.compared
 
-    def alone(self) -> list[tuple[str, int, float, str]]:
+    def alone(self) -> list[Row]:
         """The best model of a single feature, unless it is the chosen one."""
         for c, used in zip(self.result.by_size, self.result.used, strict=True):
             if c.n_features == 1 and c is not self.result.chosen and not self.result.choice.by_cost:
                 return [(f"{ALONE}{used[0]}", 1, c.mean, "")]
         return []
 
-    def expected(self) -> list[str]:
-        """What to expect of the chosen model, whose mean is that of a choice."""
-        said = expected_sentence(self.result.choice)
-        return self.wrapped(said) if said else []
+    def sentences(self) -> Iterator[str]:
+        """The test, what to expect, why this size, and what the stars mean."""
+        result, choice = self.result, self.result.choice
+        if result.test is not None:
+            yield on_test(result.test, result.metric, result.plan.confidence, ("dense", self.all), self.all)
+        yield expected_sentence(choice)
+        yield self.rule()
+        if self.has_intervals and not all_equal(choice):
+            rivals = ", and for all rivals" if self.rivals() else ""
+            star = f"* {as_percent(result.plan.confidence)}, for all sizes at once{rivals} ({self.star_note})."
+            yield " ".join([star, *rare_sentences(choice)])
 
-    def test(self) -> list[str]:
-        """The chosen model on the test queries, compared with all features."""
-        test, metric = self.result.test, self.result.metric
-        if test is None:
-            return []
-        return self.wrapped(on_test(test, metric, self.result.plan.confidence, ("dense", self.all), self.all))
-
-    def rule(self) -> list[str]:
-        """Why this size, and what the stars mean."""
+    def rule(self) -> str:
+        """Why this size."""
         choice, rule = self.result.choice, self.result.choice.rule
         if all_equal(choice):
-            return self.wrapped(all_equal_sentence(choice))
-        best = "" if choice.best is choice.chosen else f" ({self.counted(choice.best.n_features)})"
-        of = f"the best of {len(choice.candidates)} models{best}"
-        bound = choice.bound(choice.chosen)
-        at_most = f", at most {share(bound, choice)}*" if math.isfinite(bound) else ""
+            return all_equal_sentence(choice)
+        if choice.chosen is choice.named and rule.limit is None:
+            return defence_sentence(choice, self.result.n_all, self.result.noun)
+        best = "" if choice.best is choice.chosen else f" ({counted(choice.best.n_features, self.result.noun)})"
+        at_most = f", at most {share(choice.bound(choice.chosen), choice)}*" if self.has_intervals else ""
         lost = f"{estimated(choice.chosen, choice)}{at_most}"
-        most, smallest = f"{100 * rule.largest_loss:.3g}%", "cheapest" if choice.by_cost else "smallest"
+        against = f"against the best of {len(choice.candidates)} models{best}: {lost}"
         if rule.limit is not None:
-            why = f"the best model with {rule.limit}. Its estimated loss against {of}: {lost}"
-        elif choice.chosen is choice.named:
-            return [*self.wrapped(defence_sentence(choice, self.result.n_all, self.result.noun)), *self.star()]
+            why = f"the best model with {rule.limit}. Its estimated loss {against}"
         elif not choice.within_margin(choice.chosen):
-            how = "has an estimated loss of" if rule.guarantee is None else "is shown to lose"
-            why = f"no sparse model {how} at most {most}; the best of them is chosen. Loss against {of}: {lost}"
-        elif rule.guarantee is None:
-            why = f"{smallest} model with an estimated loss of at most {most} against {of}: {lost}"
+            why = f"no sparse model {enough(rule, verb=True)}; the best of them is chosen. Loss {against}"
         else:
-            why = f"{smallest} model shown to lose at most {most} against {of}: {lost}"
+            why = f"{smallest(choice.by_cost)} model {enough(rule)} {against}"
         metric = self.result.plan.metric
         gain = f" Gain of {metric!r}: {metric.convention.shown_gain}." if metric.uses_gain else ""
-        return [*self.wrapped(f"Rule: {why}.{gain}"), *self.star()]
-
-    def star(self) -> list[str]:
-        """What the stars mean."""
-        confidence = as_percent(self.result.plan.confidence)
-        rivals = ", and for all rivals" if self.rivals() else ""
-        said = [
-            f"* {confidence}, for all sizes at once{rivals} ({self.star_note}).",
-            *rare_sentences(self.result.choice),
-        ]
-        return self.wrapped(" ".join(said)) if self.has_intervals else []
+        return f"Rule: {why}.{gain}"
 
     star_note = "'at most': one-sided"
 
@@ -257,76 +222,67 @@ class Screen:
 
     def features(self, room: int) -> list[str]:
         """The selected features, those that cost most to leave out first, in at most so many lines."""
-        rows = sorted(self.result.worth.features, key=lambda d: -self.loss(d) if d["cost"] else math.inf)
+        rows = sorted(self.result.facts["features"], key=_by_loss)
         shown = rows if len(rows) < room else rows[: room - 2]
-        largest = max([*(self.loss(d) for d in rows if d["cost"]), NO_LOSS])
-        kept = [self.kept(d) for d in shown]
+        largest = max([*(row["loss"] for row in rows if row["loss"] is not None), NO_LOSS])
+        kept = [self.kept(row) for row in shown]
         halves = "" if self.result.stability is None else f"   chosen on {self.result.stability.n_samples} half-samples"
         room_of_name = self.width - FIGURES - max([len(halves), *map(len, kept)])
         bar_width = BAR
-        if max((len(visible(shaped_name(d))) for d in shown), default=0) > room_of_name:  # a name is worth more
+        if max((len(visible(row["name"])) for row in shown), default=0) > room_of_name:  # a name is worth more
             halves, kept, bar_width, room_of_name = "", [""] * len(shown), 0, self.width - FIGURES + BAR
-        names = [shortened(shaped_name(d), room_of_name) for d in shown]
+        names = [shortened(row["name"], room_of_name) for row in shown]
         width = max([len("feature"), *map(len, names)])
         lines = [f"{'feature':{width}}    weight  change if left out{halves}"]
-        for d, name, often in zip(shown, names, kept, strict=True):
-            loss = self.loss(d) if d["cost"] else math.nan
-            text = "" if len(rows) == 1 else percent(-loss / 100.0)  # without its only feature there is no model
-            bar = "" if math.isnan(loss) else "=" * round(bar_width * max(loss, 0.0) / largest)
-            lines.append(f"{name:{width}}  {d['coef']:+8.3f}  {text:>7} {bar:{BAR}}   {often}".rstrip())
+        for row, name, often in zip(shown, names, kept, strict=True):
+            text = "" if len(rows) == 1 else _left_out(row)  # without its only feature there is no model
+            bar = "=" * round(bar_width * max(row["loss"] or 0.0, 0.0) / largest)
+            lines.append(f"{name:{width}}  {row['weight']:+8.3f}  {text:>7} {bar:{BAR}}   {often}".rstrip())
         return [*lines, *self.others(rows[len(shown) :])]
-
-    def loss(self, row: Mapping[str, Any]) -> float:
-        """What leaving out costs, the others refitted, in percent of the chosen model's mean."""
-        return float(100.0 * row["cost"][self.result.metric]["cost"] / (abs(self.result.chosen.mean) or 1.0))
 
     def kept(self, row: Mapping[str, Any]) -> str:
         """On how many halves of the queries, and what may take its place."""
-        stability, other = self.result.stability, self.result.worth.substitute(row["feature"])
-        said = []
+        stability, said = self.result.stability, []
         if stability is not None:
-            said.append(
-                f"{round(selection_frequency(self.result, dict(row)) * stability.n_samples)} of {stability.n_samples}"
-            )
-        if other is not None:
-            said.append(f"or {shortened(other.other, MAX_NAME_NARROW)} (r = {other.correlation:.2f})")
+            said.append(f"{round(row['selection_frequency'] * stability.n_samples)} of {stability.n_samples}")
+        if row["substitute"] is not None:
+            other = shortened(row["substitute"], MAX_NAME_NARROW)
+            said.append(f"or {other} (r = {row['substitute_correlation']:.2f})")
         return ", ".join(said)
 
     def others(self, rest: Sequence[Mapping[str, Any]]) -> list[str]:
         """The selected features that have no line of their own."""
-        if not rest:
-            return []
-        losses = [self.loss(d) for d in rest if d["cost"]]
-        known = len(losses) == len(rest) and max(losses) >= NO_LOSS
+        losses = [row["loss"] for row in rest if row["loss"] is not None]
+        known = rest and len(losses) == len(rest) and max(losses) >= NO_LOSS
         each = f", each at most {max(losses):.1f}%" if known else ""
         free = sum(loss <= 0 for loss in losses)
         none = f", {free} without a loss on these queries" if free else ""
-        return [self.cut(f"{len(rest)} more{each}{none}: {', '.join(shaped_name(dict(d)) for d in rest)}")]
+        return self.more_names([row["name"] for row in rest], f"{each}{none}")
 
     def feature_groups(self, room: int) -> list[str]:
         """The groups in use, those that cost most to leave out first."""
-        rows = sorted(self.result.worth.feature_groups, key=lambda d: -self.loss(d) if d["cost"] else math.inf)
+        rows = sorted(self.result.facts["feature_groups"], key=_by_loss)
         shown = rows if len(rows) < room else rows[: room - 2]
-        names = [shortened(d["group"], self.width // 3) for d in shown]
+        names = [shortened(row["group"], self.width // 3) for row in shown]
         width = max([len("group"), *map(len, names)])
         lines = [f"{'group':{width}}      cost  features  change if left out"]
-        for d, name in zip(shown, names, strict=True):
-            loss = percent(-self.loss(d) / 100.0) if d["cost"] else "-"
-            lines.append(f"{name:{width}}  {d['group_cost']:8g}  {len(d['features']):8d}  {loss:>7}")
-        rest = rows[len(shown) :]
-        return [*lines, *([self.cut(f"{len(rest)} more: {', '.join(d['group'] for d in rest)}")] if rest else [])]
+        for row, name in zip(shown, names, strict=True):
+            lines.append(f"{name:{width}}  {row['group_cost']:8g}  {len(row['features']):8d}  {_left_out(row):>7}")
+        return [*lines, *self.more_names([row["group"] for row in rows[len(shown) :]])]
+
+    def more_names(self, names: Sequence[str], what: str = "") -> list[str]:
+        """The names that have no line of their own, and what is true of them."""
+        return [self.cut(f"{len(names)} more{what}: {', '.join(names)}")] if names else []
 
     # -- fewer, what goes, what next -----------------------------------------------------------------------------------
 
     def sizes(self) -> list[str]:
         """Some sizes, and the best model of at most each against the reference."""
         result, by_cost = self.result, self.result.choice.by_cost
-        reference = result.all_features if result.change is None else result.change
         cells = []
         for c in self.some_sizes():
             size = f"{c.cost:g}" if by_cost else str(c.n_features)
-            share = (c.mean - reference.mean) / (abs(reference.mean) or 1.0)
-            cells.append((f"[{size}]" if c is result.chosen else size, percent(share)))
+            cells.append((f"[{size}]" if c is result.chosen else size, change(c.mean, result.reference.mean)))
         width = max(len(text) for cell in cells for text in cell)
         against = self.all if result.change is None else "today"
         names = (f"{'cost' if by_cost else result.noun + 's'}, at most", f"against {against}")
@@ -347,11 +303,11 @@ class Screen:
             found.remove(max(others, key=lambda c: abs(math.log(max(c.n_features, 1) / max(chosen.n_features, 1)))))
         return found
 
-    def unused(self, n_pairs: int) -> list[str]:
+    def unused(self, n_pairs: int) -> str:
         """The features that are not used, and some pairs of one of them and a used one that it repeats."""
         n = self.result.model.n_features - self.result.chosen.n_features
         if n == 0:
-            return []
+            return ""
         said, constant, left = [], len(self.result.constant_features), self.result.redundant.left
         dropped = set.intersection(*(set(p.drop) for p in self.result.plan.penalties))
         if dropped:
@@ -359,31 +315,27 @@ class Screen:
         if constant:
             said.append(f"{constant} {'is' if constant == 1 else 'are'} constant within queries")
         if left:
-            pairs = ", ".join(
-                f"{shortened(row.feature, 2 * MAX_NAME)} ({shortened(row.selected, 2 * MAX_NAME)})"
-                for row in left[:n_pairs]
-            )
-            correlates = "correlates" if len(left) == 1 else "correlate"
-            said.append(f"{len(left)} {correlates} with a used one, |r| >= {self.result.redundant.least:g}")
-            if pairs:
-                said[-1] += f": {pairs}{', ...' if len(left) > n_pairs else ''}"
+            names = [[shortened(name, 2 * MAX_NAME) for name in (row.feature, row.selected)] for row in left[:n_pairs]]
+            pairs = ", ".join(f"{feature} ({selected})" for feature, selected in names)
+            more = f": {pairs}{', ...' if len(left) > n_pairs else ''}" if pairs else ""
+            correlate = f"{len(left)} correlate{'s' if len(left) == 1 else ''}"
+            said.append(f"{correlate} with a used one, |r| >= {self.result.redundant.least:g}{more}")
         features = "1 feature is" if n == 1 else f"{n} features are"
-        return self.wrapped(f"{features} not used{': ' if said else ''}{'; '.join(said)}")
+        return f"{features} not used{': ' if said else ''}{'; '.join(said)}"
 
     def all_notes(self) -> list[str]:
-        left_out = self.result.rivals.left_out
-        said = []
-        for reason in dict.fromkeys(r.reason for r in left_out):
-            said.append(f"{', '.join(r.name for r in left_out if r.reason == reason)}: not compared, {reason}.")
+        by_reason: dict[str, list[str]] = {}
+        for r in self.result.rivals.left_out:
+            by_reason.setdefault(r.reason, []).append(r.name)
+        said = [f"{', '.join(names)}: not compared, {reason}." for reason, names in by_reason.items()]
         above = self.result.suspicion or ""
         return [*said, *(n for n in self.result.notes if n.removesuffix(".") not in above)]
 
     def notes(self) -> list[str]:
         notes = self.all_notes()
         shown = notes if len(notes) <= MAX_NOTES else notes[: MAX_NOTES - 1]
-        lines = [line for text in shown for line in self.wrapped(f"note: {text}")]
-        more = len(notes) - len(shown)
-        return [*lines, *([f"note: {more} more; {self.more} them"] if more else [])]
+        more = [f"{len(notes) - len(shown)} more; {self.more} them"] if len(notes) > len(shown) else []
+        return self.wrapped(*(f"note: {text}" for text in [*shown, *more]))
 
     def commands(self, folder: str | None, k: bool) -> list[str]:
         """What people do next."""
@@ -420,11 +372,26 @@ class Screen:
                 lines.append(f"{'      ' if lines else 'Next: '}{one}")
         return lines
 
-    def wrapped(self, text: str) -> list[str]:
-        return textwrap.wrap(text, self.width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    def wrapped(self, *texts: str | None) -> list[str]:
+        options: dict[str, Any] = {"subsequent_indent": "  ", "break_long_words": False, "break_on_hyphens": False}
+        return [line for text in texts if text for line in textwrap.wrap(text, self.width, **options)]
 
     def cut(self, text: str) -> str:
         return text if len(text) <= self.width else f"{text[: self.width - 5].rsplit(', ', 1)[0]}, ..."
+
+
+def _row(r: ComparedRival, name: str) -> Row:
+    """A ranker, and the chosen model against it."""
+    return name, r.n_features, r.mean, relative(r.difference, r.low, r.high, r.mean)
+
+
+def _by_loss(row: Mapping[str, Any]) -> float:
+    return math.inf if row["loss"] is None else -row["loss"]
+
+
+def _left_out(row: Mapping[str, Any]) -> str:
+    """The change if a feature or a group is left out."""
+    return "-" if row["loss"] is None else percent(-row["loss"] / 100.0)
 
 
 def shortened(name: str, most: int) -> str:
@@ -443,7 +410,3 @@ def _row_name(name: str, most: int) -> str:
     tail = tail if len(head) + len(tail) <= most or len(tail) <= most - MIN_NAME else f"{without}some"
     room = most - len(tail)
     return f"{head if len(head) <= room else f'{head[: room - 3]}...'}{tail}"
-
-
-def _counted(n: int, one: str, many: str) -> str:
-    return f"{n:,} {one if n == 1 else many}"

@@ -3,63 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from sparserank.evaluation.statistics import as_percent
 from sparserank.paths import PathResult
-from sparserank.reporting.colours import ACCENT, FAINT, GRID, INK, SERIES, SOFT
-from sparserank.reporting.plots import dress, legend_below, new_axes, picture_text, to_svg
+from sparserank.report.svg import (
+    FAINT,
+    GRID,
+    INK,
+    PAGE_SIZE,
+    SERIES,
+    SOFT,
+    axes_of_user,
+    cut,
+    dress,
+    labelled,
+    legend_below,
+    new_axes,
+    new_figure,
+    to_svg,
+)
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import MIN_FREQUENCY
-from sparserank.text import visible
 
-LONGEST_NAME = 36  # characters of a feature's name under its curve
-PAGE_SIZE = (5.4, 3.1)  # inches, without its legend: legible on a phone, where a picture is as wide as the page
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 BARS = 20  # features in the picture of half-samples
 LABELLED = 11  # coefficient curves named at the side; more would overprint each other
 
 
-def ring(axes: Any, size: float, height: float, label: str) -> None:
-    """Around the chosen candidate."""
-    axes.plot(
-        [size],
-        [height],
-        marker="o",
-        markersize=11,
-        markerfacecolor="none",
-        markeredgewidth=2.2,
-        color=ACCENT,
-        linestyle="none",
-        label=label,
-        clip_on=False,
-    )
-
-
 def coefficient_path(result: SelectionResult) -> str:
     """Coefficients of the chosen penalty's path against alpha; the chosen point as a line, its features coloured."""
-    chosen = result.chosen
-    path = result.paths[chosen.penalty]
+    path = result.paths[result.chosen.penalty]
     # The point that the chosen model is, or is a refit of.
     at = int(np.argmin(np.abs(path.alphas / path.alpha_max - result.model.parameters["alpha_fraction"])))
-    figure, axes = new_axes(*path_labels(path), PAGE_SIZE)
-    draw_path(path, axes, path.feature_names, at)
+    figure, axes = new_axes(*_path_labels(path), PAGE_SIZE)
+    _draw_path(path, axes, at)
     legend_below(figure, 3)
     return to_svg(figure, "Coefficient path")
 
 
-def path_labels(path: PathResult) -> tuple[str, str]:
-    """Of the axes of `draw_path`."""
+def plot_path(path: PathResult, axes: Any = None) -> Any:
+    """Coefficients against the strength of the penalty, on axes of matplotlib."""
+    axes = axes_of_user(axes)
+    _draw_path(path, axes)
+    return labelled(axes, *_path_labels(path))
+
+
+def _path_labels(path: PathResult) -> tuple[str, str]:
     of_features = "weight (scaled)" if path.width == 1 else "size of the feature's curve"
     return "strength of the penalty, relative to the start of the path", of_features
 
 
-def draw_path(path: PathResult, axes: Any, names: Sequence[str], at: int | None = None) -> None:
+def _draw_path(path: PathResult, axes: Any, at: int | None = None) -> None:
     """Coefficients against the strength; the features of point `at` in colour, by default of the last, the others
     grey."""
-    fraction = path.alphas / path.alpha_max
+    fraction, names = path.alphas / path.alpha_max, path.feature_names
     selected = path.support(len(fraction) - 1 if at is None else at)
     features, weights = path.weights()
     of = dict(zip(features.tolist(), weights.T, strict=True))
@@ -69,16 +71,8 @@ def draw_path(path: PathResult, axes: Any, names: Sequence[str], at: int | None 
             axes.plot(fraction, of[j], color=FAINT, linewidth=0.9, zorder=1)
     for rank, j in enumerate(strongest):
         label = cut(names[j % len(names)]) if rank < LABELLED else None
-        style = "-" if rank < len(SERIES) else "--"
-        axes.plot(
-            fraction,
-            of[j],
-            color=SERIES[rank % len(SERIES)],
-            linestyle=style,
-            linewidth=1.5,
-            label=label,
-            zorder=2,
-        )
+        style = {"color": SERIES[rank % len(SERIES)], "linestyle": "-" if rank < len(SERIES) else "--"}
+        axes.plot(fraction, of[j], linewidth=1.5, label=label, zorder=2, **style)
     if at is not None:
         axes.axvline(fraction[at], color=INK, linewidth=1.2, linestyle=":", zorder=3, label="chosen strength")
     axes.set_xscale("log")
@@ -115,16 +109,10 @@ def worth_of_features(result: SelectionResult, costs: Mapping[str, Mapping[str, 
     figure, axes, place = _named_bars([name for name, _ in rows])
     axes.barh(place, cost, height=0.62, color=SERIES[0])
     known = np.isfinite(high - low)
-    axes.errorbar(
-        cost[known],
-        place[known],
-        xerr=np.stack([cost - low, high - cost])[:, known],
-        fmt="none",
-        ecolor=INK,
-        elinewidth=1.2,
-        capsize=2.5,
-        label=f"{as_percent(result.plan.confidence)} interval of this {result.noun} alone",
-    )
+    ends = np.stack([cost - low, high - cost])[:, known]
+    label = f"{as_percent(result.plan.confidence)} interval of this {result.noun} alone"
+    style = {"fmt": "none", "ecolor": INK, "elinewidth": 1.2, "capsize": 2.5}
+    axes.errorbar(cost[known], place[known], xerr=ends, label=label, **style)
     axes.axvline(0.0, color=SOFT, linewidth=0.8)
     axes.set_xlabel(f"loss of {result.metric} without it, %", color=INK)
     dress(axes)
@@ -134,7 +122,7 @@ def worth_of_features(result: SelectionResult, costs: Mapping[str, Mapping[str, 
 
 def _named_bars(names: Sequence[str]) -> tuple[Figure, Any, np.ndarray]:
     """(figure, axes, places) for horizontal bars with these names, the first on top."""
-    figure = Figure(figsize=(PAGE_SIZE[0], 0.7 + 0.24 * len(names)), layout="constrained")
+    figure = new_figure((PAGE_SIZE[0], 0.7 + 0.24 * len(names)))
     axes = figure.add_subplot()
     place = np.arange(len(names))
     axes.set_yticks(place, [cut(name) for name in names])
@@ -142,25 +130,15 @@ def _named_bars(names: Sequence[str]) -> tuple[Figure, Any, np.ndarray]:
     return figure, axes, place
 
 
-def cut(name: str, most: int = LONGEST_NAME) -> str:
-    """A name as a label: whole, or its beginning."""
-    shown = visible(name)
-    return picture_text(shown if len(shown) <= most else shown[: most - 1] + "\u2026")
-
-
-def curve_picture(row: dict[str, Any], name: str) -> str:
+def curve_picture(row: Mapping[str, Any]) -> str:
     """What a feature adds to the score, and how its training values are spread, beneath."""
-    curve = row["curve"]
-    figure = Figure(figsize=(4.2, 3.4), layout="constrained")
+    curve, name = row["curve"], row["name"].partition("(")[2].removesuffix(")")
+    figure = new_figure((4.2, 3.4))
     axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     knots, values = np.array(curve["knots"]), np.array(curve["values"])
     margin = 0.06 * (knots[-1] - knots[0])
-    axes.plot(
-        [knots[0] - margin, *knots, knots[-1] + margin],
-        [values[0], *values, values[-1]],
-        color=SERIES[0],
-        linewidth=1.8,
-    )
+    across, up = [knots[0] - margin, *knots, knots[-1] + margin], [values[0], *values, values[-1]]
+    axes.plot(across, up, color=SERIES[0], linewidth=1.8)
     axes.plot(knots, values, marker="o", markersize=3.5, linestyle="none", color=SERIES[0])
     axes.set_ylabel("contribution to the score", color=INK)
     axes.grid(axis="y", color=GRID, linewidth=0.8)

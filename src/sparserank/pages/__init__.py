@@ -1,1 +1,0 @@
-"""What people see of a result: pages, their tables and pictures."""

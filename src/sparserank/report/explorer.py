@@ -1,0 +1,176 @@
+"""The top of a selection's page: one size after the other, with what enters, what leaves and what it is worth; and on
+each query the difference to a reference, as sorted bars, losses below the line and wins above it, or, of many queries,
+as a histogram."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from sparserank.crossval.choice import Candidate
+from sparserank.crossval.current_model import SAME
+from sparserank.report.html import rendered
+from sparserank.report.size_picture import size_picture
+from sparserank.selection.queries import Reference
+from sparserank.selection.result import SelectionResult
+from sparserank.selection.rivals import ComparedRival
+from sparserank.selection.statements import counted, queries
+from sparserank.text import figure, percent, relative, visible
+
+MAX_SIZES, MAX_FEATURES = 40, 60  # on the slider; rows of the matrix
+MAX_NARROW = 12  # sizes of a matrix in half of the page
+MAX_CHIPS = 30  # of features of one size
+MAX_NAME = 14  # characters of a name before it wraps
+WIDTH, HEIGHT = 300, 84  # of a picture of differences, in its own units
+MAX_BARS = 200  # queries with a bar each; more are counted in a histogram
+BINS = 25  # of a histogram, on either side of 0
+
+
+def explorer(result: SelectionResult, commands: Sequence[str]) -> Markup:
+    """HTML.
+
+    Parameters
+        commands   what gives or exports the model of each size; '' where nothing does
+    """
+    facts, noun = _facts(result, commands), result.noun
+    found = zip(facts["beside"], facts["sizes"][facts["chosen"]]["beside"], strict=True)
+    return rendered(
+        "explorer.html.j2",
+        facts=facts,
+        picture=size_picture(result),
+        metric=result.metric,
+        noun=noun,
+        by_cost=result.choice.by_cost,
+        wide=len(facts["sizes"]) > MAX_NARROW,
+        width_of_names=min(max([len(noun), *map(len, facts["names"])]), MAX_NAME) + 2,
+        max_rows=MAX_FEATURES,
+        differences=[differences(result.metric, of["name"], own, result.n_queries, of["most"]) for of, own in found],
+    )
+
+
+def _facts(result: SelectionResult, commands: Sequence[str]) -> dict[str, Any]:
+    """What the page knows of each size; features by their place among `names`: those of the chosen model in order of
+    worth, then the others in the order in which they enter."""
+    shown, taken, by_cost = _shown(result), result.by_size.index(result.chosen), result.choice.by_cost
+    by_worth = {i: _by_worth(result, i, i == taken) for i in shown}
+    names: dict[str, int] = {}
+    for i in (taken, *shown):
+        for name, _ in by_worth[i]:
+            names.setdefault(name, len(names))
+    models = [result.by_size[i] for i in shown]
+    references = [(of, _scale(models, of)) for of in result.references]
+
+    def of_size(i: int, c: Candidate) -> dict[str, Any]:
+        changes = [change for _, change in by_worth[i]]
+        return {
+            "size": f"{c.cost:g}" if by_cost else str(c.n_features),
+            "title": f"{counted(c.n_features, result.noun)}{f', cost {c.cost:g}' if by_cost else ''}",
+            "worth": f": {_worth(result, c, None if i == taken else i)}{' (chosen)' if i == taken else ''}",
+            "features": [names[name] for name, _ in by_worth[i]],
+            "lost": changes if all(changes) else [],
+            "beside": [drawn(c.values, of.values, scale) for of, scale in references],
+            "command": commands[i],
+        }
+
+    return {
+        "names": [visible(name) for name in names],
+        "beside": [{"name": visible(of.name), "most": scale} for of, scale in references],
+        "sizes": [of_size(i, c) for i, c in zip(shown, models, strict=True)],
+        "chosen": shown.index(taken),
+        "most": MAX_CHIPS,
+    }
+
+
+def _by_worth(result: SelectionResult, i: int, chosen: bool) -> list[tuple[str, str]]:
+    """(feature, change of the metric without it: '-2.1%'; '' where that is not known) of size i or of the chosen model;
+    the largest loss first, or else the largest weight."""
+    model, c = (result.model, result.chosen) if chosen else (result.models[i], result.by_size[i])
+    names = [model.feature_names[j] for j in sorted(model.support.tolist(), key=lambda j: -abs(model.coef[j]))]
+    costs = {row["feature"]: row["cost"] for row in result.worth.features} if chosen else result.size_costs[i] or {}
+    lost = {name: costs[name][result.metric]["cost"] for name in names if costs.get(name) is not None}
+    if len(names) == 1 or len(lost) < len(names):  # without its only feature, a model is nothing
+        return [(name, "") for name in names]
+    unit = abs(c.mean) or 1.0
+    return [(name, percent(-lost[name] / unit)) for name in sorted(names, key=lambda name: -lost[name])]
+
+
+def _worth(result: SelectionResult, c: Candidate, i: int | None) -> str:
+    """A model compared with the reference and with the strongest rival; i: its size, or None for the chosen one."""
+
+    def against(r: ComparedRival) -> str:
+        found = r if i is None else r.sizes[i]
+        return f"{relative(c.mean - r.mean, found.low, found.high, r.mean)} against {visible(r.name)}"
+
+    rival = result.rivals.strongest
+    text = f"{result.metric} {figure(c.mean)}, {against(result.reference)}"
+    return text if rival is None else f"{text}; {against(rival)}"
+
+
+def _scale(models: Sequence[Candidate], of: Reference) -> float:
+    """The largest difference of any of the models to a reference, on any query."""
+    return float(np.nanmax(np.abs(np.array([c.values for c in models]) - of.values), initial=0.0)) or 1.0
+
+
+def _shown(result: SelectionResult) -> list[int]:
+    """At most MAX_SIZES of by_size, evenly, with that of the chosen model."""
+    n = len(result.by_size)
+    if n <= MAX_SIZES:
+        return list(range(n))
+    evenly = {round(k * (n - 1) / (MAX_SIZES - 2)) for k in range(MAX_SIZES - 1)}
+    return sorted(evenly | {result.by_size.index(result.chosen)})
+
+
+# -- query by query ---------------------------------------------------------------------------------------------------
+
+
+def drawn(values: np.ndarray, reference: np.ndarray, most: float) -> dict[str, Any]:
+    """What the page knows of the differences values - reference (n_queries,): the two paths of the picture, to which
+    `most` is the largest difference, and what they say."""
+    difference = values - reference
+    known = np.sort(difference[np.isfinite(difference)])
+    won, lost = int((known > SAME).sum()), int((known < -SAME).sum())
+    said = f"better on {won:,}, worse on {lost:,}, equal on {len(known) - won - lost:,} queries"
+    if len(known):
+        most_lost, most_won = (f"{d:+.2f}" if abs(d) >= 0.005 else "0" for d in (min(known[0], 0), max(known[-1], 0)))
+        said += f"; largest loss {most_lost}, largest gain {most_won}"
+    if len(values) <= MAX_BARS:
+        return {**_bars(known, most), "said": said}
+    paths, tallest = _histogram(known, most)
+    return {**paths, "said": f"{said}; tallest bar: {queries(tallest)}"}
+
+
+def _bars(known: np.ndarray, most: float) -> dict[str, str]:
+    """A bar for each query."""
+    step = WIDTH / max(len(known), 1)
+    middle = HEIGHT / 2
+    bars = [f"M{(k + 0.5) * step:.1f} {middle:g}V{middle * (1 - d / most):.1f}" for k, d in enumerate(known.tolist())]
+    return {"won": "".join(np.array(bars)[known > SAME]), "lost": "".join(np.array(bars)[known < -SAME])}
+
+
+def _histogram(known: np.ndarray, most: float) -> tuple[dict[str, str], int]:
+    """(a bar for each range of differences, losses on the left; queries in the tallest one). Equal queries have no
+    bar."""
+    edges, step = np.linspace(-most, most, 2 * BINS + 1), WIDTH / (2 * BINS)
+    sides = {"won": known[known > SAME], "lost": known[known < -SAME]}
+    counts = {name: np.histogram(own, edges)[0] for name, own in sides.items()}
+    tallest = max(int(own.max()) for own in counts.values()) or 1
+
+    def path(own: np.ndarray) -> str:
+        bars = [f"M{(k + 0.5) * step:.1f} {HEIGHT}V{HEIGHT * (1 - n / tallest):.1f}" for k, n in enumerate(own) if n]
+        return "".join(bars)
+
+    return {name: path(own) for name, own in counts.items()}, tallest
+
+
+def differences(metric: str, name: str, found: dict[str, Any], n_queries: int, most: float) -> Markup:
+    """One of the pictures; name: of the reference."""
+    counted = n_queries > MAX_BARS
+    # Bars touch if they are narrow, and never become a block each if they are few.
+    bar = 0.85 * min(WIDTH / (2 * BINS) if counted else WIDTH / max(n_queries, 1), 8.0)
+    bars = ["each bar is a query, losses in orange", f"full height: {most:.2f}"]
+    scale = [f"-{most:.2f}", f"difference of {metric}", f"+{most:.2f}"] if counted else bars
+    size = {"width": WIDTH, "height": HEIGHT, "bar": bar, "counted": counted}
+    return rendered("differences.html.j2", metric=metric, name=name, found=found, scale=scale, **size)

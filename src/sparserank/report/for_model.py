@@ -1,0 +1,143 @@
+"""What people see of `select --for-model`: the screen, in the order in which a reader asks, and the page."""
+
+from __future__ import annotations
+
+import math
+
+from sparserank import __version__
+from sparserank.crossval.choice import Candidate
+from sparserank.evaluation.loss_bounds import MIN_QUERIES
+from sparserank.evaluation.statistics import as_percent
+from sparserank.report.claims import heading
+from sparserank.report.document import Picture, Section, Table
+from sparserank.report.html import to_html
+from sparserank.report.svg import INK, PAGE_SIZE, SERIES, keep_within, legend_below, new_axes, ring, to_svg
+from sparserank.report.tables import comparison_table, on_test, size_rows
+from sparserank.selection.for_model import ALL, OurModel, TreesSelection
+from sparserank.selection.statements import counted, estimated, share
+from sparserank.text import change, figure
+from sparserank.transforms import NONE
+
+MAX_FEATURES, MAX_SIZES = 8, 6
+MAX_CHIPS = 40  # names below the title of the page
+MAX_NAMES = 40  # characters of the names of further features in a line
+BAR = 10  # characters of the largest gain
+
+
+def for_model_lines(result: TreesSelection) -> list[str | Table]:
+    """Lines and tables of the list that trees should keep."""
+    choice, chosen, everything, ours = result.choice, result.chosen, result.all_features, result.ours
+
+    def row(name: str, of: Candidate | OurModel) -> list[str]:
+        against = "" if of is everything else change(of.mean, everything.mean)
+        return [name, str(of.n_features), figure(of.mean), against]
+
+    rows = [row("trees, all features", everything)]
+    rows += [row("trees, chosen list", chosen)] if chosen is not everything else []
+    if ours is not None:
+        rows.append(row(f"best of our path{'' if ours.transform == NONE else f', {ours.transform}'}", ours))
+    limit, bound, confidence = result.plan.rule.limit, choice.bound(chosen), as_percent(result.plan.confidence)
+    at_most = f"{result.n_queries} queries are too few to bound it, at least {MIN_QUERIES} are needed"
+    if math.isfinite(bound):
+        at_most = f"with {confidence} confidence at most {share(bound, choice)}"
+    rule = "" if limit is None else f"It is the best list of {limit}. "
+    test = result.test
+    return [
+        f"Keep {chosen.n_features} of {counted(len(result.feature_names))}: {chosen.penalty}.  {result.n_queries} "
+        "queries, each scored by trees not trained on it.",
+        "",
+        Table("", ["", "features", result.metric, "against all"], rows),
+        f"{rule}Estimated loss against the best of {len(choice.candidates)} lists: {estimated(chosen, choice)}; "
+        f"{at_most}.",
+        *([] if test is None else [on_test(test, result.metric, result.plan.confidence, (ALL,), "all features")]),
+        "",
+        _gains(result),
+        _sizes(result),
+        *result.notes,
+    ]
+
+
+def list_table(result: TreesSelection) -> Table:
+    """The best list of each length, then all features, with bounds that hold for all of them at once."""
+    shown = [*result.by_size, result.all_features]
+    head, rows = size_rows(result.choice, shown, result.plan, "list")
+    title = (
+        f"LightGBM on the best list of each {'cost' if result.choice.by_cost else 'length'}, out of fold over "
+        f"{result.n_queries} queries (simultaneous bounds, {as_percent(result.plan.confidence)})"
+    )
+    strong = tuple(i for i, c in enumerate(shown) if c is result.chosen)
+    return Table(title, head, rows, words=(head.index("list"),), strong=strong)
+
+
+def kept_table(result: TreesSelection) -> Table:
+    """The chosen features and their share of the gain."""
+    rows = [[f, f"{g:.1%}"] for f, g in zip(result.features, result.gains.tolist(), strict=True)]
+    return Table("Features to keep", ["feature", "share of the gain"], rows)
+
+
+def _gains(result: TreesSelection) -> Table:
+    shown = list(zip(result.features, result.gains.tolist(), strict=True))
+    top = shown[0][1] if shown else 1.0
+    rows = [[f, f"{g:.1%}", ("=" * round(BAR * g / (top or 1.0))).ljust(BAR)] for f, g in shown[:MAX_FEATURES]]
+    if len(shown) > MAX_FEATURES:
+        rest = sum(g for _, g in shown[MAX_FEATURES:])
+        names = ", ".join(f for f, _ in shown[MAX_FEATURES:])
+        more = names if len(names) <= MAX_NAMES else f"{len(shown) - MAX_FEATURES} more"
+        rows.append([more, f"{rest:.1%}", ""])
+    return Table("", ["feature", "gain", ""], rows)
+
+
+def _sizes(result: TreesSelection) -> Table:
+    """At most MAX_SIZES lengths, evenly, with the first, the last and the chosen one."""
+    shown, n = result.by_size, len(result.by_size)
+    if n > MAX_SIZES:
+        evenly = {round(i * (n - 1) / (MAX_SIZES - 2)) for i in range(MAX_SIZES - 1)}
+        shown = [c for i, c in enumerate(shown) if i in evenly or c is result.chosen]
+    head = [f"[{c.n_features}]" if c is result.chosen else str(c.n_features) for c in shown]
+    against = [change(c.mean, result.all_features.mean) for c in shown]
+    return Table("", ["features", *head], [["trees against all features", *against]])
+
+
+# -- the page ---------------------------------------------------------------------------------------------------------
+
+
+def lists_page(result: TreesSelection) -> str:
+    """One self-contained HTML document."""
+    more = len(result.features) - MAX_CHIPS
+    best = (
+        f"The figure shows the best list of each length. The chosen list has {result.chosen.n_features} features and "
+        f"a mean of {figure(result.chosen.mean)}; all features have {figure(result.all_features.mean)}. The means are "
+        "out of fold and not corrected for the choice."
+    )
+    picture = Picture("lists", f"LightGBM on lists of features: mean {result.metric}", _lists_picture(result), best)
+    sections = [
+        Section("Features to keep", "", [kept_table(result)]),
+        Section("Quality by number of features", "", [list_table(result)], [picture]),
+    ]
+    if result.test is not None:
+        sections.append(Section("Test", "", [comparison_table(result.test, result.plan.confidence)]))
+    return to_html(
+        heading(result.choice, len(result.feature_names)),
+        f"{result.headline}.",
+        sections,
+        closing=[f"sparserank {__version__}"],
+        names=[*result.features[:MAX_CHIPS], *([f"{more} more"] if more > 0 else [])],
+        sure=result.sentences,
+    )
+
+
+def _lists_picture(result: TreesSelection) -> str:
+    """Quality against the number of features, a line for each kind of list."""
+    from matplotlib.ticker import MaxNLocator
+
+    drawn, axes = new_axes("number of features", f"mean {result.metric}, out of fold", PAGE_SIZE)
+    lists = [c for c in result.choice.candidates if c is not result.all_features]
+    for name, colour in zip(dict.fromkeys(c.penalty for c in lists), SERIES, strict=False):
+        own = sorted((c.k, c.mean) for c in lists if c.penalty == name)
+        axes.plot(*zip(*own, strict=True), label=name, color=colour, marker="o", markersize=3, linewidth=1.5)
+    axes.axhline(result.all_features.mean, color=INK, linewidth=1.0, label=result.all_features.penalty)
+    ring(axes, result.chosen.k, result.chosen.mean, f"chosen: {counted(result.chosen.n_features)}")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    keep_within(axes, result.plan.metric.limits)
+    legend_below(drawn)
+    return to_svg(drawn, "LightGBM on lists of features")

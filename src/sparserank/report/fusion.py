@@ -1,0 +1,269 @@
+"""What people see of a fusion, whose features are retrievers: the screen of `fuse` and the page of its selection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sparserank.crossval.choice import Candidate
+from sparserank.crossval.near_equal import NearEqual
+from sparserank.data.fusion.norms import MINMAX
+from sparserank.evaluation.statistics import as_percent
+from sparserank.export.fusion import fusion_command
+from sparserank.model.fusion import formula_of
+from sparserank.model.ranking_model import RankingModel
+from sparserank.report.document import Section, Table
+from sparserank.report.page import commands_of_sizes, render_page
+from sparserank.report.screen import ALONE, MAX_LINES, MAX_WIDTH, MIN_WIDTH, Row, Screen, more_in, shortened
+from sparserank.report.tables import interval
+from sparserank.selection.fusion import TITLES, FusionResult, shown_weight
+from sparserank.selection.queries import Added, QueryDifference
+from sparserank.selection.result import SelectionResult
+from sparserank.selection.rivals import ComparedRival
+from sparserank.selection.statements import all_equal, coarse, needed, queries
+from sparserank.shards.scaling import FeatureScaling
+from sparserank.text import figure, relative, signed
+
+MAX_NAMED = 4  # retrievers in the first line
+MAX_RETRIEVER = 28  # characters of a name
+FINE = 0.01  # a loss that one would like to rule out, relative to the best
+
+
+def fusion_lines(
+    result: FusionResult, folder: str | None = None, *, most: int = MAX_LINES, width: int = MAX_WIDTH
+) -> list[str]:
+    """The lines; folder: where the run was written, for the commands to come next."""
+    more = more_in(folder, "result.selection.notes")
+    screen = FusionScreen(result.selection, max(MIN_WIDTH, min(width, MAX_WIDTH)), more, result)
+    return screen.lines(folder, most, True)
+
+
+@dataclass(frozen=True)
+class FusionScreen(Screen):
+    """The screen of a fusion; its features are retrievers."""
+
+    fusion: FusionResult
+    star_note = "'at most': one-sided; 'if switched off': each pair alone"
+
+    def named(self) -> str:
+        """The first kept retrievers with their weights."""
+        if self.result.chosen is self.result.choice.named:
+            return ""
+        weights = list(self.fusion.weights.items())
+        said = [f"{shortened(name, MAX_RETRIEVER)} {shown_weight(weight, 2)}" for name, weight in weights[:MAX_NAMED]]
+        return f": {', '.join(said)}{', ...' if len(weights) > MAX_NAMED else ''}"
+
+    def judged(self) -> str:
+        """On how many queries, at which depth, under which norm."""
+        cut = f"lists cut at rank {self.fusion.facts.depth}, norm {self.fusion.formula.norm}"
+        return f"{queries(self.result.n_queries)}, each scored by weights not learned from it; {cut}"
+
+    def above(self) -> str:
+        return self.fusion.above
+
+    def shown(self, name: str, c: Candidate) -> str:
+        """With its norm."""
+        if c is self.result.choice.named:
+            return f"{name}: {self.all}"
+        return f"{name} ({self.fusion.norm_of(c)})"
+
+    def best(self) -> list[Row]:
+        """What the rule alone would choose, where the named formula is chosen; else the best formula."""
+        c, choice = self.result.choice.contender, self.result.choice
+        if c is None or c is choice.chosen or choice.rule.limit is not None:
+            return super().best()
+        return [(self.shown("best learned", c), c.n_features, c.mean, "")]
+
+    def rivals(self) -> Sequence[ComparedRival]:
+        """The formulas of all, and the best single retriever, unless it is chosen."""
+        compared, chosen = self.result.rivals.compared, self.result.chosen
+        single = max((r for r in compared if r.n_features == 1), key=lambda r: r.mean, default=None)
+        named = [replace(r, name=self._with_norm(r.name)) for r in compared if r.n_features != 1]
+        if single is None or single.name == chosen.formula:
+            return named
+        return [*named, replace(single, name=f"{ALONE}{single.name.removesuffix(' alone')}")]
+
+    def _with_norm(self, name: str) -> str:
+        norm = next((norm for norm, title in TITLES.items() if title == name), None)
+        return f"{name} ({norm})" if norm == MINMAX else name
+
+    def alone(self) -> list[Row]:
+        return []
+
+    def sentences(self) -> Iterator[str]:
+        """And how many queries would show a small difference."""
+        yield from super().sentences()
+        choice = self.result.choice
+        if len(self.fusion.facts.retrievers) > 1:
+            norm = self.result.model.feature_names[0].rpartition(":")[2]
+            yield f"{ALONE.strip()} by {norm}, chosen on these queries: expect less on others."
+        if self.has_intervals and not all_equal(choice) and not coarse(choice) and choice.resolution > FINE:
+            yield f"To rule out a loss of {FINE:.0%}, you would need roughly {needed(choice, FINE)} queries."
+
+    def worth(self, room: int) -> list[str]:
+        """The kept retrievers, and what switching each off changes."""
+        rows = [row for row in self.fusion.rows() if row["kept"]]
+        shown = rows if len(rows) < room else rows[: max(room - 2, 1)]
+        costs, often = bool(self.fusion.facts.costs), self._often()
+        names = [shortened(row["retriever"], MAX_RETRIEVER) for row in shown]
+        width = max([len("retriever"), *map(len, names)])
+        metric = max(len(self.result.metric) + len("alone "), 8)
+        head = f"{'retriever':{width}}  weight  {'alone ' + self.result.metric:>{metric}}  {'if switched off':>24}"
+        lines = [head + ("    cost" if costs else "") + ("  half-samples" if often else "")]
+        for row, name in zip(shown, names, strict=True):
+            loss = self._switched_off(row) if len(rows) > 1 else "-"  # without its only retriever there is no formula
+            alone = "" if row["alone"] is None else figure(row["alone"])
+            line = f"{name:{width}}  {shown_weight(row['weight'], 3):>6}  {alone:>{metric}}  {loss:>24}"
+            line += f"  {row['cost']:6g}" if costs else ""
+            lines.append(line + (f"  {often[row['retriever']]:>12}" if often else ""))
+        return [*lines, *self.more_names([row["retriever"] for row in rows[len(shown) :]])]
+
+    def _switched_off(self, row: Mapping[str, Any]) -> str:
+        """The change of the mean without a retriever, with its interval: '-2.1% (-4.0 to -0.3%)'."""
+        if row["loss"] is None:
+            return "-"
+        return relative(-row["loss"], -row["loss_high"], -row["loss_low"], self.result.chosen.mean, shown=False)
+
+    def _often(self) -> dict[str, str]:
+        """{kept retriever: '97 of 100'}, the half-samples on which any of its norms was selected."""
+        if self.result.stability is None:
+            return {}
+        n, rows = self.result.stability.n_samples, of_retrievers(self.fusion).facts["features"]
+        return {row["feature"]: f"{round(row['selection_frequency'] * n)} of {n}" for row in rows}
+
+    def unused(self, n_pairs: int) -> str:
+        """The retrievers that can be switched off; there are no pairs."""
+        fusion, dropped = self.fusion, self.fusion.dropped
+        if not dropped:
+            return "Every retriever is kept."
+        text = f"Switched off: {', '.join(shortened(name, MAX_RETRIEVER) for name in dropped)}."
+        if fusion.cost is None or fusion.full_cost is None:
+            return text
+        rule = "slowest" if fusion.facts.cost_rule == "max" else "total"
+        return f"{text} Cost ({rule}): {fusion.cost:g} instead of {fusion.full_cost:g}."
+
+    def exports(self, place: str) -> list[str]:
+        """Commands that use the run."""
+        return [fusion_command(self.fusion.formula, place), f"sparserank predict {place} RUNS... --run fused.run"]
+
+
+# -- the page ---------------------------------------------------------------------------------------------------------
+
+
+def render_fusion(result: FusionResult, place: str | None = None) -> str:
+    """One HTML document.
+
+    Parameters
+        place   the directory of the run, for commands; None: there is none
+    """
+
+    def export(model: RankingModel, at: str) -> str:
+        return fusion_command(formula_of(model), at)
+
+    commands = commands_of_sizes(result.selection, place, export, "result.formula", "result.selection")
+    section = Section("Retrievers", _formula(result), [retriever_table(result)])
+    return render_page(of_retrievers(result), section, commands)
+
+
+def of_retrievers(result: FusionResult) -> SelectionResult:
+    """The selection with retrievers in place of their columns, of which each has one for every norm."""
+    found, names = result.selection, result.facts.retrievers
+    n_norms = found.model.n_features // len(names)
+
+    def named(feature: str) -> str:
+        return feature.rpartition(":")[0]
+
+    def model(m: RankingModel) -> RankingModel:
+        scaling = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
+        weights = m.coef.reshape(len(names), n_norms).sum(axis=1)  # a formula has one norm
+        return RankingModel(weights, names, scaling, m.parameters, m.metadata)
+
+    def rows(of: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{**row, "feature": named(row["feature"])} for row in of]
+
+    chosen, worth, stability = model(found.model), found.worth, found.stability
+    if stability is not None:
+        kept = np.asarray(stability.kept.reshape(len(stability.kept), len(names), n_norms).any(axis=2))
+        stability = replace(stability, kept=kept, chosen=chosen.support, n_varying=len(names))
+    sets = [tuple(sorted({int(j) // n_norms for j in worth.near.features[used]})) for used in worth.near.used]
+    near = NearEqual.of(worth.near.most, list(dict.fromkeys(sets)))
+    exchanges = [replace(s, feature=named(s.feature), other=named(s.other)) for s in worth.substitutes]
+    left = [replace(r, feature=named(r.feature), selected=named(r.selected)) for r in found.redundant.left]
+    apart = {r.feature: r for r in reversed(left) if r.feature not in result.weights}
+    return replace(
+        found,
+        model=chosen,
+        models=[model(m) for m in found.models],
+        size_costs=[of and {named(feature): cost for feature, cost in of.items()} for of in found.size_costs],
+        worth=replace(
+            worth,
+            features=[{**row, "share": near.share(names.index(row["feature"]))} for row in rows(worth.features)],
+            near=near,
+            substitutes=tuple(s for s in exchanges if s.feature != s.other),
+        ),
+        stability=stability,
+        redundant=replace(found.redundant, left=tuple(apart.values())),
+        queries=replace(
+            found.queries,
+            lost=tuple(_of_retrievers(q, named) for q in found.queries.lost),
+            won=tuple(_of_retrievers(q, named) for q in found.queries.won),
+        ),
+        paths={label: replace(p, feature_names=tuple(map(named, p.feature_names))) for label, p in found.paths.items()},
+        constant_features=tuple(
+            name for name in names if sum(named(feature) == name for feature in found.constant_features) == n_norms
+        ),
+    )
+
+
+def _of_retrievers(q: QueryDifference, named: Callable[[str], str]) -> QueryDifference:
+    """A query whose pair of documents is explained by retrievers; the two rankers may use one under different norms,
+    of which the value under that of the chosen formula is shown."""
+    if q.pair is None:
+        return q
+    merged: dict[str, Added] = {}
+    for row in q.pair.features:
+        first = merged.get(named(row.feature))
+        if first is None:
+            merged[named(row.feature)] = replace(row, feature=named(row.feature))
+        else:
+            rivals = [r.rival for r in (first, row) if r.rival is not None]
+            merged[first.feature] = replace(first, rival=sum(rivals) if rivals else None)
+    return replace(q, pair=replace(q.pair, features=tuple(merged.values())))
+
+
+def retriever_table(result: FusionResult) -> Table:
+    """Every retriever: its weight, its metric alone, what switching it off loses."""
+    selection, facts = result.selection, result.facts
+    judged = f"judged@{facts.judged_depth}"
+    absent = {*([] if facts.costs else ["cost"]), *([] if facts.judged_share else [judged])}
+    rows = []
+    for row in sorted(result.rows(), key=lambda row: (not row["kept"], -(row["loss"] or 0.0))):
+        lost = "" if row["loss"] is None else signed(row["loss"])
+        if lost and row["loss_low"] is not None:
+            lost += f" {interval(row['loss_low'], row['loss_high'], signed)}"
+        cells = {
+            "retriever": row["retriever"],
+            "weight": shown_weight(row["weight"], 3) if row["kept"] else "off",
+            "cost": "" if "cost" in absent else f"{row['cost']:g}",
+            "alone": "" if row["alone"] is None else figure(row["alone"]),
+            "loss if switched off": lost,
+            judged: "" if judged in absent else f"{100 * row['judged']:.0f}%",
+            "queries": str(row["queries"]),
+        }
+        rows.append({head: cell for head, cell in cells.items() if head not in absent})
+    title = f"Retrievers ({selection.plan.metric.title}, {selection.n_queries} queries)"
+    note = (
+        "The loss is measured out of fold with the other weights refitted; "
+        f"{as_percent(selection.plan.confidence)} intervals of each retriever alone."
+    )
+    return Table(title, list(rows[0]), [list(row.values()) for row in rows], note=note)
+
+
+def _formula(result: FusionResult) -> str:
+    formula = result.formula
+    terms = " + ".join(f"{shown_weight(t.weight, 3)} {t.retriever}" for t in formula.terms)
+    rules = "" if formula.engine is None else f", by the rules of {formula.engine}"
+    return f"score = {terms}. Each list is cut at rank {formula.depth} and normalised by {formula.norm}{rules}."

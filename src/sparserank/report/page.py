@@ -1,0 +1,198 @@
+"""The self-contained HTML report of a selection: the choice first, then what it rests on; and what notebooks show."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from sparserank import __version__
+from sparserank.crossval.choice import Candidate
+from sparserank.export import export_command
+from sparserank.model.ranking_model import RankingModel
+from sparserank.report.claims import heading, how_sure, lead
+from sparserank.report.document import Picture, Section, Table
+from sparserank.report.explorer import explorer
+from sparserank.report.figures import coefficient_path, curve_picture, kept_by_halves, worth_of_features
+from sparserank.report.html import to_fragment, to_html
+from sparserank.report.size_picture import size_picture
+from sparserank.report.tables import (
+    comparison_table,
+    family_table,
+    feature_table,
+    group_table,
+    origin_tables,
+    penalty_table,
+    query_tables,
+    rival_table,
+    size_table,
+    stability_table,
+    substitute_table,
+    zeroed_table,
+)
+from sparserank.selection.result import SelectionResult
+from sparserank.selection.statements import stability_sentence
+from sparserank.text import listed, signed
+
+COSTS_ARE = (
+    "The cost of a feature is the loss of the metric when the feature is left out and the other features are "
+    "refitted, compared with a refit of all features. It is measured out of fold; a fold whose model does not use "
+    "the feature counts as 0."
+)
+CURVES_ARE = (
+    "Each curve shows the contribution of a feature to the score. It is linear between its knots and flat outside "
+    "them. The histogram below a curve shows the training values; values outside the knots are counted at its ends. "
+    "Only differences between documents of a query matter, so shifting a curve up or down does not change the "
+    "ranking."
+)
+CERTIFICATES = (
+    "The table shows the status of the points of each path, within the tolerance. Optimal means the global optimum "
+    "of a convex problem. Stationary means a stationary point of a nonconvex problem; a lower objective may exist. "
+    "Worst kkt is the largest violation of the optimality conditions along the path, relative to the largest "
+    "strength of the l1 path. Gap is the largest duality gap."
+)
+COMPARED_ON = {
+    "test": "test queries",
+    "out of fold": "queries, each scored by models not trained on it",
+    "validation": "validation queries",
+}
+
+
+def render_page(
+    result: SelectionResult, selected: Section | None = None, commands: Sequence[str] = (), place: str | None = None
+) -> str:
+    """One HTML document: no network, pictures inline; its script moves the size at the top.
+
+    Parameters
+        selected   the section of what is selected, in place of a table of features
+        commands   what gives or exports the model of each size; by default those of a selection
+        place      the directory of the run, for these; None: there is none
+    """
+    constant, better = ", ".join(result.constant_features), result.rivals.better
+    never = f"Features that are never used, because they are constant within every query: {constant}."
+    return to_html(
+        heading(result.choice, result.n_all, result.noun, "" if better is None else better.name),
+        " ".join(lead(result)),
+        list(_sections(result, selected or Section("Selected features", COSTS_ARE, [feature_table(result)]))),
+        notes=result.notes,
+        closing=[*([never] if constant else []), f"sparserank {__version__}"],
+        top=explorer(result, commands or commands_of_sizes(result, place)),
+        sure=how_sure(result),
+    )
+
+
+def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
+    """What is selected, and what that rests on."""
+    noun, near, redundant, found = result.noun, result.worth.near, result.redundant, result.queries
+    yield replace(selected, tables=[*selected.tables, zeroed_table(result)], pictures=_worth(result))
+    if result.worth.substitutes:
+        text = (
+            f"{near.n_models} different sets of at most {near.most} {noun}s give models within the margin, or as good "
+            f"as the chosen one. The table lists what such models use in place of a selected {noun}."
+        )
+        yield Section("Exchanges", text, [substitute_table(result)])
+    curves = _curves(result)
+    if curves:
+        yield Section("Curves", CURVES_ARE, [], curves)
+    if result.worth.feature_groups:
+        yield Section("Groups in use", "", [group_table(result)])
+    yield Section("Sizes", _quality(result), [size_table(result)], _path_picture(result))
+    if result.rivals.compared:
+        yield Section("Compared", "", [rival_table(result)])
+    if redundant.left:
+        text = (
+            f"These {noun}s are left out and correlate with a selected one (|r| >= {redundant.least:g}). The Pearson "
+            f"correlation is computed from deviations from the means of {redundant.n_queries} queries, under the "
+            "transform of the selected one."
+        )
+        yield Section(f"Redundant {noun}s", text, [family_table(result)])
+    if result.stability is not None:
+        caption = f"Selection frequency of each {noun} in half-samples of the queries"
+        shares = [f"{row['feature']} {row['selection_frequency']:.0%}" for row in result.facts["stability"]]
+        picture = Picture("halves", caption, kept_by_halves(result), f"{listed(shares)}.")
+        yield Section("Stability", stability_sentence(result.stability, noun), [stability_table(result)], [picture])
+    if found.lost or found.won:
+        text = (
+            f"Compared with the {found.rival}, on {found.wins + found.losses + found.ties} {COMPARED_ON[found.on]}: "
+            f"better on {found.wins}, worse on {found.losses}, equal on {found.ties}."
+        )
+        yield Section("Queries lost and won", text, query_tables(result))
+    if result.test is not None:
+        yield Section("Test", "", [comparison_table(result.test, result.plan.confidence)])
+    yield Section("Penalties and certificates", CERTIFICATES, [penalty_table(result)])
+    if result.origin is not None:
+        yield Section("Origin", "", origin_tables(result.origin, result.plan))
+
+
+def _worth(result: SelectionResult) -> list[Picture]:
+    """What leaving out each feature costs; none where one feature is all, and leaving it out leaves nothing."""
+    costs = {row["feature"]: row["cost"][result.metric] for row in result.facts["features"] if row["cost"] is not None}
+    if len(costs) < 2:
+        return []
+    said = [f"{feature} {signed(cost['cost'])}" for feature, cost in costs.items()]
+    caption = f"Loss of {result.metric} without each {result.noun}, with the others refitted"
+    return [Picture("worth", caption, worth_of_features(result, costs), f"{listed(said)}.")]
+
+
+def _curves(result: SelectionResult) -> list[Picture]:
+    pictures: list[Picture] = []
+    for row in result.facts["features"]:
+        if row["curve"] is not None:
+            first, *_, last = row["curve"]["values"]
+            said = f"The feature adds {signed(first)} at the first knot and {signed(last)} at the last."
+            pictures.append(Picture(f"curve-{len(pictures)}", row["name"], curve_picture(row), said))
+    return pictures
+
+
+def _quality(result: SelectionResult) -> str:
+    plan, rules = result.plan, result.plan.metric.convention
+    scored = "out of fold, over all training and" if plan.protocol == "cv" else "on the"
+    curved = any(row["curve"] is not None for row in result.facts["features"])
+    return (
+        f"Quality is the mean {result.metric} {scored} validation queries ({result.n_queries} queries). Queries "
+        f"without relevant documents count as in the “{rules.name}” convention ({rules.empty}); ties: {rules.ties}. "
+        f"{result.noun.capitalize()}s are scaled by {plan.settings.scaling}{', except for curves' if curved else ''}. "
+        "The columns “enter” and “leave” compare each model with the next smaller size."
+    )
+
+
+def _path_picture(result: SelectionResult) -> list[Picture]:
+    """Of the path of the chosen model; a named formula has none."""
+    if result.chosen.formula:
+        return []
+    weights = listed([f"{row['name']} {signed(row['weight'])}" for row in result.facts["features"]])
+    caption = f"Weights along the path of {result.chosen.penalty}, from the strongest penalty to the weakest"
+    return [Picture("path", caption, coefficient_path(result), f"The chosen model's weights: {weights}.")]
+
+
+def selection_fragment(result: SelectionResult, selected: Table | None = None) -> str:
+    """For a cell of a notebook: the choice, the sentences, what is selected (the features, unless there is a table of
+    it), every size, the picture where matplotlib is installed."""
+    pictures = [size_picture(result)] if importlib.util.find_spec("matplotlib") else []
+    section = Section("", "", [selected or feature_table(result), size_table(result)], pictures)
+    return to_fragment(result.headline, result.sentences, section, f"n{id(result):x}")
+
+
+def commands_of_sizes(
+    result: SelectionResult,
+    place: str | None,
+    export: Callable[[RankingModel, str], str] | None = None,
+    chosen_one: str = "result.model",
+    others: str = "result",
+) -> list[str]:
+    """What exports the model of each size, or without a directory what gives it; '' where nothing does.
+
+    export      (model, run) -> the command; by default that for the engine of the plan
+    chosen_one  the expression for the chosen model; others: for the selection that contains the others
+    """
+
+    def command(c: Candidate, model: RankingModel) -> str:
+        chosen = c is result.chosen
+        if not chosen and result.model_of(c.n_features) is not model:
+            return ""
+        if place is None:
+            return chosen_one if chosen else f"{others}.model_of({c.n_features})"
+        run = place if chosen else f"{place} --k {c.n_features}"
+        return export_command(model, run, result.plan.engine or "sql") if export is None else export(model, run)
+
+    return [command(c, model) for c, model in zip(result.by_size, result.models, strict=True)]

@@ -1,0 +1,341 @@
+"""What a selection says, as tables: the screen and the page show the same ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sparserank.crossval.choice import FEATURE, Candidate, Choice
+from sparserank.evaluation import Comparison
+from sparserank.evaluation.statistics import as_percent
+from sparserank.report.document import Table
+from sparserank.selection.origin import Origin
+from sparserank.selection.plan import SelectionPlan
+from sparserank.selection.queries import Added, Pair, QueryDifference
+from sparserank.selection.result import SelectionResult
+from sparserank.selection.statements import enough, estimated, queries, share, smallest
+from sparserank.text import figure, listed, lower, p_text, percent, signed, upper
+
+MAX_LEFT = 50  # features left out that a page lists
+MAX_OWN, MAX_RIVAL = 12, 5  # features of a pair of documents: of the chosen model, of the rival alone
+
+
+def where(result: SelectionResult) -> str:
+    return "out of fold" if result.plan.protocol == "cv" else "on validation"
+
+
+# -- models -----------------------------------------------------------------------------------------------------------
+
+
+def penalty_table(result: SelectionResult) -> Table:
+    """The smallest model of each penalty whose loss is small enough, with the certificate of its path."""
+    choice, rule, rows = result.choice, result.plan.rule, []
+    for label, path in result.paths.items():
+        name, found = label, result.by_penalty.get(label)
+        if label not in result.by_penalty:
+            found = max((d for d in choice.candidates if d.penalty == label), key=lambda d: d.mean)
+            name = label.replace("ridge", "dense (ridge)", 1)
+        elif found is not None:
+            name = found.label
+        model = ["none", "-", "-"] if found is None else [str(found.n_features), *losses(choice, found)]
+        c = path.certificate()
+        gap = "-" if c.gap is None else f"{c.gap:.0e}"
+        rows.append([name, *model, c.status, f"{c.kkt_violation:.0e}", gap, figure(c.time_s, 1)])
+    title = (
+        f"{smallest(rule.by_cost).capitalize()} model of each penalty {enough(rule)}, and the best dense one "
+        f"({result.plan.metric.title} {where(result)}, {result.n_queries} queries)"
+    )
+    head = ["penalty", f"{result.noun}s", "below the best", "loses at most", "path", "worst kkt", "gap", "s"]
+    return Table(title, head, rows, note=" ".join(_certified(result)))
+
+
+def _certified(result: SelectionResult) -> list[str]:
+    """What the certificates of the table do not hold for."""
+    said = ["Path, worst kkt and gap describe the whole path of the penalty."]
+    if any(c is not None and c.relax > 0 for c in result.by_penalty.values()):
+        said.append(
+            "A relaxed (1) model is the optimum of another problem, a ridge problem on what it uses. A relaxed (0.5) "
+            "model is not the optimum of any problem."
+        )
+    conditions = dict.fromkeys(path.certificate().gap_condition for path in result.paths.values())
+    return [*said, *(f"The gaps are valid {condition}." for condition in conditions if condition is not None)]
+
+
+def size_table(result: SelectionResult, most: int | None = None) -> Table:
+    """The best model of at most each number of features, or each cost (up to `most`, the chosen one and the best in any
+    case), with bounds that hold for all of them at once; the chosen one stands out."""
+    choice, shown, moves = result.choice, [], []
+    for i, (c, row) in enumerate(zip(result.by_size, result.facts["sizes"], strict=True)):
+        within = most is None or (i < most if choice.by_cost else c.n_features <= most)
+        if within or c in (result.chosen, result.best):
+            shown.append(c)
+            moves.append([listed(row["enter"]), listed(row["leave"])])
+    head, rows = size_rows(choice, shown, result.plan, "penalty")
+    return Table(
+        f"Best model of at most each {'cost' if choice.by_cost else 'size'} by {result.plan.metric.title} "
+        f"(simultaneous bounds, {as_percent(result.plan.confidence)})",
+        [*head, "enter", "leave"],
+        [[*row, *move] for row, move in zip(rows, moves, strict=True)],
+        screen=tuple(range(len(head))),
+        note="A size without a better model than a smaller one has no row.",
+        words=(head.index("penalty"), len(head), len(head) + 1),
+        strong=tuple(i for i, c in enumerate(shown) if c is result.chosen),
+    )
+
+
+def size_rows(
+    choice: Choice, shown: Sequence[Candidate], plan: SelectionPlan, what: str
+) -> tuple[list[str], list[list[str]]]:
+    """(the head, a row for each) of candidates by size: how many features they have, what they cost where that counts,
+    `what` their label says, what they are worth, what they lose."""
+    costed = plan.costs is not None or choice.by_cost
+    head = [f"{plan.noun}s", "cost", what, repr(plan.metric), "below the best", "loses at most"]
+    rows = [[str(c.n_features), f"{c.cost:g}", c.label, figure(c.mean), *losses(choice, c)] for c in shown]
+    return (head, rows) if costed else (_without_cost(head), list(map(_without_cost, rows)))
+
+
+def _without_cost(row: list[str]) -> list[str]:
+    return [row[0], *row[2:]]
+
+
+def losses(choice: Choice, c: Candidate) -> list[str]:
+    """What a candidate loses against the best: the estimate, and the bound."""
+    bound = choice.bound(c)
+    return [estimated(c, choice), share(bound, choice) if math.isfinite(bound) else "-"]
+
+
+def rival_table(result: SelectionResult) -> Table:
+    """The rankers that were compared on the same queries, and what the chosen model is worth beside each."""
+    rows, metric = [], result.plan.metric
+    for r in result.rivals.compared:
+        difference, low, high = r.percents
+        between = f"[{low}, {high}]" if math.isfinite(r.low) else "-"
+        shown = f"shown {r.shown}" if r.shown else "not shown to differ"
+        rows.append([r.name, str(r.n_features), figure(r.mean), difference, between, shown])
+    title = f"Rivals, compared by {metric.title} {where(result)}, never chosen (simultaneous intervals)"
+    interval = f"{as_percent(result.plan.confidence)} interval"
+    head = ["ranker", f"{result.noun}s", repr(metric), "chosen model", interval, "the ranker is"]
+    return Table(title, head, rows, words=(5,))
+
+
+# -- features ---------------------------------------------------------------------------------------------------------
+
+
+def feature_table(result: SelectionResult) -> Table:
+    """The selected features, largest weight first, and what each is worth."""
+    halves, (costs, cells) = result.stability is not None, _cost_columns(result)
+    rows = []
+    for row in result.facts["features"]:
+        often = [f"{row['selection_frequency']:.0%}"] if halves else []
+        rows.append([row["name"], figure(row["weight"]), *often, f"{row['share']:.0%}", *cells(row["cost"])])
+    note = (
+        "The column half-samples is the share of them that select the feature. Sets is the share of nearly equal "
+        "models that use it."
+    )
+    title = f"Selected features and their ablation costs {where(result)}, with the others refitted"
+    head = ["feature", "weight", *(["half-samples"] if halves else []), "sets", *costs]
+    return Table(title, head, rows, note=note if halves else "")
+
+
+def zeroed_table(result: SelectionResult) -> Table:
+    """The selected features, and what setting the weight of each to 0 costs."""
+    costs, cells = _cost_columns(result)
+    rows = [[row["name"], *cells(row["zeroed"])] for row in result.facts["features"]]
+    title = f"Cost of setting the weight of each {result.noun} to 0 {where(result)}, with the other weights unchanged"
+    return Table(title, [result.noun, *costs], rows, folded=True)
+
+
+def group_table(result: SelectionResult) -> Table:
+    """The groups in use, the dearest first, and what each is worth."""
+    costs, cells = _cost_columns(result)
+    rows = [
+        [row["group"], f"{row['group_cost']:g}", str(len(row["features"])), *cells(row["cost"])]
+        for row in result.facts["feature_groups"]
+    ]
+    title = f"Groups in use and their ablation costs {where(result)}, with the others refitted"
+    return Table(title, ["group", "cost", "features", *costs], rows)
+
+
+def _cost_columns(result: SelectionResult) -> tuple[list[str], Any]:
+    """(headings, costs by metric -> cells): the cost by each metric, and the interval of the first."""
+    metrics = list(map(repr, result.plan.metrics))
+    head = [*(f"{m} cost" for m in metrics), f"{as_percent(result.plan.confidence)} interval ({result.metric})"]
+
+    def cells(costs: Mapping[str, Any] | None) -> list[str]:
+        if costs is None:
+            return ["-"] * len(head)
+        first = costs[metrics[0]]
+        return [*(signed(costs[m]["cost"]) for m in metrics), interval(first["low"], first["high"], signed)]
+
+    return head, cells
+
+
+def family_table(result: SelectionResult) -> Table:
+    """The selected features, each with the redundant ones that were left out."""
+    families: dict[str, list[str]] = {}
+    for r in result.redundant.left:
+        families.setdefault(r.selected, []).append(f"{r.feature} ({signed(r.correlation, 2)})")
+    rows = [[selected, str(len(own)), listed(own, MAX_LEFT)] for selected, own in families.items()]
+    title = f"Selected {result.noun}s and the {result.noun}s redundant with each (correlation)"
+    return Table(title, ["selected", "redundant", f"{result.noun}s"], rows, words=(2,))
+
+
+def substitute_table(result: SelectionResult) -> Table:
+    """What may take the place of selected features."""
+    rows = [
+        [s.feature, s.other, signed(s.difference), interval(s.low, s.high, signed), figure(s.correlation, 2)]
+        for s in result.worth.substitutes
+    ]
+    title = (
+        f"Exchanges of one {result.noun} within the margin {where(result)}, both refitted (intervals of each pair "
+        "alone)"
+    )
+    between = f"{as_percent(result.plan.confidence)} interval"
+    return Table(title, ["selected", "in its place", result.metric, between, "correlation"], rows, words=(1,))
+
+
+def stability_table(result: SelectionResult) -> Table:
+    """How often half-samples select each feature."""
+    assert result.stability is not None
+    names, selected = result.model.feature_names, set(result.model.support.tolist())
+    chosen = {names[j] for j in selected}
+    rows = [
+        [row["feature"], f"{row['selection_frequency']:.0%}", "yes" if row["feature"] in chosen else ""]
+        for row in result.facts["stability"]
+    ]
+    title = f"Selection frequency in {result.stability.n_samples} half-samples of the queries"
+    return Table(title, [result.noun, "selection frequency", "in the model"], rows, folded=True)
+
+
+# -- queries ----------------------------------------------------------------------------------------------------------
+
+
+def query_tables(result: SelectionResult) -> list[Table]:
+    """The queries lost and won most, each with the features that decide."""
+    found, out = result.queries, []
+    head = ["query", "documents", "chosen model", found.rival, "difference"]
+    for title, own, lost in (("Lost most", found.lost, True), ("Won most", found.won, False)):
+        rows = [[q.query, str(q.n_docs), figure(q.chosen), figure(q.rival), signed(q.difference)] for q in own]
+        out += [Table(f"{title}, by {result.metric}", head, rows)] if rows else []
+        for q in own:
+            out += [] if q.pair is None else [_pair_table(q.query, q.pair, found.rival, lost, result.noun)]
+            out += [_list_table(q)] if q.lists else []
+    return out
+
+
+def _list_table(q: QueryDifference) -> Table:
+    """The first documents of a query, ranker by ranker."""
+    columns = [[f"{document} ({grade:g})" for document, grade in own.documents] for own in q.lists]
+    rows = [[str(rank), *cells] for rank, cells in enumerate(zip(*columns, strict=True), 1)]
+    title = f"Query {q.query}: the first {len(rows)} documents of each ranker"
+    head = ["rank", *(own.ranker for own in q.lists)]
+    return Table(title, head, rows, note="The grades are in brackets.", folded=True)
+
+
+def _pair_table(query: str, pair: Pair, rival: str, lost: bool, noun: str) -> Table:
+    """Why a query is lost, or won: what each feature adds to the document that should be above,
+    less what it adds to the other."""
+    own, others = ([r for r in pair.features if (r.chosen is None) is one] for one in (False, True))
+    shown = [*own[:MAX_OWN], *others][: MAX_OWN + MAX_RIVAL]
+    rows = [[r.feature, signed(r.chosen), signed(r.rival), f"{r.better:.6g}", f"{r.worse:.6g}"] for r in shown]
+    rest = [r for r in pair.features if r not in shown]
+    n = len(rest) + pair.others[0]
+    if n:
+        of_chosen, of_rival = (sum(getattr(r, name) or 0.0 for r in rest) for name in ("chosen", "rival"))
+        by_chosen = signed(of_chosen) if any(r.chosen is not None for r in rest) else "-"
+        by_rival = "-" if pair.rival is None else signed(of_rival + pair.others[1])
+        rows.append([f"{n} other{'' if n == 1 else 's'}", by_chosen, by_rival, "", ""])
+    rows.append(["together", signed(pair.chosen), signed(pair.rival), "", ""])
+    values = [f"value in {d.document} (grade {d.grade:g})" for d in (pair.better, pair.worse)]
+    title = f"Query {query}: why {pair.better.document} is {'not ' if lost else ''}ranked above {pair.worse.document}"
+    deciding = [r.feature for r in _deciding(pair, lost)]
+    return Table(
+        f"{title} ({listed(deciding, 3)})" if deciding else title,
+        [noun, "chosen model", rival, *values],
+        rows,
+        note=pair_sentence(pair, rival, lost, noun),
+        strong=(len(rows) - 1,),
+        folded=True,
+    )
+
+
+def _deciding(pair: Pair, lost: bool) -> list[Added]:
+    """The features that pull the two documents the way in which the chosen model has them, the strongest first."""
+    way = -1.0 if lost else 1.0
+    return sorted((r for r in pair.features if r.chosen and way * r.chosen > 0), key=lambda r: -abs(r.chosen or 0.0))
+
+
+def pair_sentence(pair: Pair, rival: str, lost: bool, noun: str = FEATURE) -> str:
+    """The documents, who has them right, and by which features."""
+    a, b = pair.better, pair.worse
+    text = (
+        f"{a.document} (grade {a.grade:g}) should rank above {b.document} (grade {b.grade:g}). "
+        f"The chosen model puts them at ranks {a.chosen} and {b.chosen}"
+    )
+    by = ", ".join(f"{r.feature} {signed(r.chosen)}" for r in _deciding(pair, lost)[:3])
+    text += f", by {by}" if pair.chosen and by else ": their scores are equal" if not pair.chosen else ""
+    text += f"; {rival} at ranks {a.rival} and {b.rival}"
+    if pair.rival:
+        right = [r for r in pair.features if r.rival and (r.rival > 0) is lost]
+        strongest = sorted(right, key=lambda r: -abs(r.rival or 0.0))[:3]
+        text += f", by {', '.join(f'{r.feature} {signed(r.rival)}' for r in strongest)}" if strongest else ""
+    return (
+        f"{text}. Each value is the contribution of the {noun} to the score of the first document minus its "
+        "contribution to the score of the second. The values add up to the difference of the scores."
+    )
+
+
+def comparison_table(test: Comparison, confidence: float) -> Table:
+    """Systems on test queries beside the first, the chosen one."""
+    rows = []
+    for r in test.rows(confidence):
+        against = ["", "", ""]
+        if "difference" in r:
+            between = interval(r["difference_low"], r["difference_high"], signed)
+            against = [signed(r["difference"]), between, p_text(r["p_holm"])]
+        rows.append([r["system"], r["metric"], figure(r["mean"]), interval(r["low"], r["high"]), *against])
+    between = f"{as_percent(confidence)} interval"
+    title = f"Test queries: means; differences from the chosen model with {between}s, paired t test, Holm-corrected p"
+    head = ["system", "metric", "mean", between, "difference", between, "p (Holm)"]
+    return Table(title, head, rows, screen=(0, 1, 2, 4, 5, 6))
+
+
+def on_test(test: Comparison, metric: str, confidence: float, others: tuple[str, ...], name: str) -> str:
+    """The chosen model on the test queries, compared with the system whose name begins with one of `others`."""
+    rows = [r for r in test.rows(confidence) if r["metric"] == metric]
+    chosen = next(r for r in rows if r["system"] == test.baseline)
+    n = len(test.values[test.baseline][metric])
+    text = f"Your {queries(n, 'test ')}: chosen {figure(chosen['mean'])}"
+    other = next((r for r in rows if r["system"].startswith(others) and r is not chosen), None)
+    if other is not None:
+        unit = abs(other["mean"]) or 1.0
+        low, high = -other["difference_high"] / unit, -other["difference_low"] / unit
+        text += f", {name} {figure(other['mean'])}, {percent(-other['difference'] / unit)}"
+        if math.isfinite(high - low):
+            shown = ": chosen is better" if low > 0 else f": {name} better" if high < 0 else ""
+            text += f" ({lower(low).removesuffix('%')} to {upper(high)}, this pair alone){shown}"
+    return f"{text}."
+
+
+def interval(low: float, high: float, shown: Any = figure) -> str:
+    return f"[{shown(low)}, {shown(high)}]"
+
+
+# -- origin -----------------------------------------------------------------------------------------------------------
+
+
+def origin_tables(origin: Origin, plan: SelectionPlan) -> list[Table]:
+    """Files, date, command, versions."""
+    drawn = f"{plan.cv}, drawn with seed {plan.random_state}"
+    made = [
+        ["date", origin.date.replace("T", " ").replace("+00:00", " UTC")],
+        ["command", origin.command or "a call of sparserank.select in Python"],
+        ["versions", ", ".join(f"{name} {number}" for name, number in origin.versions.items())],
+        ["folds", drawn if plan.protocol == "cv" else "none: chosen on the validation queries"],
+    ]
+    data = [
+        [p.part, f"{p.documents:,}", f"{p.queries:,}", p.hash, ", ".join(p.files) or "from memory"] for p in origin.data
+    ]
+    head = ["part", "documents", "queries", "hash", "files"]
+    return [Table("Run", ["", "what"], made, words=(1,)), Table("Data", head, data, words=(4,))]

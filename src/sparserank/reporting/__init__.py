@@ -1,1 +1,0 @@
-"""Sections of tables and pictures, rendered as text, CSV, Markdown and HTML; independent of ranking."""

@@ -1,0 +1,100 @@
+"""The facts of a selection as plain rows, made once: screen, page, JSON, frames and notebooks pick columns of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sparserank.crossval.choice import Candidate, Choice
+from sparserank.metrics import Metric
+from sparserank.transforms import NONE
+
+if TYPE_CHECKING:
+    from sparserank.selection.result import SelectionResult
+
+Row = dict[str, Any]
+
+SUBSTITUTE = ("substitute", "substitute_difference", "substitute_correlation")
+FRAME = ("feature", "weight", "transform", "selection_frequency", "share", "folds", *SUBSTITUTE)
+FEATURE = ("name", *FRAME[:3], "curve", *FRAME[3:], "cost", "zeroed", "loss")
+SIZE = ("label", "n_features", "penalty", "relax", "cost", "mean")
+
+
+def facts_of(result: SelectionResult) -> dict[str, list[Row]]:
+    """Rows by what they are about.
+
+    features        the selected features, largest weight first; `name` is the feature as it enters the model
+    feature_groups  the groups in use, the most expensive first
+    sizes           the best model of at most each size, with its `label` and the features that `enter` and `leave`
+    stability       the features that half-samples select, the most frequent first
+
+    Features and groups have the ablation `cost` and the cost of being `zeroed`, each by metric, and their `loss`: the
+    cost by the deciding metric in percent of the chosen model's mean, None where it is not known.
+    """
+    return {
+        "features": [_feature(result, row) for row in result.worth.features],
+        "feature_groups": [{**row, "loss": _loss(result, row)} for row in result.worth.feature_groups],
+        "sizes": _sizes(result),
+        "stability": _stability(result),
+    }
+
+
+def _feature(result: SelectionResult, row: Row) -> Row:
+    found, halves = result.worth.substitute(row["feature"]), result.stability
+    instead = (None, None, None) if found is None else (found.other, found.difference, found.correlation)
+    values = {**row, "weight": row["coef"], "name": _shaped(row["feature"], row["transform"])}
+    values |= {"loss": _loss(result, row), **dict(zip(SUBSTITUTE, instead, strict=True))}
+    if halves is not None:
+        values["selection_frequency"] = float(halves.frequency[result.model.feature_names.index(row["feature"])])
+    return {name: values[name] for name in FEATURE if name in values}
+
+
+def _shaped(feature: str, transform: str) -> str:
+    """A feature as it enters the model: curve(log(name))."""
+    if transform == NONE:
+        return feature
+    outer, _, inner = transform.removesuffix(")").partition("(")
+    return f"{outer}({inner}({feature}))" if inner else f"{outer}({feature})"
+
+
+def _loss(result: SelectionResult, row: Row) -> float | None:
+    if row["cost"] is None:
+        return None
+    return float(100.0 * row["cost"][result.metric]["cost"] / (abs(result.chosen.mean) or 1.0))
+
+
+def _sizes(result: SelectionResult) -> list[Row]:
+    choice, rows = result.choice, []
+    for c, (enter, leave), ablation in zip(result.by_size, result.moves(), result.size_costs, strict=True):
+        moved = {"enter": list(enter), "leave": list(leave), "ablation": ablation}
+        rows.append({**model_row(choice, c, SIZE), "chosen": c is result.chosen, **moved})
+    return rows
+
+
+def model_row(choice: Choice, c: Candidate, fields: Sequence[str]) -> Row:
+    """A candidate: some of its fields, and what it loses against the best, estimated and at most."""
+    return {**{name: getattr(c, name) for name in fields}, "loss": choice.loss(c), "bound": choice.bound(c)}
+
+
+def _stability(result: SelectionResult) -> list[Row]:
+    if result.stability is None:
+        return []
+    names, share = result.model.feature_names, result.stability.frequency
+    return [{"feature": names[j], "selection_frequency": float(share[j])} for j in result.stability.often()]
+
+
+def without(rows: Sequence[Row], *columns: str) -> list[Row]:
+    return [{name: value for name, value in row.items() if name not in columns} for row in rows]
+
+
+def costed(rows: Sequence[Row], metrics: Sequence[Metric], columns: Sequence[str]) -> list[Row]:
+    """The rows with these columns, those of them that are known, and a column for the cost and each end of its interval
+    by each metric."""
+    out = []
+    for row in rows:
+        flat = {name: row[name] for name in columns if name in row}
+        for m in map(repr, metrics):
+            cost = (row["cost"] or {}).get(m, dict.fromkeys(("cost", "low", "high")))
+            flat |= {f"{m} cost": cost["cost"], f"{m} cost low": cost["low"], f"{m} cost high": cost["high"]}
+        out.append(flat)
+    return out
