@@ -29,10 +29,10 @@ from sparserank.jobs.selection_job import SelectionJob
 from sparserank.metrics import parse_metric
 from sparserank.report.document import Picture, Section, Table
 from sparserank.report.svg import ACCENT, INK, PAGE_SIZE, SERIES, SOFT, keep_within, legend_below, new_axes, to_svg
-from sparserank.runs.identity import code_hash
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.statements import counted
 from sparserank.text import figure
+from sparserank.workdir.pieces import code_hash
 
 NAME = "LightGBM (150 x 0.05)"
 SHARES = (("bagging_fraction", 0.8), ("bagging_freq", 1), ("feature_fraction", 0.8))  # drawn for each tree

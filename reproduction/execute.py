@@ -59,9 +59,9 @@ def execute(
     from reproduction.protocol.experiment import Experiment
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.errors import DataError
-    from sparserank.runs.directory import refuse_unusable
     from sparserank.solvers._coordinate_descent_kernels import descend
     from sparserank.warmup import finish_compiling, start_compiling
+    from sparserank.workdir.directory import refuse_unusable
 
     if markdown is not None:
         _refuse_foreign_pictures(_pictures_of(markdown))

@@ -33,6 +33,7 @@ CORE = (
     "select",
     "solvers",
     "store",
+    "workdir",
 )
 HERE = Path(__file__).parent
 NEEDS_POSIX = " and ".join(

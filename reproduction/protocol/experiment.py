@@ -15,8 +15,7 @@ from reproduction.protocol.tasks import Task, TaskRunner
 from sparserank import __version__
 from sparserank.errors import DataError, SparserankError
 from sparserank.execution import available_cores
-from sparserank.runs.progress import Progress
-from sparserank.runs.work import Work
+from sparserank.workdir.work import Progress, Work
 
 SLOW_FIRST = ("fenchel_rank", "rs_rank", "tg_rank", "gas_e", "select")  # so that no worker ends with a long piece alone
 

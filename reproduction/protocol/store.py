@@ -15,9 +15,8 @@ from reproduction.protocol.plan import ExperimentPlan
 from reproduction.protocol.tasks import Task
 from sparserank.arrow import pa, pq, require_arrow
 from sparserank.errors import RunDirectoryError
-from sparserank.runs.directory import RunDirectory
-from sparserank.runs.identity import code_hash, name_of
-from sparserank.runs.pieces import PieceStore
+from sparserank.workdir.directory import WorkDirectory
+from sparserank.workdir.pieces import PieceStore, code_hash, name_of
 
 TABLES = ("candidates", "per_query")
 MAX_TABLE_BYTES = 1 << 32
@@ -50,7 +49,7 @@ def _code() -> str:
     return digest.hexdigest()[:12]
 
 
-class ResultsStore(RunDirectory):
+class ResultsStore(WorkDirectory):
     """OUT/candidates/*.parquet (one row per fitted model) and OUT/per_query/*.parquet (test values of chosen ones).
 
     The name of a piece contains a hash of everything it depends on: data, grid, metrics and source code. A changed plan

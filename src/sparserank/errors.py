@@ -49,7 +49,8 @@ class ParameterError(DataError):
     """
 
     def __init__(self, parameter: str, message: str, *, owner: str = "") -> None:
-        sentence = f"{parameter} {message}" if message[:1].islower() else f"{parameter}: {message}"
+        goes_on = message[:1].islower() or message.startswith("'")
+        sentence = f"{parameter} {message}" if goes_on else f"{parameter}: {message}"
         super().__init__(f"{owner}: {sentence}" if owner else sentence)
         self.parameter, self.message, self.owner = parameter, message, owner
 

@@ -12,7 +12,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.data.synthetic import make_ranking
-from sparserank.runs.progress import LaterWork
+from sparserank.workdir.work import LaterWork
 from tests.support.command_line import Cli
 
 QUICK = "--n-alphas 6 --folds 2 --penalty l1 --half-samples 0 --transform none --rival none"

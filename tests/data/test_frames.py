@@ -378,7 +378,7 @@ def test_what_is_no_list_of_sizes_is_refused(group: object) -> None:
     with pytest.raises(DataError, match="group must contain query sizes >= 1 whose sum is the number of rows, 40"):
         sr.SparseRanker().fit(LOG[["a", "b"]], LOG["label"], group=pl.Series([group]) if group is None else group)
     with pytest.raises(DataError, match="pass qid or group, not both"):
-        sr.evaluate(LOG["a"], LOG["label"], qid=LOG["qid"], group=[N])
+        sr.SparseRanker().fit(LOG[["a", "b"]], LOG["label"], qid=LOG["qid"], group=[N])
 
 
 def test_labels_that_are_missing_have_their_own_remedy() -> None:

@@ -22,9 +22,8 @@ from sparserank.errors import DataWarning, ModelFormatError, RunDirectoryError
 from sparserank.model import load_model
 from sparserank.npy import arrays_of_npz
 from sparserank.paths import Point
-from sparserank.runs.directory import RunDirectory
-from sparserank.runs.pieces import PieceStore
-from sparserank.runs.work_store import WorkStore
+from sparserank.workdir.directory import WorkDirectory
+from sparserank.workdir.pieces import PieceStore, WorkStore
 
 DATA = sr.datasets.make_ranking(30, 6, 5, n_informative=2, n_redundant=1, random_state=1).data
 OPTIONS: dict[str, Any] = {"penalties": ["mcp"], "n_alphas": 5, "cv": 2, "half_samples": 4, "n_threads": 1}
@@ -78,7 +77,7 @@ def test_a_pipe_in_a_run_is_refused_at_once(run: Path, name: str) -> None:
     (run / name).unlink(missing_ok=True)
     os.mkfifo(run / name)
     with pytest.raises(RunDirectoryError, match="is a device, a pipe or a socket"):
-        RunDirectory(run, "select")
+        WorkDirectory(run, "select")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")

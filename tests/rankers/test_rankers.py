@@ -176,7 +176,7 @@ def test_scaling_is_folded_into_coef_and_certificates_belong_to_the_scaled_probl
     path = sr.fit_path(raw, n_alphas=5)
     np.testing.assert_allclose(path.coefs * path.scale, path.scaled_coefs, rtol=1e-12)
     with pytest.raises(DataError, match="scaling must be one of"):
-        sr.SparseRanker(scaling="log-standard").fit(raw.X, Y, qid=QID)
+        sr.SparseRanker(scaling="log").fit(raw.X, Y, qid=QID)
 
 
 def test_raw_web_features_need_no_option(data_folder: Path) -> None:

@@ -15,7 +15,7 @@ from sparserank.data import text_lines as module
 from sparserank.data.text_lines import text_lines
 from sparserank.errors import DataFormatError, RunDirectoryError
 from sparserank.files import PART, atomic_write, refuse_inputs
-from sparserank.runs import locks
+from sparserank.workdir import directory
 
 
 def write(path: Path, text: str = "new") -> None:
@@ -164,7 +164,7 @@ def test_an_open_descriptor_is_written_to_and_what_stood_there_stays(tmp_path: P
 
 # -- locks of files by each way that a system has, and without any --------------------------------------------
 
-IS_LOCKED = "import os, sys, time; from sparserank.runs.locks import is_locked_elsewhere as f; "
+IS_LOCKED = "import os, sys, time; from sparserank.workdir.directory import is_locked_elsewhere as f; "
 OTHER = IS_LOCKED + "print(f(os.open(sys.argv[1], os.O_RDWR)))"
 
 
@@ -181,9 +181,9 @@ def seen_by_another(path: Path) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.skipif(locks.fcntl is None, reason="this system has no fcntl")
+@pytest.mark.skipif(directory.fcntl is None, reason="this system has no fcntl")
 def test_another_process_sees_the_lock_until_the_file_is_closed(handle: int, tmp_path: Path) -> None:
-    assert not locks.is_locked_elsewhere(handle)
+    assert not directory.is_locked_elsewhere(handle)
     assert seen_by_another(tmp_path / "mark") == "True"
     duplicate = os.dup(handle)
     os.close(duplicate)
@@ -207,22 +207,22 @@ class Msvcrt:
 
 
 def test_without_fcntl_a_byte_is_locked(handle: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locks, "fcntl", None)
-    monkeypatch.setattr(locks, "msvcrt", Msvcrt())
+    monkeypatch.setattr(directory, "fcntl", None)
+    monkeypatch.setattr(directory, "msvcrt", Msvcrt())
     os.lseek(handle, 3, os.SEEK_SET)
-    assert not locks.is_locked_elsewhere(handle)
+    assert not directory.is_locked_elsewhere(handle)
     assert os.lseek(handle, 0, os.SEEK_CUR) == 3
     other = os.open(tmp_path / "mark", os.O_RDWR)
-    assert locks.is_locked_elsewhere(other)
+    assert directory.is_locked_elsewhere(other)
     assert os.read(other, 100) == b"select\n"  # whose content stays readable
     os.close(other)
     assert (tmp_path / "mark").read_bytes() == b"select\n"
 
 
 def test_without_any_locks_nothing_is_locked(handle: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locks, "fcntl", None)
-    monkeypatch.setattr(locks, "msvcrt", None)
-    assert not locks.is_locked_elsewhere(handle)
+    monkeypatch.setattr(directory, "fcntl", None)
+    monkeypatch.setattr(directory, "msvcrt", None)
+    assert not directory.is_locked_elsewhere(handle)
 
 
 # -- files without an end, where a file of a few lines is expected: read no further than it takes to refuse them ---

@@ -21,8 +21,7 @@ from sparserank.crossval.checkpoints import drop_points, save_points, stored_poi
 from sparserank.datasets import make_ranking
 from sparserank.errors import DataWarning, RunDirectoryError
 from sparserank.paths import Point
-from sparserank.runs.pieces import PieceStore
-from sparserank.runs.work_store import WorkStore
+from sparserank.workdir.pieces import PieceStore, WorkStore
 from tests.support.finished_runs import differences
 
 PENALTIES = ("--penalty", "l1", "--penalty", "mcp", "--penalty", "log")
@@ -116,7 +115,7 @@ def test_a_folder_without_work_belongs_to_no_plan(tmp_path: Path) -> None:
         WorkStore(tmp_path / "run", {"a": 1}, kind="select")
 
 
-@pytest.mark.parametrize("place", ["sparserank.data.read.collect", "sparserank.jobs.select.write_results"])
+@pytest.mark.parametrize("place", ["sparserank.data.read_files.collect", "sparserank.jobs.select.write_results"])
 def test_ctrl_c_while_reading_or_writing_is_one_sentence(place, undisturbed, tmp_path, select, monkeypatch):
     run = tmp_path / "run"
     shutil.copytree(undisturbed, run)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from sparserank.runs.progress import TimeLeft
-from sparserank.runs.work import Work
+from sparserank.workdir.work import TimeLeft, Work
 
 
 class Shelf:

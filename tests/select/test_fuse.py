@@ -306,7 +306,8 @@ def test_a_run_directory_is_resumed_and_read(tmp_path: Path, monkeypatch: pytest
     empty = formula.apply({**{name: {} for name in result.retrievers}, result.retrievers[0]: {"new": {"d1": 2.0}}})
     assert list(empty) == [("new", "d1")]  # the others returned nothing for this query
     assert formula.apply({name: {} for name in result.retrievers}) == {}
-    sr.SparseRanker().fit_dataset(sr.datasets.make_ranking(9, 5, 4, n_informative=2).data).save(tmp_path / "m.json")
+    other = sr.datasets.make_ranking(9, 5, 4, n_informative=2, n_redundant=0).data
+    sr.SparseRanker().fit_dataset(other).save(tmp_path / "m.json")
     with pytest.raises(DataError, match="this model was not made by 'sparserank fuse'; it has no retrievers"):
         sr.FusionFormula.load(tmp_path / "m.json")
     with pytest.raises(DataError, match="judgments alone contain no features"):

@@ -14,10 +14,10 @@ from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.paths import Point
 from sparserank.paths.follow import following
 from sparserank.penalties import Penalty
-from sparserank.runs.work_store import WorkStore
 from sparserank.solvers.ahead import MAX_LOOKS, Ahead
 from sparserank.solvers.lockstep import Evaluate, Steps, run, run_all
 from sparserank.weighting import Weighting
+from sparserank.workdir.pieces import WorkStore
 from tests.extension.logistic import PairwiseLogistic
 from tests.oracles import pairs
 

@@ -13,10 +13,10 @@ from sparserank.crossval import fitting, tree_rivals
 from sparserank.evaluation import loss_bounds, rival_intervals
 from sparserank.jobs import fusion_plan, select, trials
 from sparserank.report import page, size_picture
-from sparserank.runs import work
-from sparserank.runs.pool import run_pieces
 from sparserank.selection import plan
 from sparserank.selection.plan import SelectionPlan
+from sparserank.workdir import work
+from sparserank.workdir.processes import run_pieces
 
 TRIES_CURVES = trials.tries_curves
 DRAWN_ON_PAGES = ("coefficient_path", "kept_by_halves", "worth_of_features", "curve_picture")

@@ -26,15 +26,15 @@ def run(*, out: Path = Path("demo-run"), random_state: int = 0, n_threads: int |
     from sparserank.data.synthetic import make_ranking
     from sparserank.errors import SparserankError
     from sparserank.files import atomic_write
-    from sparserank.runs.directory import RunDirectory
     from sparserank.solvers._coordinate_descent_kernels import descend
+    from sparserank.workdir.directory import WorkDirectory
 
     announce_compiling(parse_lines, descend)
     problem = make_ranking(
         n_queries=200, n_features=40, n_informative=6, n_redundant=6, noise=0.3, random_state=random_state
     )
     data = problem.data
-    with RunDirectory(out, "demo"):
+    with WorkDirectory(out, "demo"):
         parts = {"train": np.arange(0, 100), "valid": np.arange(100, 140), "test": np.arange(140, 200)}
         for name, queries in parts.items():
             write_letor(data.take_queries(queries), out / f"{name}.txt")

@@ -67,7 +67,7 @@ def run(
     from sparserank.export.fusion import FUSION_ENGINES, export_fusion
     from sparserank.export.options import read_definitions
     from sparserank.model.fusion import formula_of, is_fusion
-    from sparserank.runs.directory import refuse_uncreatable
+    from sparserank.workdir.directory import refuse_uncreatable
 
     known_formats = list(dict.fromkeys([*ENGINES, *FUSION_ENGINES]))
     require(to in known_formats, "--to", f"must be one of {', '.join(known_formats)}; got {to!r}.")
@@ -190,13 +190,13 @@ def _write_file(out: Path, files: Mapping[str, str | bytes]) -> list[str]:
 def _write_folder(out: Path, files: Mapping[str, str | bytes]) -> list[str]:
     from sparserank.errors import RunDirectoryError
     from sparserank.files import atomic_write
-    from sparserank.runs.directory import RunDirectory
+    from sparserank.workdir.directory import WorkDirectory
 
-    with RunDirectory(out, "export") as run:
-        there = next((run.path / file for file in files if (run.path / file).exists()), None)
+    with WorkDirectory(out, "export") as directory:
+        there = next((directory.path / file for file in files if (directory.path / file).exists()), None)
         if there is not None:
             raise RunDirectoryError(f"{there}: already exists; choose another --out.")
         for file, content in files.items():
-            with atomic_write(run.path / file, "wb" if isinstance(content, bytes) else "w") as target:
+            with atomic_write(directory.path / file, "wb" if isinstance(content, bytes) else "w") as target:
                 target.write(content)
     return [str(out / file) for file in files]

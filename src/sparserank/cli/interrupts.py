@@ -16,7 +16,7 @@ from typing import NoReturn
 from sparserank.text import visible  # here, and not in the handler, which may interrupt this very import
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
-UNDONE = (("sparserank.runs.pool", "kill_workers"), ("sparserank.files", "discard_unfinished"))
+UNDONE = (("sparserank.workdir.processes", "kill_workers"), ("sparserank.files", "discard_unfinished"))
 SHOW_CURSOR = "\x1b[?25h"  # progress bars hide it
 
 _advice = ""

@@ -1,4 +1,4 @@
-"""Checkpoints of unfinished paths: their points in the run directory, from which a later run continues."""
+"""Checkpoints of unfinished paths: their points in the work directory, from which a later run continues."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sparserank.crossval.path_files import csr_arrays, csr_from
 from sparserank.npy import checked
 from sparserank.paths import Point
-from sparserank.runs.work_store import WorkStore
+from sparserank.workdir.pieces import WorkStore
 
 
 def save_points(store: WorkStore, label: str, points: Mapping[int, Sequence[Point]], turn: int) -> None:

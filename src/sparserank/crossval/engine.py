@@ -24,8 +24,8 @@ from sparserank.objective import PairwiseObjective
 from sparserank.paths.given_supports import GivenSupports
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
-from sparserank.runs.progress import Progress
-from sparserank.runs.work_store import WorkStore
+from sparserank.workdir.pieces import WorkStore
+from sparserank.workdir.work import Progress
 
 
 class CrossValidation:

@@ -20,10 +20,9 @@ from sparserank.crossval.folded_paths import FINAL, FoldedPaths, PathRequest
 from sparserank.crossval.path_files import packed, unpacked
 from sparserank.data.dataset import RankingDataset
 from sparserank.paths import PathStarts, Point
-from sparserank.runs.pool import kept_workers, run_pieces
-from sparserank.runs.progress import Progress, TimeLeft
-from sparserank.runs.work import Work
-from sparserank.runs.work_store import WorkStore
+from sparserank.workdir.pieces import WorkStore
+from sparserank.workdir.processes import kept_workers, run_pieces
+from sparserank.workdir.work import Progress, TimeLeft, Work
 
 CHECKPOINT_S = 1.0  # at least between two checkpoints of unfinished paths, a family each
 CHECKPOINT_SHARE = 0.05  # and no more of the time than this

@@ -52,36 +52,40 @@ def read(source: Any, *, verify: bool = False, **options: Unpack[ReadOptions]) -
         with `label` and `qid`.
     verify : bool, default False
         Read every file of a store and compare its checksum now.
-    label, qid : str or array_like, optional
-        Columns of a table, by default 'label' and 'qid'; or the values of the rows of an array X.
-    docid : str or array_like, optional
-        Column of document ids of any type, by default a text column 'docno', 'docid' or 'doc_id'; or the ids of the
-        rows of an array X. Ranking text has them in comments, `# docid = d1`.
-    doc_weight : str, path or array_like, optional
-        Column of document weights; or the weights of all rows, as an array or a file with one per line. Default: the
-        side file of ranking text, `train.txt.weight`, if there is one.
-    feature_columns : sequence of str, optional
-        Columns of a table that are features, in this order. Default: every other column.
-    ignore_columns : sequence of str, optional
-        Columns of a table that are left out.
-    missing : str, float or mapping, optional
-        Replacement for missing values (null; in text also NULL, nan, inf and 1.797e308): None or 'error' (rejected),
-        'zero', 'min' or 'median' (of the known values of the feature in these rows), 'query-min', a number, a mapping
-        such as {11: 'zero', 'bm25': 5, '*': 'median'}, or its text form '11=zero;bm25=5;*=median'.
-    unjudged : {'error', 'drop', 'zero'}, default 'error'
-        Treatment of a label of -1 in files and frames: reject it, drop the row, or use 0.
-    index_base : {1, 0}, default 1
-        Index of the first feature in ranking text.
-    n_features : int, optional
-        Number of features in ranking text; larger indices are an error. Default: the largest index in the files.
-    feature_names : path or sequence of str, optional
-        Names of the features in ranking text, or a file with one name per line.
-    sparse : bool, optional
-        Features of ranking text in CSR (True) or dense (False). Default: whichever is smaller.
-    dtype : dtype, optional
-        float64 or float32. Default: float64 for text, otherwise as in the source.
-    n_threads : int, optional
-        Number of threads that parse text. Default: the number of cores, at most 8.
+    **options
+        `ReadOptions`:
+
+        label, qid : str or array_like, optional
+            Columns of a table, by default 'label' and 'qid'; or the values of the rows of an array X.
+        docid : str or array_like, optional
+            Column of document ids of any type, by default a text column 'docno', 'docid' or 'doc_id'; or the ids of the
+            rows of an array X. Ranking text has them in comments, `# docid = d1`.
+        doc_weight : str, path or array_like, optional
+            Column of document weights; or the weights of all rows, as an array or a file with one per line. Default:
+            the side file of ranking text, `train.txt.weight`, if there is one.
+        feature_columns : sequence of str, optional
+            Columns of a table that are features, in this order. Default: every other column.
+        ignore_columns : sequence of str, optional
+            Columns of a table that are left out.
+        missing : str, float or mapping, optional
+            Replacement for missing values (null; in text also NULL, nan, inf and 1.797e308): None or 'error'
+            (rejected), 'zero', 'min' or 'median' (of the known values of the feature in these rows), 'query-min', a
+            number, a mapping such as {11: 'zero', 'bm25': 5, '*': 'median'}, or its text form
+            '11=zero;bm25=5;*=median'.
+        unjudged : {'error', 'drop', 'zero'}, default 'error'
+            Treatment of a label of -1 in files and frames: reject it, drop the row, or use 0.
+        index_base : {1, 0}, default 1
+            Index of the first feature in ranking text.
+        n_features : int, optional
+            Number of features in ranking text; larger indices are an error. Default: the largest index in the files.
+        feature_names : path or sequence of str, optional
+            Names of the features in ranking text, or a file with one name per line.
+        sparse : bool, optional
+            Features of ranking text in CSR (True) or dense (False). Default: whichever is smaller.
+        dtype : dtype, optional
+            float64 or float32. Default: float64 for text, otherwise as in the source.
+        n_threads : int, optional
+            Number of threads that parse text. Default: the number of cores, at most 8.
 
     Returns
     -------

@@ -19,10 +19,10 @@ from sparserank.crossval.near_equal import NearEqual
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.model import RankingModel
 from sparserank.paths.given_supports import TOUCH
-from sparserank.runs.work_store import WorkStore, kept
 from sparserank.selection.drawing import drawn
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.worth import Substitute, Worth
+from sparserank.workdir.pieces import WorkStore, kept
 
 MAX_OF_SIZE = 12  # features of a model that is not the chosen one, whose ablation is made too
 MAX_DOCUMENTS = 100_000  # of training queries, up to which it is

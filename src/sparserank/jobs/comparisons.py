@@ -17,11 +17,11 @@ from sparserank.jobs.rivals import RivalsOnFolds
 from sparserank.jobs.test_comparison import compare_on_test
 from sparserank.lazy import cached_property
 from sparserank.model import RankingModel
-from sparserank.runs.progress import Progress
-from sparserank.runs.work_store import WorkStore
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, Ranker, Reference, compare_queries
 from sparserank.selection.rivals import RivalReport, report_of
+from sparserank.workdir.pieces import WorkStore
+from sparserank.workdir.work import Progress
 
 
 @dataclass(frozen=True)

@@ -38,14 +38,14 @@ from sparserank.options.jobs import FOR_MODEL_TAKES, SELECT
 from sparserank.options.selection import PENALTIES
 from sparserank.paths import maker_of
 from sparserank.quoting import brief
-from sparserank.runs.directory import refuse_unusable
-from sparserank.runs.progress import LaterWork, Progress
-from sparserank.runs.work_store import WorkStore, work_store_in
 from sparserank.selection.for_model import ALL, LIST_FILES, OurModel, TreesSelection
 from sparserank.selection.inputs import check_overlap, check_relevant
 from sparserank.selection.plan import SelectionPlan, make_plan, planned
 from sparserank.transforms import AUTO, MIXED, NONE
 from sparserank.warmup import warming_up
+from sparserank.workdir.directory import refuse_unusable
+from sparserank.workdir.pieces import WorkStore, work_store_in
+from sparserank.workdir.work import LaterWork, Progress
 
 GAIN, OURS = "trees on own gain", "trees on ours"
 SHARES = (8, 3)  # lengths of lists by default: the features that may be used, divided by these

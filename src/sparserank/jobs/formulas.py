@@ -13,8 +13,8 @@ from sparserank.crossval.tree_rivals import LeftOut
 from sparserank.data.dataset import RankingDataset
 from sparserank.evaluation import per_query_values
 from sparserank.metrics import Metric
-from sparserank.runs.progress import Progress
-from sparserank.runs.work_store import WorkStore
+from sparserank.workdir.pieces import WorkStore
+from sparserank.workdir.work import Progress
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,13 +35,13 @@ from sparserank.options import Given, asked, option
 from sparserank.options.arguments import check_arguments
 from sparserank.options.fusion import FUSE
 from sparserank.paths.named_formulas import NamedFormulas
-from sparserank.runs.directory import refuse_unusable
-from sparserank.runs.progress import Progress
-from sparserank.runs.work_store import work_store_in
 from sparserank.selection.fusion import FusionFacts, FusionResult, alone, title_of
 from sparserank.selection.inputs import check_queries, check_relevant
 from sparserank.selection.origin import origin_of
 from sparserank.warmup import warming_up
+from sparserank.workdir.directory import refuse_unusable
+from sparserank.workdir.pieces import work_store_in
+from sparserank.workdir.work import Progress
 
 EQUAL_SCORES, EQUAL_RANKS = (Norm(MINMAX), Norm("zscore")), (Norm("logrank"),)  # compared with equal weights
 

@@ -22,9 +22,8 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.evaluation import per_query_values
 from sparserank.metrics import Metric
 from sparserank.npy import checked
-from sparserank.runs.progress import Progress
-from sparserank.runs.work import Work
-from sparserank.runs.work_store import Reader, WorkStore
+from sparserank.workdir.pieces import Reader, WorkStore
+from sparserank.workdir.work import Progress, Work
 
 # Of the training data: from here on all threads grow one ensemble, below each thread one of its own.
 MIN_SHARED_VALUES = 5_000_000

@@ -31,9 +31,6 @@ from sparserank.options.paths import LINEAR_SCALINGS, LOSS, SETTINGS
 from sparserank.options.selection import OF_FEATURES
 from sparserank.paths import SizedMaker
 from sparserank.penalties import Penalty
-from sparserank.runs.directory import refuse_unusable
-from sparserank.runs.progress import Progress
-from sparserank.runs.work_store import work_store_in
 from sparserank.selection.for_engine import warn_of_fills
 from sparserank.selection.for_model import TreesSelection
 from sparserank.selection.inputs import check_overlap
@@ -43,6 +40,9 @@ from sparserank.selection.plan import make_plan, planned
 from sparserank.selection.result import SelectionResult
 from sparserank.shards.dask import usable_client
 from sparserank.warmup import warming_up
+from sparserank.workdir.directory import refuse_unusable
+from sparserank.workdir.pieces import work_store_in
+from sparserank.workdir.work import Progress
 
 NO_DOC_WEIGHT = "trees do not support document weights; they were trained without them."
 

@@ -49,14 +49,14 @@ from sparserank.model.lowest_score import with_lowest_scores
 from sparserank.npy import checked
 from sparserank.options.jobs import RIVAL_TIME
 from sparserank.paths.named_formulas import NamedFormulas
-from sparserank.runs.progress import LaterWork, Progress
-from sparserank.runs.work_store import WorkStore
 from sparserank.selection.all_features import against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.inputs import check_relevant
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
 from sparserank.warmup import load_curve_kernels
+from sparserank.workdir.pieces import WorkStore
+from sparserank.workdir.work import LaterWork, Progress
 
 # Of a path's time that a half-sample takes, about: half the queries, up to the chosen size alone.
 HALF_SAMPLE_SHARE = 0.5
@@ -106,10 +106,6 @@ class SelectionJob:
         self.judged = judged or self.judged
         check_relevant(plan.metrics, self.judged.relevance)
         self.names = tuple(data.feature_names or ())
-        if plan.costs is not None and len(plan.costs) != len(self.names):
-            raise ParameterError(
-                "costs", f"must contain {len(self.names)} values, one per feature; got {len(plan.costs)}."
-            )
         feature_groups = plan.feature_groups or each_alone(self.names, plan.costs)
         n_threads = n_threads or available_cores()
         folds = np.full(data.n_queries, -1) if plan.protocol == "holdout" else _folds(data, plan)

@@ -77,6 +77,7 @@ class FitOptions(TypedDict, total=False):
     keep: Sequence[str] | None
     drop: Sequence[str] | None
     feature_groups: str | os.PathLike | Mapping[str, str] | None
+    costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None
     loss: str | PairwiseLoss
     tol: float
     n_features: int | None

@@ -1,7 +1,7 @@
 """Options, each declared once: name, values, default, help. Each package declares its options; front ends, documents
 and checks use these declarations."""
 
-from sparserank.options.declared import Option, asked, check_given
+from sparserank.options.declared import Option, asked, check_given, parse_option
 from sparserank.options.kinds import Choice, Count, Flag, Given, Number, Or, Parsed
 from sparserank.options.spelling import option
 
@@ -17,4 +17,5 @@ __all__ = [
     "asked",
     "check_given",
     "option",
+    "parse_option",
 ]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from sparserank.errors import ParameterError
+from sparserank.errors import DataError, ParameterError
 from sparserank.options.kinds import Kind
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,3 +89,18 @@ def asked(owner: str, options: Iterable[Option], given: Mapping[str, Any]) -> di
             raise ParameterError(name, f"is not an option of {owner}{meant}")
     check_given(known.values(), given)
     return {name: option.kind.plain(given[name]) if name in given else option.default for name, option in known.items()}
+
+
+def parse_option(name: str, parse: Callable[[Any], Value], value: Any, owner: str = "") -> Value:
+    """What a parameter names.
+
+    Raises
+        ParameterError   `parse` refuses the value
+    """
+    try:
+        return parse(value)
+    except DataError as error:
+        if isinstance(error, ParameterError) and not owner:
+            raise
+        said = str(error)
+        raise ParameterError(name, f"cannot be parsed: {said}" if name in said else said, owner=owner) from error

@@ -12,7 +12,7 @@ from sparserank.options import paths as of_paths
 from sparserank.options import reading as of_data
 from sparserank.options import selection as of_selection
 from sparserank.options.kinds import is_flag
-from sparserank.options.rankers import ALPHA, ALPHA_RATIO, SIZE, SPARSE_RANKER
+from sparserank.options.rankers import ALPHA, ALPHA_RATIO, RULES_OF_FEATURES, SIZE, SPARSE_RANKER
 from sparserank.quoting import brief
 
 PANEL = "Trees"
@@ -166,10 +166,7 @@ FIT = (
     of_paths.SCALING,
     of_paths.TRANSFORM,
     of_paths.N_KNOTS,
-    of_selection.MONOTONE,
-    of_selection.KEEP,
-    of_selection.DROP,
-    of_selection.GROUPS,
+    *RULES_OF_FEATURES,
     of_paths.LOSS,
     of_paths.TOL,
     *of_data.READING,

@@ -40,6 +40,13 @@ SIZE = Option(
     panel=of_paths.PANEL,
     flag="--k",
 )
+RULES_OF_FEATURES = (
+    of_selection.MONOTONE,
+    of_selection.KEEP,
+    of_selection.DROP,
+    of_selection.GROUPS,
+    of_selection.COSTS,
+)
 SPARSE_RANKER = (
     of_paths.LOSS,
     replace(
@@ -51,9 +58,10 @@ SPARSE_RANKER = (
     ALPHA,
     ALPHA_RATIO,
     SIZE,
-    of_paths.LINEAR_SCALING,
+    of_paths.SCALING,
     of_paths.TRANSFORM,
     of_paths.N_KNOTS,
+    *RULES_OF_FEATURES,
     MISSING,
     of_paths.PAIR_WEIGHTS,
     of_paths.TOL,
@@ -79,7 +87,10 @@ SPARSE_RANKER_CV = (
     of_selection.SEED,
     replace(of_paths.N_ALPHAS, kind=Count(2, MAX_ALPHAS)),
     of_paths.ALPHA_MIN_RATIO,
-    of_paths.LINEAR_SCALING,
+    of_paths.SCALING,
+    of_paths.TRANSFORM,
+    of_paths.N_KNOTS,
+    *RULES_OF_FEATURES,
     MISSING,
     of_paths.PAIR_WEIGHTS,
     of_paths.TOL,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -19,25 +19,27 @@ from sparserank.data.missing import ERROR
 from sparserank.data.query_ids import MANY_ROWS, ids_of_rows
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.tables.frames import QID, column_names, without_qid
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import evaluate, mean_of
 from sparserank.losses import PairwiseLoss, loss_name
 from sparserank.model.ranking_model import RankingModel
 from sparserank.objective import PairwiseObjective
-from sparserank.options import Option, check_given
 from sparserank.options.arguments import check_arguments
+from sparserank.options.kinds import Kind
+from sparserank.options.paths import LINEAR_SCALINGS
+from sparserank.options.reading import N_THREADS
 from sparserank.quoting import brief
-from sparserank.rankers.checks import (
+from sparserank.rankers.evaluation_sets import evaluation_sets
+from sparserank.rankers.inputs import feature_names, features_to_score, training_data
+from sparserank.rankers.validation import (
     checked_metric,
     checked_missing,
     checked_query_weight,
-    require_count,
+    query_weights,
+    refuse_foreign,
     require_variation,
+    weighted_mean,
 )
-from sparserank.rankers.evaluation_sets import evaluation_sets
-from sparserank.rankers.inputs import feature_names, features_to_score, training_data
-from sparserank.rankers.keywords import refuse_foreign
-from sparserank.rankers.query_weights import query_weights, weighted_mean
 from sparserank.shards.dask import placed
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
@@ -58,7 +60,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     coef_: np.ndarray
     scaled_coef_: np.ndarray
-    _options: Sequence[Option] = ()  # declarations of the constructor's parameters
+    scaling: str
+    _kinds: ClassVar[Mapping[str, Kind]] = {}  # what the constructor's parameters may be
     _takes_client = False  # whether all that it reads is a sum over shards
     _takes_doc_weight = False  # whether every pair of the ranker's loss can carry the weight of its preferred document
 
@@ -160,17 +163,18 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     def _fit(self, given: TrainingSet) -> Self:
         data = given.data
         self._index_base = first_index(data)
+        ready = self._prepared(data)
         if given.client is not None:
             if not self._takes_client:
                 raise DataError(f"{type(self).__name__} does not run on a cluster; SparseRanker does.")
-            data = placed(given.client, data)
+            ready = placed(given.client, ready)
         for old in ("transform_", "shaped_coef_", "curves_", "fill_values_", "medians_"):
             self.__dict__.pop(old, None)
         if data.fill_values is not None and np.isfinite(data.fill_values).any():
             self.fill_values_ = data.fill_values
         try:
             weight = checked_query_weight(data, given.query_weight)
-            self._learn(replace(given, data=data, query_weight=weight))
+            self._learn(replace(given, data=ready, query_weight=weight))
             check_unchanged(data.X)
         except np.linalg.LinAlgError as error:
             raise DataError(
@@ -179,12 +183,21 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             ) from error
         self._keep_weights(self.coef_, data.X.dtype)
         self.medians_ = training_medians(data.X, self.support_, _counted_rows(data, weight))
-        if self._curves is not None:
+        if self._curves is not None or not self._is_linear:
             del self.coef_
         elif self._fitted_transform is not None:
             self.shaped_coef_ = self.coef_
             del self.coef_
         return self
+
+    def _prepared(self, data: RankingDataset) -> RankingDataset:
+        """The data after what no factor per feature can do."""
+        return data
+
+    @property
+    def _is_linear(self) -> bool:
+        """Whether the scaling divides each feature by a number."""
+        return getattr(self, "scaling", "none") in LINEAR_SCALINGS
 
     @property
     def _curves(self) -> Curves | None:
@@ -204,6 +217,11 @@ class LinearRanker(SelectorMixin, BaseEstimator):
                 "contribution to the score, scaled_coef_ for the size of each contribution, and to_model() for the "
                 "whole model."
             )
+        if name == "coef_" and "scaled_coef_" in self.__dict__ and not self._is_linear:
+            raise AttributeError(
+                f"{type(self).__name__} scales by {self.scaling}, so there is no coef_ in units of X. Use scaled_coef_ "
+                "for the weights of the scaled features, and to_model() for the whole model."
+            )
         if name == "coef_" and self._fitted_transform is not None:
             raise AttributeError(
                 f"{type(self).__name__} weights transformed features, so there is no coef_ in units of X. Use "
@@ -221,11 +239,11 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     def check_parameters(self) -> None:
         """Check the parameters; scikit-learn requires that the constructor does not, so every fit does."""
         parameters = self.get_params(deep=False)
-        check_given(self._options, parameters, type(self).__name__)
+        for name, kind in {N_THREADS.name: N_THREADS.kind, **self._kinds}.items():
+            if name in parameters and (problem := kind.problem(parameters[name])):
+                raise ParameterError(name, problem, owner=type(self).__name__)
         if "metric" in parameters:
             checked_metric(type(self).__name__, "metric", parameters["metric"])
-        if "n_threads" in parameters:
-            require_count(type(self).__name__, "n_threads", parameters["n_threads"], optional=True)
         checked_missing(type(self).__name__, self._missing)
         self._check_parameters()
 
@@ -317,7 +335,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         X : array_like, frame or SciPy sparse matrix of shape (n_docs, n_features)
             Features; the column qid of a frame is ignored.
         qid : array_like of shape (n_docs,), optional
-            Not used, because a score depends on its row alone; accepted as by `RankingModel.predict`.
+            Query of each row, which only scaling='query-min-max' uses.
 
         Returns
         -------
@@ -325,9 +343,10 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             Scores in row order.
         """
         check_is_fitted(self)
+        _, qid = without_qid(X, qid)
         X = features_to_score(self, X, self.__dict__.get("fill_values_"))
-        if self._curves is not None:
-            return self.to_model().predict(X)
+        if self._curves is not None or not self._is_linear:
+            return self.to_model().predict(X, qid=qid)
         if self._fitted_transform is not None:
             return np.asarray(self._fitted_transform(X) @ self.shaped_coef_).ravel()
         return np.asarray(X @ self.coef_).ravel()
@@ -402,7 +421,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         names = tuple(feature_names(self, d))
         scale = getattr(self, "scale_", None)
         scaling = FeatureScaling(
-            "none" if scale is None else self.get_params(deep=False)["scaling"],
+            "none" if scale is None and self._is_linear else self.scaling,
             np.zeros(d),
             np.ones(d) if scale is None else scale,
         )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import BaseEstimator
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import os
+    from collections.abc import Mapping, Sequence
 
     from sparserank.losses import PairwiseLoss
     from sparserank.metrics import Metric
@@ -29,6 +30,11 @@ class SparseRankerParameters(BaseEstimator):
         scaling: str = "within-query-std",
         feature_transform: str = "none",
         n_knots: int = 10,
+        monotone: Mapping[str, str | int] | None = None,
+        keep: Sequence[str] | None = None,
+        drop: Sequence[str] | None = None,
+        feature_groups: str | os.PathLike | Mapping[str, str] | None = None,
+        costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None = None,
         missing: str | float | Mapping[Any, str | float] | None = "error",
         pair_weights: str = "pair",
         tol: float = 1e-06,
@@ -45,6 +51,11 @@ class SparseRankerParameters(BaseEstimator):
         self.scaling = scaling
         self.feature_transform = feature_transform
         self.n_knots = n_knots
+        self.monotone = monotone
+        self.keep = keep
+        self.drop = drop
+        self.feature_groups = feature_groups
+        self.costs = costs
         self.missing = missing
         self.pair_weights = pair_weights
         self.tol = tol
@@ -74,6 +85,13 @@ class SparseRankerCVParameters(BaseEstimator):
         n_alphas: int = 40,
         alpha_min_ratio: float = 0.01,
         scaling: str = "within-query-std",
+        feature_transform: str = "none",
+        n_knots: int = 10,
+        monotone: Mapping[str, str | int] | None = None,
+        keep: Sequence[str] | None = None,
+        drop: Sequence[str] | None = None,
+        feature_groups: str | os.PathLike | Mapping[str, str] | None = None,
+        costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None = None,
         missing: str | float | Mapping[Any, str | float] | None = "error",
         pair_weights: str = "pair",
         tol: float = 1e-06,
@@ -93,6 +111,13 @@ class SparseRankerCVParameters(BaseEstimator):
         self.n_alphas = n_alphas
         self.alpha_min_ratio = alpha_min_ratio
         self.scaling = scaling
+        self.feature_transform = feature_transform
+        self.n_knots = n_knots
+        self.monotone = monotone
+        self.keep = keep
+        self.drop = drop
+        self.feature_groups = feature_groups
+        self.costs = costs
         self.missing = missing
         self.pair_weights = pair_weights
         self.tol = tol

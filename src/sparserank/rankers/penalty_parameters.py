@@ -1,23 +1,47 @@
-"""A penalty's parameters, with scikit-learn's names of nested ones: penalty__gamma. Penalties stay immutable."""
+"""Rankers with a penalty: its parameters, the rules that name features, the transform of the features."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator
+import numpy as np
 
-from sparserank.errors import DataError
-from sparserank.paths import parse_maker
+from sparserank.crossval.feature_transforms import RAW, FeatureTransform, feature_transforms
+from sparserank.curves import Curve, Knots, not_in_memory
+from sparserank.errors import DataError, ParameterError
+from sparserank.model.ranking_model import curve_model
+from sparserank.options import option
+from sparserank.options.paths import LINEAR_SCALINGS
+from sparserank.paths import BestK, parse_maker
+from sparserank.penalties import Penalty
+from sparserank.penalties.nested import NESTING, nests
+from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
+from sparserank.rankers.inputs import feature_names
+from sparserank.rankers.validation import checked_penalty
+from sparserank.selection.inputs import complete_penalties
+from sparserank.transforms import CURVES, NONE
 
 PREFIX = "penalty__"
 
 
-class PenaltyParameters(BaseEstimator):
-    """Support of get_params and set_params for the parameters of a ranker's `penalty`,
-    except alpha, which belongs to the ranker."""
+class PenalizedRanker(LinearRanker):
+    """A ranker with a penalty.
+
+    get_params and set_params also know the parameters of `penalty`, as penalty__gamma, except alpha, which belongs to
+    the ranker. Penalties stay immutable.
+    """
 
     penalty: Any
+    feature_transform: str
+    scaling: str
+    n_knots: int
+    monotone: Any
+    keep: Any
+    drop: Any
+    feature_groups: Any
+    costs: Any
 
     @property
     def _penalty(self) -> Any:
@@ -75,3 +99,61 @@ class PenaltyParameters(BaseEstimator):
         except DataError:
             return {}
         return {f"{PREFIX}{f.name}": getattr(parsed, f.name) for f in fields(parsed) if f.name != "alpha"}
+
+    def _checked_penalty(self) -> Penalty | BestK:
+        """The penalty as it was named.
+
+        Raises
+            ParameterError   it is not known, or does not support the transform; the scaling excludes transforms
+        """
+        name, transform = type(self).__name__, self.feature_transform
+        penalty = checked_penalty(name, self._penalty)
+        if transform in CURVES and not (nests(penalty) or isinstance(penalty, BestK)):
+            known = f"cannot be {transform} with {penalty.name}; curves support {', '.join(NESTING)} and best_k."
+            raise ParameterError("feature_transform", known, owner=name)
+        if transform != NONE and self.scaling not in LINEAR_SCALINGS:
+            known = f"must be {NONE} with {option('scaling', self.scaling)}."
+            raise ParameterError("feature_transform", known, owner=name)
+        return penalty
+
+    def _completed_penalty(self) -> Penalty | BestK:
+        """The penalty with the rules of the ranker, features by number."""
+        name, names = type(self).__name__, feature_names(self, self.n_features_in_)
+        rules = {rule: getattr(self, rule) for rule in ("monotone", "keep", "drop", "feature_groups", "costs")}
+        penalty = checked_penalty(name, self._penalty)
+        try:
+            (completed,) = complete_penalties([penalty], names, **rules).penalties
+        except ParameterError as error:
+            raise ParameterError(error.parameter, error.message, owner=name) from error
+        except DataError as error:
+            raise DataError(f"{name}: {error}") from error
+        assert isinstance(completed, Penalty | BestK)
+        return completed
+
+    def _learned_transform(self, given: TrainingSet, penalty: Penalty | BestK) -> FeatureTransform:
+        """The transform of the features, learned on queries with a positive weight without labels; sets transform_.
+
+        Raises
+            DataError   curves of features that are not in memory, or monotone of other features
+        """
+        if self.feature_transform == NONE:
+            return RAW
+        name, data, directions = type(self).__name__, given.data, None
+        if self.feature_transform in CURVES:
+            if data.is_stored or given.client is not None:
+                raise DataError(f"{name}: {not_in_memory()}")
+            directions = penalty.feature_signs(data.n_features)
+            if len(directions) != data.n_features:
+                raise DataError(f"{name}: monotone must contain {data.n_features} values; got {len(directions)}.")
+        used = used_queries(data, given.query_weight)
+        (found,) = feature_transforms(used, [self.feature_transform], self.n_knots, directions)
+        if found.transforms:
+            (self.transform_,) = found.transforms
+        return found
+
+    def _draw(self, knots: Knots, blocks: np.ndarray) -> None:
+        """Set curves_ from the fitted coefficients, and scaled_coef_ per feature."""
+        names: Sequence[str] = [f"f{j + 1}" for j in range(self.n_features_in_)]
+        model = curve_model(knots, blocks, self.scaled_coef_, tuple(names), None)
+        self.scaled_coef_ = model.coef
+        self.curves_ = {j: Curve(c.knots, model.coef[j] * c.values) for j, c in model.curves.items()}

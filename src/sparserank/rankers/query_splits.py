@@ -10,9 +10,9 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
+from sparserank.options.kinds import Count
 from sparserank.quoting import brief
-from sparserank.rankers.checks import require_count
 
 EXPECTED = "a number of folds >= 2, a scikit-learn splitter, or a list of pairs (train rows, test rows)"
 
@@ -23,9 +23,9 @@ def check_splits(owner: str, cv: Any) -> None:
         return
     again = isinstance(cv, Iterable) and not isinstance(cv, Iterator)  # a generator would serve one fit alone
     if isinstance(cv, bool | str) or not (isinstance(cv, int | np.integer) or again):
-        raise DataError(f"{owner}: cv must be {EXPECTED}; got {brief(cv)}.")
-    if isinstance(cv, int | np.integer):
-        require_count(owner, "cv", cv, least=2)
+        raise ParameterError("cv", f"must be {EXPECTED}; got {brief(cv)}.", owner=owner)
+    if isinstance(cv, int | np.integer) and (problem := Count(2).problem(cv)):
+        raise ParameterError("cv", problem, owner=owner)
 
 
 def split_queries(owner: str, cv: Any, data: RankingDataset, counted: np.ndarray, random_state: int) -> np.ndarray:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from sparserank.curves import STRAIGHT, Curve, Knots, Straight, fit_knots, not_in_memory
+from sparserank.curves import Knots
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.transformed import fit_transform, transformed
+from sparserank.data.transformed import transformed
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
-from sparserank.model.ranking_model import curve_model
 from sparserank.number_range import kept_in_vain
 from sparserank.objective import PairwiseObjective
-from sparserank.options import Option, option
+from sparserank.options import option
 from sparserank.options.paths import DEFAULT_KNOTS
 from sparserank.options.rankers import RANK_SVM, SPARSE_RANKER
 from sparserank.paths import (
@@ -32,20 +31,21 @@ from sparserank.paths import (
     warn_of_missed,
 )
 from sparserank.penalties import FeatureRules, Penalty
-from sparserank.penalties.nested import NESTING, Nested, like_l1, nests
-from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
-from sparserank.rankers.checks import checked_penalty, numbered_penalty, usable_penalty
+from sparserank.penalties.nested import Nested, like_l1
+from sparserank.rankers.base import TrainingSet
 from sparserank.rankers.parameters import RankSVMParameters, SparseRankerParameters
-from sparserank.rankers.penalty_parameters import PenaltyParameters
+from sparserank.rankers.penalty_parameters import PenalizedRanker
+from sparserank.rankers.validation import usable_penalty
 from sparserank.shards.dask import placed, sums_on
+from sparserank.shards.scaling import prepared
 from sparserank.solvers import ProxNewton, Solution, Stop, solve
-from sparserank.transforms import CURVES, NONE
 
+LINEAR_PART = {"log-standard": "standard", "query-min-max": "none"}  # of a scaling, after `prepared`
 MAX_REFINEMENTS = 6
 REFINED_ALPHAS = 12
 
 
-class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
+class SparseRanker(SparseRankerParameters, PenalizedRanker):
     """Linear ranker with a sparsity penalty on the mean pairwise loss.
 
     Minimises (weighted mean over preferred pairs of max(0, 1 - margin)^2) + penalty(w), where w are the weights of
@@ -58,8 +58,8 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         object: SquaredHinge(table), which weights pairs by their grades, or a custom loss.
     penalty : str, Penalty or BestK, optional
         'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', 'best_k' (with k), a call such as 'mcp(gamma=2.0)',
-        or a Penalty, whose weights, monotone, keep and drop are honoured. Default: 'l1', or 'mcp' with k, because mcp
-        shrinks the weights least in models with few features.
+        or a Penalty, whose own weights, monotone, keep and drop are honoured too. Default: 'l1', or 'mcp' with k,
+        because mcp shrinks the weights least in models with few features.
     alpha : float, optional
         Regularisation strength > 0 on the scale of the mean loss. Default: `alpha_ratio` times the strength at which
         the path starts (for l1: alpha_max, the smallest strength whose solution is 0).
@@ -69,13 +69,22 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         Use the densest point of a path with at most k features; excludes alpha.
     scaling : str, default 'within-query-std'
         'within-query-std' (divide by the standard deviation within queries, because only differences within a query
-        affect a ranking), 'standard', 'min-max', or 'none' for exact comparisons.
+        affect a ranking), 'standard', 'min-max', 'none' for exact comparisons, 'log-standard' (signed log1p first) or
+        'query-min-max' (`predict` then needs qid). The last two exclude transforms, and there is no coef_.
     feature_transform : str, default 'none'
         Transform of the features: 'none', 'log' (sign(x) log(1 + |x|)), 'asinh' (asinh(x / median |x|)), or
         'curves', 'curves(log)', ...: see Notes. (The name is not transform because scikit-learn's selectors have a
         method `transform`.)
     n_knots : int, default 10
         Knots of each curve, 3 to 256, at quantiles of the transformed training values.
+    monotone : mapping, optional
+        {feature: '+'} or {feature: '-'}: a larger value of the feature may only raise, or only lower, the score.
+    keep, drop : list of str, optional
+        Features that the model always uses, or never uses. Features of an array are called f1, f2, ...
+    feature_groups : mapping or path, optional
+        {feature: group}, or a file of lines feature,group,cost: features that are computed together enter together.
+    costs : list of float, mapping or path, optional
+        Costs > 0 of the features, or of the groups as {group: cost}; they weight the penalty.
     missing : str, float or mapping, default 'error'
         Rule for NaN and infinite values: 'error' (rejected), 'zero', 'min' or 'median' (of the known training values of
         the feature), a number, or one of these per feature: {'bm25': 'min', '*': 'median'}.
@@ -153,22 +162,15 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
 
     penalty_: FeatureRules
     alpha_: float
-    _options: Sequence[Option] = SPARSE_RANKER
+    _kinds: ClassVar = {o.name: o.kind for o in SPARSE_RANKER}
     _takes_doc_weight = _takes_client = True
 
     def _check_parameters(self) -> None:
-        name = type(self).__name__
-        penalty = checked_penalty(name, self._penalty)
+        name, penalty = type(self).__name__, self._checked_penalty()
         if isinstance(penalty, BestK) and self.k is None:
             raise ParameterError(
                 "penalty", f"{penalty.name} searches over the number of features; set {option('k')}.", owner=name
             )
-        if self.feature_transform in CURVES and not (nests(penalty) or isinstance(penalty, BestK)):
-            known = (
-                f"cannot be {self.feature_transform} with {penalty.name}; curves support {', '.join(NESTING)} and "
-                "best_k."
-            )
-            raise ParameterError("feature_transform", known, owner=name)
         if self.k is not None and not maker_of(penalty).selects:
             selects_none = f"{penalty.name} selects no features; use a sparse penalty such as 'l1'."
             raise ParameterError("k", selects_none, owner=name)
@@ -181,24 +183,29 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
             return self.penalty
         return "l1" if self.k is None else "mcp"
 
+    def _prepared(self, data: RankingDataset) -> RankingDataset:
+        return prepared(data, self.scaling)
+
     def _learn(self, given: TrainingSet) -> None:
         data, query_weight, client = given.data, given.query_weight, given.client
-        learned = CURVES.get(self.feature_transform, self.feature_transform)
-        if learned != NONE:
-            self.transform_ = fit_transform(used_queries(data, query_weight), learned)
-            data = transformed(data, [self.transform_])
+        penalty = self._completed_penalty()
+        transform = self._learned_transform(given, penalty)
+        if transform.transforms:
+            data = transformed(data, transform.transforms)
             data = data if client is None else placed(client, data)
-        knots: Knots | Straight = STRAIGHT
-        if self.feature_transform in CURVES:
-            knots, self.scale_ = self._fit_knots(replace(given, data=data)), None
-        else:
-            self.scale_ = feature_scale(
-                data, self.scaling, query_weight, None if client is None else sums_on(client, data.X)
-            )
+        knots = transform.knots
+        self.scale_ = None
+        if not knots.curved:
+            sums = None if client is None else sums_on(client, data.X)
+            self.scale_ = feature_scale(data, LINEAR_PART.get(self.scaling, self.scaling), query_weight, sums)
         objective = self._objective(
             replace(given, data=data), loss=self.loss, pair_weights=self.pair_weights, scale=self.scale_, knots=knots
         )
-        penalty = self._penalty_on(objective, data.feature_names or ())
+        if isinstance(penalty, BestK):
+            assert self.k is not None
+            penalty = replace(penalty, k_max=self.k)
+        else:
+            penalty = usable_penalty(type(self).__name__, penalty, objective)
         self._warn_kept_in_vain(objective, penalty, data.feature_names)
         of_feature = np.abs(objective.gradient_at_zero).reshape(-1, objective.width).max(axis=1)
         self.alpha_max_ = penalty.largest(of_feature)
@@ -215,19 +222,12 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         self.C_sum_ = self.C_mean_ / objective.total_weight
         if isinstance(penalty, BestK):  # there is no strength
             self.alpha_ = self.C_mean_ = self.C_sum_ = float("nan")
-        if knots.curved:
-            self._draw(objective, data)
+        if isinstance(knots, Knots):
+            blocks = objective.curve_blocks()
+            assert blocks is not None
+            self._draw(knots, blocks)
         self.r_ = float(np.abs(self.scaled_coef_).sum())
         self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
-
-    def _penalty_on(self, objective: PairwiseObjective, names: Sequence[str]) -> Penalty | BestK:
-        """The penalty, resolved."""
-        name = type(self).__name__
-        penalty = numbered_penalty(name, self._penalty, names)
-        if isinstance(penalty, BestK):
-            assert self.k is not None
-            return replace(penalty, k_max=self.k)
-        return usable_penalty(name, penalty, objective)
 
     def _warn_kept_in_vain(
         self, objective: PairwiseObjective, penalty: FeatureRules, names: Sequence[str] | None
@@ -237,29 +237,6 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         if in_vain:
             shown = [f"f{int(j) + 1}" if names is None else names[int(j)] for j in in_vain]
             warnings.warn(f"{type(self).__name__}: {kept_in_vain(shown)}", DataWarning, stacklevel=5)
-
-    def _fit_knots(self, given: TrainingSet) -> Knots:
-        """Raise DataError for features that are not in memory, and for a penalty with monotone of other features."""
-        data = given.data
-        if data.is_stored or given.client is not None:
-            raise DataError(f"{type(self).__name__}: {not_in_memory()}")
-        penalty = numbered_penalty(type(self).__name__, self._penalty, data.feature_names or ())
-        monotone = penalty.feature_signs(data.n_features)
-        if len(monotone) != data.n_features:
-            raise DataError(
-                f"{type(self).__name__}: monotone must contain {data.n_features} values; got {len(monotone)}."
-            )
-        return fit_knots(used_queries(data, given.query_weight), self.n_knots, monotone)
-
-    def _draw(self, objective: PairwiseObjective, data: RankingDataset) -> None:
-        """Set curves_ from the fitted coefficients, and scaled_coef_ per feature."""
-        assert isinstance(objective.knots, Knots)
-        names = tuple(f"f{j + 1}" for j in range(data.n_features))
-        blocks = objective.curve_blocks()
-        assert blocks is not None
-        model = curve_model(objective.knots, blocks, self.scaled_coef_, names, None)
-        self.scaled_coef_ = model.coef
-        self.curves_ = {j: Curve(c.knots, model.coef[j] * c.values) for j, c in model.curves.items()}
 
     def _solve(self, objective: PairwiseObjective, penalty: Penalty) -> Solution:
         """Solve at one strength; a concave penalty starts from the l1 solution of the same strength (Algorithm 2's
@@ -397,8 +374,9 @@ class RankSVM(RankSVMParameters, SparseRanker):  # type: ignore[misc]  # its alp
     'optimal'
     """
 
-    _options = RANK_SVM
+    _kinds: ClassVar = {o.name: o.kind for o in RANK_SVM}
     # What SparseRanker would take as arguments is fixed here.
+    monotone = keep = drop = feature_groups = costs = None
     loss = "squared_hinge"
     penalty = "ridge"
     alpha_ratio = 1.0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,34 +12,32 @@ from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Rule, choose
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.families import Trial
-from sparserank.crossval.feature_transforms import RAW
 from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.settings import PathSettings
+from sparserank.curves import Knots
 from sparserank.data.dataset import RankingDataset
-from sparserank.errors import DataError, DataWarning
+from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.statistics import mean_interval
-from sparserank.options import Option
+from sparserank.losses import parse_loss
+from sparserank.options import parse_option
 from sparserank.options import selection as of_selection
 from sparserank.options.rankers import SPARSE_RANKER_CV
 from sparserank.paths import BestK, PenaltyPath
-from sparserank.rankers.base import LinearRanker, TrainingSet
-from sparserank.rankers.checks import (
-    checked_loss,
+from sparserank.rankers.base import TrainingSet
+from sparserank.rankers.parameters import SparseRankerCVParameters
+from sparserank.rankers.penalty_parameters import PenalizedRanker
+from sparserank.rankers.query_splits import check_splits, split_queries
+from sparserank.rankers.validation import (
     checked_metric,
-    checked_penalty,
-    numbered_penalty,
     require_variation,
     usable_penalty,
 )
-from sparserank.rankers.parameters import SparseRankerCVParameters
-from sparserank.rankers.penalty_parameters import PenaltyParameters
-from sparserank.rankers.query_splits import check_splits, split_queries
 
 PATH = "path"
 NO_FOLD = -2  # of queries that do not count, and of all with an eval_set
 
 
-class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
+class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
     """Linear ranker whose strength is chosen by cross-validation over queries, or on a validation set.
 
     Parameters
@@ -70,6 +68,10 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
         Smallest strength of the paths, as a fraction of the largest.
     scaling : str, default 'within-query-std'
         As in `SparseRanker`; learned in every fold on its training queries.
+    feature_transform, n_knots : str, int
+        As in `SparseRanker`; learned on all rows of `fit`, without labels.
+    monotone, keep, drop, feature_groups, costs : optional
+        As in `SparseRanker`.
     missing : str, float or mapping, default 'error'
         As in `SparseRanker`; learned on all rows of `fit`, without labels.
     pair_weights : {'pair', 'query'}, default 'pair'
@@ -85,7 +87,7 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
 
     Attributes
     ----------
-    coef_, scaled_coef_, scale_, support_, alpha_ : ndarray
+    coef_, scaled_coef_, scale_, support_, alpha_, transform_, curves_ : ndarray
         As in `SparseRanker`.
     path_ : PathResult
         The path on all training rows.
@@ -117,7 +119,7 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
     True
     """
 
-    _options: Sequence[Option] = SPARSE_RANKER_CV
+    _kinds: ClassVar = {o.name: o.kind for o in SPARSE_RANKER_CV}
     _takes_doc_weight = _takes_client = True
 
     def _learn(self, given: TrainingSet) -> None:
@@ -143,19 +145,21 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
         of_query = np.full(data.n_queries, NO_FOLD)
         if unseen is None:
             of_query[counted] = split_queries(type(self).__name__, self.cv, data, counted, self.random_state)
-        name, names = type(self).__name__, data.feature_names or ()
+        name = type(self).__name__
         settings = PathSettings(
             self.scaling,
             self.n_alphas,
             float(self.alpha_min_ratio),
             float(self.tol),
             self.pair_weights,
-            checked_loss(name, self.loss),
+            parse_option("loss", parse_loss, self.loss, name),
         )
+        penalty = self._completed_penalty()
+        transform = self._learned_transform(given, penalty)
         cv = CrossValidation(
             data,
             of_query,
-            [RAW],
+            [transform],
             settings,
             [metric],
             valid=unseen,
@@ -165,8 +169,8 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
             client=given.client,
         )
         require_variation(name, cv.objective)
-        penalty = usable_penalty(name, numbered_penalty(name, self.penalty, names), cv.objective)
-        candidate_set = cv.fit([Trial(PATH, PenaltyPath(penalty))])
+        maker = PenaltyPath(usable_penalty(name, penalty, cv.objective))
+        candidate_set = cv.fit([Trial(PATH, maker, transform)])
         final = candidate_set.paths[PATH, FINAL]
         self.path_ = replace(final.path, scale=None if self.scaling == "none" else final.scaling.scale)
         if unseen is data:  # queries that do not count judge nothing
@@ -175,27 +179,27 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
             candidate_set.paths[PATH, FINAL] = replace(final, values=known)
         self._choose(candidate_set)
         self.scaled_coef_, self.scale_ = self.path_.scaled_coef(self.chosen_index_), self.path_.scale
+        if isinstance(transform.knots, Knots):
+            assert final.blocks is not None
+            self._draw(transform.knots, final.blocks)
         self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
         self.alpha_ = float(self.path_.alphas[self.chosen_index_])
         self.n_iter_ = int(self.path_.n_iters.max(initial=1))
 
     def _check_parameters(self) -> None:
-        name = type(self).__name__
-        penalty = checked_penalty(name, self.penalty)
+        name, penalty = type(self).__name__, self._checked_penalty()
         if isinstance(penalty, BestK):
-            raise DataError(
-                f"{name}: {penalty.name} searches over the number of features; use `select` (penalties='best_k')."
-            )
+            searches = f"{penalty.name} searches over the number of features; use `select` (penalties='best_k')."
+            raise ParameterError("penalty", searches, owner=name)
         check_splits(name, self.cv)
-        instead = "k" if self.k is not None else "rule='best'"
         if self.guarantee is not None and (self.k is not None or self.rule == "best"):
-            raise DataError(f"{name}: guarantee cannot be combined with {instead}.")
+            instead = "k" if self.k is not None else "rule='best'"
+            raise ParameterError("guarantee", f"cannot be combined with {instead}.", owner=name)
         if self.guarantee is not None and self.margin != of_selection.MARGIN.default:
-            raise DataError(f"{name}: guarantee cannot be combined with margin.")
+            raise ParameterError("guarantee", "cannot be combined with margin.", owner=name)
         if penalty.smooth_at_zero and self.rule != "best":
-            raise DataError(
-                f"{name}: penalty {penalty.name} selects no features; use rule='best', or a sparse penalty."
-            )
+            selects_none = f"{penalty.name} selects no features; use rule='best', or a sparse penalty."
+            raise ParameterError("penalty", selects_none, owner=name)
 
     def _choose(self, candidate_set: CandidateSet) -> None:
         candidates = candidate_set.sparse or candidate_set.dense

@@ -15,11 +15,11 @@ from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.trees import Trees, TreeSettings
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
-from sparserank.runs.directory import RunDirectory
 from sparserank.selection.facts import model_row
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.statements import choice_sentences, expected_sentence, headline
 from sparserank.strict_json import plain
+from sparserank.workdir.directory import WorkDirectory
 
 ALL = "trees on all features"
 LIST_FILES = ("features.txt", "trees.txt", "result.json", "report.html")
@@ -209,7 +209,7 @@ class TreesSelection:
         RunDirectoryError
             The folder contains other files, or cannot be written.
         """
-        with RunDirectory(folder, "for_model") as run:
+        with WorkDirectory(folder, "for_model") as directory:
             from sparserank.jobs.result_files import write_lists
 
-            return write_lists(self, run.path)
+            return write_lists(self, directory.path)

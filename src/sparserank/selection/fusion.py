@@ -19,10 +19,10 @@ from sparserank.lazy import cached_property
 from sparserank.model.fusion import FusionFormula, formula_of
 from sparserank.options import option
 from sparserank.options.arguments import check_arguments
-from sparserank.runs.directory import RunDirectory
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import headline
 from sparserank.text import relative
+from sparserank.workdir.directory import WorkDirectory
 
 if TYPE_CHECKING:
     from sparserank.export.explanation import QueryExplanation
@@ -292,5 +292,5 @@ class FusionResult:
         from sparserank.jobs.result_files import write_results
 
         check_arguments(FusionResult.save, locals())
-        with RunDirectory(folder, "result") as run:
-            return write_results(self.selection, run.path, self)
+        with WorkDirectory(folder, "result") as directory:
+            return write_results(self.selection, directory.path, self)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from sparserank.crossval.feature_groups import COSTS, positive_cost
+from sparserank.crossval.feature_groups import COSTS, FeatureGroups, groups_of, positive_cost
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.text_lines import read_entries, read_numbers
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.given_weights import as_floats
 from sparserank.metrics import Metric
 from sparserank.options import option
+from sparserank.paths import SizedMaker
+from sparserank.penalties import Penalty
+from sparserank.penalties.nested import NESTING, nests
 from sparserank.penalties.rules import FeatureRules
 from sparserank.quoting import brief, no_such
 
@@ -155,6 +159,74 @@ def rules_of(
     if dropped:
         rules["drop"] = tuple(sorted({*own.drop, *dropped}))
     return rules
+
+
+@dataclass(frozen=True)
+class CompletedPenalties:
+    """Penalties with the rules of a call, features by number; the groups, or the costs of the features, that they
+    have."""
+
+    penalties: tuple[Penalty | SizedMaker, ...]
+    feature_groups: FeatureGroups | None
+    costs: tuple[float, ...] | None
+
+
+def complete_penalties(
+    penalties: Sequence[Penalty | SizedMaker],
+    names: Sequence[str],
+    *,
+    costs: Any = None,
+    feature_groups: Any = None,
+    monotone: Mapping[str, Any] | None = None,
+    keep: Any = None,
+    drop: Any = None,
+) -> CompletedPenalties:
+    """Complete penalties with the options that name features, as in `select`.
+
+    Raises
+        ParameterError, DataFormatError   name what cannot be used
+    """
+    numbered = [p.for_features(names) for p in penalties]
+    grouped = None if feature_groups is None else groups_of(feature_groups, costs, names)
+    prices = None if feature_groups is not None or costs is None else costs_of(costs, names)
+    shared: dict[str, Any] = {}
+    if grouped is not None:
+        _refuse_groups_of_their_own(numbered)
+        shared = {"weights": grouped.cost_of_feature, "feature_groups": grouped.of_feature}
+    elif prices is not None:
+        weighted = next((p for p in numbered if p.weights is not None), None)
+        if weighted is not None:
+            raise ParameterError(
+                "costs", f"cannot be combined with the weights of penalty {weighted.name}: costs are used as weights."
+            )
+        if len(prices) != len(names):
+            raise ParameterError("costs", f"must contain {len(names)} values, one per feature; got {len(prices)}.")
+        shared = {"weights": prices}
+    completed = tuple(replace(p, **shared, **rules_of(monotone, keep, drop, names, p)) for p in numbered)
+    for p in completed:
+        _refuse_rules_that_are_not_kept(p)
+    return CompletedPenalties(completed, grouped, prices)
+
+
+def _refuse_rules_that_are_not_kept(p: Penalty | SizedMaker) -> None:
+    """Raise ParameterError for a rule that the models of somebody else's maker would break."""
+    for rule in ("monotone", "keep", "drop", "feature_groups"):
+        if isinstance(p, SizedMaker) and rule not in p.respects and getattr(p, rule):
+            raise ParameterError(rule, f"is not supported by {p.name}, which supports {', '.join(p.respects)}.")
+
+
+def _refuse_groups_of_their_own(penalties: Sequence[Penalty | SizedMaker]) -> None:
+    """Raise ParameterError where a penalty cannot take groups, or has some."""
+    unknown = next(
+        (p for p in penalties if not ((isinstance(p, SizedMaker) and "feature_groups" in p.respects) or nests(p))), None
+    )
+    if unknown is not None:
+        raise ParameterError(
+            "feature_groups", f"are supported by the penalties {', '.join(NESTING)} and best_k; got {unknown.name}."
+        )
+    own = next((p for p in penalties if p.feature_groups is not None), None)
+    if own is not None:
+        raise ParameterError("feature_groups", f"cannot be combined with the groups of a penalty; {own.name} has some.")
 
 
 def read_query_weights(path: str | os.PathLike) -> dict[str, float]:

@@ -16,7 +16,7 @@ from typing import Any
 from sparserank import __version__
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
-from sparserank.runs.identity import COMPUTING_LIBRARIES
+from sparserank.workdir.pieces import COMPUTING_LIBRARIES
 
 PROGRAM = "sparserank"
 

@@ -9,26 +9,25 @@ from typing import Any
 
 from sparserank import __version__
 from sparserank.crossval.choice import FEATURE, TOTAL_COST, Candidate, Choice, Rule, choose
-from sparserank.crossval.feature_groups import MAX, FeatureGroups, groups_of
+from sparserank.crossval.feature_groups import MAX, FeatureGroups
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
-from sparserank.errors import DataError, ParameterError
+from sparserank.errors import ParameterError
 from sparserank.export import ENGINES, Engine
 from sparserank.losses import loss_identity
 from sparserank.metrics import Convention, Metric, parse_convention, parse_metric
-from sparserank.options import check_given, option
+from sparserank.options import check_given, option, parse_option
 from sparserank.options import paths as of_paths
 from sparserank.options import selection as of_selection
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.paths import BestK, SizedMaker, maker_of, parse_maker
 from sparserank.penalties import Penalty
-from sparserank.penalties.nested import NESTING, nests
 from sparserank.quoting import brief
-from sparserank.runs.identity import code_hash, foreign_code
-from sparserank.selection.inputs import costs_of, rules_of
+from sparserank.selection.inputs import complete_penalties
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE
+from sparserank.workdir.pieces import code_hash, foreign_code
 
 
 @dataclass(frozen=True)
@@ -139,27 +138,22 @@ class SelectionPlan:
         Raises
             ParameterError, DataFormatError   name what cannot be used
         """
-        numbered = [p.for_features(names) for p in self.penalties]
         if self.budget is not None and costs is None and feature_groups is None:
             raise ParameterError("budget", f"needs {option('costs')} or {option('feature_groups')}.")
-        grouped = None if feature_groups is None else groups_of(feature_groups, costs, names)
-        prices = None if feature_groups is not None or costs is None else costs_of(costs, names)
-        shared: dict[str, Any] = {}
-        if grouped is not None:
-            _refuse_groups_of_their_own(numbered)
-            shared = {"weights": grouped.cost_of_feature, "feature_groups": grouped.of_feature}
-        elif prices is not None:
-            own = next((p for p in numbered if p.weights is not None), None)
-            if own is not None:
-                raise ParameterError(
-                    "costs", f"cannot be combined with the weights of penalty {own.name}: costs are used as weights."
-                )
-            shared = {"weights": prices}
-        completed = tuple(replace(p, **shared, **rules_of(monotone, keep, drop, names, p)) for p in numbered)
-        for p in completed:
-            _refuse_rules_that_are_not_kept(p)
+        completed = complete_penalties(
+            self.penalties,
+            names,
+            costs=costs,
+            feature_groups=feature_groups,
+            monotone=monotone,
+            keep=keep,
+            drop=drop,
+        )
         return replace(
-            self, penalties=completed, feature_groups=grouped or self.feature_groups, costs=prices or self.costs
+            self,
+            penalties=completed.penalties,
+            feature_groups=completed.feature_groups or self.feature_groups,
+            costs=completed.costs or self.costs,
         )
 
     def choose(self, sparse: Sequence[Candidate], others: Sequence[Candidate] = (), named: str = "") -> Choice:
@@ -207,7 +201,7 @@ class SelectionPlan:
     def identity(
         self, train: RankingDataset, valid: RankingDataset | None, query_weight: Sequence[float] | None = None
     ) -> dict[str, Any]:
-        """What stored pieces of work depend on: a run directory is resumed only under the same identity.
+        """What stored pieces of work depend on: a work directory is resumed only under the same identity.
 
         Margin, guarantee, confidence, k and budget are left out: they choose among finished pieces; relaxed models,
         transforms, the engine and half-samples only add some, or leave some out, under names of their own (of refits
@@ -233,27 +227,6 @@ def _computes_nothing_here(inside: tuple[str, ...]) -> bool:
     return inside[0] == "papers" or inside == ("jobs", "result_files.py")
 
 
-def _refuse_rules_that_are_not_kept(p: Penalty | SizedMaker) -> None:
-    """Raise ParameterError for a rule that the models of somebody else's maker would break."""
-    for rule in ("monotone", "keep", "drop", "feature_groups"):
-        if isinstance(p, SizedMaker) and rule not in p.respects and getattr(p, rule):
-            raise ParameterError(rule, f"is not supported by {p.name}, which supports {', '.join(p.respects)}.")
-
-
-def _refuse_groups_of_their_own(penalties: Sequence[Penalty | SizedMaker]) -> None:
-    """Raise ParameterError where a penalty cannot take groups, or has some."""
-    unknown = next(
-        (p for p in penalties if not ((isinstance(p, SizedMaker) and "feature_groups" in p.respects) or nests(p))), None
-    )
-    if unknown is not None:
-        raise ParameterError(
-            "feature_groups", f"are supported by the penalties {', '.join(NESTING)} and best_k; got {unknown.name}."
-        )
-    own = next((p for p in penalties if p.feature_groups is not None), None)
-    if own is not None:
-        raise ParameterError("feature_groups", f"cannot be combined with the groups of a penalty; {own.name} has some.")
-
-
 def make_plan(
     *,
     penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker],
@@ -270,15 +243,15 @@ def make_plan(
     """
     listed = [penalties] if isinstance(penalties, str | Penalty | SizedMaker) else list(penalties)
     reported = [report_metrics] if isinstance(report_metrics, str | Metric) else report_metrics
-    rules = _parsed("convention", parse_convention, convention)
-    parsed = [_parsed("penalties", parse_maker, p) for p in listed]
+    rules = parse_option("convention", parse_convention, convention)
+    parsed = [parse_option("penalties", parse_maker, p) for p in listed]
     k = choices.get("k")
     if isinstance(k, Integral) and int(k) >= 1:  # sizes up to the one that is asked for
         parsed = [replace(p, k_max=int(k)) if isinstance(p, BestK) and p.k_max < int(k) else p for p in parsed]
     return SelectionPlan(
         tuple(parsed),
-        _parsed("metric", lambda m: parse_metric(m, rules), metric),
-        tuple(_parsed("report_metrics", lambda m: parse_metric(m, rules), m) for m in reported),
+        parse_option("metric", lambda m: parse_metric(m, rules), metric),
+        tuple(parse_option("report_metrics", lambda m: parse_metric(m, rules), m) for m in reported),
         settings or PathSettings(),
         **choices,
     )
@@ -288,13 +261,3 @@ def planned(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """What `make_plan` takes of the options of a job, but penalties and settings."""
     names = {"metric", "report_metrics", "convention", *(o.name for o in of_selection.PLANNED)}
     return {name: value for name, value in chosen.items() if name in names}
-
-
-def _parsed(name: str, parse: Any, value: Any) -> Any:
-    try:
-        return parse(value)
-    except ParameterError:
-        raise
-    except DataError as error:
-        said = str(error)
-        raise ParameterError(name, f"cannot be parsed: {said}" if name in said else said) from error

@@ -27,7 +27,6 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.options.arguments import check_arguments
 from sparserank.paths import Certificate, PathResult
 from sparserank.quoting import brief
-from sparserank.runs.directory import RunDirectory
 from sparserank.selection.all_features import AllFeatures
 from sparserank.selection.facts import FRAME, costed, facts_of, model_row, without
 from sparserank.selection.for_engine import ForEngine
@@ -45,6 +44,7 @@ from sparserank.selection.statements import (
 from sparserank.selection.worth import Worth
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.strict_json import plain
+from sparserank.workdir.directory import WorkDirectory
 
 FORMAT, FORMAT_VERSION = "sparserank-result", 4
 MODEL = ("penalty", "k", "relax", "index", "n_features", "cost", "mean")  # of a candidate, in result.json
@@ -468,8 +468,8 @@ class SelectionResult:
         from sparserank.jobs.result_files import write_results
 
         check_arguments(SelectionResult.save, locals())
-        with RunDirectory(folder, "result") as run:
-            return write_results(self, run.path)
+        with WorkDirectory(folder, "result") as directory:
+            return write_results(self, directory.path)
 
 
 def _query(q: QueryDifference) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from sparserank.execution.blocks import SHARD_BYTES
 from sparserank.options import Count, option
 from sparserank.options.arguments import check_arguments
-from sparserank.runs.directory import RunDirectory
+from sparserank.workdir.directory import WorkDirectory
 
 MAX_SHARD_BYTES = 2**40
 FILE_NAME = re.compile(r"\d{5,}-(X|data|indices|indptr|label|qid|query_ptr|docid|weight)\.npy")
@@ -88,7 +88,7 @@ def convert(
     first = None if like is None else open_store(like)
     if first is not None:
         plan["like"] = first.X.identity
-    with RunDirectory(out, "store") as folder:
+    with WorkDirectory(out, "store") as folder:
         if restart:
             _discard(folder.path)
         known = read_manifest(folder.path) if (folder.path / MANIFEST).exists() else None
@@ -126,7 +126,7 @@ def _opened(
     return open_stream(paths, replace(reading, missing=policy), like=first), policy
 
 
-def _progress(folder: RunDirectory) -> dict[str, Any] | None:
+def _progress(folder: WorkDirectory) -> dict[str, Any] | None:
     """The progress of an earlier conversion; None if there was none."""
     if not (folder.path / PROGRESS).exists():
         return None

@@ -19,8 +19,8 @@ from sparserank.data.store.opening import open_store
 from sparserank.data.store.writing import Conversion
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.execution.blocks import SHARD_BYTES
-from sparserank.runs.directory import RunDirectory
 from sparserank.transforms import Transform, in_transforms
+from sparserank.workdir.directory import WorkDirectory
 
 BLOCK_BYTES = 32 << 20  # of features, about
 
@@ -62,7 +62,7 @@ def in_temporary_store(stream: Stream, policy: MissingPolicy | None = None) -> R
     folder = Path(tempfile.mkdtemp(prefix="sparserank-store-"))
     try:
         plan = {"version": VERSION, "files": [["the data"]], "shard_bytes": SHARD_BYTES}
-        with RunDirectory(folder, "store") as held:
+        with WorkDirectory(folder, "store") as held:
             work = Conversion(held, plan, stream, stream.filling(policy), None)
             work.finish(work.run(None))
         data = open_store(folder)

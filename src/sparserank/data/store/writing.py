@@ -31,8 +31,8 @@ from sparserank.errors import DataFormatError
 from sparserank.execution.blocks import shard_end
 from sparserank.options import option
 from sparserank.quoting import brief
-from sparserank.runs.directory import RunDirectory
 from sparserank.strict_json import plain
+from sparserank.workdir.directory import WorkDirectory
 
 Progress = Callable[[int, str], None]  # documents written, what is going on
 
@@ -40,13 +40,13 @@ Progress = Callable[[int, str], None]  # documents written, what is going on
 class Conversion:
     """Write shards from a stream: whole queries each, with features of about a given number of bytes.
 
-    Shards are not pieces of `runs.work`: the position of a shard in the files is known only when those before it are
+    Shards are not pieces of `workdir.work`: the position of a shard in the files is known only when those before it are
     written, so the progress of a conversion is one position and not a set of names.
     """
 
     def __init__(
         self,
-        folder: RunDirectory,
+        folder: WorkDirectory,
         plan: dict[str, Any],
         stream: Stream,
         filling: Filling | None,

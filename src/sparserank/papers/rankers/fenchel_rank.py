@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from typing import ClassVar
 
 from sparserank.errors import ConvergenceWarning
+from sparserank.metrics import Metric
+from sparserank.options import Choice, Count, Number
 from sparserank.papers.solvers.fenchel_rank import EXACT_GOAL, STEPS, frank_wolfe, solve_ball
 from sparserank.rankers.base import LinearRanker, TrainingSet
-from sparserank.rankers.checks import require_choice, require_count, require_number
 
 SOLVERS = ("frank_wolfe", "exact")
 
@@ -70,6 +72,14 @@ class FenchelRank(LinearRanker):
 
     _takes_client = True
 
+    _kinds: ClassVar = {
+        "radius": Number(above=0),
+        "epsilon": Number(least=0),
+        "max_iter": Count(),
+        "step": Choice(STEPS),
+        "solver": Choice(SOLVERS),
+    }
+
     def __init__(
         self,
         *,
@@ -78,7 +88,7 @@ class FenchelRank(LinearRanker):
         max_iter: int = 1000,
         step: str = "exact",
         solver: str = "frank_wolfe",
-        metric: str = "ndcg@10",
+        metric: str | Metric = "ndcg@10",
         n_threads: int | None = None,
     ) -> None:
         self.radius = radius
@@ -88,14 +98,6 @@ class FenchelRank(LinearRanker):
         self.solver = solver
         self.metric = metric
         self.n_threads = n_threads
-
-    def _check_parameters(self) -> None:
-        name = type(self).__name__
-        require_choice(name, "solver", self.solver, SOLVERS)
-        require_choice(name, "step", self.step, STEPS)
-        require_number(name, "radius", self.radius, above=0)
-        require_count(name, "max_iter", self.max_iter)
-        require_number(name, "epsilon", self.epsilon, least=0)
 
     def _learn(self, given: TrainingSet) -> None:
         name = type(self).__name__

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.errors import ConvergenceWarning, DataError, ParameterError
 from sparserank.given_weights import as_floats
+from sparserank.metrics import Metric
+from sparserank.options import Choice, Count, Flag, Number
 from sparserank.papers.measures import (
     CORRELATIONS,
     SIMILARITIES,
@@ -19,7 +21,7 @@ from sparserank.papers.measures import (
 )
 from sparserank.papers.solvers.fsm import FsmProblem, accelerated_gradient
 from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
-from sparserank.rankers.checks import checked_metric, require_choice, require_count, require_flag, require_number
+from sparserank.rankers.validation import checked_metric
 from sparserank.solvers.solution import Status
 
 FORMS = ("split", "quadratic")
@@ -90,6 +92,15 @@ class FSMRank(LinearRanker):
     (6,)
     """
 
+    _kinds: ClassVar = {
+        "lambda1": Number(least=0),
+        "lambda2": Number(least=0),
+        "form": Choice(FORMS),
+        "positive_semidefinite": Flag(),
+        "max_iter": Count(),
+        "tol": Number(least=0),
+    }
+
     def __init__(
         self,
         *,
@@ -101,7 +112,7 @@ class FSMRank(LinearRanker):
         positive_semidefinite: bool = False,
         max_iter: int = 400,
         tol: float = 1e-4,
-        metric: str = "ndcg@10",
+        metric: str | Metric = "ndcg@10",
         n_threads: int | None = None,
     ) -> None:
         self.lambda1 = lambda1
@@ -117,15 +128,10 @@ class FSMRank(LinearRanker):
 
     def _check_parameters(self) -> None:
         name = type(self).__name__
-        require_choice(name, "form", self.form, FORMS)
-        require_flag(name, "positive_semidefinite", self.positive_semidefinite)
-        for strength in ("lambda1", "lambda2", "tol"):
-            require_number(name, strength, getattr(self, strength), least=0)
-        require_count(name, "max_iter", self.max_iter)
         if isinstance(self.importance, str) and self.importance not in ("ones", *CORRELATIONS):
             checked_metric(name, "importance", self.importance)
-        if isinstance(self.similarity, str):
-            require_choice(name, "similarity", self.similarity, SIMILARITIES)
+        if isinstance(self.similarity, str) and self.similarity not in SIMILARITIES:
+            raise ParameterError("similarity", Choice(SIMILARITIES).problem(self.similarity), owner=name)
 
     def _learn(self, given: TrainingSet) -> None:
         data, query_weight = given.data, given.query_weight

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
+from sparserank.metrics import Metric
+from sparserank.options import Choice, Count, Number, Or
 from sparserank.papers.rls.backfitting import backfitting_search
 from sparserank.papers.rls.best_subset import exact_search
 from sparserank.papers.rls.centring import (
@@ -21,7 +24,7 @@ from sparserank.papers.rls.centring import (
 from sparserank.papers.rls.gram_search import floating_search, gram_greedy_search, prefers_grams
 from sparserank.papers.rls.greedy import Candidates, GreedyStep, greedy_search
 from sparserank.rankers.base import LinearRanker, TrainingSet
-from sparserank.rankers.checks import random_generator, require_choice, require_count, require_number
+from sparserank.rankers.validation import random_generator
 
 SEARCHES = ("forward", "floating", "backfitting", "exact")
 
@@ -97,6 +100,17 @@ class GreedyRankRLS(LinearRanker):
     2
     """
 
+    _kinds: ClassVar = {
+        "k": Or(None, Count()),
+        "lam": Number(above=0),
+        "search": Choice(SEARCHES),
+        "n_candidates": Or(None, Count()),
+        "size_penalty": Number(least=0),
+        "k_max": Count(),
+        "time_limit": Number(above=0),
+        "tie": Number(least=0, below=1),
+    }
+
     def __init__(
         self,
         *,
@@ -106,8 +120,8 @@ class GreedyRankRLS(LinearRanker):
         n_candidates: int | None = None,
         size_penalty: float = 1e-3,
         k_max: int = 100,
-        random_state: int | None = None,
-        metric: str = "ndcg@10",
+        random_state: Any = None,
+        metric: str | Metric = "ndcg@10",
         n_threads: int | None = None,
         time_limit: float = 60.0,
         tie: float = 0.0,
@@ -172,14 +186,7 @@ class GreedyRankRLS(LinearRanker):
 
     def _check_parameters(self) -> None:
         name = type(self).__name__
-        require_choice(name, "search", self.search, SEARCHES)
-        require_number(name, "lam", self.lam, above=0)
-        require_count(name, "k", self.k, optional=True)
-        require_count(name, "n_candidates", self.n_candidates, optional=True)
-        require_count(name, "k_max", self.k_max)
-        require_number(name, "time_limit", self.time_limit, above=0)
-        require_number(name, "tie", self.tie, least=0, below=1)
         if self.search == "exact" and self.n_candidates is not None:
-            raise DataError(f"{name}: n_candidates is for greedy searches; search='exact' considers all features.")
-        require_number(name, "size_penalty", self.size_penalty, least=0)
+            known = "is for greedy searches; search='exact' considers all features."
+            raise ParameterError("n_candidates", known, owner=name)
         random_generator(name, "random_state", self.random_state)

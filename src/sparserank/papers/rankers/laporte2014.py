@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from typing import ClassVar
 
 import numpy as np
 
 from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.metrics import Metric
+from sparserank.options import Choice, Count, Flag, Number, Or
 from sparserank.papers.solvers.laporte2014 import MAX_ROUNDS, PENALTIES, laporte2014_penalty, laporte2014_solve
 from sparserank.rankers.base import LinearRanker, TrainingSet
-from sparserank.rankers.checks import require_choice, require_count, require_flag, require_number
 from sparserank.solvers import Stop
 
 
@@ -70,6 +72,14 @@ class Laporte2014(LinearRanker):
 
     _takes_client = True
 
+    _kinds: ClassVar = {
+        "penalty": Choice(tuple(PENALTIES)),
+        "C_sum": Number(above=0),
+        "published": Flag(),
+        "tol": Number(above=0),
+        "max_iter": Or(None, Count()),
+    }
+
     def __init__(
         self,
         *,
@@ -78,7 +88,7 @@ class Laporte2014(LinearRanker):
         published: bool = False,
         tol: float = 1e-6,
         max_iter: int | None = None,
-        metric: str = "ndcg@10",
+        metric: str | Metric = "ndcg@10",
         n_threads: int | None = None,
     ) -> None:
         self.penalty = penalty
@@ -88,14 +98,6 @@ class Laporte2014(LinearRanker):
         self.max_iter = max_iter
         self.metric = metric
         self.n_threads = n_threads
-
-    def _check_parameters(self) -> None:
-        name = type(self).__name__
-        require_choice(name, "penalty", self.penalty, tuple(PENALTIES))
-        require_flag(name, "published", self.published)
-        require_number(name, "C_sum", self.C_sum, above=0)
-        require_number(name, "tol", self.tol, above=0)
-        require_count(name, "max_iter", self.max_iter, optional=True)
 
     def _learn(self, given: TrainingSet) -> None:
         name = type(self).__name__

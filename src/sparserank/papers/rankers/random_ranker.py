@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sparserank.data.varying import nothing_varies
 from sparserank.errors import DataError
+from sparserank.metrics import Metric
 from sparserank.rankers.base import LinearRanker, TrainingSet
-from sparserank.rankers.checks import random_generator
+from sparserank.rankers.validation import random_generator
 
 
 class RandomRanker(LinearRanker):
@@ -33,7 +36,7 @@ class RandomRanker(LinearRanker):
     1.0
     """
 
-    def __init__(self, *, random_state: int | None = None, metric: str = "ndcg@10") -> None:
+    def __init__(self, *, random_state: Any = None, metric: str | Metric = "ndcg@10") -> None:
         self.random_state = random_state
         self.metric = metric
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from sparserank.metrics import Metric
 from sparserank.papers.rls import leave_query_out
 from sparserank.papers.rls.leave_query_out import strengths
 from sparserank.rankers.base import LinearRanker, TrainingSet
@@ -58,7 +59,7 @@ class RankRLS(LinearRanker):
     (2, 6)
     """
 
-    def __init__(self, *, lam: float | Sequence[float] = 1.0, metric: str = "ndcg@10") -> None:
+    def __init__(self, *, lam: Any = 1.0, metric: str | Metric = "ndcg@10") -> None:
         self.lam = lam
         self.metric = metric
 

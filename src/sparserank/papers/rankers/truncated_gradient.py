@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
+from sparserank.metrics import Metric
+from sparserank.options import Count, Number
 from sparserank.papers.solvers.importance import ImportanceWeighted
 from sparserank.papers.solvers.truncated_gradient import TruncatedGradient
 from sparserank.penalties import L1
 from sparserank.rankers.base import LinearRanker, TrainingSet
-from sparserank.rankers.checks import require_count, require_number
 from sparserank.solvers.fista import tight_lipschitz
 from sparserank.solvers.lockstep import run
 from sparserank.solvers.loop import minimising
@@ -63,6 +66,8 @@ class TGRank(LinearRanker):
     'not certified'
     """
 
+    _kinds: ClassVar = {"alpha": Number(above=0), "window": Count(), "max_iter": Count(), "step": Number(above=0)}
+
     def __init__(
         self,
         *,
@@ -70,7 +75,7 @@ class TGRank(LinearRanker):
         window: int = 10,
         max_iter: int = 1000,
         step: float = 1.0,
-        metric: str = "ndcg@10",
+        metric: str | Metric = "ndcg@10",
         n_threads: int | None = None,
     ) -> None:
         self.alpha = alpha
@@ -79,13 +84,6 @@ class TGRank(LinearRanker):
         self.step = step
         self.metric = metric
         self.n_threads = n_threads
-
-    def _check_parameters(self) -> None:
-        name = type(self).__name__
-        require_number(name, "alpha", self.alpha, above=0)
-        require_number(name, "step", self.step, above=0)
-        require_count(name, "window", self.window)
-        require_count(name, "max_iter", self.max_iter)
 
     def _learn(self, given: TrainingSet) -> None:
         data = given.data

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
+from sparserank.metrics import Metric, parse_convention
+from sparserank.options import Choice, Count, Number, parse_option
 from sparserank.papers.measures import (
     CORRELATIONS,
     SIMILARITIES,
@@ -16,7 +20,7 @@ from sparserank.papers.measures import (
 from sparserank.papers.rankers.fsm_rank import FSMRank
 from sparserank.paths import refit_on_support
 from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
-from sparserank.rankers.checks import checked_metric, require_choice, require_convention, require_count, require_number
+from sparserank.rankers.validation import checked_metric
 
 
 class TwoStageRanker(LinearRanker):
@@ -31,11 +35,6 @@ class TwoStageRanker(LinearRanker):
     k: int
     alpha: float
     n_threads: int | None
-
-    def _check_parameters(self) -> None:
-        name = type(self).__name__
-        require_count(name, "k", self.k)
-        require_number(name, "alpha", self.alpha, above=0)
 
     def _learn(self, given: TrainingSet) -> None:
         data, query_weight = given.data, given.query_weight
@@ -86,6 +85,8 @@ class FSRank(TwoStageRanker):
     2
     """
 
+    _kinds: ClassVar = {"k": Count(), "alpha": Number(above=0)}
+
     def __init__(
         self,
         *,
@@ -93,7 +94,7 @@ class FSRank(TwoStageRanker):
         alpha: float = 1e-3,
         importance: str = "ndcg@10",
         convention: str = "default",
-        metric: str = "ndcg@10",
+        metric: str | Metric = "ndcg@10",
         n_threads: int | None = None,
     ) -> None:
         self.k = k
@@ -104,10 +105,9 @@ class FSRank(TwoStageRanker):
         self.n_threads = n_threads
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         name = type(self).__name__
         checked_metric(name, "importance", self.importance)
-        require_convention(name, "convention", self.convention)
+        parse_option("convention", parse_convention, self.convention, name)
 
     def feature_order(self, data: RankingDataset) -> np.ndarray:
         values, _ = single_feature_metric(data, self.importance, convention=self.convention, ascending=False)
@@ -148,6 +148,13 @@ class GasRanker(TwoStageRanker):
     2
     """
 
+    _kinds: ClassVar = {
+        "k": Count(),
+        "alpha": Number(above=0),
+        "c": Number(least=0),
+        "similarity": Choice(SIMILARITIES),
+    }
+
     def __init__(
         self,
         *,
@@ -157,7 +164,7 @@ class GasRanker(TwoStageRanker):
         importance: str = "map",
         similarity: str = "concordance",
         convention: str = "default",
-        metric: str = "ndcg@10",
+        metric: str | Metric = "ndcg@10",
         n_threads: int | None = None,
     ) -> None:
         self.k = k
@@ -170,13 +177,10 @@ class GasRanker(TwoStageRanker):
         self.n_threads = n_threads
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         name = type(self).__name__
-        require_number(name, "c", self.c, least=0)
         if not isinstance(self.importance, str) or self.importance not in CORRELATIONS:
             checked_metric(name, "importance", self.importance)
-        require_choice(name, "similarity", self.similarity, SIMILARITIES)
-        require_convention(name, "convention", self.convention)
+        parse_option("convention", parse_convention, self.convention, name)
 
     def feature_order(self, data: RankingDataset) -> np.ndarray:
         importance = feature_importance(data, self.importance, convention=self.convention)
@@ -218,6 +222,8 @@ class FSMSVM(TwoStageRanker):
     2
     """
 
+    _kinds: ClassVar = {"k": Count(), "alpha": Number(above=0), "lambda1": Number(least=0), "lambda2": Number(least=0)}
+
     def __init__(
         self,
         *,
@@ -225,7 +231,7 @@ class FSMSVM(TwoStageRanker):
         alpha: float = 1e-3,
         lambda1: float = 0.1,
         lambda2: float = 0.01,
-        metric: str = "ndcg@10",
+        metric: str | Metric = "ndcg@10",
         n_threads: int | None = None,
     ) -> None:
         self.k = k
@@ -234,11 +240,6 @@ class FSMSVM(TwoStageRanker):
         self.lambda2 = lambda2
         self.metric = metric
         self.n_threads = n_threads
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        for strength in ("lambda1", "lambda2"):
-            require_number(type(self).__name__, strength, getattr(self, strength), least=0)
 
     def feature_order(self, data: RankingDataset) -> np.ndarray:
         ranker = FSMRank(lambda1=self.lambda1, lambda2=self.lambda2, n_threads=self.n_threads)

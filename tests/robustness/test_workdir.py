@@ -1,4 +1,4 @@
-"""Run directories, pieces and workers: one writer, nobody else's files, nothing left behind."""
+"""Work directories, pieces and workers: one writer, nobody else's files, nothing left behind."""
 
 import os
 import signal
@@ -15,15 +15,13 @@ import numpy as np
 import pytest
 
 from sparserank.errors import DataError, DataWarning, RunDirectoryError, TooManyFeaturesError
-from sparserank.runs.directory import MARK, RunDirectory
-from sparserank.runs.identity import name_of
-from sparserank.runs.pieces import PieceStore
-from sparserank.runs.pool import kept_workers, run_pieces
-from sparserank.runs.work_store import WorkStore
+from sparserank.workdir.directory import MARK, WorkDirectory
+from sparserank.workdir.pieces import PieceStore, WorkStore, name_of
+from sparserank.workdir.processes import kept_workers, run_pieces
 from tests.support.processes import children_of, gone
 
 HOLD = (
-    "import sys, time; from sparserank.runs.directory import RunDirectory; d = RunDirectory(sys.argv[1], 'select'); "
+    "import sys, time; from sparserank.workdir.directory import WorkDirectory as D; d = D(sys.argv[1], 'select'); "
     "print('held', flush=True); time.sleep(60)"
 )
 
@@ -83,13 +81,13 @@ def test_one_process_at_a_time_and_the_lock_goes_with_its_process(tmp_path: Path
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
     with pytest.raises(RunDirectoryError, match="another sparserank run is writing there"):
-        RunDirectory(run, "select")
+        WorkDirectory(run, "select")
     holder.kill()
     holder.wait()
     holder.stdout.close()
-    with RunDirectory(run, "select"), pytest.raises(RunDirectoryError, match="another sparserank run"):
-        RunDirectory(run, "select")
-    RunDirectory(run, "select").close()
+    with WorkDirectory(run, "select"), pytest.raises(RunDirectoryError, match="another sparserank run"):
+        WorkDirectory(run, "select")
+    WorkDirectory(run, "select").close()
 
 
 @pytest.mark.parametrize("name", ["train.txt", "model.json", "plan.json", ".hidden", "arrays"])
@@ -97,26 +95,26 @@ def test_a_folder_with_other_files_is_refused_untouched(tmp_path: Path, name: st
     (tmp_path / name).mkdir() if name == "arrays" else (tmp_path / name).write_text("mine")
     for kind in ("select", "experiment", "demo"):
         with pytest.raises(RunDirectoryError, match=rf"such as {name}\); choose a new or empty directory"):
-            RunDirectory(tmp_path, kind)
+            WorkDirectory(tmp_path, kind)
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
 def test_kinds_do_not_mix(tmp_path: Path) -> None:
-    RunDirectory(tmp_path, "select").close()
+    WorkDirectory(tmp_path, "select").close()
     with pytest.raises(RunDirectoryError, match="contains a 'select' run, not a 'experiment' run"):
-        RunDirectory(tmp_path, "experiment")
+        WorkDirectory(tmp_path, "experiment")
     (tmp_path / MARK).write_text("")  # killed between making the mark and writing it
-    RunDirectory(tmp_path, "experiment").close()
+    WorkDirectory(tmp_path, "experiment").close()
 
 
 def test_only_our_own_unfinished_files_are_removed(tmp_path: Path) -> None:
-    RunDirectory(tmp_path, "select").close()
+    WorkDirectory(tmp_path, "select").close()
     (tmp_path / "arrays").mkdir()
     ours = [tmp_path / ".sparserank-00.part", tmp_path / "arrays" / ".sparserank-11.part"]
     foreign = [tmp_path / ".movie.mkv.part", tmp_path / "arrays" / ".x.npz.abc.part", tmp_path / "a.part"]
     for file in (*ours, *foreign):
         file.write_text("x")
-    RunDirectory(tmp_path, "select").close()
+    WorkDirectory(tmp_path, "select").close()
     assert not any(f.exists() for f in ours)
     assert all(f.exists() for f in foreign)
 
@@ -139,11 +137,11 @@ def test_a_changed_identity_is_refused_by_name_and_restart_takes_the_place(tmp_p
 
 def test_a_folder_around_a_run_leaves_its_unfinished_files_alone(tmp_path: Path) -> None:
     """A demo started while its own selection, or another's inside it, is writing."""
-    with RunDirectory(tmp_path / "run", "select"):
+    with WorkDirectory(tmp_path / "run", "select"):
         (tmp_path / "run" / ".sparserank-22.part").write_text("being written")
-        RunDirectory(tmp_path / "around", "demo").close()
+        WorkDirectory(tmp_path / "around", "demo").close()
         (tmp_path / "run").rename(tmp_path / "around" / "run")
-        RunDirectory(tmp_path / "around", "demo").close()
+        WorkDirectory(tmp_path / "around", "demo").close()
         assert (tmp_path / "around" / "run" / ".sparserank-22.part").exists()
 
 
@@ -213,13 +211,13 @@ def test_a_mark_that_is_a_link_or_was_never_written_claims_nothing(tmp_path: Pat
     (tmp_path / "linked").mkdir()
     (tmp_path / "linked" / MARK).symlink_to(tmp_path / "mine.txt")
     with pytest.raises(RunDirectoryError, match="is a link, which a run neither reads nor replaces"):
-        RunDirectory(tmp_path / "linked", "select")
+        WorkDirectory(tmp_path / "linked", "select")
     assert (tmp_path / "mine.txt").read_text() == ""
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / MARK).write_text("")
     (tmp_path / "empty" / "data.csv").write_text("mine")
     with pytest.raises(RunDirectoryError, match=r"such as data\.csv"):
-        RunDirectory(tmp_path / "empty", "select")
+        WorkDirectory(tmp_path / "empty", "select")
 
 
 def test_a_piece_without_its_record_was_not_finished(tmp_path: Path) -> None:
@@ -283,7 +281,7 @@ SCRIPTS = {  # {what it does: (its lines, what it prints)}
 def test_a_script_without_a_guard(what: str, tmp_path: Path) -> None:
     lines, printed = SCRIPTS[what]
     script = tmp_path / "mine.py"
-    script.write_text(f"from sparserank.runs.pool import run_pieces\n{lines}")
+    script.write_text(f"from sparserank.workdir.processes import run_pieces\n{lines}")
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=50)
     assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
 
@@ -348,7 +346,7 @@ def test_what_ends_a_stage_early_ends_its_workers_and_not_the_job(lost: bool, ke
 
 IDLE = """
 import time
-from sparserank.runs.pool import kept_workers, run_pieces
+from sparserank.workdir.processes import kept_workers, run_pieces
 with kept_workers():
     list(run_pieces(time.sleep, [(0.0,), (0.0,)], 2, processes=True))
     print("idle", flush=True)
@@ -356,7 +354,7 @@ with kept_workers():
 """
 UNPICKLING = """
 import time
-from sparserank.runs.pool import run_pieces
+from sparserank.workdir.processes import run_pieces
 class Slow:
     def __reduce__(self): return (time.sleep, (30,))
 list(run_pieces(Slow(), [(1,), (2,)], 2, processes=True))

@@ -1,0 +1,183 @@
+"""Checks of what rankers are given: each error names the ranker, the parameter, its range and the value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.missing import MissingPolicy
+from sparserank.data.varying import nothing_varies
+from sparserank.errors import DataError, ParameterError
+from sparserank.given_weights import usable_weights
+from sparserank.metrics import Metric, parse_metric
+from sparserank.objective import PairwiseObjective
+from sparserank.options import parse_option
+from sparserank.options.kinds import Count
+from sparserank.paths import BestK, on_coefficients, parse_maker, resolved
+from sparserank.penalties import Penalty
+from sparserank.quoting import brief
+
+HARMLESS = ("verbose",)  # nothing is printed anyway
+OURS = {
+    "sample_weight": (
+        "pass one weight per query as query_weight= (SparseRanker also takes one per document, doc_weight=)"
+    ),
+    "group_id": "pass the query id of each row as qid=",
+    "subgroup_id": "pass the query id of each row as qid=",
+    "group_weight": "pass one weight per query as query_weight=",
+    "eval_at": "set the metric and its cutoff in the constructor, metric='ndcg@10'",
+    "eval_metric": "set the metric in the constructor, metric='ndcg@10'",
+    "callbacks": (
+        "fitting has no rounds, so callbacks are never called; fit a whole path with sr.fit_path, or monitor a "
+        "selection with sr.select(progress=)"
+    ),
+    "early_stopping_rounds": "there are no rounds; SparseRankerCV chooses the strength on eval_set",
+    "feature_weights": "pass a penalty with weights, sr.penalties.L1(weights=...)",
+    "feature_name": "pass X as a data frame; its column names are used",
+    "cat_features": "features must be numbers; encode categories first",
+    "categorical_feature": "features must be numbers; encode categories first",
+    "init_score": (
+        "initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty"
+    ),
+    "baseline": ("initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty"),
+    "base_margin": (
+        "initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty"
+    ),
+}
+
+
+def checked_penalty(owner: str, value: Any) -> Penalty | BestK:
+    """The penalty that `value` names, or best_k."""
+    found = parse_option("penalty", parse_maker, value, owner)
+    if not isinstance(found, Penalty | BestK):
+        works = f"must be a penalty or best_k; {found.name} works only with `select` and `fit_path`."
+        raise ParameterError("penalty", works, owner=owner)
+    return found
+
+
+def checked_metric(owner: str, name: str, value: Any) -> Metric:
+    """The metric that `value` names; higher must be better."""
+    if not isinstance(value, str | Metric):
+        raise ParameterError(name, f"must be a name; got {brief(value)}.", owner=owner)
+    try:
+        metric = parse_metric(value)
+    except DataError as error:
+        unknown = f"{brief(value)} is unknown ({str(error).rstrip('.')})."
+        raise ParameterError(name, unknown, owner=owner) from error
+    if not metric.higher_is_better:
+        raise ParameterError(name, f"must be a metric where higher is better; got {brief(value)}.", owner=owner)
+    return metric
+
+
+def checked_missing(owner: str, value: Any) -> MissingPolicy | None:
+    """The policy that `value` names; it must fill in values without query ids."""
+    policy = parse_option("missing", MissingPolicy.parse, value, owner)
+    if policy is not None and policy.by_query:
+        raise DataError(
+            f"{owner}: missing='query-min' needs the query of every row, also in predict. Fill in values beforehand, "
+            "or use 'min'."
+        )
+    return policy
+
+
+def random_generator(owner: str, name: str, value: Any) -> np.random.Generator:
+    """The generator of a seed; `value` is None, an integer >= 0, or a Generator."""
+    if isinstance(value, np.random.Generator):
+        return value
+    if value is not None and (problem := Count(0, 2**128 - 1).problem(value)):
+        raise ParameterError(name, problem, owner=owner)
+    return np.random.default_rng(value)
+
+
+def require_variation(owner: str, objective: PairwiseObjective) -> None:
+    """Raise DataError when every feature is constant within every query."""
+    if not objective.varying.any():
+        raise DataError(f"{owner}: {nothing_varies(objective.n_docs)}")
+
+
+def usable_penalty(owner: str, penalty: Penalty | BestK, objective: PairwiseObjective) -> Penalty:
+    """The penalty with every parameter on the mean-loss scale.
+
+    Raises
+        DataError   the penalty forbids every feature that varies
+    """
+    assert isinstance(penalty, Penalty)  # rankers that take best_k know it before
+    on_scale = resolved(penalty, objective)
+    if not (objective.varying & on_coefficients(on_scale, objective).usable(objective.n_features)).any():
+        raise DataError(
+            f"{owner}: the penalty excludes every feature that varies (by drop, or by weights of inf); allow at least "
+            "one."
+        )
+    return on_scale
+
+
+def checked_query_weight(data: RankingDataset, query_weight: Any) -> np.ndarray | None:
+    """query_weight (n_queries,) as float64, or None."""
+    if query_weight is None:
+        return None
+    weight = usable_weights(query_weight, data.n_queries)
+    if weight is None:
+        raise DataError(
+            f"query_weight must contain one finite weight >= 0 per query ({data.n_queries}), in order of first "
+            "appearance."
+        )
+    return weight
+
+
+def refuse_foreign(owner: str, given: Mapping[str, Any]) -> None:
+    """Accept keywords without effect; refuse all others, with the alternative.
+
+    Raises
+        DataError   a keyword of another library's rankers is not None
+        TypeError   no ranker has this keyword
+    """
+    for name, value in given.items():
+        if name in OURS and value is not None:
+            raise DataError(f"{owner}.fit takes no {name}: {OURS[name]}.")
+        if name not in OURS and name not in HARMLESS:
+            raise TypeError(f"{owner}.fit() got an unexpected keyword argument {name!r}")
+
+
+def query_weights(owner: str, sample_weight: Any, data: RankingDataset) -> np.ndarray:
+    """(n_queries,) from sample_weight (n_docs,), one weight per input row of the data set.
+
+    Raises
+        DataError   not one finite number >= 0 per row; weights differ within a query
+    """
+    weights = usable_weights(sample_weight, data.n_docs)
+    if weights is None:
+        raise DataError(
+            f"{owner}: sample_weight must contain one finite weight >= 0 per row ({data.n_docs}); got "
+            f"{brief(sample_weight)}."
+        )
+    rows = data.from_input_order(weights)
+    of_query = rows[data.query_ptr[:-1]]
+    differs = rows != np.repeat(of_query, np.diff(data.query_ptr))
+    if differs.any():
+        row = int(np.argmax(differs))
+        q = int(np.searchsorted(data.query_ptr, row, side="right")) - 1
+        raise DataError(
+            f"{owner}: sample_weight is the weight of the query, so it must be the same for all rows of a query; the "
+            f"first row of query {brief(data.query_ids.tolist()[q])} has {of_query[q]:g}, row {data.row_index[row]} "
+            f"has {rows[row]:g}."
+        )
+    return of_query
+
+
+def weighted_mean(values: np.ndarray, weights: np.ndarray) -> float:
+    """Weighted mean over the queries that have a value; NaN if none has.
+
+    Raises
+        DataError   no query with a value has a positive weight
+    """
+    known = np.isfinite(values)
+    if not known.any():
+        return float("nan")
+    largest = float(weights[known].max())
+    if largest == 0:
+        raise DataError("sample_weight must be positive for at least one query with a metric value; all are 0.")
+    shares = weights[known] / largest  # whose sum is finite
+    return float(np.average(values[known], weights=shares))
