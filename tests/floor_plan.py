@@ -36,7 +36,7 @@ ROOMS = {
 # Code lines of each room, which `test_code_lines.py` counts, and the number of files: a change may only lower them.
 LINES = {
     "cli": 1983,
-    "report": 1813,
+    "report": 1801,
     "papers": 1832,
     "jobs": 1908,
     "rankers": 1364,

@@ -30,7 +30,8 @@ from sparserank.metrics import parse_metric
 from sparserank.model.ranking_model import RankingModel
 from sparserank.report import size_picture
 from sparserank.report.claims import heading, how_sure, lead
-from sparserank.report.document import Picture
+from sparserank.report.document import Picture, Section, Table
+from sparserank.report.html import to_fragment, to_html
 from sparserank.report.svg import PALETTE, inline, legend_below, new_axes, picture_text, to_svg
 from sparserank.selection import queries as queries_module
 from sparserank.selection.plan import make_plan
@@ -472,6 +473,17 @@ def test_hostile_names_are_text_everywhere(result: SelectionResult, page: str) -
     assert re.search("[\x00-\x08\x0b-\x1f\x7f\x9b\u202e]", page) is None
     assert r"&lt;img src=x onerror=alert(1)&gt;\n\x1b[31m\u202e&lt;/script&gt;" in page
     assert json.loads(json.dumps(result.to_json()))["features"]
+
+
+def test_templates_escape_every_text() -> None:
+    evil = "<img src=x onerror=alert(1)>\"'&{{ 7 * 7 }}"
+    table = Table(evil, [evil, evil], [[evil, evil]], note=evil, words=(1,))
+    page = to_html(evil, evil, [Section(evil, evil, [table])], [evil], [evil], [evil], sure=[evil])
+    cell = to_fragment(evil, [evil], Section("", "", [table]), "n")
+    for text, least in ((page, 14), (cell, 8)):
+        assert "<img" not in text
+        assert text.count("&lt;img src=x onerror=alert(1)&gt;&#34;&#39;&amp;{{ 7 * 7 }}") >= least
+    assert "<img" not in to_html("t", "i", [], top=evil)  # type: ignore[arg-type]  # HTML is what templates made
 
 
 def test_tables_have_headers_and_boxes_of_their_own(page: str) -> None:

@@ -181,16 +181,16 @@ def of_retrievers(result: FusionResult) -> SelectionResult:
         weights = m.coef.reshape(len(names), n_norms).sum(axis=1)  # a formula has one norm
         return RankingModel(weights, names, scaling, m.parameters, m.metadata)
 
-    def rows(of: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [{**row, "feature": named(row["feature"])} for row in of]
-
     chosen, worth, stability = model(found.model), found.worth, found.stability
     if stability is not None:
         kept = np.asarray(stability.kept.reshape(len(stability.kept), len(names), n_norms).any(axis=2))
         stability = replace(stability, kept=kept, chosen=chosen.support, n_varying=len(names))
+    constant = list(map(named, found.constant_features))
     sets = [tuple(sorted({int(j) // n_norms for j in worth.near.features[used]})) for used in worth.near.used]
     near = NearEqual.of(worth.near.most, list(dict.fromkeys(sets)))
+    features = [{**row, "feature": named(row["feature"])} for row in worth.features]
     exchanges = [replace(s, feature=named(s.feature), other=named(s.other)) for s in worth.substitutes]
+    lost, won = (tuple(_of_retrievers(q, named) for q in own) for own in (found.queries.lost, found.queries.won))
     left = [replace(r, feature=named(r.feature), selected=named(r.selected)) for r in found.redundant.left]
     apart = {r.feature: r for r in reversed(left) if r.feature not in result.weights}
     return replace(
@@ -200,21 +200,15 @@ def of_retrievers(result: FusionResult) -> SelectionResult:
         size_costs=[of and {named(feature): cost for feature, cost in of.items()} for of in found.size_costs],
         worth=replace(
             worth,
-            features=[{**row, "share": near.share(names.index(row["feature"]))} for row in rows(worth.features)],
+            features=[{**row, "share": near.share(names.index(row["feature"]))} for row in features],
             near=near,
             substitutes=tuple(s for s in exchanges if s.feature != s.other),
         ),
         stability=stability,
         redundant=replace(found.redundant, left=tuple(apart.values())),
-        queries=replace(
-            found.queries,
-            lost=tuple(_of_retrievers(q, named) for q in found.queries.lost),
-            won=tuple(_of_retrievers(q, named) for q in found.queries.won),
-        ),
+        queries=replace(found.queries, lost=lost, won=won),
         paths={label: replace(p, feature_names=tuple(map(named, p.feature_names))) for label, p in found.paths.items()},
-        constant_features=tuple(
-            name for name in names if sum(named(feature) == name for feature in found.constant_features) == n_norms
-        ),
+        constant_features=tuple(name for name in names if constant.count(name) == n_norms),
     )
 
 

@@ -158,22 +158,17 @@ def inline(picture: Picture, prefix: str) -> str:
             if child.tag in (f"{{{SVG}}}metadata", f"{{{SVG}}}style"):
                 element.remove(child)
         _own(element, prefix)
-    title = root.find(f"{{{SVG}}}title")
-    if title is None:
-        title = ET.Element(f"{{{SVG}}}title")
-        root.insert(0, title)
-    title.text = visible(picture.caption or title.text or picture.name)
-    described = ET.Element(f"{{{SVG}}}desc")
-    described.text = visible(picture.description)
-    root.insert(1, described)
-    for part, element in (("title", title), ("desc", described)):
-        element.set("id", f"{prefix}{part}")
-    root.attrib |= {
-        "role": "img",
-        "aria-labelledby": f"{prefix}title",
-        "aria-describedby": f"{prefix}desc",
-        "style": LINES,
-    }
+    drawn = root.find(f"{{{SVG}}}title")
+    title = picture.caption or picture.name
+    if drawn is not None:
+        root.remove(drawn)
+        title = picture.caption or drawn.text or picture.name
+    for place, (part, text) in enumerate((("title", title), ("desc", picture.description))):
+        element = ET.Element(f"{{{SVG}}}{part}", {"id": f"{prefix}{part}"})
+        element.text = visible(text)
+        root.insert(place, element)
+    root.attrib |= {"role": "img", "style": LINES}
+    root.attrib |= {"aria-labelledby": f"{prefix}title", "aria-describedby": f"{prefix}desc"}
     return ET.tostring(root, encoding="unicode")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sparserank.crossval.choice import FEATURE, Candidate, Choice
@@ -157,7 +157,7 @@ def group_table(result: SelectionResult) -> Table:
     return Table(title, ["group", "cost", "features", *costs], rows)
 
 
-def _cost_columns(result: SelectionResult) -> tuple[list[str], Any]:
+def _cost_columns(result: SelectionResult) -> tuple[list[str], Callable[[Mapping[str, Any] | None], list[str]]]:
     """(headings, costs by metric -> cells): the cost by each metric, and the interval of the first."""
     metrics = list(map(repr, result.plan.metrics))
     head = [*(f"{m} cost" for m in metrics), f"{as_percent(result.plan.confidence)} interval ({result.metric})"]

@@ -17,7 +17,7 @@ Row = dict[str, Any]
 SUBSTITUTE = ("substitute", "substitute_difference", "substitute_correlation")
 FRAME = ("feature", "weight", "transform", "selection_frequency", "share", "folds", *SUBSTITUTE)
 FEATURE = ("name", *FRAME[:3], "curve", *FRAME[3:], "cost", "zeroed", "loss")
-SIZE = ("label", "n_features", "penalty", "relax", "cost", "mean")
+SIZE = ("n_features", "penalty", "relax", "cost", "mean")
 
 
 def facts_of(result: SelectionResult) -> dict[str, list[Row]]:
@@ -25,7 +25,7 @@ def facts_of(result: SelectionResult) -> dict[str, list[Row]]:
 
     features        the selected features, largest weight first; `name` is the feature as it enters the model
     feature_groups  the groups in use, the most expensive first
-    sizes           the best model of at most each size, with its `label` and the features that `enter` and `leave`
+    sizes           the best model of at most each size, with its ablation and the features that `enter` and `leave`
     stability       the features that half-samples select, the most frequent first
 
     Features and groups have the ablation `cost` and the cost of being `zeroed`, each by metric, and their `loss`: the

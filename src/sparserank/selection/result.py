@@ -277,7 +277,7 @@ class SelectionResult:
         Columns: n_features, penalty, relax, cost, mean (of the metric), loss (estimated against the best of all), bound
         (on that loss, simultaneous), chosen, enter and leave (features, compared with the previous size).
         """
-        return frame_of(without(self.facts["sizes"], "label", "ablation"))
+        return frame_of(without(self.facts["sizes"], "ablation"))
 
     @property
     def used(self) -> list[tuple[str, ...]]:
@@ -368,7 +368,7 @@ class SelectionResult:
             "dense": self._compared(self.dense),
             "all_features": asdict(self.all_features),
             "penalties": [self._penalty(label, path) for label, path in self.paths.items()],
-            "sizes": without(facts["sizes"], "label"),
+            "sizes": facts["sizes"],
             "features": without(facts["features"], "name", "loss"),
             "feature_groups": without(facts["feature_groups"], "loss"),
             "stability": None
