@@ -1,7 +1,5 @@
 """Runs of retrievers: the order of their lists, the depth, the norms, the table of all documents."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

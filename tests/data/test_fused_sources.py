@@ -1,7 +1,5 @@
 """Runs from every source: the same lists, names after the files, and what is refused."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The LETOR reader against a plain Python reader, bit for bit."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Mutated files: the reader and the plain one read the same data, or both refuse, ours with file and line."""
 
-from __future__ import annotations
-
 import gzip
 import random
 import re

@@ -1,8 +1,6 @@
 """Arrays, and files beside ranking text, that were once misread or refused without help: one sentence with the place
 and the remedy."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

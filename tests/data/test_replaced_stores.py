@@ -1,8 +1,6 @@
 """A store that changes under a reader: what was opened goes on to be used, or the change is said;
 old and new are never mixed."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

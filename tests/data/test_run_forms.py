@@ -1,7 +1,5 @@
 """The forms of runs and judgments that trec_eval, BEIR and ranx users have, in every reader."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,8 +1,6 @@
 """Run directories made by somebody else: nothing in them is read or written through a link, nothing without an end is
 read, and a piece with other content than its name states is computed again."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Tables that are scored may hold anything beside what the model uses, in Python and on the command line."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from collections.abc import Callable

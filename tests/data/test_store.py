@@ -1,7 +1,5 @@
 """The on-disk store: what it holds, how it is written, found damaged, written on after a kill, and used."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

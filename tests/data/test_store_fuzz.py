@@ -1,8 +1,6 @@
 """Stores of somebody else: the checks of `open_store` against a slow oracle, on mutations of manifests,
 arrays and files."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a review and a hostile test found in tables and stores, each once."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A store made by somebody else has the right checksums, and is still refused where kernels could not trust it."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Runs and judgments as trec_eval scores them: pytrec_eval and ir_measures are asked; the command."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path

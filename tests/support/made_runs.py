@@ -1,7 +1,5 @@
 """Made runs of retrievers, and what tests do to runs and judgments."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Stores as somebody else may make them: any manifest and any arrays, with the right checksums and identity."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -5,8 +5,6 @@ A process of its own, with limited memory and an alarm for each case: what crash
 that it printed says where.
 """
 
-from __future__ import annotations
-
 import copy
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Lists of retrievers with ranks and equal scores, and files of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
