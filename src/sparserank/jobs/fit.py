@@ -20,7 +20,7 @@ from sparserank.options import asked
 from sparserank.options.jobs import FIT
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.options.rankers import SPARSE_RANKER
-from sparserank.paths import BestK
+from sparserank.paths import BestK, parse_maker
 from sparserank.rankers.sparse_ranker import SparseRanker
 
 OF_RANKER = [o.name for o in FIT if o.name in {own.name for own in SPARSE_RANKER} and o.name != "missing"]
@@ -87,7 +87,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
     model = replace(ranker.to_model(), parameters=parameters, metadata=metadata)
     if client is None:
         model = with_lowest_score(model, data.X)
-    return FittedModel(model, ranker, data, ranker.penalty_.label)
+    return FittedModel(model, ranker, data, parse_maker(ranker._named_penalty).label)
 
 
 def _training_data(train: Any, chosen: dict[str, Any], client: Any) -> tuple[RankingDataset, np.ndarray | None]:

@@ -44,7 +44,7 @@ class PenalizedRanker(LinearRanker):
     costs: Any
 
     @property
-    def _penalty(self) -> Any:
+    def _named_penalty(self) -> Any:
         """The penalty in use."""
         return self.penalty
 
@@ -87,7 +87,7 @@ class PenalizedRanker(LinearRanker):
                 raise ValueError(f"Invalid parameter {unknown!r} for {type(self).__name__}: {has}.")
             changed = {n.removeprefix(PREFIX): v for n, v in nested.items() if v is not known[n] and v != known[n]}
             if changed:  # what get_params gave changes nothing
-                self.penalty = replace(parse_maker(self._penalty), **changed)
+                self.penalty = replace(parse_maker(self._named_penalty), **changed)
         return self
 
     def _of_penalty(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class PenalizedRanker(LinearRanker):
         if "penalty" not in super().get_params(deep=False):
             return {}
         try:
-            parsed = parse_maker(self._penalty)
+            parsed = parse_maker(self._named_penalty)
         except DataError:
             return {}
         return {f"{PREFIX}{f.name}": getattr(parsed, f.name) for f in fields(parsed) if f.name != "alpha"}
@@ -107,7 +107,7 @@ class PenalizedRanker(LinearRanker):
             ParameterError   it is not known, or does not support the transform; the scaling excludes transforms
         """
         name, transform = type(self).__name__, self.feature_transform
-        penalty = checked_penalty(name, self._penalty)
+        penalty = checked_penalty(name, self._named_penalty)
         if transform in CURVES and not (nests(penalty) or isinstance(penalty, BestK)):
             known = f"cannot be {transform} with {penalty.name}; curves support {', '.join(NESTING)} and best_k."
             raise ParameterError("feature_transform", known, owner=name)
@@ -120,7 +120,7 @@ class PenalizedRanker(LinearRanker):
         """The penalty with the rules of the ranker, features by number."""
         name, names = type(self).__name__, feature_names(self, self.n_features_in_)
         rules = {rule: getattr(self, rule) for rule in ("monotone", "keep", "drop", "feature_groups", "costs")}
-        penalty = checked_penalty(name, self._penalty)
+        penalty = checked_penalty(name, self._named_penalty)
         try:
             (completed,) = complete_penalties([penalty], names, **rules).penalties
         except ParameterError as error:

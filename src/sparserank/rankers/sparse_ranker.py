@@ -178,7 +178,7 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
             raise ParameterError("k", f"cannot be combined with {option('alpha')}.", owner=name)
 
     @property
-    def _penalty(self) -> str | Penalty | BestK:
+    def _named_penalty(self) -> str | Penalty | BestK:
         if self.penalty is not None:
             return self.penalty
         return "l1" if self.k is None else "mcp"
