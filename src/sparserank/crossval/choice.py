@@ -1,5 +1,5 @@
-"""The rule that chooses a model: the smallest one whose estimated loss against the best of all candidates is small
-enough. The bound on that loss is reported, but decides only if a guarantee is requested."""
+"""The rule that chooses a model: the smallest candidate whose estimated loss compared with the best of all candidates
+is small enough. The bound on that loss is reported, but decides only if a guarantee is requested."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sparserank.options.selection import DEFAULT_MARGIN
 
 OUT_OF_BAG = 0.632  # weight of the out-of-bag estimate of a bias
 LEAD = 1.5  # paired standard errors by which a choice must lead a named formula of no more features
-ROUNDING = 1e-12  # of the best mean: less than differences of means are known to
+ROUNDING = 1e-12  # relative to the best mean; differences of means are not known more exactly
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +63,11 @@ class Candidate:
 
 
 def reference_name(c: Candidate) -> str:
-    """What rows and sentences call the candidate that all are measured against: 'all features', 'RRF of all'."""
+    """Name of the reference candidate in tables and messages: 'all features', 'RRF of all'."""
     return f"{c.formula} of all" if c.formula else "all features"
 
 
-FEATURE, TOTAL_COST = "feature", "total cost"  # what sentences call what is selected, and its cost
+FEATURE, TOTAL_COST = "feature", "total cost"  # default nouns in messages
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Rule:
     k, budget   instead of either: the best of at most k features, or of at most this total cost
     by_cost     the smallest candidate is the one with the lowest cost, not with the fewest features
     most        candidates with more features are not chosen, whatever decides
-    noun, cost  what sentences call a feature and the cost of a candidate
+    noun, cost  words for a feature and for the cost of a candidate in messages
     """
 
     margin: float = DEFAULT_MARGIN
@@ -104,7 +104,7 @@ class Rule:
         return self.margin if self.guarantee is None else self.guarantee
 
     def small_enough(self, losses: Any, unit: float) -> Any:
-        """True for losses, or bounds on them, within the limit; unit: the size of the best mean."""
+        """Whether losses, or bounds on them, are within the limit; unit: absolute value of the best mean."""
         return losses <= (self.largest_loss + ROUNDING) * unit
 
     def sizes(self, candidates: Sequence[Candidate]) -> np.ndarray:
@@ -126,27 +126,32 @@ class Rule:
         return within
 
     def take(self, means: np.ndarray, bounds: LossBounds, allowed: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """The row of the candidate to choose by these means (m,), after it the rows of its size that are tied with it.
-        Of the allowed candidates whose loss is small enough, it is the best of the smallest size. If there is none, or
-        a limit decides, it is the one with the highest mean."""
+        """The row of the chosen candidate by these means (m,), followed by rows of its size that are tied with it.
+
+        The choice is the best one of the smallest size among the allowed candidates whose loss is small enough. If
+        there is none, or a limit decides, it is the allowed candidate with the highest mean.
+        """
         rows = np.flatnonzero(allowed)
         if self.limit is None:
+            # The loss compared with the best mean, or its simultaneous upper bound under a guarantee.
             losses = means.max() - means if self.guarantee is None else bounds.at(means)
             enough = rows[self.small_enough(losses[rows], abs(float(means.max())) or 1.0)]
+            # Among those whose loss is small enough, only the smallest size remains.
             if len(enough):
                 rows = enough[sizes[enough] == sizes[enough].min()]
+        # The highest mean decides; of tied candidates, the smallest.
         best = rows[tied(means[rows])]
         return best[sizes[best] == sizes[best].min()]
 
 
 @dataclass(frozen=True)
 class Defence:
-    """What a choice must show to replace a formula that was named before the data were seen.
+    """The condition under which a choice replaces a formula that was named before the data were seen.
 
     row     of the named formula among the candidates; error (m,): standard errors of its differences from them
-    bias    by how much the mean of the rule's choice is too high, because the same queries made it: OUT_OF_BAG of what
-            resampling says. A resample has 63% of the queries, so that its choice is worse than that of all of them
-            (Efron 1983, the .632 estimator)
+    bias    optimistic bias of the mean of the rule's choice, because the same queries were used to choose: OUT_OF_BAG
+            of the resampling estimate. A resample contains 63% of the queries, so its choice is worse than the choice
+            from all of them (Efron 1983, the .632 estimator)
     """
 
     row: int
@@ -157,7 +162,9 @@ class Defence:
         """Whether the candidate of a row may replace the named formula: its mean leads by LEAD paired standard errors,
         or it is smaller and its mean, corrected for the choice, is lower by at most the margin."""
         lead, unit = means[row] - means[self.row], abs(float(means[self.row])) or 1.0
+        # Either the lead itself is large enough compared with its paired standard error ...
         shown = lead > 0 and lead >= LEAD * self.error[row]
+        # ... or the candidate is smaller, and at most the margin worse after correction for the choice.
         return bool(shown or (sizes[row] < sizes[self.row] and rule.small_enough(self.bias - lead, unit)))
 
 
@@ -194,7 +201,7 @@ class Choice:
 
     @property
     def unit(self) -> float:
-        """The size of the best mean, the reference of relative losses."""
+        """Absolute value of the best mean, the unit of relative losses; 1 if it is 0."""
         return abs(float(self.means.max())) or 1.0
 
     @property
@@ -224,7 +231,8 @@ class Choice:
         return float(self.bounds.upper[self._row[c]])
 
     def loss(self, c: Candidate) -> float:
-        """Mean loss against the candidate with the highest mean: an estimate without correction for either choice."""
+        """Mean loss compared with the candidate with the highest mean: an estimate that is not corrected for the choice
+        of either."""
         return float(self.means[self._row[self.best]] - self.means[self._row[c]])
 
     def within_margin(self, c: Candidate) -> bool:
@@ -253,12 +261,14 @@ class Choice:
         """The candidate that represents each number of features, or each cost, smallest first: the best one of at most
         that size. A size without a better model than a smaller one is left out. The chosen candidate alone represents
         its own size, even where a smaller one is as good."""
+        # The best candidate of each size; the chosen one represents its own.
         best: dict[float, Candidate] = {}
         for c in self.sparse:
             size = self._length(c)
             if size not in best or self.mean(c) > self.mean(best[size]):
                 best[size] = c
         best[self._length(self.chosen)] = self.chosen
+        # Leave out sizes that are no better than a smaller one.
         out: list[Candidate] = []
         highest = -np.inf
         for _, c in sorted(best.items()):
@@ -269,11 +279,11 @@ class Choice:
 
     @cached_property
     def other(self) -> Candidate | None:
-        """The other answer where queries cannot tell: the smallest of `by_size` whose loss is within one standard error
-        of its difference from the best (Breiman et al. 1984, the one-standard-error rule, paired); if that is the
-        chosen one, the one with the highest mean; None if that is the chosen one too."""
+        """The alternative if the queries cannot distinguish candidates: the smallest of `by_size` whose loss is within
+        one standard error of its difference from the best (Breiman et al. 1984, the one-standard-error rule, paired);
+        if that is the chosen one, the one with the highest mean; None if that is the chosen one too."""
         error = self.bounds.error[self._row[self.best]]
-        if not np.isfinite(error).all():  # too few queries for any
+        if not np.isfinite(error).all():  # too few queries for standard errors
             return None
         near = [c for c in self.by_size if self.loss(c) <= error[self._row[c]]]
         found = [*near[:1], max(self.by_size, key=self.mean)]
@@ -281,8 +291,8 @@ class Choice:
 
     @cached_property
     def reference(self) -> Candidate:
-        """What differences refer to: the named formula, or the best of those that may not be chosen, all features; or
-        else the best of all."""
+        """The candidate that differences refer to: the named formula, or else the best one that may not be chosen (all
+        features), or else the best of all."""
         return self.named or max(self.candidates[self.n_sparse :], key=self.mean, default=self.best)
 
     def error(self, a: Candidate, b: Candidate) -> float:
@@ -295,7 +305,7 @@ class Choice:
         return bool(self.means[j] - self.means[i] > self.bounds.quantile[j] * self.bounds.error[i, j])
 
     def mean(self, c: Candidate) -> float:
-        """Its mean metric, on the queries that have a value for every candidate."""
+        """Mean metric of a candidate on the queries that have a value for every candidate."""
         return float(self.means[self._row[c]])
 
     def size_range(self, share: float = 0.9) -> tuple[int, int]:
@@ -317,11 +327,12 @@ class Choice:
 
     @cached_property
     def _picks(self) -> np.ndarray:
-        """(n_resamples, m) bool: the rows that the rule takes on each resample; the tied ones of one size."""
+        """(n_resamples, m) bool: the rows that the rule takes on each resample, tied candidates of one size."""
         return self.resamples.picks(self._take)
 
     def _take(self, means: np.ndarray) -> np.ndarray:
-        """The rows that the rule takes by other means of these candidates: tied ones of one size."""
+        """The rows that the rule, defence included, takes for other means of these candidates: tied ones of one
+        size."""
         rows = self.rule.take(means, self.bounds, self._allowed, self._sizes)
         if self.defence is None or self.defence.earned(int(rows[0]), means, self.rule, self._sizes):
             return rows
@@ -369,17 +380,21 @@ def choose(
             "no model can be chosen: no size has a model with features in every fold; use more strengths "
             f"({option('n_alphas')}) or fewer folds."
         )
+    # Candidates that may be chosen come first, so that a row below n_sparse may be chosen.
     everyone = (*usable, *(c for c in others if np.isfinite(c.mean)))
     bounds = loss_bounds(np.array([c.values for c in everyone]), confidence, seed=seed)
     allowed, sizes = _allowed(usable, len(everyone), rule), rule.sizes(everyone)
-    # Of the queries that have a value for all candidates, where there are any.
+    # Means are over the queries that have a value for all candidates; if there are none, over each candidate's queries.
     means = bounds.means if np.isfinite(bounds.means).all() else np.array([c.mean for c in everyone])
+    # The best mean is the reference of losses, and the rule alone gives the contender.
     best = everyone[min(range(len(everyone)), key=lambda i: (-means[i], sizes[i]))]
     contender = everyone[rule.take(means, bounds, allowed, sizes)[0]]
     formula = next((c for c in usable if named and c.formula == named), None)
     alone = Choice(everyone, len(usable), means, bounds, best, contender, rule, seed, out_of_fold, formula, contender)
+    # The contender is chosen if no formula is named, if the formula is outside the limits, or if k or a budget decides.
     if formula is None or rule.limit is not None or not allowed[everyone.index(formula)]:
         return alone
+    # Otherwise the contender must earn its place. The bias of its mean comes from resampled queries.
     bias = OUT_OF_BAG * (alone.mean(contender) - alone.corrected_chosen) if alone.is_corrected else 0.0
     row = everyone.index(formula)
     defence = Defence(row, bounds.error[row], bias)
@@ -388,7 +403,7 @@ def choose(
 
 
 def _allowed(usable: Sequence[Candidate], n: int, rule: Rule) -> np.ndarray:
-    """(n,) bool: candidates that may be chosen. These are the `usable` ones, which come first, within the limits.
+    """(n,) bool: candidates that may be chosen, which are the `usable` ones (they come first) within the limits.
 
     Raises
         DataError   none is within the limits

@@ -1,5 +1,5 @@
-"""Quantiles of the largest standardised lead over each candidate,
-if all candidates are equally good and their means differ only by chance."""
+"""Quantiles of the largest standardised lead over each candidate, if all candidates are equally good and their means
+differ only by chance."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from scipy.special import ndtri
 
 from sparserank.evaluation._lead_kernels import GROUP, largest_leads
 
-ROUND = 4096  # draws of one randomisation: half of them points, half their mirror images
-PILOT = 1024  # draws that tell where the quantiles lie, and count for nothing else
-SURELY_BELOW = 0.9  # of the pilot's quantile: leads below need no value
-SLACK = 0.999  # rounding moves a standardised lead by far less than the rest
+ROUND = 4096  # draws of one randomisation: half are points, half their mirror images
+PILOT = 1024  # draws that locate the quantiles roughly; they are not used otherwise
+SURELY_BELOW = 0.9  # share of the pilot's quantile below which a lead needs no exact value
+SLACK = 0.999  # safety factor on floors; float32 rounding changes a standardised lead by far less
 EVEN = 64  # leading components whose points are spread evenly; the others are pseudo-random
 
 
 class Leads:
     """Largest leads (z_i - z_j) / error_ij over each candidate j, z normal with the covariance of the candidates'
-    means.
+    means (multiple comparisons with the best, Hsu 1981).
 
     Definition: L_j = max(0, max over i of (z_i - z_j) / error_ij), z ~ N(0, covariance); without candidates i of
     error 0.
@@ -35,21 +35,26 @@ class Leads:
     """
 
     def __init__(self, covariance: np.ndarray, error: np.ndarray, confidence: float, seed: int) -> None:
+        # Factor the covariance: z = root @ standard normal. Leads are differences, so the common part of all candidates
+        # is removed first, and units are such that the largest error is 1.
         unit = float(error.max())
         size, directions = np.linalg.eigh(_of_differences(covariance) / unit**2)
         size, directions = size[::-1], directions[:, ::-1]
         kept = max(int((size > size[0] * len(size) * np.finfo(float).eps).sum()), 1)
         root = directions[:, :kept] * np.sqrt(np.maximum(size[:kept], 0.0))
+        # Sort similar candidates into groups, so that whole groups can be skipped.
         self._order = _neighbours_together(root, np.arange(len(root)))
         self._root = root[self._order]
         error = error[np.ix_(self._order, self._order)] / unit
         has_error = error > 0
         self._inverse = np.where(has_error, 1.0 / np.where(has_error, error, 1.0), 0.0).astype(np.float32)
         starts = np.arange(0, len(root), GROUP)
+        # Smallest error of each group against each candidate, which decides whether the group can be skipped.
         self._least = np.minimum.reduceat(np.where(has_error, error, np.inf), starts, axis=1)
         self._starts = starts
         self._confidence = confidence
         self._rng = np.random.default_rng(seed)
+        # A pilot finds the quantiles roughly; a share of them is the floor of the later draws.
         floor = np.full(len(root), SURELY_BELOW * float(ndtri(confidence)))
         self._floor = SURELY_BELOW * self._quantiles(PILOT, floor)
 
@@ -60,10 +65,14 @@ class Leads:
         return out
 
     def _quantiles(self, n_draws: int, floor: np.ndarray) -> np.ndarray:
+        """(m,) quantiles of L from new draws, in the order of the groups; leads below floor (m,) need no exact
+        value."""
+        # Draw points and their mirror images, which makes the sample symmetric.
         points = normal_points(self._rng, n_draws // 2, self._root.shape[1])
         half = (points @ self._root.T).astype(np.float32)
         z = np.concatenate([half, -half])
         everyone = np.arange(len(floor))
+        # Quantiles from leads above the floor; a quantile that is not above its floor is computed again from all leads.
         low, high = self._neighbours_of_quantile(self._largest(z, floor, everyone))
         again = np.flatnonzero(low <= floor)
         if len(again):
@@ -72,8 +81,10 @@ class Leads:
         return np.asarray((1.0 - share) * low + share * high)
 
     def _largest(self, z: np.ndarray, floor: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """(len(rows), n_draws) L of these candidates where it exceeds the floor,
-        elsewhere a value between 0 and the floor."""
+        """(len(rows), n_draws) L of these candidates where it exceeds the floor, and elsewhere a value from 0 to the
+        floor."""
+        # A group may be skipped if its largest z exceeds that of the candidate by at most floor times the smallest
+        # error.
         top = np.maximum.reduceat(z, self._starts, axis=1)
         room = np.where(floor[:, None] > 0, SLACK * floor[:, None] * self._least, 0.0).astype(np.float32)
         out = np.empty((len(rows), len(z)), dtype=np.float32)
@@ -94,6 +105,7 @@ def normal_points(rng: np.random.Generator, n_points: int, n_dimensions: int) ->
         Multiples of square roots of primes, shifted at random and folded (Richtmyer 1951; Genz and Bretz 2009,
         Computation of Multivariate Normal and t Probabilities, section 4.2.2).
     """
+    # Pseudo-random normals in all dimensions; the first ones are replaced by a randomly shifted lattice.
     points = rng.standard_normal((n_points, n_dimensions))
     even = min(EVEN, n_dimensions)
     steps = np.sqrt(_primes(even))
@@ -103,14 +115,14 @@ def normal_points(rng: np.random.Generator, n_points: int, n_dimensions: int) ->
 
 
 def _of_differences(covariance: np.ndarray) -> np.ndarray:
-    """The covariance after the mean over candidates is subtracted from each draw:
-    differences are the same, with more digits."""
+    """The covariance of z minus its mean over the candidates: differences are the same, with more digits."""
     mean = covariance.mean(axis=0)
     return np.asarray(covariance - mean - mean[:, None] + mean.mean())
 
 
 def _neighbours_together(root: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """The members, halved repeatedly along their widest component down to groups of GROUP."""
+    """The members, sorted so that consecutive runs of GROUP are similar: halved repeatedly along the component in which
+    they vary most."""
     if len(members) <= GROUP:
         return members
     widest = int(np.argmax(root[members].var(axis=0)))

@@ -15,12 +15,12 @@ from sparserank.lazy import cached_property
 
 DRAW_ERROR = 0.0035  # standard error of a bound from its draws, relative to the bound
 DRAW_ERROR_BEYOND = 0.007  # the same for a confidence above 0.95
-MIN_ROUNDS = 8  # independent randomisations of the draws, whose differences tell the error
+MIN_ROUNDS = 8  # independent randomisations of the draws, at least; their spread estimates the error
 MAX_ROUNDS = 128
-MIN_QUERIES = 10  # below, differences that happen to be absent would pass for differences that cannot be
-MIN_DIFFERENT = 10  # the same for queries on which a candidate differs from the best
-ABSENT = 0.01  # probability of as few different queries as were seen, at the largest share of them that is considered
-MIN_ERROR = 0.2  # of the median standard error: below, differences of two candidates are taken to be no better known
+MIN_QUERIES = 10  # with fewer queries, bounds are infinite: differences may be absent by chance
+MIN_DIFFERENT = 10  # candidates that differ from the best on fewer queries are examined by `_n_rare`
+ABSENT = 0.01  # tail probability of the observed count, at the largest Poisson mean that is considered
+MIN_ERROR = 0.2  # standard errors below this share of the median one are raised to it
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,7 @@ def loss_bounds(
         Student's t with n - 1 degrees of freedom, and standard errors below MIN_ERROR of the median are raised to it.
     """
     check_confidence(confidence)
+    # Only queries on which every candidate has a value are compared.
     V = values[:, np.isfinite(values).all(axis=0)].astype(np.float64)
     m, n = V.shape
     n_zero = int((V == 0).all(axis=0).sum())
@@ -115,6 +116,7 @@ def loss_bounds(
         return LossBounds(means, unknown, np.full((m, m), np.inf), unknown, n, n_zero, confidence, np.zeros(m))
     if draw_error is None:
         draw_error = DRAW_ERROR if confidence <= 0.95 else DRAW_ERROR_BEYOND
+    # Covariance of the means from the paired values, and standard errors of all differences.
     means = V.mean(axis=1)
     C = V - means[:, None]
     with one_blas_thread():
@@ -126,28 +128,35 @@ def loss_bounds(
 
 
 def _upper(means: np.ndarray, reach: np.ndarray) -> np.ndarray:
+    """Bounds of multiple comparisons with the best (Hsu 1981): U_i = max(0, max over j of mean_j - mean_i +
+    reach_ji)."""
     return np.asarray(np.maximum((means[:, None] + reach).max(axis=0) - means, 0.0))
 
 
 def _n_rare(V: np.ndarray, means: np.ndarray, upper: np.ndarray) -> int:
-    """How many candidates differ from the best on fewer than MIN_DIFFERENT queries, and may lose more than their bound.
+    """Number of candidates that differ from the best on fewer than MIN_DIFFERENT queries and may lose more than their
+    bound.
 
     Normal errors cannot tell how many different queries are missing by chance. The count itself can: the largest
     Poisson mean that gives so few with probability ABSENT. Each of these queries is taken to cost the root mean square
     of the differences of such candidates (if these have none, of all).
     """
     best = int(np.argmax(means))
+    # Find the candidates that differ from the best on few queries.
     differences = V - V[best]
     count, square = np.count_nonzero(differences, axis=1), (differences**2).sum(axis=1)
     few = count < MIN_DIFFERENT
     few[best] = False
+    # Size of a difference on such a query: root mean square over these candidates.
     of = few if count[few].any() else np.ones(len(V), dtype=bool)
     size = np.sqrt(square[of].sum() / max(int(count[of].sum()), 1))
+    # The upper confidence limit of each count, minus the count, is the number of differences that may be missing.
     missing = (gammaincinv(count + 1.0, 1.0 - ABSENT) - count) * size / V.shape[1]
     return int((few & (upper < means[best] - means + missing)).sum())
 
 
 def _errors(covariance: np.ndarray) -> np.ndarray:
+    """(m, m) standard errors of differences of means, at least MIN_ERROR of the median one; 0 on the diagonal."""
     variance = np.diag(covariance)
     error = np.sqrt(np.maximum(variance[:, None] + variance[None, :] - 2.0 * covariance, 0.0))
     others = error[~np.eye(len(error), dtype=bool)]
@@ -167,26 +176,29 @@ def _quantiles(
     draw_error: float,
     least_rounds: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(m,) with each candidate as the best, the t quantile of the largest standardised error of the others' leads; (m,)
-    standard errors of the bounds, from independent rounds of draws."""
+    """((m,) t quantiles of the largest standardised lead over each candidate in turn as the best, (m,) standard errors
+    of the bounds due to the draws)."""
     m = len(means)
     if not error.any():
         return np.zeros(m), np.zeros(m)
     leads = Leads(covariance, error, confidence, seed)
     total, uppers = np.zeros(m), []
     while True:
+        # Each round of draws gives a quantile and a bound for every candidate.
         normal = leads.round()
         total += normal
         uppers.append(_upper(means, student_of_normal(normal, n)[:, None] * error))
         if len(uppers) < max(least_rounds, MIN_ROUNDS):
             continue
+        # Average the quantiles over rounds. The spread of the rounds' bounds is the error of the draws.
         quantile = student_of_normal(total / len(uppers), n)
         noise = np.std(uppers, axis=0, ddof=1) / np.sqrt(len(uppers))
+        # Stop when that error is small enough relative to the bounds, or after MAX_ROUNDS.
         bounds = LossBounds(means, _upper(means, quantile[:, None] * error), error, quantile, n, 0, confidence, noise)
         if len(uppers) >= MAX_ROUNDS or (noise <= draw_error * np.maximum(bounds.upper, bounds.resolution)).all():
             return quantile, noise
 
 
 def student_of_normal(normal: np.ndarray, n: int) -> np.ndarray:
-    """The t quantiles of n - 1 degrees of freedom at the probabilities of normal ones."""
+    """Quantiles of Student's t with n - 1 degrees of freedom at the probabilities of these normal quantiles."""
     return np.asarray(stdtrit(n - 1.0, np.minimum(ndtr(normal), 1.0 - 1e-15)))

@@ -75,26 +75,30 @@ def rival_intervals(
     if n < MIN_QUERIES:
         return RivalIntervals(differences, np.full(differences.shape, np.inf))
     with one_blas_thread():
+        # Factor the covariance of all means, root root^T. The errors of the differences follow from it; errors that are
+        # too small are raised as in `loss_bounds`.
         root = _root((V - means[:, None]) / np.sqrt(n * (n - 1.0)))
         squares = (root**2).sum(axis=1)
         variance = squares[:m, None] + squares[None, m:] - 2.0 * root[:m] @ root[m:].T
         error = np.sqrt(np.maximum(variance, 0.0))
         error = np.maximum(error, MIN_ERROR * float(np.median(error)))
+        # Half-lengths: the simultaneous quantile times the error, longer for values out of fold because they depend on
+        # each other.
         reach = _quantile(root[:m], root[m:], error, n, confidence, seed) * error
         reach *= 1.0 + (DEPENDENCE / n if out_of_fold else 0.0)
     return RivalIntervals(differences, reach)
 
 
 def _root(C: np.ndarray) -> np.ndarray:
-    """(m, rank) R with R R^T = C C^T."""
+    """(m, rank) factor R with R R^T = C C^T; components at rounding level are left out."""
     sizes, directions = np.linalg.eigh(C @ C.T)
     kept = sizes > max(sizes[-1], 0.0) * len(C) * np.finfo(float).eps
     return np.asarray(directions[:, kept][:, ::-1] * np.sqrt(sizes[kept][::-1]))
 
 
 def _quantile(own: np.ndarray, others: np.ndarray, error: np.ndarray, n: int, confidence: float, seed: int) -> float:
-    """The t quantile of the largest standardised error of a difference; draws rounds until its standard error is
-    DRAW_ERROR of it."""
+    """The t quantile of the largest standardised |difference| between a candidate and a rival of equal means. Rounds
+    are drawn until the standard error of the quantile is at most DRAW_ERROR of it."""
     if not error.any():
         return 0.0
     if own.shape[1] == 0:
@@ -102,12 +106,14 @@ def _quantile(own: np.ndarray, others: np.ndarray, error: np.ndarray, n: int, co
     inverse = np.where(error > 0, 1.0 / np.where(error > 0, error, 1.0), 0.0)
     rng, rounds = np.random.default_rng([seed, 2]), []
     while True:
-        points = normal_points(rng, ROUND // 2, own.shape[1])  # a point and its mirror image have one largest |error|
+        points = normal_points(rng, ROUND // 2, own.shape[1])  # a mirror image has the same largest |difference|
         z, rival = points @ own.T, points @ others.T
+        # The largest |z_i - z_r| / error_ir over all candidates i and rivals r, for each draw.
         largest = np.max([(np.abs(z - rival[:, [r]]) * inverse[:, r]).max(axis=1) for r in range(len(others))], axis=0)
         rounds.append(_quantile_of(largest, confidence))
         if len(rounds) < MIN_ROUNDS:
             continue
+        # The mean over rounds is the quantile, and their spread its standard error.
         found = float(np.mean(rounds))
         noise = float(np.std(rounds, ddof=1)) / np.sqrt(len(rounds))
         if len(rounds) >= MAX_ROUNDS or noise <= DRAW_ERROR * found:
@@ -115,6 +121,7 @@ def _quantile(own: np.ndarray, others: np.ndarray, error: np.ndarray, n: int, co
 
 
 def _quantile_of(largest: np.ndarray, confidence: float) -> float:
+    """The median-unbiased quantile of the draws, interpolated between two order statistics."""
     at = quantile_position(len(largest), confidence)
     k = int(at)
     low, high = np.partition(largest, [k - 1, k])[k - 1 : k + 1]

@@ -9,6 +9,7 @@ from sparserank._kernel_cache import kernel
 
 @kernel
 def add(tree, size, at, value):
+    """Add a value at position `at`, from 0; tree (>= size,) with size - 1 positions, entry 0 unused."""
     i = at + 1
     while i < size:
         tree[i] += value
@@ -28,6 +29,7 @@ def sum_below(tree, at):
 
 @kernel
 def add_row(count, sums, at, weight, row):
+    """`add` of a weight to count (size,), and of weight times row (k,) to sums (size, k)."""
     i = at + 1
     while i < len(count):
         count[i] += weight
@@ -38,7 +40,7 @@ def add_row(count, sums, at, weight, row):
 
 @kernel
 def add_partners(count, sums, at, weight, row, out):
-    """out += weight (count * row - sums) over positions 0..at - 1."""
+    """out (k,) += weight (c row - s), c and s the sums of count and sums over positions 0..at - 1."""
     i = at
     while i > 0:
         for f in range(len(row)):
@@ -48,7 +50,7 @@ def add_partners(count, sums, at, weight, row, out):
 
 @kernel
 def clear(tree, size, at):
-    """Set to 0 whatever `add` at this position has touched."""
+    """Set to 0 every entry that `add` at this position changes."""
     i = at + 1
     while i < size:
         tree[i] = 0.0
@@ -57,6 +59,7 @@ def clear(tree, size, at):
 
 @kernel
 def clear_row(count, sums, at):
+    """Set to 0 every entry that `add_row` at this position changes."""
     i = at + 1
     while i < len(count):
         count[i] = 0.0
@@ -67,7 +70,7 @@ def clear_row(count, sums, at):
 
 @kernel
 def add_remaining_partners(count, sums, left_count, left_sums, at, weight, row, out):
-    """`add_partners` for the documents that were added to the first tree and not to the second."""
+    """`add_partners` for the difference of two trees: documents added to the first and not to the second."""
     i = at
     while i > 0:
         c = count[i] - left_count[i]

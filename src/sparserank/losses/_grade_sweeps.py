@@ -43,6 +43,7 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     begins, ends, level = work[2 + SUMS].view(np.uint32), work[3 + SUMS].view(np.uint32), work[4 + SUMS].view(np.uint32)
     raised, upper, upper_level = work[5 + SUMS], work[6 + SUMS].view(np.uint32), work[7 + SUMS].view(np.uint32)
     sort_descending(scores, order, ranked)
+    # List the documents that can be upper ones: those above level 0.
     n = 0  # uppers: upper[u] is the place of the u-th among all, raised[u] its score
     for a in range(m):
         own = np.uint32(levels[order[a]])
@@ -51,13 +52,17 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
         n += own > 0
         slope[a] = 0.0
     _partners(ranked, m, raised, n, begins, ends)
+    # Scores relative to a local origin keep their digits under a large offset.
     origin = ranked[m // 2]
     for a in range(m):
         ranked[a] -= origin
     for u in range(n):
         raised[u] -= origin
     loss = 0.0
-    for first in range(0, n_levels - 1, AT_ONCE):  # a level among others than these four adds nothing here
+    # Each round covers the upper levels first + 1 .. first + 4 and the lower levels first .. first + 3.
+    for first in range(0, n_levels - 1, AT_ONCE):  # other levels add nothing in this round
+        # r_u, the sum of h over the active lower partners, is their count times 1 - s_u plus the sum of their scores.
+        # They are among the first ends[u] documents (theory.md section 0: a pair is active iff its margin is < 1).
         _lower_sums(ranked, level, m, table, first, sums)
         for u in range(n):
             i = np.uint64(upper_level[u]) - np.uint64(first + 1)
@@ -67,6 +72,7 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
                 r *= doc_weight[order[upper[u]]]
             slope[upper[u]] -= 2.0 * r
             loss += r
+        # The same over the active upper partners, which begin at begins[a] in the list of uppers.
         _upper_sums(raised, upper, upper_level, n, table, first, doc_weight, order, sums)
         for a in range(m):
             j = np.uint64(level[a]) - np.uint64(first)
@@ -74,13 +80,14 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
             slope[a] += 2.0 * (there[k] * (1.0 + ranked[a]) - there[_AT_ONCE + k] if j < _AT_ONCE else 0.0)
     for a in range(m):
         gradient[order[a]] = slope[a]
+    # sum h_ij^2 = sum_i r_i + gradient . (scores - origin) / 2, because h_ij = 1 - (s_i - s_j).
     loss += 0.5 * _dot(slope, ranked, m)
     return loss, loss
 
 
 @kernel(fastmath={"reassoc", "contract"})
 def _dot(a, b, m):
-    """Dot product by several sums at once: a single sum waits four times as long for itself as for anything else."""
+    """Dot product with reassociation: several partial sums hide the latency of the additions."""
     total = 0.0
     for i in range(m):
         total += a[i] * b[i]
@@ -89,7 +96,8 @@ def _dot(a, b, m):
 
 @kernel(inline="always")
 def _partners(ranked, m, raised, n, begins, ends):
-    """ends[u]: number of documents above raised[u] - 1.0, from the top; begins[p]: the first upper below p + 1.0."""
+    """Find the active pairs by one merge. ends[u]: the active lower partners of upper u are among the first ends[u]
+    documents; begins[p]: the active upper partners of document p are among the uppers from begins[p] on."""
     p = 0
     for u in range(n):
         s = raised[u]
@@ -103,8 +111,8 @@ def _partners(ranked, m, raised, n, begins, ends):
 
 @kernel(inline="always")
 def _lower_sums(ranked, level, m, table, first, sums):
-    """sums[p, c]: weights of the first p documents for uppers of level first + 1 + c;
-    and, AT_ONCE further, times score."""
+    """Prefix sums by descending score. sums[p, c]: weights of the first p documents in pairs with an upper of level
+    first + 1 + c; sums[p, AT_ONCE + c]: the same times their scores."""
     c0 = c1 = c2 = c3 = 0.0
     t0 = t1 = t2 = t3 = 0.0
     for c in range(SUMS):
@@ -120,7 +128,7 @@ def _lower_sums(ranked, level, m, table, first, sums):
 
 @kernel(inline="always")
 def _upper_sums(raised, upper, upper_level, n, table, first, doc_weight, order, sums):
-    """The same for the uppers from u on, for lowers of level first + c."""
+    """Suffix sums: sums[u, c] of the uppers from u on, in pairs with a lower document of level first + c."""
     c0 = c1 = c2 = c3 = 0.0
     t0 = t1 = t2 = t3 = 0.0
     for c in range(SUMS):
@@ -151,6 +159,7 @@ def hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
     sort_descending(scores, order, ranked)
     count = np.zeros(n_levels)
     sums = np.zeros((n_levels, k))
+    # First sweep, by descending score: row i gets 2 (count z_i - sum of z_j) over its active lower partners, by level.
     p = 0
     for a in range(m):
         i = order[a]
@@ -170,6 +179,7 @@ def hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
                 weight *= doc_weight[i]
             for f in range(k):
                 out[i, f] += weight * (count[lower] * Z[i, f] - sums[lower, f])
+    # Second sweep, by ascending score: row j gets the same over its active upper partners.
     for level in range(n_levels):
         count[level] = 0.0
         for f in range(k):

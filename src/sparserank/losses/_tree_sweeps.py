@@ -36,6 +36,9 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     sort_descending(scores, order, ranked)
     origin = ranked[m // 2]
     size = n_levels + 1
+    # First sweep, by descending score: add every document j with s_i - s_j < 1 before i is read. The tree sums over
+    # lower levels are then over the active lower partners of i (theory.md section 0): their count and the sum of their
+    # scores.
     for level in range(size):
         count[level] = 0.0
         total[level] = 0.0
@@ -51,11 +54,13 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
             add(count, size, levels[j], 1.0)
             add(total, size, levels[j], ranked[p] - origin)
             p += 1
+        # r_i = sum of h_ij = sum of 1 - (s_i - s_j) over these partners; dloss/ds_i gets -2 r_i.
         r = sum_below(count, levels[i]) * (1.0 - (s - origin)) + sum_below(total, levels[i])
         if doc_weight is not None:
             r *= doc_weight[i]
         gradient[i] -= 2.0 * r
         loss += r
+    # Second sweep, by ascending score: the same for the active upper partners of each document.
     for level in range(size):
         count[level] = 0.0
         total[level] = 0.0
@@ -74,7 +79,9 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
             add(count, size, n_levels - 1 - levels[i], weight)
             add(total, size, n_levels - 1 - levels[i], weight * (ranked[p] - origin))
             p -= 1
+        # dloss/ds_j gets 2 sum of h_ij over the upper partners i, weighted by doc_weight[i].
         gradient[j] += 2.0 * (sum_below(count, above) * (1.0 + (s - origin)) - sum_below(total, above))
+    # sum h_ij^2 = sum_i r_i + gradient . (scores - origin) / 2, because h_ij = 1 - (s_i - s_j).
     half = 0.0
     for i in range(m):
         half += gradient[i] * (scores[i] - origin)
@@ -96,6 +103,7 @@ def hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
     sort_descending(scores, order, ranked)
     count = np.zeros(n_levels + 1)
     sums = np.zeros((n_levels + 1, k))
+    # First sweep, by descending score: row i gets 2 (count z_i - sum of z_j) over its active lower partners j.
     p = 0
     for a in range(m):
         i = order[a]
@@ -109,6 +117,7 @@ def hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
         if doc_weight is not None:
             weight *= doc_weight[i]
         add_partners(count, sums, levels[i], weight, Z[i], out[i])
+    # Second sweep, by ascending score: row j gets the same over its active upper partners, weighted by doc_weight.
     for level in range(n_levels + 1):
         count[level] = 0.0
         for f in range(k):

@@ -1,5 +1,5 @@
-"""The best model of each size by splicing: features are exchanged, as a quadratic model of the loss suggests, as long
-as that lowers the objective."""
+"""The best model of each size by splicing (theory.md section 2, The best set of k features): exchanges of features that
+a quadratic model of the loss suggests are accepted as long as they lower the objective."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from sparserank.solvers import ProxNewton, Solution, Status, Stop
 from sparserank.solvers.lockstep import Hessian, Seconds, Steps
 from sparserank.solvers.loop import solving
 
-MAX_SPLICES = 25  # exchanges that are made from one set
-MAX_BLOCKS = 50  # elements of several columns that are tried alone
-MAX_TRIED = 3  # exchanges that the model advises are tried before the set is left
-MAX_SWEEPS = 3  # up and down through the sizes
-MIN_USED = 4  # elements two of which are exchanged at once
-MAX_COLUMNS = 150  # of the elements in the model together
-MIN_OTHERS = 5  # elements in it beside those in use
-ENOUGH = 1e-7  # share of the objective that an exchange must gain
+MAX_SPLICES = 25  # exchanges accepted in a row, from one starting set
+MAX_BLOCKS = 50  # elements of several columns that are tried at k = 1
+MAX_TRIED = 3  # exchanges tried from one set; if none lowers the objective, the search there ends
+MAX_SWEEPS = 3  # passes up and down through the sizes
+MIN_USED = 4  # pairs are exchanged among this many elements, those with the cheapest removal
+MAX_COLUMNS = 150  # columns in the quadratic model
+MIN_OTHERS = 5  # unused elements in the model, at least, even if they exceed MAX_COLUMNS
+ENOUGH = 1e-7  # relative decrease of the objective that counts as an improvement
 
-Found = dict[int, Solution]  # the best of each size so far
+Found = dict[int, Solution]  # lowest solution found so far, by size
 
 
 @dataclass(frozen=True, repr=False)
@@ -109,21 +109,23 @@ class _Splicing:
         self._objective, self._plan, self._width = objective, plan, objective.width
         n = objective.n_features // self._width
         beta = penalty.feature_weights(n)
+        # Elements: the usable columns of each feature or group. Constant and excluded columns belong to none.
         usable = objective.varying & np.repeat(np.isfinite(beta), self._width)
         of_column = np.repeat(penalty.group_of(n), self._width)
         live = np.unique(of_column[usable])
-        self.members = [np.flatnonzero(usable & (of_column == g)) for g in live.tolist()]  # the columns of each element
+        self.members = [np.flatnonzero(usable & (of_column == g)) for g in live.tolist()]  # columns of each element
         self._element = np.full(objective.n_features, -1)
         for u, columns in enumerate(self.members):
             self._element[columns] = u
         self._kept = self._used(np.repeat(beta == 0, self._width) & usable)
+        # lambda is a fraction of the mean curvature of the usable columns (theory.md section 2).
         self.ridge = penalty.strength(objective.curvature[usable])
         monotone = np.repeat(penalty.feature_signs(n), self._width)
         self._signs = monotone if monotone.any() else None
         self.scale = float(np.abs(objective.gradient_at_zero[usable]).max(initial=0.0))
         self._stop = Stop(plan.tol, plan.max_iter, max(self.scale, 1e-300))
         self._solved: dict[tuple[int, ...], Solution] = {}
-        self._n_of_starts: np.ndarray | None = None  # elements in use at its points
+        self._n_of_starts: np.ndarray | None = None  # number of elements in use at each point of plan.starts
 
     def all_sizes(self, most: int) -> Steps[Found]:
         """The best solution of each size from 1 to `most`."""
@@ -132,21 +134,27 @@ class _Splicing:
         for _ in range(MAX_SWEEPS):
             before = {k: s.value for k, s in found.items()}
             for k in range(1, most + 1):
+                # Upwards: add the element that lowers the model of the next smaller set most, then exchange.
                 below = nothing if k == 1 else found[k - 1]
                 yield from self._improve(found, k, (yield from self._grown(below, k)), below)
+                # In the first sweep, also start from the support of this size on a penalty's path.
                 own = None if before else self._of_starts(k)
                 if own is not None:
                     yield from self._improve(found, k, own, found[k])
+                # The best single element is found by trying all of them, or the most promising of very many.
                 if k == 1 and not before and not self._kept:
                     yield from self._improve(found, k, (yield from self._best_alone()), nothing)
+            # Downwards: leave out the element whose removal raises the model least, then exchange.
             for k in range(most - 1, 0, -1):
                 yield from self._improve(found, k, (yield from self._shrunk(found[k + 1])), found[k + 1])
+            # Stop when a whole sweep has improved no size by more than ENOUGH.
             if before and all(found[k].value >= v - ENOUGH * abs(v) for k, v in before.items()):
                 break
         return {k: self._said(s) for k, s in found.items()}
 
     def _best_alone(self) -> Steps[tuple[int, ...]]:
-        """The best element: all elements of one column are tried, of larger ones the most promising."""
+        """The best single element. All elements of one column are tried (of very many, the most promising), and the
+        MAX_BLOCKS most promising of several columns."""
         singles = [columns[0] for columns in self.members if len(columns) == 1]
         best = yield from best_column(self._objective, np.array(singles, dtype=np.int64), self.ridge, self._signs)
         promise = self._promise(self._objective.gradient_at_zero)
@@ -160,7 +168,8 @@ class _Splicing:
         return () if lowest is None else self._used(lowest.w)
 
     def _said(self, best: Solution) -> Solution:
-        """The solution with its status: optimal on its set, and no tried exchange is better; nothing else is proved."""
+        """The solution labelled stationary: its coefficients are optimal on its set and no tried exchange is better,
+        but nothing else is proved (theory.md section 2)."""
         return replace(best, status=Status.STATIONARY if best.status.converged else best.status, gap=None)
 
     def _improve(self, found: Found, k: int, chosen: tuple[int, ...], near: Solution) -> Steps[None]:
@@ -168,6 +177,7 @@ class _Splicing:
         best = yield from self._solve(chosen, near.w)
         if k in found and best.value >= found[k].value and self._used(best.w) == self._used(found[k].w):
             return
+        # Exchange until no suggestion lowers the objective.
         for _ in range(MAX_SPLICES):
             following = yield from self._exchanged(best)
             if following is None:
@@ -177,7 +187,7 @@ class _Splicing:
             found[k] = best
 
     def _exchanged(self, best: Solution) -> Steps[Solution | None]:
-        """The first of the suggested exchanges that lowers the objective."""
+        """The first of the suggested exchanges that lowers the exact objective; None if none does."""
         model = yield from self._model(best)
         for chosen in model.exchanges(MAX_TRIED):
             tried = yield from self._solve(chosen, best.w)
@@ -186,6 +196,8 @@ class _Splicing:
         return None
 
     def _grown(self, below: Solution, k: int) -> Steps[tuple[int, ...]]:
+        """The set of a solution plus one element: a missing always-keep element, or else the one that lowers the model
+        most."""
         chosen = self._used(below.w)
         missing = [j for j in self._kept if j not in chosen]
         if missing:
@@ -194,19 +206,23 @@ class _Splicing:
         return model.grown() if len(chosen) < k else chosen
 
     def _shrunk(self, above: Solution) -> Steps[tuple[int, ...]]:
+        """The set of a solution minus the element whose removal raises the model least."""
         model = yield from self._model(above)
         return model.shrunk()
 
     def _model(self, here: Solution) -> Steps[_Model]:
-        """The loss and the ridge near a solution, on its elements and the most promising others."""
+        """Quadratic model of the loss plus the ridge near a solution, on its elements and the most promising others."""
         chosen = self._used(here.w)
         g = here.gradient
         if self._signs is not None:  # what a sign forbids promises nothing
             g = np.where((here.w == 0) & (self._signs * g > 0), 0.0, g)
+        # Only the chosen elements and the most promising others enter the model, so that its matrix stays small.
         promise = self._promise(g)
         promise[list(chosen)] = -1.0
         elements = sorted({*chosen, *self._promising(promise, chosen)})
         columns = np.concatenate([self.members[u] for u in elements] or [np.zeros(0, dtype=np.int64)])
+        # Model u^T A u / 2 - b^T u with A = H + lambda I. Its gradient at w is that of the objective, A w - b =
+        # g + lambda w, with 0 for moves that a sign rule blocks.
         A, b = np.zeros((len(columns), len(columns))), np.zeros(len(columns))
         if len(columns):
             H = yield Hessian(self._objective, here.w, columns, None)
@@ -217,7 +233,8 @@ class _Splicing:
         return _Model(A, b, sizes, elements, [place[u] for u in chosen], {place[u] for u in self._kept if u in place})
 
     def _promise(self, gradient: np.ndarray) -> np.ndarray:
-        """(n_elements,) decrease of a quadratic with the largest curvature along the columns of each element."""
+        """(n_elements,) sum of g_j^2 / h_j over the columns of each element, h_j the largest curvature along column j.
+        A step along column j alone lowers the loss by at least half of its term."""
         curvature = np.where(self._objective.varying, self._objective.curvature, np.inf)
         worth = np.where(self._element >= 0, gradient * gradient / curvature, 0.0)
         return np.bincount(np.maximum(self._element, 0), worth, len(self.members))
@@ -236,7 +253,7 @@ class _Splicing:
         return others
 
     def _solve(self, chosen: tuple[int, ...], start: np.ndarray | None) -> Steps[Solution]:
-        """The minimum over the coefficients of some elements; cached."""
+        """The minimum of loss plus ridge over the coefficients of some elements; cached by set."""
         if chosen not in self._solved:
             columns = np.isin(self._element, chosen)
             monotone = None if self._signs is None else tuple(self._signs.tolist())
@@ -246,11 +263,13 @@ class _Splicing:
         return self._solved[chosen]
 
     def _used(self, w: np.ndarray) -> tuple[int, ...]:
+        """The elements with a non-zero coefficient, sorted."""
         elements = np.unique(self._element[np.flatnonzero(w)])
         return tuple(elements[elements >= 0].tolist())
 
     def _of_starts(self, k: int) -> tuple[int, ...] | None:
-        """The elements of a penalty's path at a size."""
+        """The always-keep elements and those in use at the point of size k on a penalty's path, k in all at most; None
+        if there is no such path or point."""
         starts = self._plan.starts
         if not isinstance(starts, PathStarts) or starts.losses is None:
             return None
@@ -264,8 +283,10 @@ class _Splicing:
 
 
 class _Model:
-    """u^T A u / 2 - b^T u over the columns of some elements side by side; sizes: columns of each; chosen, kept:
-    positions among them."""
+    """The quadratic u^T A u / 2 - b^T u over the columns of some elements, concatenated.
+
+    sizes: number of columns of each element; chosen, kept: positions of elements in `elements`.
+    """
 
     def __init__(
         self,
@@ -292,17 +313,20 @@ class _Model:
         return self._named([c for c in self._chosen if c != least])
 
     def exchanges(self, most: int) -> list[tuple[int, ...]]:
-        """At most `most` sets with a lower value of the model, lowest first:
-        one element exchanged, or two of those with the cheapest removal."""
+        """At most `most` sets with a lower minimum of the model, lowest first: one element exchanged, or two of those
+        with the cheapest removal."""
         now = self._explained(self._chosen)
         free = [i for i in self._chosen if i not in self._kept]
         without = {i: self._explained([c for c in self._chosen if c != i]) for i in free}
         tried: list[tuple[float, list[int]]] = []
+        # Exchange one element: remove each in turn, and add the best other one with all coefficients fitted again.
         for i in free:
             rest = [c for c in self._chosen if c != i]
             j, value = self._best_added(rest, self._others())
             if j is not None:
                 tried.append((value, [*rest, j]))
+        # Exchange two elements, which can pay where no single exchange does (correlated features): remove each pair of
+        # the cheapest, then add the best two greedily.
         least = sorted(free, key=lambda i: -without[i])[:MIN_USED]
         for pair in combinations(least, 2):
             rest = [c for c in self._chosen if c not in pair]
@@ -312,6 +336,7 @@ class _Model:
             second, value = self._best_added([*rest, first], [o for o in self._others() if o != first])
             if second is not None:
                 tried.append((value, [*rest, first, second]))
+        # Suggest the sets whose model explains more than the present one.
         better = sorted((t for t in tried if t[0] > now + ENOUGH * abs(now)), key=lambda t: -t[0])
         return [self._named(chosen) for _, chosen in better[:most]]
 
@@ -326,16 +351,18 @@ class _Model:
         return np.concatenate(own) if own else np.zeros(0, dtype=np.int64)
 
     def _explained(self, places: Sequence[int]) -> float:
-        """Decrease of the model from 0 with these elements fitted."""
+        """Decrease of the model from u = 0 to its minimum over these elements, b_S^T A_SS^-1 b_S / 2."""
         if not places:
             return 0.0
         S = self._columns(places)
         return 0.5 * float(self._b[S] @ np.linalg.solve(self._A[np.ix_(S, S)], self._b[S]))
 
     def _best_added(self, places: Sequence[int], others: Sequence[int]) -> tuple[int | None, float]:
-        """(the one of some others that, added to these elements, lowers the model most, the decrease then)"""
+        """(the element of `others` that lowers the model most when added to `places`, the decrease with it)"""
         if not others:
             return None, 0.0
+        # Eliminate the chosen columns S: their minimum explains `base`, and what is left on the others is a quadratic
+        # with the Schur complement A_RR - A_RS A_SS^-1 A_SR and the moments b_R - A_RS A_SS^-1 b_S.
         S, R = self._columns(places), self._columns(others)
         base, residual, schur = 0.0, self._b[R].copy(), self._A[np.ix_(R, R)]
         if len(S):
@@ -343,6 +370,7 @@ class _Model:
             base = 0.5 * float(self._b[S] @ across[:, 0])
             residual -= self._A[np.ix_(R, S)] @ across[:, 0]
             schur = schur - self._A[np.ix_(R, S)] @ across[:, 1:]
+        # Adding one block with all other coefficients fitted again gains r^T schur^-1 r / 2 on that block.
         gains = np.empty(len(others))
         sizes = self._sizes[list(others)]
         ends = np.cumsum(sizes)

@@ -30,7 +30,7 @@ WINDOW = 10  # points over which an early stop looks back
 
 
 def _falling(start: float, n_alphas: int, alpha_min_ratio: float) -> np.ndarray:
-    """(n_alphas,) log-spaced strengths, from the start of the path."""
+    """(n_alphas,) strengths from `start` down to alpha_min_ratio of it, evenly spaced on a logarithmic scale."""
     if not isinstance(n_alphas, int | np.integer) or n_alphas < 1 or not 0 < alpha_min_ratio < 1:
         raise DataError(f"n_alphas must be >= 1 and alpha_min_ratio in (0, 1); got {n_alphas} and {alpha_min_ratio}.")
     if start <= 0:
@@ -48,7 +48,10 @@ def path_start(objective: PairwiseObjective, penalty: Penalty) -> float:
 
 
 def _start(objective: PairwiseObjective, penalty: Penalty, kept: Iterate | None) -> float:
+    """The first strength of a path that begins at `kept`, or at 0."""
     gradient = objective.gradient_at_zero if kept is None else kept.gradient
+    # l1 type: alpha_max from the KKT conditions at the start (theory.md sections 1 and 7). Other penalties declare
+    # the start of their path.
     if penalty.is_convex and not penalty.smooth_at_zero:
         return penalty.alpha_max(gradient)
     return penalty.path_alpha_max(gradient, objective.curvature)
@@ -56,6 +59,7 @@ def _start(objective: PairwiseObjective, penalty: Penalty, kept: Iterate | None)
 
 def _kept_alone(objective: PairwiseObjective, penalty: Penalty, tol: float = DEFAULT_TOL) -> Iterate | None:
     """The solution with only always-keep features, the start of a path; None: the path starts from 0."""
+    # Fit the features of weight 0 without a penalty, and no others.
     kept = objective.varying & (penalty.feature_weights(objective.n_features) == 0)
     if not kept.any() or penalty.smooth_at_zero:
         return None
@@ -65,7 +69,7 @@ def _kept_alone(objective: PairwiseObjective, penalty: Penalty, tol: float = DEF
     return solve(ProxNewton(), objective, only_kept, stop=stop, warn=False).iterate
 
 
-MAX_IN_HESSIAN = 2000  # features that are all in use: beyond, products with the Hessian stand in for it
+MAX_IN_HESSIAN = 2000  # varying features of a smooth penalty; with more, products with the Hessian replace it
 
 
 def following(
@@ -95,6 +99,7 @@ def following(
     """
     if not (tol > 0 and max_iter >= 1):
         raise DataError(f"tol must be positive and max_iter >= 1; got {tol} and {max_iter}.")
+    # Put the penalty on the coefficients of the objective, and find where its path starts.
     given = resolved(penalty, objective)
     penalty = on_coefficients(given, objective)
     kept = _kept_alone(objective, penalty, tol)
@@ -106,11 +111,13 @@ def following(
         alphas = np.zeros(1) if chosen is None else np.sort(chosen)[::-1]
         if len(alphas) == 0 or alphas[-1] <= 0:
             raise DataError("alphas must be finite and > 0.")
+    # The tolerance is relative to the largest gradient at 0 (theory.md section 2).
     scale = penalty.largest(objective.gradient_at_zero)
     stop = Stop(tol=tol, max_iter=max_iter, scale=scale)
     problems = Problems(objective, penalty, alphas)
     if starts is None and not penalty.is_convex:
         starts = SolvedStarts(objective, penalty, partial(roughly, stop))
+    # Choose how each strength is solved: ridge with very many features, concave with second starts, or convex.
     strengths: Strengths
     if penalty.smooth_at_zero and int(objective.varying.sum()) > MAX_IN_HESSIAN and penalty.monotone is None:
         strengths = Large(problems, stop)
@@ -118,12 +125,14 @@ def following(
         strengths = Concave(problems, stop, kept, starts)
     else:
         strengths = Convex(problems, stop, kept)
+    # A resumed path recomputes what the next solve needs from the known points.
     points = list(done)
     if 0 < len(points) < len(alphas) and not _enough(points, objective, k, early_stop):
         yield from strengths.again(points)
     for i in range(len(points), len(alphas)):
         if _enough(points, objective, k, early_stop):
             break
+        # Solve strength after strength, each warm-started from the points before it.
         began = yield Seconds()
         best = yield from strengths.solve(i)
         now = yield Seconds()
@@ -147,6 +156,8 @@ def _enough(points: Sequence[Point], objective: PairwiseObjective, k: int | None
     """Whether the path may end after these points."""
     if not points:
         return False
+    # The path ends at the first point with more than k features, or when the loss has decreased too little over the
+    # last WINDOW points; the loss must have left its value at 0 first.
     if k is not None and n_used(points[-1].coef, objective.width)[0] > k:
         return True
     if early_stop is None or len(points) <= WINDOW:
@@ -238,6 +249,7 @@ def refit_problem(
         raise DataError("cannot refit a model without features.")
     if alpha is None:
         alpha = refit_strength(objective, support)
+    # An infinite weight excludes a feature, so the ridge is on the support only.
     weights = np.full(objective.n_features, np.inf)
     weights[support] = 1.0
     scale = max(float(np.abs(objective.gradient_at_zero).max()), 1e-300)
@@ -245,7 +257,8 @@ def refit_problem(
 
 
 def resolved(penalty: Penalty, objective: PairwiseObjective) -> Penalty:
-    """The penalty with every parameter on the scale of the mean loss; of curves, the linear parts count."""
+    """The penalty with its shape parameters on the scale of the mean loss (theory.md section 2). Only the curvatures of
+    linear parts are used."""
     per_value = 1 if isinstance(penalty, Nested) else objective.width  # the others have their rules per feature
     return penalty.resolve(objective.curvature[::per_value], objective.total_weight)
 
@@ -258,7 +271,7 @@ def on_coefficients(penalty: Penalty, objective: PairwiseObjective) -> Penalty:
     """
     if isinstance(penalty, Nested) or not (objective.knots.curved or penalty.feature_groups is not None):
         return penalty
-    if penalty.feature_groups is not None:  # what does not vary enters no group, and is no part of its size
+    if penalty.feature_groups is not None:  # constant features do not count as members of a group
         still = ~objective.varying.reshape(-1, objective.width).any(axis=1)
         never = {*penalty.drop, *np.flatnonzero(still).tolist()}
         keep = tuple(j for j in penalty.keep if j not in never)

@@ -1,5 +1,5 @@
-"""The models of a path, relaxed (relaxed lasso): for each size, half-way to its refit without the penalty, and the full
-refit."""
+"""Relaxed lasso: for each size on a path, the refit of its model without the sparsity penalty, and the model half-way
+to this refit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sparserank.solvers.lockstep import Evaluate, Seconds, Steps
 from sparserank.solvers.solution import Iterate
 
 RELAX = (0.5, 1.0)  # shares of the way from a point to its refit
-MAX_FEATURES = 100  # of a model that is refitted: larger ones are hardly shrunken, and a refit of noise
+MAX_FEATURES = 100  # larger models are not refitted: they are hardly shrunken, and a refit fits noise
 MIN_TOL = 1e-6
 
 
@@ -45,12 +45,14 @@ class RefitPath:
         assert source.losses is not None
         nnz = n_used(source.coefs, objective.width)
         sizes = self.size_of(source.coefs, objective.width)
+        # One point represents each size of the other path.
         chosen = [i for i in points_by_size(sizes, source.losses).values() if nnz[i] <= MAX_FEATURES]
         points = list(plan.done)
         last = yield from _last_refit(objective, points)
         for i in chosen[len(points) // len(RELAX) :]:
             began = yield Seconds()
             start = source.coef(i)
+            # Refit on the support of the point, warm-started from the last refit.
             full = yield from refitting(objective, start, max(plan.tol, MIN_TOL), self.monotone, last, source.scale)
             last = full.iterate
             for share in RELAX[len(points) % len(RELAX) :]:  # the first may be known already
@@ -60,6 +62,8 @@ class RefitPath:
                 began = now
                 if plan.keep is not None:
                     plan.keep(points[-1], len(RELAX) * len(chosen))
+        # Points keep the strength of their source. Only full refits solve a ridge problem, so only they have its
+        # strength.
         alphas = np.repeat(source.alphas[chosen], len(RELAX))
         solved = [refit_strength(objective, np.flatnonzero(source.coef(i))) for i in chosen]
         ridge = np.where(np.tile(RELAX, len(chosen)) == 1.0, np.repeat(solved, len(RELAX)), np.nan)
@@ -99,6 +103,7 @@ def _between(start: np.ndarray, end: np.ndarray, share: float, whole: Point) -> 
 
 
 def refit_of(alphas: np.ndarray, alpha: float, relax: float) -> int | None:
-    """The point of a refit path that comes from the point of strength alpha; None if that was too large."""
+    """Index on a refit path of the point that comes from strength alpha; None if its model was too large to be
+    refitted."""
     at = np.flatnonzero(alphas == alpha)
     return int(at[RELAX.index(relax)]) if len(at) else None

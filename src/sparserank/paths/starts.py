@@ -1,5 +1,5 @@
-"""Second starts of concave penalties: a nearby l1 solution,
-tried if the model of the loss predicts that it may lead to a lower objective."""
+"""Second starts of concave penalties: a nearby l1 solution, tried if the model of the loss predicts that it may lead to
+a lower objective (theory.md section 2, Not proved)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from sparserank.solvers.problem import Penalised
 from sparserank.solvers.quadratic import TIGHT, minimise_model
 from sparserank.solvers.solution import Iterate
 
-SAME_PLACE = 1e-5  # share of the loss below which the model's quadratic term tells no two places apart
-MODEL_DOUBT = 0.5  # share of its quadratic term by which a model of the loss may be wrong, far from where it was made
-MODEL_TRUST = 0.1  # share by which one that is right about a known place may be wrong there
+SAME_PLACE = 1e-5  # two points are the same if the quadratic term between them is below this share of the loss
+MODEL_DOUBT = 0.5  # possible error of the model far from its iterate, as a share of its quadratic term
+MODEL_TRUST = 0.1  # possible error of a model that was corrected to agree with the point, as such a share
 
 
 class Starts(Protocol):
@@ -54,6 +54,7 @@ class PathStarts:
         after = int(np.searchsorted(-self.alphas, -alpha))  # the first strength of at most alpha
         if after == len(self.alphas):
             return self.coef(len(self.alphas) - 1)
+        # Interpolate linearly between the two neighbouring strengths; equal coefficients stay exactly equal.
         high, low = self.alphas[after - 1], self.alphas[after]
         share = (high - alpha) / (high - low)
         before, there = self.coef(after - 1), self.coef(after)
@@ -106,20 +107,25 @@ def better(
         value = near.loss + float(near.gradient[columns] @ moved) + quadratic + problem.penalty.value(w)
         return w, best.value - value, quadratic
 
+    # First test, without data: minimise the model near `best` from the second start. Give up if it leads back, or to a
+    # point that is higher by more than the model's possible error.
     led, lower, quadratic = minimum(here, start)
     if quadratic <= SAME_PLACE * here.loss or lower <= -MODEL_DOUBT * quadratic:
         return best
     known = [here.w]
     for begin in (led, start):
+        # Second test: evaluate the point, correct the model along the way to it (BFGS), and minimise again.
         trial = yield from problem.evaluate(problem.start(begin))
         H = corrected(H, *secant(here, trial), columns)
         end, lower, quadratic = minimum(trial, trial.w)
+        # The corrected model leads back if its minimum has the signs of a known point and about the value of `best`.
         leads_back = (
             any(np.array_equal(np.sign(end), np.sign(w)) for w in known) and abs(lower) <= MODEL_TRUST * quadratic
         )
         known.append(end)
         if trial.value >= best.value and (leads_back or lower <= -MODEL_DOUBT * quadratic):
             continue
+        # Solve roughly, and to the end only if that is lower than `best` already.
         other = yield from solving(solver, problem.objective, problem.penalty, stop=rough, start=trial)
         if other.value < best.value:
             other = yield from solving(solver, problem.objective, problem.penalty, stop=stop, start=other.iterate)

@@ -1,8 +1,8 @@
-"""Solving one strength of a path from the previous ones: for a convex penalty, a concave one, a smooth one with very
-many features.
+"""Solving one strength of a path from the previous ones: for convex penalties, for concave ones, and for smooth ones
+with very many features.
 
-Only points carry over from strength to strength, and values that follow from them; `again` recomputes these after known
-points.
+Only points, and values computed from them, carry over from strength to strength; `again` recomputes these values when a
+path is resumed.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from sparserank.solvers.problem import Penalised
 from sparserank.solvers.solution import Iterate
 from sparserank.solvers.working_set import working_sets_to_come
 
-FARTHEST = 0.5  # of a strength is the next one that is looked at beforehand
-SEEN = 3  # last points that the next is found from: their differences say how the Hessian changes
-ROUGH_TOL = 1e-2  # second starts are solved this far before they are compared: what is left to gain is of its square
+FARTHEST = 0.5  # the next strength is evaluated in advance if it is at least this share of the present one
+SEEN = 3  # last points whose differences predict how the Hessian changes
+ROUGH_TOL = 1e-2  # tolerance of second starts until they are compared; what is left to gain is of its square
 
 
 class Problems:
@@ -60,8 +60,8 @@ class Strengths(Protocol):
 
 
 class Convex:
-    """Each problem begins at the last solution, or at the point evaluated in advance;
-    the Hessian is sampled along the way."""
+    """Each problem begins at the last solution or at the point evaluated in advance, whichever is lower. Hessians are
+    sampled along the path."""
 
     def __init__(self, problems: Problems, stop: Stop, kept: Iterate | None) -> None:
         """kept: the solution with only always-keep features, at which the path begins; None: at 0."""
@@ -71,8 +71,10 @@ class Convex:
         self.found: Iterate | None = None
 
     def again(self, points: Sequence[Point]) -> Steps[None]:
-        # The Hessian was sampled where a step was taken, and there only.
+        # The Hessian was sampled only where a step was taken.
         stepped = [i for i, point in enumerate(points) if point.n_iter > 0][-POINTS:]
+        # Evaluate again, in one pass, the last solutions, the points at which the Hessian was sampled, and the point
+        # that was evaluated in advance.
         needed = sorted({i - 1 for i in stepped if i > 0} | set(range(max(len(points) - SEEN, 0), len(points))))
         ahead = points[-1].place_ahead
         places = [points[i].w for i in needed] + ([] if ahead is None else [ahead])
@@ -85,11 +87,15 @@ class Convex:
 
     def solve(self, i: int) -> Steps[Solution]:
         problem, last = self._problems[i], self._seen[-1] if self._seen else self._kept
+        # Begin at the better of the last solution and the prediction. A start that satisfies the tolerance
+        # needs no Hessian.
         start = self.start(problem, last)
         if start is not None and problem.violation(start) > self._stop.threshold:
             yield from self._sample(i, last)
+        # The Hessian comes from samples along the path, corrected by the secants of the last solutions.
         way = self._seen if start is last or start is None else [*self._seen, start]
         curvature = Curvature(problem.objective, way, samples=self._samples, strides=int(start is last))
+        # While this problem is solved, the next solution is predicted and evaluated in the same passes over the data.
         ahead = Ahead(self._problems[i + 1], self._stop) if self._looks_ahead(i) else None
         solver = ProxNewton(curvature, ahead)
         best = yield from solving(solver, problem.objective, problem.penalty, stop=self._stop, start=start)
@@ -98,30 +104,31 @@ class Convex:
         return best
 
     def _looks_ahead(self, i: int) -> bool:
-        """Whether the next strength is evaluated in advance: not if it is too far for a prediction,
-        or if this solution is good enough for it."""
+        """Whether the next strength is evaluated in advance. It is not if it is too far for a prediction, or so near
+        that this solution satisfies its tolerance."""
         alphas = self._problems.alphas
         if i + 1 == len(alphas) or not self._problems.objective.shares_reads:
             return False
         return FARTHEST <= alphas[i + 1] / alphas[i] < 1.0 - self._stop.tol
 
     def start(self, problem: Penalised, last: Iterate | None) -> Iterate | None:
-        """The better starting point; None: 0."""
+        """The starting point with the lower objective of this problem; None: start from 0."""
         if last is None or self.found is None:
             return last if self.found is None else self.found
         return self.found if self.found.value < problem.iterate(last.w, last.at).value else last
 
     def _sample(self, i: int, last: Iterate | None) -> Steps[None]:
-        """Sample the Hessian at the solution before that of problem i, if there is one."""
+        """Sample the Hessian at `last`, the solution before that of problem i, if there is one."""
         problem = self._problems[i]
         if last is not None:
             yield from self._samples.add(last, working_sets_to_come(problem.objective, problem.penalty, last), i)
 
 
 class Concave:
-    """Each problem is solved from the last solution, and from a second start if that may lead to a lower objective.
+    """Each problem is solved from the last solution, and from a second start if that may lead to a lower objective
+    (theory.md section 2: different starts reach different stationary points).
 
-    Solutions jump, so an earlier sample of the Hessian belongs to another point and other columns.
+    Solutions of concave penalties jump, so Hessians sampled earlier on the path are not reused.
     """
 
     found = None
@@ -137,9 +144,11 @@ class Concave:
 
     def solve(self, i: int) -> Steps[Solution]:
         problem, last = self._problems[i], self._seen[-1] if self._seen else self._kept
+        # The second start is near the l1 solution of this strength.
         other = yield from self._starts.at(problem.penalty.alpha, last)
         solver = ProxNewton(Curvature(problem.objective, self._seen, np.flatnonzero(other)))
         best = yield from solving(solver, problem.objective, problem.penalty, stop=self._stop, start=last)
+        # Keep the lower of both, and solve from the second start only if a model predicts that it may win.
         best = yield from better(solver, problem, best, other, self._stop, roughly(self._stop, problem.penalty.alpha))
         self._seen = [*self._seen, best.iterate][-2:]
         return best

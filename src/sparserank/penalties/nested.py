@@ -1,4 +1,5 @@
-"""Nested penalties: a group of features is penalised once for entering, and each of its curves once more."""
+"""Nested penalties (theory.md section 7): the norm of a group of features is penalised, and within it the norm of the
+bends of each curve."""
 
 from __future__ import annotations
 
@@ -15,12 +16,13 @@ from sparserank.penalties.parts import BlockPart, Conjugate
 from sparserank.penalties.rules import NONNEGATIVE, NONPOSITIVE, FeatureRules
 
 NESTING = ("l1", "mcp", "scad", "log")
-RIDGE = 1e-3  # of concave penalties on curves, whose linear parts have curvature 1
+RIDGE = 1e-3  # ridge added to concave penalties on curves, whose linear parts have curvature 1
 MAX_NEWTON = 50
 
 
 class Sizes(NamedTuple):
-    """Coefficients (n_features, width) by feature, and norms: (n_groups,) |u_G|; (n_features,) |u_j,curve|."""
+    """blocks: coefficients (n_features, width); whole: norms |u_G| (n_groups,); bends: norms |u_j,curve|
+    (n_features,)."""
 
     blocks: np.ndarray
     whole: np.ndarray
@@ -68,7 +70,8 @@ class Nested(Penalty):
         return self.of.label
 
     def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
-        """The same, from the curvature of all coefficients; only the linear parts of usable features count."""
+        """The penalty with the shape parameters of `of` on the scale of the mean loss. Of the curvatures, only those of
+        the linear parts of usable features count."""
         linear = np.where(self.usable(len(curvature)), curvature, 0.0)[:: self.width]
         return replace(self, of=self.of.resolve(linear, total_weight))
 
@@ -77,9 +80,11 @@ class Nested(Penalty):
     def _make_weights(self, n_columns: int) -> np.ndarray:
         beta = super()._make_weights(n_columns // self.width)
         group, n_groups = self._groups(n_columns)
+        # A group with an always-keep feature is in the model anyway, so all its features are free of cost.
         kept = np.bincount(group, beta == 0, n_groups) > 0
         finite = np.isfinite(beta)
         beta = np.where(finite & kept[group], 0.0, beta)
+        # A group has one price, so its usable features must have equal weights.
         most = np.zeros(n_groups)
         np.maximum.at(most, group[finite], beta[finite])
         unequal = finite & (beta != most[group])
@@ -95,20 +100,21 @@ class Nested(Penalty):
         return np.repeat(super()._make_signs(n_columns // self.width), self.width)
 
     def _groups(self, n_columns: int) -> tuple[np.ndarray, int]:
-        """((n_features,) the group of each feature, from 0 without gaps; their number)"""
+        """((n_features,) group of each feature, numbered from 0 without gaps; number of groups)"""
         group = self.group_of(n_columns // self.width)
         return group, int(group.max(initial=-1)) + 1
 
     def _over_groups(self, squares: np.ndarray, n_columns: int) -> np.ndarray:
-        """(n_groups,) roots of the sums of squares (n_features,)."""
+        """(n_groups,) norms of groups, from squared norms of their features (n_features,)."""
         group, n_groups = self._groups(n_columns)
         return np.sqrt(squares if self.feature_groups is None else np.bincount(group, squares, n_groups))
 
     def _unit_prices(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """(n_groups,) beta sqrt(m), (n_features,) beta kappa; inf where use is not allowed."""
+        """Prices for alpha = 1: (n_groups,) beta sqrt(m), (n_features,) beta kappa; inf where use is not allowed."""
         return self._remembered("whole", n, self._make_whole), self._remembered("curve_price", n, self._make_bend)
 
     def _make_whole(self, n: int) -> np.ndarray:
+        """(n_groups,) beta sqrt(m): the sum of m equal weights, divided by sqrt(m)."""
         group, n_groups = self._groups(n)
         beta = self.feature_weights(n)[:: self.width]
         usable = np.isfinite(beta)
@@ -117,13 +123,14 @@ class Nested(Penalty):
         return np.where(m > 0, total / np.sqrt(np.maximum(m, 1.0)), np.inf)  # all of a group have the same weight
 
     def _make_bend(self, n: int) -> np.ndarray:
+        """(n_features,) beta kappa; 0 if there are no bends."""
         beta = self.feature_weights(n)[:: self.width]
         kappa = np.array(self.kappa) if self.width > 1 else np.zeros(len(beta))
         with np.errstate(invalid="ignore"):
             return np.where(np.isfinite(beta), beta * kappa, np.inf)
 
     def _prices(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """The same times alpha."""
+        """`_unit_prices` times alpha."""
         self.feature_alphas(n)  # raises where a product leaves the range of numbers
         return (
             self._remembered("whole times alpha", n, lambda n: self._times_alpha(self._unit_prices(n)[0])),
@@ -135,12 +142,14 @@ class Nested(Penalty):
             return np.where(np.isfinite(prices), self.alpha * prices, np.inf)
 
     def _sizes(self, v: np.ndarray) -> Sizes:
+        """Coefficients (n,) as blocks, with the norms of groups and of bends."""
         blocks = v.reshape(-1, self.width)
         squares = (blocks[:, 1:] ** 2).sum(axis=1)
         return Sizes(blocks, self._over_groups(blocks[:, 0] ** 2 + squares, len(v)), np.sqrt(squares))
 
     def _slopes(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(n_groups,) and (n_features,) slopes of both terms at w; inf where use is not allowed."""
+        """Derivatives of p by the norm of each group (n_groups,), ridge included, and by the norm of each curve
+        (n_features,); inf where use is not allowed."""
         sizes = self._sizes(w)
         out = []
         for size, price in zip((sizes.whole, sizes.bends), self._prices(len(w)), strict=True):
@@ -157,29 +166,34 @@ class Nested(Penalty):
         of_use, of_bends = self._prices(len(w))
         if (w * self.feature_signs(len(w)) < 0).any() or ((w != 0) & ~self.usable(len(w))).any():
             return float("inf")
+        # Only non-zero norms are evaluated, because 0 times an infinite price is undefined.
         used, bent = whole > 0, bends > 0
         paid = self.of._value(whole[used], of_use[used]).sum() + self.of._value(bends[bent], of_bends[bent]).sum()
         return float(paid) + 0.5 * self.ridge * float(w @ w)
 
     def _open(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """The direction of ascent as far as rules allow it:
-        0 where a coefficient that is 0 cannot follow, or may not be used."""
+        """Projected negative gradient: 0 for unusable coefficients, and for those at 0 whose move a sign rule
+        blocks."""
         monotone = self.feature_signs(len(w))
         ascent = np.where(self.usable(len(w)), -gradient, 0.0)
         ascent = np.where((monotone == NONNEGATIVE) & (w == 0), np.maximum(ascent, 0.0), ascent)
         return np.where((monotone == NONPOSITIVE) & (w == 0), np.minimum(ascent, 0.0), ascent)
 
     def subdiff_distance(self, w: np.ndarray, grad: np.ndarray) -> np.ndarray:
-        """(n,) for each column the distance of its group's -gradient to the subdifferential."""
+        """(n,) distance of the -gradient of a group to the subdifferential, for each of its columns (theory.md section
+        7, KKT)."""
         n = len(w)
         blocks, whole, bends = self._sizes(w)
         group, _ = self._groups(n)
         slope, bend_slope = (np.where(np.isfinite(s), s, 0.0) for s in self._slopes(w))
+        # Subtract the gradients of the norms that are not 0: slope * u / |u| for groups, and likewise for bends.
         along = np.where(whole > 0, slope / np.where(whole > 0, whole, 1.0), 0.0)[group]
         rest = self._open(w, grad).reshape(-1, self.width) - along[:, None] * blocks
         rest[:, 1:] -= np.where(bends > 0, bend_slope / np.where(bends > 0, bends, 1.0), 0.0)[:, None] * blocks[:, 1:]
-        in_ball = np.where(bends > 0, 0.0, bend_slope)  # what the price of bending holds at 0
+        # Bends that are 0: the subdifferential is a ball of radius bend_slope, which absorbs that much of the rest.
+        in_ball = np.where(bends > 0, 0.0, bend_slope)
         held = np.maximum(np.linalg.norm(rest[:, 1:], axis=1) - in_ball, 0.0)
+        # Groups that are 0: a ball of radius slope in all coordinates is added to it.
         distance = self._over_groups(rest[:, 0] ** 2 + held**2, n)
         distance = np.where(whole > 0, distance, np.maximum(distance - slope, 0.0))
         return np.where(self.usable(n), np.repeat(distance[group], self.width), 0.0)
@@ -190,13 +204,14 @@ class Nested(Penalty):
         """Linear parts of a group enter together; a bend enters with all bends of its curve and the linear parts."""
         blocks = np.asarray(columns).reshape(-1, self.width)
         group, n_groups = self._groups(len(columns))
+        # Spread the flags: from any column to the linear parts of its group, from any bend to all bends of its curve.
         used = np.asarray(np.bincount(group, blocks.any(axis=1), n_groups) > 0)
         out = np.repeat(np.asarray(blocks[:, 1:].any(axis=1))[:, None], self.width, axis=1)
         out[:, 0] = used[group]
         return out.ravel()
 
     def _pulls(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(n_features,) |g_1| and |g_curve| at 0, as far as rules allow them."""
+        """(n_features,) |g_1| and |g_curve| of the projected gradient at w = 0."""
         blocks = self._open(np.zeros(len(gradient)), gradient).reshape(-1, self.width)
         return np.abs(blocks[:, 0]), np.linalg.norm(blocks[:, 1:], axis=1)
 
@@ -205,8 +220,11 @@ class Nested(Penalty):
         group, _ = self._groups(n)
         straight, bent = self._pulls(gradient)
         slope, bend_slope = (share * s for s in self._slopes(np.zeros(n)))
+        # By how much the projected gradient exceeds share times the price at 0: first for the bends, then for the whole
+        # group (theory.md section 7, KKT).
         over_bend = bent - bend_slope
         of_group = (self._over_groups(straight**2 + np.maximum(over_bend, 0.0) ** 2, n) - slope)[group]
+        # Bends of a group in use need to pay only for bending; those of a group at 0 need both to exceed their price.
         in_use = self._sizes(w).whole[group] > 0
         out = np.repeat(np.where(in_use, over_bend, np.minimum(over_bend, of_group))[:, None], self.width, axis=1)
         out[:, 0] = of_group
@@ -235,6 +253,8 @@ class Nested(Penalty):
         priced = np.isfinite(whole) & (whole > 0)
         B, k = np.where(priced, whole, 1.0), np.where(np.isfinite(curve_price), curve_price, 0.0)
         straight, bent = self._pulls(gradient)
+        # Newton steps from alpha = 0 on size(alpha) - alpha B, one root per group; `over` marks curves whose bends
+        # exceed their price.
         square = np.bincount(group, straight**2, n_groups)
         alpha, over = np.zeros(n_groups), bent > 0
         for _ in range(MAX_NEWTON):
@@ -246,6 +266,8 @@ class Nested(Penalty):
             over = bent > alpha[group] * k
             if (step <= 1e-9 * alpha).all():
                 break
+        # With `over` final, the equation is Q alpha^2 + 2 P alpha - S = 0. Its smallest positive root is
+        # S / (P + sqrt(P^2 + Q S)).
         S = square + np.bincount(group, np.where(over, bent**2, 0.0), n_groups)
         P = np.bincount(group, np.where(over, bent * k, 0.0), n_groups)
         Q = B * B - np.bincount(group, np.where(over, k * k, 0.0), n_groups)
@@ -254,8 +276,8 @@ class Nested(Penalty):
         return np.where(priced, root, 0.0)
 
     def conjugate(self, w: np.ndarray, gradient: np.ndarray) -> Conjugate:
-        """The penalty's half of the dual along -s gradient, for l1: the largest s that keeps every group at 0;
-        unpenalised features as in `Penalty`."""
+        """The penalty's half of the dual along -s gradient, for l1: s is limited by alpha / alpha_j of every group
+        (theory.md section 7, Gap). Unpenalised features as in `Penalty`."""
         most = float(self._limits(gradient).max(initial=0.0))
         kept = self.always_in(len(w))
         abs_gradient = np.abs(self._open(w, gradient))
@@ -266,15 +288,21 @@ class Nested(Penalty):
         return self.is_convex and not (self.always_in(len(varying)) & varying).any()
 
     def safely_zero(self, gradient: np.ndarray, slack: np.ndarray) -> np.ndarray:
-        """Groups that are 0 at a solution, and bends of others. The slack of several columns is the root of the sum of
-        their squares, or, of a curve that is not monotone, whose columns are orthogonal, the largest."""
+        """(n,) bool: columns of groups, and bends of curves, that are 0 in every solution (theory.md section 7,
+        Screening).
+
+        slack (n,): radius of each column. The radius of a curve is the largest of its columns, which are orthogonal, or
+        the root of the sum of squares if it is monotone; that of a group is the root of the sum over its features.
+        """
         n = len(slack)
         group, _ = self._groups(n)
+        # Combine the radii of the columns of each feature.
         blocks = np.where(self.usable(n), slack, 0.0).reshape(-1, self.width)
         overlap = self.feature_signs(n)[:: self.width] != 0
         around = np.where(overlap, np.linalg.norm(blocks, axis=1), blocks.max(axis=1))
         straight, bent = self._pulls(gradient)
         whole, curve_price = self._prices(n)
+        # KKT at 0 with the radius added: of the whole group, and of the bends alone.
         left = np.maximum(bent - np.where(np.isfinite(curve_price), curve_price, 0.0), 0.0)
         out = np.asarray(self._over_groups(straight**2 + left**2, n) + self._over_groups(around**2, n) < whole)
         no_bend = np.asarray(bent + around < curve_price)[:, None] & (np.arange(self.width) > 0)
@@ -283,12 +311,14 @@ class Nested(Penalty):
     def restrict(self, columns: np.ndarray, n_features: int) -> BlockPart:
         group, _ = self._groups(n_features)
         feature = columns // self.width
+        # Sort the columns by group, so that each group is one block.
         order = np.argsort(group[feature], kind="stable")
         columns, feature = columns[order], feature[order]
         starts = np.flatnonzero(np.diff(group[feature], prepend=-1))
         whole, curve_price = self._prices(n_features)
+        # Find the curves: runs of bend columns of one feature.
         bending = np.flatnonzero(columns % self.width)
-        runs = np.flatnonzero(np.diff(feature[bending], prepend=-1))  # a curve each
+        runs = np.flatnonzero(np.diff(feature[bending], prepend=-1))
         first, behind = bending[runs], bending[np.append(runs[1:], len(bending)) - 1] + 1 if len(runs) else runs
         shape = self.of.shape()
         return BlockPart(
@@ -309,8 +339,8 @@ class Nested(Penalty):
         )
 
     def prox(self, v: np.ndarray, step: float | np.ndarray) -> np.ndarray:
-        """The prox, for l1 only: bends are shrunk first, then the whole group;
-        `step` is one number or the same for all columns of a group."""
+        """The prox, for l1 only (theory.md section 7). step: one number, or one per column that is equal within
+        groups."""
         if not self.is_convex:
             raise DataError(
                 f"the prox of nested concave penalties has no closed form. Solve groups and curves of {self.of.name} "
@@ -323,6 +353,7 @@ class Nested(Penalty):
         of_group[group] = steps
         whole, curve_price = self._prices(n)
         monotone = self.feature_signs(n)
+        # Signs first: the positive part of sign * v. The bends are shrunk next, and the whole group last.
         open_side = np.where(monotone == 0, v, monotone * np.maximum(monotone * v, 0.0))
         blocks = np.where(self.usable(n), open_side, 0.0).reshape(-1, self.width).copy()
         blocks[:, 1:] *= _left(np.linalg.norm(blocks[:, 1:], axis=1), steps * curve_price)[:, None]
@@ -377,6 +408,6 @@ def nested(of: Penalty, width: int = 1, kappa: np.ndarray | None = None, monoton
 
 
 def _left(size: np.ndarray, by: np.ndarray) -> np.ndarray:
-    """Remaining factor of vectors of these norms after shrinking them by `by`."""
+    """Factor by which shrinking multiplies vectors of norm `size`: 1 - by / size, or 0 if that is negative."""
     with np.errstate(invalid="ignore"):
         return np.where(size > by, 1.0 - by / np.where(size > 0, size, 1.0), 0.0)

@@ -17,15 +17,26 @@ STEPS = 3  # prox steps on a block at each visit: its curvature is not the same 
 
 @kernel
 def shrunk(v, at, first, behind, slopes, monotone, h, whole, kind, shape1, shape2, ridge):
-    """In place: argmin over u of h/2 |u - v|^2 + p(|u|; whole) + ridge |u|^2 / 2 + sum over curves c of slopes[c] |u of
-    c|, under signs.
+    """Prox of one block, in place: argmin over u of h/2 |u - v|^2 + p(|u|; whole) + ridge |u|^2 / 2 + sum over curves c
+    of slopes[c] |u_c|, under sign rules. Source: theory.md section 7, Prox.
 
-    v contains the columns from `at` on; curve c those from first[c] to behind[c] - 1.
+    Parameters
+        v               (m,) the point on entry, the argmin on return
+        at              index of the block's first column; v contains the columns at .. at + m - 1
+        first, behind   (n_curves,) curve c is the columns first[c] .. behind[c] - 1
+        slopes          (n_curves,) >= 0, price of the norm of each curve
+        monotone        (m,) 1 for u >= 0, -1 for u <= 0, 0 for no rule
+        h               > 0, curvature of the quadratic
+        whole           price of the norm of the block
+        kind, shape1, shape2   scalar penalty p and its shape parameters, as in `prox_one`
+        ridge           >= 0
     """
     n = len(v)
+    # Signs come first: a coefficient whose v violates its sign rule is 0 at the minimum.
     for i in range(n):
         if monotone[i] * v[i] < 0.0:
             v[i] = 0.0
+    # Then each curve is shrunk by slopes[c] / h, to 0 if its norm is smaller.
     for c in range(len(first)):
         bends = 0.0
         for i in range(first[c] - at, behind[c] - at):
@@ -35,6 +46,7 @@ def shrunk(v, at, first, behind, slopes, monotone, h, whole, kind, shape1, shape
             left = max(1.0 - slopes[c] / (h * bends), 0.0)
             for i in range(first[c] - at, behind[c] - at):
                 v[i] *= left
+    # Then the whole block: its direction is that of v now, and its length is a scalar prox with curvature h + ridge.
     size = 0.0
     for i in range(n):
         size += v[i] * v[i]
@@ -67,10 +79,26 @@ def descend_blocks(
 ):
     """Cyclic sweeps over blocks until no step exceeds `tol` in gradient units; returns (sweeps, largest step).
 
-    Block b is the columns starts[b] .. starts[b + 1] - 1 with the curves curves[b] .. curves[b + 1] - 1; largest_h[b]
-    bounds the eigenvalues of H on it. residual and u change in place. For a concave penalty the price of bending is its
-    tangent at the present curve, so the model falls at every step.
+    Parameters
+        H               (n, n) Hessian of the quadratic, C-ordered
+        residual        (n,) gradient of the quadratic at u, updated in place
+        u               (n,) coefficients, updated in place
+        starts          (n_blocks + 1,) block b is the columns starts[b] .. starts[b + 1] - 1
+        whole           (n_blocks,) price of the norm of each block
+        curves          (n_blocks + 1,) block b has the curves curves[b] .. curves[b + 1] - 1
+        first, behind   (n_curves,) curve c is the columns first[c] .. behind[c] - 1
+        curve_price     (n_curves,) price of the norm of each curve
+        monotone        (n,) 1 for u >= 0, -1 for u <= 0, 0 for no rule
+        largest_h       (n_blocks,) largest eigenvalue of H on each block; blocks where it is 0 are skipped
+        kind, shape1, shape2   scalar penalty p and its shape parameters, as in `prox_one`
+        ridge           >= 0, factor of |u|^2 / 2
+        tol             largest step, times the block's largest_h, at which the sweeps stop
+        max_sweeps      > 0
+    Source
+        theory.md section 7. For a concave p, the price of bending is replaced by its tangent at the present curve, so
+        the model does not increase at any step.
     """
+    # Allocate scratch for the largest block.
     longest, most_curves = 0, 0
     for b in range(len(starts) - 1):
         longest = max(longest, starts[b + 1] - starts[b])
@@ -85,6 +113,7 @@ def descend_blocks(
             lo, hi, h = starts[b], starts[b + 1], largest_h[b]
             if h <= 0.0:
                 continue
+            # Between full sweeps, only blocks that are not 0 are visited.
             if not full:
                 is_zero = True
                 for i in range(lo, hi):
@@ -94,12 +123,15 @@ def descend_blocks(
             v = space[: hi - lo]
             from_c, to_c = curves[b], curves[b + 1]
             slopes = slope_space[: to_c - from_c]
+            # One prox step minimises a single column exactly; several columns differ in curvature and need a few.
             for _ in range(STEPS if hi - lo > 1 else 1):
+                # The price of bending in this step is the slope of p at the curve's present norm (a tangent above p).
                 for c in range(from_c, to_c):
                     bends = 0.0
                     for i in range(first[c], behind[c]):
                         bends += u[i] * u[i]
                     slopes[c - from_c] = slope_one(kind, math.sqrt(bends), curve_price[c], shape1, shape2)
+                # Gradient step of length 1 / h, then the prox of the block.
                 for i in range(lo, hi):
                     v[i - lo] = u[i] - residual[i] / h
                 shrunk(
@@ -116,6 +148,7 @@ def descend_blocks(
                     shape2,
                     ridge,
                 )
+                # Move the block, and add H's rows times the step to the gradient of the quadratic.
                 most = 0.0
                 for i in range(lo, hi):
                     step = v[i - lo] - u[i]
@@ -129,6 +162,7 @@ def descend_blocks(
                 if most <= tol:
                     break
         sweeps += 1
+        # Only a full sweep proves convergence, so a partial sweep that converged is followed by a full one.
         if largest <= tol:
             if full:
                 break

@@ -1,5 +1,5 @@
-"""Requests that solvers yield, and the driver that answers them;
-it answers similar requests of several solves in one pass over the data."""
+"""Requests that solvers yield, and the driver that answers them: similar requests of several solves share one pass over
+the data."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Evaluate:
-    """Request the Evaluation of an objective at w (n_features,), or the m Evaluations at w (m, n_features); the
-    objective remembers the last."""
+    """Request the Evaluation of an objective at w (n_features,), or the m Evaluations at the rows of w (m, n_features).
+    The objective caches the last one."""
 
     objective: PairwiseObjective
     w: np.ndarray
 
     @staticmethod
     def answer(weighting: Weighting, asked: Sequence[Evaluate]) -> list[Any]:
+        # All requested points of all solves are evaluated in one pass; the results are then split by request.
         places = [(a.objective, a.objective.checked(w)) for a in asked for w in np.atleast_2d(a.w)]
         results = weighting.evaluate([o.k for o, _ in places], np.array([w for _, w in places]))
         each = iter([o.remember(w, r) for (o, w), r in zip(places, results, strict=True)])
@@ -35,8 +36,8 @@ class Evaluate:
 
 @dataclass(frozen=True, eq=False)
 class Hessian:
-    """Request the Hessian of an objective at w on some columns; with n_docs, from a sample of about that many
-    documents, the turn-th one, with other queries than the last."""
+    """Request the Hessian of an objective at w on some columns. With n_docs, it comes from a sample of about that many
+    documents; a different `turn` selects different queries."""
 
     objective: PairwiseObjective
     w: np.ndarray
@@ -51,7 +52,7 @@ class Hessian:
 
 @dataclass(frozen=True, eq=False)
 class HessianTimes:
-    """Request the Hessian of an objective at w, times v (n_features,)."""
+    """Request the product of an objective's Hessian at w and v (n_features,)."""
 
     objective: PairwiseObjective
     w: np.ndarray
@@ -64,8 +65,8 @@ class HessianTimes:
 
 @dataclass(frozen=True)
 class Seconds:
-    """Request the seconds that this solve has cost so far: its own,
-    and its share of passes that several solves used."""
+    """Request the seconds that this solve has used so far, including its share of the passes that it shared with other
+    solves."""
 
 
 Request = Evaluate | Hessian | HessianTimes | Seconds
@@ -92,6 +93,8 @@ def run_all(computations: Sequence[Steps[T]]) -> list[T]:
     spent = [0.0] * len(computations)
     waiting: dict[int, Request] = {}
 
+    # Resume computation i with a reply, and record its next request or its result. Requests for the time are answered
+    # at once; the time until the next request is charged to i.
     def go_on(i: int, reply: Any) -> None:
         began = time.perf_counter()
         try:
@@ -105,10 +108,14 @@ def run_all(computations: Sequence[Steps[T]]) -> list[T]:
         spent[i] += time.perf_counter() - began
 
     with one_blas_thread():
+        # Run every computation up to its first request for data.
         for i in range(len(computations)):
             go_on(i, None)
         while waiting:
+            # One kind of request is answered at a time, Hessians first: those solves then catch up, so that more
+            # evaluations are waiting when a pass over all data begins.
             kind: Any = next(kind for kind in ORDER if any(isinstance(r, kind) for r in waiting.values()))
+            # Requests to the same weighting share a pass; each solve is charged an equal part of its time.
             groups: dict[int, list[int]] = {}
             for i, request in waiting.items():
                 if isinstance(request, kind):

@@ -17,7 +17,8 @@ from sparserank.solvers.solution import Iterate, Solution, Status, Stop
 
 
 class Solver(Protocol):
-    """A solver is its step, a generator of requests; loop, clock, certificate and status are shared.
+    """A solver implements one step, as a generator of requests; the loop, the clock, the certificate and the status are
+    shared.
 
     `begin` prepares for one problem. `step` returns the next iterate, or None if the solver stops by itself. The
     meaning of None is `gives_up`: STALLED (no further progress is possible) or NOT_CERTIFIED (a published rule that
@@ -106,9 +107,12 @@ def solving(
     *,
     start: Iterate | None = None,
 ) -> Steps[Solution]:
-    """`solve` as steps, for a driver; it never warns."""
+    """Like `solve`, but as a generator of requests that a driver answers; it never warns."""
+    # Shape parameters, such as MCP's gamma, are converted to the scale of the mean loss (theory.md section 2).
     problem = Penalised(objective, penalty.resolve(objective.curvature, objective.total_weight))
     stop = stop or _default_stop(objective, penalty)
+    # The evaluation at `start` is reused only if every coefficient is allowed in this problem; otherwise the solver
+    # begins at the nearest allowed point.
     if start is not None:
         w0 = start.w
         start = problem.iterate(w0, start.at) if np.array_equal(problem.start(w0), w0) else None
@@ -118,9 +122,11 @@ def solving(
 def minimising(
     solver: Solver, problem: Problem, w0: np.ndarray | None, stop: Stop, *, start: Iterate | None = None
 ) -> Steps[Solution]:
-    """The loop shared by all solvers, from w0 or from an iterate of the problem."""
+    """Step from w0, or from `start`, until the violation is at most the threshold, max_iter is reached, or the solver
+    stops by itself."""
     began = yield Seconds()
     solver.begin(problem, stop)
+    # Evaluate the loss and its gradient at w0, with forbidden coefficients set to 0, unless `start` contains both.
     iterate = start if start is not None else (yield from problem.evaluate(problem.start(w0)))
     if not np.isfinite(iterate.value):
         raise DataError(
@@ -128,8 +134,11 @@ def minimising(
             "squares overflow. Scale the features."
         )
     history = []
+    # A converged solve is optimal if the problem is convex, and only stationary otherwise (theory.md section 0, Terms).
     status = Status.OPTIMAL if problem.is_convex else Status.STATIONARY
     while True:
+        # The violation decides when to stop: the KKT violation of a penalised problem, the duality gap of FenchelRank
+        # (theory.md sections 1 to 3).
         violation = problem.violation(iterate)
         now = yield Seconds()
         history.append((now - began, iterate.value, violation))
@@ -138,13 +147,16 @@ def minimising(
         if solver.n_iter >= stop.max_iter:
             status = Status.ITERATION_LIMIT
             break
+        # Take one step of the solver; it may read the data several times, by yielding requests.
         following = yield from solver.step(iterate, violation)
         if following is None:
             status = solver.gives_up
             break
         iterate = following
+    # The duality gap follows from the last loss and gradient, without another pass over the data (theory.md section 1).
     return Solution(iterate, violation, problem.gap(iterate), solver.n_iter, status, history)
 
 
 def _default_stop(objective: PairwiseObjective, penalty: Penalty) -> Stop:
+    """The default tolerance, relative to the largest gradient at 0 that the penalty counts."""
     return Stop(scale=penalty.largest(objective.gradient_at_zero))

@@ -78,22 +78,30 @@ class ProxNewton:
     def step(self, iterate: Iterate, violation: float) -> Steps[Iterate | None]:
         assert self.curvature is not None
         self.n_iter += 1
+        # Renew the Hessian if the last step left most of the violation. The change of the gradient along that step
+        # corrects the Hessian, or a sampled one that replaces it (BFGS).
         if violation > STALE * self._last_violation:
             self.curvature.doubt()
         if self._before is not None:
             self.curvature.learn(self._before, iterate)
         self._last_violation, self._before = violation, iterate
+        # Choose the working set: non-zero coordinates, and zero ones whose gradient is near its bound, without those
+        # that gap-safe screening excludes (theory.md section 1).
         ws = working_set(self._objective, self._penalty, iterate)
         H = yield from self.curvature.near(iterate, ws)
+        # Far from the solution the model is solved loosely, near it to a tenth of the tolerance of the solve.
         tol = TIGHT * self._stop.threshold
         if violation >= 1e3 * self._stop.threshold:
             tol = max(INNER_ACCURACY * violation, tol)
+        # Newton step on the working set. `drift` predicts how the Hessian changes on the way to the solution.
         drift = self.curvature.drift(ws)
         following = yield from self._descend(iterate, ws, H, drift, violation, tol)
+        # If no step from a sampled Hessian lowers the objective, repeat with the exact one.
         if following is None and self.curvature.is_sampled:
             self.curvature.make_exact()
             H = yield from self.curvature.near(iterate, ws)
             following = yield from self._descend(iterate, ws, H, None, violation, tol)
+        # Last resort for a concave penalty: a step along one coordinate whose model lies above the loss.
         if following is None and self._penalty.separable and not self._penalty.is_convex:
             following = yield from self._majorised_coordinate_step(iterate)
         return following
@@ -101,13 +109,14 @@ class ProxNewton:
     def _descend(
         self, iterate: Iterate, ws: np.ndarray, H: np.ndarray, drift: np.ndarray | None, violation: float, tol: float
     ) -> Steps[Iterate | None]:
-        """The step on the working set that passes the decrease test, or None at the noise floor.
+        """The step on the working set that passes the decrease test; None if rounding hides any decrease.
 
         drift (len(ws),): expected change of the gradient in addition to H times the step; dropped if the step with it
         fails.
         """
         penalty, curvature = self._penalty, self.curvature
         assert curvature is not None
+        # A predicted decrease smaller than the rounding of the objective cannot be tested.
         noise = NOISE * (abs(iterate.value) + abs(float(iterate.gradient @ iterate.w)) + iterate.loss)
         H = slightly_lifted(H)
         largest = float(H.diagonal().max(initial=1e-300))
@@ -118,6 +127,7 @@ class ProxNewton:
         local = False
         for trial_number in range(MAX_TRIALS):
             if target is None:
+                # Minimise the quadratic model of the loss plus the exact penalty over the working set.
                 model = H + self._damping * np.eye(len(ws)) if self._damping else H
                 find = newton_on_support if local else partial(minimise_model, tol=tol)
                 slope = iterate.gradient[ws] if drift is None else iterate.gradient[ws] + drift
@@ -125,34 +135,45 @@ class ProxNewton:
                 delta = u - iterate.w[ws]
                 target = iterate.w.copy()
                 target[ws] = u
+                # Predict the change of the objective: linear in the loss for a convex penalty (the usual test of
+                # proximal Newton methods), with the quadratic term for a concave one.
                 predicted = float(iterate.gradient[ws] @ delta) + penalty.value(target) - penalty.value(iterate.w)
                 if not penalty.is_convex:
                     predicted += 0.5 * float(delta @ model @ delta)
+                # With drift, the model's minimum need not be a descent direction; then drift is dropped.
                 if drift is not None and not predicted < 0.0:
                     drift, target = None, None
                     continue
                 if not delta.any() and not local:
                     return None
+            # Trial points lie on the segment from the iterate to the model's minimum; the first is the minimum.
             w = target if length == 1.0 else iterate.w + length * (target - iterate.w)
             trial = yield from self._evaluate(w, ahead, iterate)
             ahead = None
             change = trial.value - iterate.value
+            # Accept a sufficient decrease, and reduce the damping for the next step.
             if change <= SUFFICIENT * length * predicted and change < 0.0:
                 self._damping = 0.0 if self._damping < 1e-3 * largest else 0.25 * self._damping
                 return trial
             if change <= noise and self._problem.violation(trial) < violation:
                 return trial  # below the rounding of the value the certificate itself is the better judge
+            # The step failed. The model without drift is tried before the step is shortened.
             if drift is not None:
                 drift, target = None, None
                 continue
+            # The loss differs from its model, so the next step gets a new Hessian.
             curvature.renew()
             if abs(length * predicted) <= noise and not local:
                 return None
+            # Convex penalty: line search. The next length minimises the parabola through the value and the predicted
+            # slope at the iterate and the value at the trial, and is a tenth to a half of this one.
             if penalty.is_convex:
                 along_step = change - length * predicted
                 best = -0.5 * length * length * predicted / along_step if along_step > 0 else 0.5 * length
                 length = min(max(best, 0.1 * length), 0.5 * length)
                 continue
+            # Concave penalty: a shorter step may fail too. Try one Newton step on the current support, then models with
+            # more and more curvature.
             target = None
             local = trial_number == 0 and penalty.separable
             if not local:
@@ -160,8 +181,8 @@ class ProxNewton:
         return None
 
     def _evaluate(self, w: np.ndarray, ahead: Ahead | None, here: Iterate) -> Steps[Iterate]:
-        """The iterate at w; the same read evaluates the guess for the next problem,
-        if there is one."""
+        """The iterate at w. The same pass over the data evaluates the guess for the next problem of the path, if there
+        is one."""
         assert self.curvature is not None
         guess = None if ahead is None else ahead.guess(self.curvature, here)
         if ahead is None or guess is None:
@@ -175,9 +196,11 @@ class ProxNewton:
 
         The quadratic is then above the loss, so the objective falls even if the other models were not accurate.
         """
+        # h_j = 2 sum_p v_p k_pj^2 bounds the curvature of the loss along coordinate j (theory.md section 2).
         h = np.where(self._usable, self._objective.curvature, 1.0)
         target = self._penalty.prox(iterate.w - iterate.gradient / h, 1.0 / h)
         residual = np.where(self._usable, h * np.abs(target - iterate.w), 0.0)
+        # Move the coordinate that is farthest from its prox fixed point, in gradient units.
         j = int(np.argmax(residual))
         w = iterate.w.copy()
         w[j] = target[j]

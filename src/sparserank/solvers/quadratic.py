@@ -21,7 +21,8 @@ MAX_HALVINGS = 8
 
 
 def slightly_lifted(H: np.ndarray) -> np.ndarray:
-    """H with a diagonal large enough to be positive definite in floating point, and too small to change a step."""
+    """H plus a multiple of the identity: large enough to make H positive definite in floating point, too small to
+    change a step."""
     n = max(len(H), 1)
     return H + np.diag(np.full(len(H), 1e-13 * max(float(np.trace(H)), 1e-300) / n))
 
@@ -34,12 +35,16 @@ def minimise_model(
     Correlated features make coordinate descent slow. Once the non-zero coordinates are known, a Newton step on them
     (exact for piecewise quadratic penalties) goes up to the first coordinate that would change sign.
     """
+    # Groups and curves are solved by blocks (theory.md section 7), other penalties that couple columns by prox steps.
     if isinstance(part, BlockPart):
         return _block_descent(H, gradient, w, part, tol)
     if not isinstance(part, SeparablePart):
         return _prox_steps(H, gradient, w, part, tol)
+    # `residual` is the gradient of the quadratic at u. A step of one coordinate updates it in O(c).
     u = w.astype(np.float64, copy=True)
     residual = gradient.astype(np.float64, copy=True)
+    # Sweeps find the support and decide when to stop. The Newton step on the support then solves for correlated
+    # coefficients together.
     for _ in range(MAX_ROUNDS):
         _, largest = descend(
             H, residual, u, part.alphas, part.monotone, part.kind, part.first, part.second, tol, SWEEPS_BETWEEN_DIRECT
@@ -51,14 +56,17 @@ def minimise_model(
 
 
 def _block_descent(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: BlockPart, tol: float) -> np.ndarray:
-    """Sweeps over blocks, alternating with Newton steps on the non-zero coordinates."""
+    """`minimise_model` for groups and curves: sweeps over blocks, alternating with Newton steps on the non-zero
+    coordinates."""
+    # Permute the model so that the columns of each block are adjacent, as the kernel requires.
     order = part.order
     H = np.ascontiguousarray(H[np.ix_(order, order)])
     u = w[order].astype(np.float64)
     residual = gradient[order].astype(np.float64)
     blocks = [slice(a, b) for a, b in pairwise(part.starts.tolist())]
+    # A prox step on a block has length 1 / h, h the largest eigenvalue of H on the block (theory.md section 7, Prox).
     largest_h = np.array([float(np.linalg.eigvalsh(H[b, b])[-1]) for b in blocks])
-    curves = np.searchsorted(part.first, part.starts)  # the first of each block
+    curves = np.searchsorted(part.first, part.starts)  # index of the first curve of each block
     for _ in range(MAX_BLOCK_ROUNDS):
         _, largest = descend_blocks(
             H,
@@ -82,23 +90,29 @@ def _block_descent(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: Blo
         if largest <= tol:
             break
         _direct_block_step(H, residual, u, part)
+    # Undo the permutation.
     out = np.empty_like(u)
     out[order] = u
     return out
 
 
 def _direct_block_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part: BlockPart) -> None:
-    """A Newton step on the non-zero coordinates, as long as the model falls along it;
-    u and residual change in place."""
+    """A Newton step on the non-zero coordinates, shortened until the model falls; u and residual change in place.
+
+    Nothing changes if the model falls at none of the lengths tried.
+    """
+    # Solve for the Newton step. Along non-zero coordinates every norm in the penalty is twice differentiable.
     slope, second = part.expansion(u)
     S = np.flatnonzero(u)
     at = np.ix_(S, S)
     step = _solved(H[at] + second[at], -(residual + slope)[S])
     if step is None:
         return
+    # No sign-constrained coefficient may pass 0: the step ends at the first that reaches it.
     held = (part.monotone[S] != 0) & (step * part.monotone[S] < 0)
     length = min(1.0, float(np.min(u[S][held] / -step[held], initial=np.inf)))
     before = part.value(u)
+    # Backtrack: quadratic part plus change of the penalty must be negative.
     for _ in range(MAX_HALVINGS):
         moved = u.copy()
         moved[S] += length * step
@@ -106,14 +120,15 @@ def _direct_block_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part:
         change = length * float(residual[S] @ step) + 0.5 * length * float(step @ curved[S])
         if change + part.value(moved) - before < 0.0:
             residual += curved
+            # Rounding can leave a tiny value of the wrong sign where the step ended at 0.
             u[:] = np.where(moved * part.monotone < 0, 0.0, moved)
             return
         length *= 0.25
 
 
 def _solved(system: np.ndarray, right: np.ndarray) -> np.ndarray | None:
-    """The solution of a system; a matrix that is not positive definite gets the smallest sufficient shift.
-    None if no shift suffices."""
+    """Solve a symmetric system. A matrix that is not positive definite is shifted by the smallest sufficient multiple
+    of the identity out of a few; None if none suffices."""
     size = max(float(np.abs(system).max(initial=0.0)), 1e-300)
     for extra in (0.0, 1e-6, 1e-3, 1e-1, 1.0):
         try:
@@ -127,15 +142,20 @@ def _solved(system: np.ndarray, right: np.ndarray) -> np.ndarray | None:
 
 
 def _prox_steps(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: Part, tol: float) -> np.ndarray:
-    """Accelerated prox steps with restarts, until no step changes the gradient by more than tol."""
+    """`minimise_model` for other penalties: accelerated prox steps (theory.md section 1, FISTA) with restarts, until
+    a step times the Lipschitz constant is at most tol."""
+    # Of a quadratic, the smallest Lipschitz constant of the gradient is the largest eigenvalue.
     L = max(float(np.linalg.eigvalsh(H)[-1]) if len(H) else 0.0, 1e-300)
     u, z, momentum = w.copy(), w.copy(), 1.0
     for _ in range(MAX_PROX_STEPS):
+        # Prox of a gradient step of length 1 / L from the extrapolated point z.
         following = part.prox(z - (gradient + H @ (z - w)) / L, 1.0 / L)
         if L * float(np.abs(following - z).max(initial=0.0)) <= tol:
             return following
-        if float((z - following) @ (following - u)) > 0:  # the momentum leads uphill
+        # Restart the momentum if it opposes the last prox step (O'Donoghue and Candes 2015, gradient scheme).
+        if float((z - following) @ (following - u)) > 0:
             momentum = 1.0
+        # Extrapolate with Nesterov's sequence.
         grown = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
         z = following + (momentum - 1.0) / grown * (following - u)
         u, momentum = following, grown
@@ -145,8 +165,8 @@ def _prox_steps(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: Part, 
 def newton_on_support(
     H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: SeparablePart | BlockPart | Part
 ) -> np.ndarray:
-    """One Newton step of the model on only the non-zero coordinates;
-    none of them becomes 0 except by changing sign."""
+    """One Newton step of the model from w on the non-zero coordinates. It ends at the first coordinate that would
+    change sign, which becomes 0."""
     assert isinstance(part, SeparablePart)  # ProxNewton refuses concave penalties of another kind
     u, residual = w.astype(np.float64, copy=True), gradient.astype(np.float64, copy=True)
     _direct_step(H, residual, u, part)
@@ -156,10 +176,12 @@ def newton_on_support(
 def _direct_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part: SeparablePart) -> None:
     """Newton step on the non-zero coordinates if it lowers the model; u and residual change in place."""
     alphas, monotone = part.alphas, part.monotone
+    # On non-zero coordinates, and on unpenalised ones without a sign rule, the penalty is smooth until a sign changes.
     S = np.flatnonzero((u != 0) | ((alphas == 0) & (monotone == 0)))
     if len(S) == 0:
         return
     t = np.abs(u[S])
+    # Newton system of quadratic plus penalty: (H + diag p''(|u|)) step = -(residual + sign(u) p'(|u|)).
     system = H[np.ix_(S, S)] + np.diag(part.second_derivative(t, alphas[S]))
     gradient = residual[S] + np.sign(u[S]) * part.slope(t, alphas[S])
     try:
@@ -168,6 +190,8 @@ def _direct_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part: Separ
         return
     if not np.isfinite(step).all():
         return
+    # The step goes up to the first penalised or sign-constrained coordinate that would change sign; that one becomes
+    # exactly 0.
     bound = (alphas[S] > 0) | (monotone[S] != 0)
     crossing = bound & (u[S] * (u[S] + step) < 0)
     ratios = np.where(crossing, -u[S] / np.where(crossing, step, 1.0), np.inf)
@@ -176,6 +200,7 @@ def _direct_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part: Separ
         moved[int(np.argmin(ratios))] = 0.0
     change = moved - u[S]
     curved = H[:, S] @ change
+    # A Newton step on a concave penalty may lead uphill; it is taken only if the model falls.
     if not part.is_convex:
         gain = float(residual[S] @ change + 0.5 * change @ curved[S])
         if gain + float((part.value(np.abs(moved), alphas[S]) - part.value(t, alphas[S])).sum()) >= 0:

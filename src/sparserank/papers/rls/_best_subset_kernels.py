@@ -1,5 +1,5 @@
-"""Branch and bound over sets of features on a Gram. Nodes are in a stack of arrays,
-so that a search can be paused and resumed."""
+"""Branch and bound over sets of features on a Gram matrix (theory.md section 5, The best set of k features). The nodes
+are a stack of arrays, so that a search can be paused and resumed."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
@@ -11,12 +11,12 @@ from sparserank._kernel_cache import kernel
 
 FREE, IN, OUT = 0, 1, 2
 AVERAGES = 3  # rounds in which the second bound is tightened
-STEP = 0.15
+STEP = 0.15  # first step of w towards a ridge solution; round t moves by STEP / t
 
 
 @kernel
 def explained_by(A, b, members, n):
-    """(b_S^T A_SS^-1 b_S, w_S) of the first n members; A = G + lam I."""
+    """(b_S^T A_SS^-1 b_S, its maximiser w_S) for S the first n members; A (d, d) is G + lam I, b (d,)."""
     M = np.empty((n, n))
     v = np.empty(n)
     for i in range(n):
@@ -40,8 +40,18 @@ def _top(values, free, n_free, n, members):
 
 @kernel
 def _dual_bound(A, b, lam, w, state, free, n_free, left, values, members):
-    """w^T G w + (sum over features that are in of r_j^2 + the `left` largest r_j^2 of free ones) / lam, r = b - G w,
-    for any w; the features of the largest r are written to members."""
+    """Second bound of theory.md section 5: w^T G w + (sum over IN of r_j^2 + the `left` largest r_j^2 of FREE) / lam,
+    with r = b - G w, for any w.
+
+    Parameters
+        A, b      (d, d) G + lam I, (d,) moments
+        w         (d,) any point
+        state     (d,) FREE, IN or OUT
+        free      (d,) the first n_free entries are the FREE features
+        left      number of features that may still enter
+        values    (d,) scratch
+        members   (d,) output: the first `left` entries are the features of the largest r_j^2
+    """
     d = len(b)
     Gw = A @ w - lam * w
     total = (w * Gw).sum()
@@ -76,9 +86,26 @@ def search(
 ):
     """Visit up to n_nodes nodes; returns (depth of the stack, 0: the search is over; best; ties found; nodes visited).
 
-    A node is the sets that contain all IN and no OUT features. stack_inverse is A^-1 on the features that are not OUT
-    (zero rows elsewhere). phase 0: not visited; 1: the child with the branching feature in has been pushed, and the one
-    without it is next.
+    A node stands for the sets that contain all IN and no OUT features. Its first child includes a branching feature and
+    is searched first; the node itself then becomes the second child, without the feature.
+
+    Parameters
+        A, b            (d, d) G + lam I, (d,) moments
+        lam             ridge parameter > 0
+        k               size of the sets
+        tie             >= 0, a node is dropped if its bound does not exceed best - tie
+        best            value of the best set so far
+        best_set        (d,) the best set so far, padded with -1; updated in place
+        stack_state     (depth, d) FREE, IN or OUT
+        stack_inverse   (depth, d, d) A^-1 on the features that are not OUT, zero rows and columns elsewhere
+        stack_bound     (depth,) upper bound of the sets of a node
+        stack_phase     (depth,) -1, or the branching feature whose child has been pushed
+        stack_dual      (depth, d) the point w of the second bound
+        top             number of nodes on the stack
+        n_nodes         number of nodes to visit before the search pauses
+        ties            (max, k) sets within `tie` of the best when they were found; appended to
+        tie_values      (max,) their values
+        n_ties          number of them
     """
     d = len(b)
     free, values, drops = np.empty(d, np.int64), np.empty(d), np.empty(d)
@@ -97,7 +124,9 @@ def search(
                 free[n_free] = j
                 n_free += 1
         left = k - n_in
-        if stack_phase[at] >= 0:  # the child with the feature in is done: now without it, in place
+        # The child with the feature in is done. Remove the feature from this node: A^-1 on the remaining features is a
+        # rank-one downdate.
+        if stack_phase[at] >= 0:
             j = stack_phase[at]
             pivot = inverse[j, j]
             for a in range(d):
@@ -115,7 +144,8 @@ def search(
                 if state[a] == FREE:
                     free[n_free] = a
                     n_free += 1
-        if left == 0 or n_free <= left:  # one set is left
+        # A leaf: only one set is left. Evaluate it, and record it if it is the best or within the tie.
+        if left == 0 or n_free <= left:
             n = n_in
             if left > 0:
                 for i in range(n_free):
@@ -132,23 +162,27 @@ def search(
                 n_ties += 1
             top -= 1
             continue
+        # First bound (theory.md section 5): the solution on all features that are not OUT, minus the out-th smallest
+        # cost w_j^2 / (A^-1)_jj of leaving out one FREE feature, because `out` of them have to go.
         w = inverse @ b
         whole = (w * b).sum()
         for i in range(n_free):
             j = free[i]
             drops[i] = w[j] * w[j] / inverse[j, j]
         order = np.argsort(drops[:n_free])
-        out = n_free - left  # features that have to go
+        out = n_free - left
         bound = whole - drops[order[out - 1]]
         if bound > best - tie:
-            # Round: what is in and the free features that are dropped at the highest cost.
+            # Try the set of the IN features and the FREE ones that cost most to leave out.
             for i in range(left):
                 chosen[n_in + i] = free[order[n_free - 1 - i]]
             value, v = explained_by(A, b, chosen, k)
             if value > best:
                 best = value
                 best_set[:k] = chosen[:k]
-            mean = stack_dual[at]  # the best of the parent: few steps from it are enough
+            # Second bound (theory.md section 5), tightened: w moves towards the ridge solutions of the sets that attain
+            # it. These sets are candidates for the best one too.
+            mean = stack_dual[at]  # starts at the parent's point, so few steps are enough
             for turn in range(AVERAGES):
                 reach = _dual_bound(A, b, lam, mean, state, free, n_free, left, values, members)
                 bound = min(bound, reach)
@@ -164,8 +198,9 @@ def search(
                 mean *= 1.0 - step
                 for i in range(k):
                     mean[chosen[i]] += step * v[i]
+            # Points between this w and the solution on all features may give a lower bound.
             share = 0.5
-            for _ in range(3):  # between the average and the solution of all
+            for _ in range(3):
                 bound = min(
                     bound,
                     _dual_bound(
@@ -173,10 +208,12 @@ def search(
                     ),
                 )
                 share *= 0.5
+        # The parent's bound is valid too. Drop the node if it cannot contain a better set or a tie.
         bound = min(bound, stack_bound[at])
         if bound <= best - tie:
             top -= 1
             continue
+        # Branch on the FREE feature that costs most to leave out: push the child that includes it.
         stack_bound[at] = bound
         j = free[order[n_free - 1]]
         stack_phase[at] = j

@@ -1,4 +1,5 @@
-"""The best set of k features for RankRLS: branch and bound on the Gram, with a proof or the remaining gap."""
+"""The best set of k features for RankRLS by branch and bound on the Gram matrix, with a proof or the remaining gap
+(theory.md section 5, The best set of k features)."""
 
 from __future__ import annotations
 
@@ -14,10 +15,10 @@ from sparserank.papers.rls import _best_subset_kernels as kernels
 from sparserank.papers.rls.centring import CentredData, determined
 from sparserank.papers.rls.greedy import GreedyStep
 
-NODES_AT_ONCE = 2000  # between two looks at the clock
+NODES_AT_ONCE = 2000  # nodes visited between checks of the time limit
 MAX_TIES = 1000
-ROUNDING = 1e-12  # of what is explained: bounds this close are equal
-MAX_FEATURES = 1000  # of the Gram: the stack holds a matrix per feature
+ROUNDING = 1e-12  # relative: bounds closer than this are equal
+MAX_FEATURES = 1000  # largest Gram matrix: the stack contains one (d, d) matrix per feature
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class BestSubset:
 
     @property
     def gap(self) -> float:
-        """The most that a better set could explain in addition; 0: none can."""
+        """Upper bound on what a better set could explain in addition; 0 if the set is proved to be the best."""
         return max(self.bound - self.explained, 0.0)
 
     @property
@@ -83,12 +84,14 @@ def best_subset(
         )
     A = np.ascontiguousarray(G + lam * np.eye(d))
     b = np.ascontiguousarray(b, dtype=np.float64)
+    # Start from the best of the given sets and a greedy one, each improved by exchanges.
     best, best_set = -np.inf, np.full(d, -1, dtype=np.int64)
     for start in [*starts, _forward(A, b, k)]:
         value, better = _swapped(A, b, np.array(sorted(start), dtype=np.int64))
         if value > best:
             best = value
             best_set[: len(better)] = better
+    # The stack begins with the root: all features FREE.
     slack = max(tie, ROUNDING * abs(best))
     depth = d + 2
     stack = (
@@ -101,6 +104,7 @@ def best_subset(
     stack[1][0] = np.linalg.inv(A)
     ties, tie_values, n_ties = np.zeros((MAX_TIES, k), dtype=np.int64), np.zeros(MAX_TIES), 0
     top, n_nodes = 1, 0
+    # Search in portions, so that the time limit is checked and progress is reported.
     while top > 0 and time.perf_counter() - began < time_limit:
         top, best, n_ties, visited = kernels.search(
             A, b, lam, k, slack, best, best_set, *stack, top, NODES_AT_ONCE, ties, tie_values, n_ties
@@ -108,8 +112,10 @@ def best_subset(
         n_nodes += visited
         if progress is not None:
             progress(best, _open(stack, top, best))
+    # What the unsearched nodes could explain bounds every set; it equals `best` if none is left.
     bound = _open(stack, top, best)
     chosen = tuple(sorted(best_set[best_set >= 0].tolist()))
+    # Keep the recorded sets that are within the tie of the final best.
     near = {tuple(ties[i].tolist()): float(tie_values[i]) for i in range(n_ties) if tie_values[i] >= best - tie}
     near[chosen] = float(best)
     listed = sorted(((value, S) for S, value in near.items()), key=lambda f: (-f[0], f[1]))
@@ -124,12 +130,12 @@ def best_subset(
 
 
 def _open(stack: tuple[np.ndarray, ...], top: int, best: float) -> float:
-    """The largest bound of the nodes that have not been searched."""
+    """The largest bound of the nodes still on the stack, at least `best`."""
     return max(float(stack[2][:top].max()) if top else best, best)
 
 
 def _forward(A: np.ndarray, b: np.ndarray, k: int) -> list[int]:
-    """Add features one by one, each time the one that explains most."""
+    """Greedy forward selection: add the feature that explains most, k times."""
     chosen: list[int] = []
     while len(chosen) < k:
         members = np.array([*chosen, 0], dtype=np.int64)
@@ -143,7 +149,7 @@ def _forward(A: np.ndarray, b: np.ndarray, k: int) -> list[int]:
 
 
 def _swapped(A: np.ndarray, b: np.ndarray, members: np.ndarray) -> tuple[float, np.ndarray]:
-    """(explained, set): exchange one feature for another as long as that explains more."""
+    """(explained, set) after exchanging single features as long as that explains more."""
     value = float(kernels.explained_by(A, b, members, len(members))[0])
     improved = True
     while improved:
@@ -163,7 +169,7 @@ def _swapped(A: np.ndarray, b: np.ndarray, members: np.ndarray) -> tuple[float, 
 def exact_search(
     data: CentredData, lam: float, k: int, *, time_limit: float, tie: float = 0.0
 ) -> tuple[list[BestSubset], list[GreedyStep]]:
-    """(what is proved, models) of the best sets of 1, ..., k features, or fewer if fewer vary. Each size gets the
+    """(sets with what is proved about them, models) for 1, ..., k features, or fewer if fewer vary. Each size gets the
     remaining time, divided by the number of remaining sizes.
 
     Raises
@@ -177,11 +183,14 @@ def exact_search(
     steps: list[GreedyStep] = []
     sizes = range(1, min(k, len(columns)) + 1)
     for n in sizes:
+        # The remaining time is divided equally among the remaining sizes; the best
+        # smaller set plus one feature is a start.
         left = max(time_limit - (time.perf_counter() - began), 0.0) / (len(sizes) - n + 1)
         starts = [] if not subsets else [_grown(subsets[-1].features, len(columns))]
         found = best_subset(G, b, n, lam, tie=tie, time_limit=left, starts=starts)
         subsets.append(found)
         steps.append(model_of(data, columns[list(found.features)], lam))
+    # Translate positions among the varying columns back to features.
     named = [
         replace(
             s,
@@ -194,12 +203,13 @@ def exact_search(
 
 
 def _grown(features: tuple[int, ...], d: int) -> list[int]:
-    """The set with one more feature, to be improved by exchanges."""
+    """The set plus the first feature that it lacks; the search improves it by exchanges."""
     return [*features, next(j for j in range(d) if j not in features)]
 
 
 def model_of(data: CentredData, features: np.ndarray, lam: float) -> GreedyStep:
-    """RankRLS on some features, with its exact leave-query-out error from a fit without each query in turn."""
+    """RankRLS on some features, with its exact leave-query-out error: a fit without each query in turn, from (A - X_q^T
+    X_q) w_- = X^T y - X_q^T y_q (theory.md section 5)."""
     X = data.X[:, features]
     A, moments = X.T @ X + lam * np.eye(len(features)), X.T @ data.y
     error = 0.0
