@@ -19,7 +19,7 @@ from sparserank.options import option
 from sparserank.options.selection import DEFAULT_MARGIN
 
 OUT_OF_BAG = 0.632  # weight of the out-of-bag estimate of a bias
-LEAD = 1.5  # paired standard errors by which a choice must lead a named formula of no more features
+LEAD = 1.5  # paired standard errors by which a choice must lead a named formula, unless it is smaller
 ROUNDING = 1e-12  # relative to the best mean; differences of means are not known more exactly
 
 
@@ -93,7 +93,7 @@ class Rule:
 
     @property
     def limit(self) -> str | None:
-        """'at most 5 features', or None where a loss decides."""
+        """'at most 5 features', or None if a loss decides."""
         if self.k is not None:
             return f"at most {self.k} {self.noun}{'s' if self.k > 1 else ''}"
         return None if self.budget is None else f"a {self.cost} of at most {self.budget:g}"
@@ -108,7 +108,7 @@ class Rule:
         return losses <= (self.largest_loss + ROUNDING) * unit
 
     def sizes(self, candidates: Sequence[Candidate]) -> np.ndarray:
-        """(m,) ranks by size, the smallest candidate first."""
+        """(m,) rank of each candidate by size; 0 for the smallest, equal ranks for equal sizes."""
         sizes = [c.size(self.by_cost) for c in candidates]
         rank = {size: i for i, size in enumerate(sorted(set(sizes)))}
         return np.array([rank[size] for size in sizes], dtype=np.int64)
@@ -227,7 +227,7 @@ class Choice:
         return self.candidates[: self.n_sparse]
 
     def bound(self, c: Candidate) -> float:
-        """Simultaneous upper bound on the mean loss against the best of all candidates."""
+        """Simultaneous upper bound on the mean loss compared with the best of all candidates."""
         return float(self.bounds.upper[self._row[c]])
 
     def loss(self, c: Candidate) -> float:
@@ -248,7 +248,7 @@ class Choice:
 
     @property
     def is_corrected(self) -> bool:
-        """True if there are resamples to correct means by; there are none for a single query."""
+        """True if there are resamples for a correction; a single query has none."""
         return len(self.resamples.out) > 0
 
     @cached_property
@@ -361,8 +361,8 @@ def choose(
     out_of_fold: bool = False,
     named: str = "",
 ) -> Choice:
-    """Choose the smallest sparse candidate whose loss against the best of all is small enough. Others are compared, but
-    never chosen.
+    """Choose the smallest sparse candidate whose loss compared with the best of all is small enough. The others are
+    compared, but never chosen.
 
     Parameters
         rule         criterion for a small enough loss; default an estimated loss of at most 1%

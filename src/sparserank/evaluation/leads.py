@@ -14,7 +14,7 @@ ROUND = 4096  # draws of one randomisation: half are points, half their mirror i
 PILOT = 1024  # draws that locate the quantiles roughly; they are not used otherwise
 SURELY_BELOW = 0.9  # share of the pilot's quantile below which a lead needs no exact value
 SLACK = 0.999  # safety factor on floors; float32 rounding changes a standardised lead by far less
-EVEN = 64  # leading components whose points are spread evenly; the others are pseudo-random
+EVEN = 64  # leading components, which get quasi-random points; the others get pseudo-random ones
 
 
 class Leads:

@@ -55,7 +55,7 @@ class LossBounds:
         return max(float(self.upper.min()), self._least_reach)
 
     def at(self, means: np.ndarray) -> np.ndarray:
-        """(m,) the bounds for other means, with the same errors of differences."""
+        """(m,) bounds if the means were these (m,), with the same errors of differences."""
         return _upper(means, self._reach)
 
     @cached_property

@@ -21,9 +21,9 @@ from sparserank._kernel_cache import kernel
 from sparserank.losses._sizes import AT_ONCE
 from sparserank.losses._sorting_kernels import sort_descending
 
-SUMS = 2 * AT_ONCE  # of a document: a sum of weights and one of weights times score, per level
+SUMS = 2 * AT_ONCE  # sums per document: one of weights and one of weights times score, for each level of a round
 _AT_ONCE = np.uint64(AT_ONCE)  # a power of two
-_LAST = np.uint64(AT_ONCE - 1)  # i & _LAST is i where i < _AT_ONCE, and a place in any case
+_LAST = np.uint64(AT_ONCE - 1)  # i & _LAST is i if i < _AT_ONCE, and a valid index in any case
 
 
 @kernel
@@ -44,7 +44,7 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     raised, upper, upper_level = work[5 + SUMS], work[6 + SUMS].view(np.uint32), work[7 + SUMS].view(np.uint32)
     sort_descending(scores, order, ranked)
     # List the documents that can be upper ones: those above level 0.
-    n = 0  # uppers: upper[u] is the place of the u-th among all, raised[u] its score
+    n = 0  # number of uppers; upper[u]: position of the u-th in the ranking, raised[u]: its score
     for a in range(m):
         own = np.uint32(levels[order[a]])
         level[a] = own
@@ -169,7 +169,7 @@ def hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
         while p < m and ranked[a] - ranked[p] < 1.0:
             j = order[p]
             p += 1
-            if levels[j] < n_levels - 1:  # nobody is above the top level, so nobody reads its sums
+            if levels[j] < n_levels - 1:  # no document is above the top level, so its sums are never read
                 count[levels[j]] += 1.0
                 for f in range(k):
                     sums[levels[j], f] += Z[j, f]

@@ -68,7 +68,7 @@ class BestK(SizedMaker):
             raise DataError(f"BestK: ridge must be between 0 and 1; got {self.ridge}.")
 
     def strength(self, curvature: np.ndarray) -> float:
-        """Factor of |w|^2 / 2 on the scale of the mean loss, from the curvatures (any number) of features that vary and
+        """lambda, the factor of |w|^2 / 2 on the scale of the mean loss, from the curvatures of features that vary and
         may be used."""
         return self.ridge * float(curvature.mean()) if len(curvature) else self.ridge
 
@@ -103,7 +103,8 @@ class BestK(SizedMaker):
 
 
 class _Splicing:
-    """Exchanges for one objective of elements, each a feature or a group; sets are sorted tuples of elements."""
+    """The search on one objective. An element is a feature or a group with all its columns; a set is a sorted tuple of
+    elements."""
 
     def __init__(self, objective: PairwiseObjective, penalty: BestK, plan: PathPlan) -> None:
         self._objective, self._plan, self._width = objective, plan, objective.width
@@ -214,7 +215,7 @@ class _Splicing:
         """Quadratic model of the loss plus the ridge near a solution, on its elements and the most promising others."""
         chosen = self._used(here.w)
         g = here.gradient
-        if self._signs is not None:  # what a sign forbids promises nothing
+        if self._signs is not None:  # moves that a sign rule blocks promise nothing
             g = np.where((here.w == 0) & (self._signs * g > 0), 0.0, g)
         # Only the chosen elements and the most promising others enter the model, so that its matrix stays small.
         promise = self._promise(g)
@@ -302,12 +303,13 @@ class _Model:
         self._chosen, self._kept = chosen, kept
 
     def grown(self) -> tuple[int, ...]:
-        """The chosen elements and the one that lowers the model most."""
+        """The chosen elements plus the one that lowers the model most."""
         best, _ = self._best_added(self._chosen, self._others())
         return self._named(self._chosen if best is None else [*self._chosen, best])
 
     def shrunk(self) -> tuple[int, ...]:
-        """The chosen elements without the one whose removal raises the model least."""
+        """The chosen elements minus the one whose removal raises the model least. Always-keep elements stay unless no
+        other is left."""
         free = [i for i in self._chosen if i not in self._kept] or self._chosen
         least = max(free, key=lambda i: self._explained([c for c in self._chosen if c != i]))
         return self._named([c for c in self._chosen if c != least])
@@ -374,7 +376,7 @@ class _Model:
         gains = np.empty(len(others))
         sizes = self._sizes[list(others)]
         ends = np.cumsum(sizes)
-        for m in np.unique(sizes).tolist():  # blocks of one size together
+        for m in np.unique(sizes).tolist():  # blocks of equal size are solved in one batch
             of = np.flatnonzero(sizes == m)
             at = (ends[of] - m)[:, None] + np.arange(m)
             r, block = residual[at], schur[at[:, :, None], at[:, None, :]]

@@ -26,7 +26,7 @@ from sparserank.solvers.solution import Iterate
 
 DEFAULT_TOL = 1e-6
 REFIT_RATIO = 1e-4  # ridge strength of a refit, relative to the mean curvature on the support: keeps it well-posed
-WINDOW = 10  # points over which an early stop looks back
+WINDOW = 10  # points over which an early stop measures the decrease of the loss
 
 
 def _falling(start: float, n_alphas: int, alpha_min_ratio: float) -> np.ndarray:
@@ -58,7 +58,7 @@ def _start(objective: PairwiseObjective, penalty: Penalty, kept: Iterate | None)
 
 
 def _kept_alone(objective: PairwiseObjective, penalty: Penalty, tol: float = DEFAULT_TOL) -> Iterate | None:
-    """The solution with only always-keep features, the start of a path; None: the path starts from 0."""
+    """The solution with only always-keep features, from which the path starts; None if it starts from 0."""
     # Fit the features of weight 0 without a penalty, and no others.
     kept = objective.varying & (penalty.feature_weights(objective.n_features) == 0)
     if not kept.any() or penalty.smooth_at_zero:
@@ -88,7 +88,7 @@ def following(
     keep: Callable[[Point, int], None] | None = None,
     feature_names: tuple[str, ...] = (),
 ) -> Steps[PathResult]:
-    """`fit_path` on an objective, as steps for a driver; it never warns.
+    """`fit_path` on an objective, as a generator of requests that a driver answers; it never warns.
 
     Parameters
         starts   starting points for problems of a concave penalty; default: l1 solutions, computed on the way
@@ -233,9 +233,11 @@ def refitting(
     last: Iterate | None = None,
     scale: float | None = None,
 ) -> Steps[Solution]:
-    """`refit_on_support` of the features of a solution, from there and with its signs, as steps for a driver; it never
-    warns. last: a known refit on fewer, mostly the same features, which is a nearer start; scale: of the tolerance,
-    default the largest gradient at 0."""
+    """`refit_on_support` on the features of `start`, as a generator of requests that a driver answers; it never warns.
+
+    monotone: signs to respect; last: a known refit on mostly the same features, from which the solve starts instead of
+    `start`; scale: of the tolerance, default the largest gradient at 0.
+    """
     penalty, stop = refit_problem(objective, np.flatnonzero(start), None, tol, monotone)
     stop = stop if scale is None else replace(stop, scale=max(scale, 1e-300))
     return solving(ProxNewton(), objective, penalty, start, stop, start=last)
@@ -244,7 +246,7 @@ def refitting(
 def refit_problem(
     objective: PairwiseObjective, support: np.ndarray, alpha: float | None, tol: float, monotone: tuple[int, ...] | None
 ) -> tuple[Ridge, Stop]:
-    """The ridge on only these features, and the stopping rule of its solve."""
+    """The ridge penalty restricted to these features, and the stopping rule of the solve."""
     if len(support) == 0:
         raise DataError("cannot refit a model without features.")
     if alpha is None:
@@ -259,7 +261,7 @@ def refit_problem(
 def resolved(penalty: Penalty, objective: PairwiseObjective) -> Penalty:
     """The penalty with its shape parameters on the scale of the mean loss (theory.md section 2). Only the curvatures of
     linear parts are used."""
-    per_value = 1 if isinstance(penalty, Nested) else objective.width  # the others have their rules per feature
+    per_value = 1 if isinstance(penalty, Nested) else objective.width  # other penalties have one rule per feature
     return penalty.resolve(objective.curvature[::per_value], objective.total_weight)
 
 

@@ -55,7 +55,7 @@ class RefitPath:
             # Refit on the support of the point, warm-started from the last refit.
             full = yield from refitting(objective, start, max(plan.tol, MIN_TOL), self.monotone, last, source.scale)
             last = full.iterate
-            for share in RELAX[len(points) % len(RELAX) :]:  # the first may be known already
+            for share in RELAX[len(points) % len(RELAX) :]:  # on a resumed path, the first may be known already
                 now = yield Seconds()
                 whole = Point.of(full, now - began)
                 points.append(whole if share == 1.0 else _between(start, full.w, share, whole))
@@ -86,7 +86,7 @@ class RefitPath:
 
 
 def _last_refit(objective: PairwiseObjective, points: Sequence[Point]) -> Steps[Iterate | None]:
-    """The full refit at the end of these points, from which the next one is solved."""
+    """The last full refit among these points, from which the next one is solved."""
     n = len(points) // len(RELAX) * len(RELAX)
     if n == 0:
         return None

@@ -29,7 +29,8 @@ class Starts(Protocol):
     """Points near the l1 solutions: additional starts for the problems of a concave penalty."""
 
     def at(self, alpha: float, last: Iterate | None) -> Steps[np.ndarray]:
-        """A point for this strength; it may depend only on the strength and on the solution for the last one."""
+        """A point for this strength. It may depend only on the strength and on the solution for the previous
+        strength."""
         ...
 
 
@@ -61,7 +62,7 @@ class PathStarts:
         return np.where(there == before, there, (1.0 - share) * before + share * there)
 
     def coef(self, index: int) -> np.ndarray:
-        """(n_features,) one point."""
+        """(n_features,) coefficients of one point."""
         return np.asarray(self.coefs[[index]].toarray()[0])
 
 
@@ -96,8 +97,8 @@ def better(
     H = yield from curvature.near(here, columns)
 
     def minimum(near: Iterate, begin: np.ndarray) -> tuple[np.ndarray, float, float]:
-        """(minimum of the model at an iterate from `begin`, how much lower than `best` it is, the quadratic
-        term)."""
+        """Minimise the model of the loss at `near` plus the penalty, from `begin`. Returns the minimum, by how much its
+        value is below that of `best`, and the quadratic term there."""
         part = problem.penalty.restrict(columns, len(start))
         slope = near.gradient[columns] + H @ (begin - near.w)[columns]
         w = begin.copy()

@@ -43,7 +43,7 @@ class Problems:
 
 
 class Strengths(Protocol):
-    """The problems of one path, solved in turn."""
+    """Solves the problems of one path in turn."""
 
     @property
     def found(self) -> Iterate | None:
@@ -51,11 +51,11 @@ class Strengths(Protocol):
         ...
 
     def again(self, points: Sequence[Point]) -> Steps[None]:
-        """Continue after these points, with the same bits."""
+        """Restore the state after these points, so that the path continues with the same bits."""
         ...
 
     def solve(self, i: int) -> Steps[Solution]:
-        """Solve the problem with number i, after those before it."""
+        """Solve problem i, given that the problems before it have been solved."""
         ...
 
 
@@ -64,7 +64,7 @@ class Convex:
     sampled along the path."""
 
     def __init__(self, problems: Problems, stop: Stop, kept: Iterate | None) -> None:
-        """kept: the solution with only always-keep features, at which the path begins; None: at 0."""
+        """kept: the solution with only always-keep features, at which the path begins; None if it begins at 0."""
         self._problems, self._stop, self._kept = problems, stop, kept
         self._samples = Samples(problems.objective)
         self._seen: list[Iterate] = []
@@ -155,7 +155,7 @@ class Concave:
 
 
 class Large:
-    """Ridge on more features than a Hessian may have; products with the Hessian replace it."""
+    """Ridge on more features than fit into a Hessian: Newton-CG, which needs only products with the Hessian."""
 
     found = None
 
@@ -176,5 +176,5 @@ class Large:
 
 
 def roughly(stop: Stop, alpha: float) -> Stop:
-    """Tolerance to which a second start at this strength is solved before it is compared."""
+    """Stopping rule for the solve from a second start at this strength until it is compared."""
     return replace(stop, tol=max(stop.tol, min(ROUGH_TOL, 0.1 * alpha / stop.scale)))

@@ -120,7 +120,7 @@ class Nested(Penalty):
         usable = np.isfinite(beta)
         m = np.bincount(group, usable, n_groups)
         total = np.bincount(group, np.where(usable, beta, 0.0), n_groups)
-        return np.where(m > 0, total / np.sqrt(np.maximum(m, 1.0)), np.inf)  # all of a group have the same weight
+        return np.where(m > 0, total / np.sqrt(np.maximum(m, 1.0)), np.inf)  # weights are equal within a group
 
     def _make_bend(self, n: int) -> np.ndarray:
         """(n_features,) beta kappa; 0 if there are no bends."""
@@ -131,7 +131,7 @@ class Nested(Penalty):
 
     def _prices(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """`_unit_prices` times alpha."""
-        self.feature_alphas(n)  # raises where a product leaves the range of numbers
+        self.feature_alphas(n)  # raises if a product overflows
         return (
             self._remembered("whole times alpha", n, lambda n: self._times_alpha(self._unit_prices(n)[0])),
             self._remembered("curve_price times alpha", n, lambda n: self._times_alpha(self._unit_prices(n)[1])),

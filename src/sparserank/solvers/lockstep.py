@@ -70,12 +70,12 @@ class Seconds:
 
 
 Request = Evaluate | Hessian | HessianTimes | Seconds
-Steps = Generator[Request, Any, T]  # a computation that asks for what it needs, and returns T
+Steps = Generator[Request, Any, T]  # a computation that yields requests, receives the replies, and returns T
 ORDER = (
     Hessian,
     HessianTimes,
     Evaluate,
-)  # the first kind that is asked for is answered, so that all evaluations come together
+)  # the first kind with a waiting request is answered, so that evaluations accumulate and share a pass
 
 
 def run(steps: Steps[T]) -> T:

@@ -19,7 +19,7 @@ from sparserank.solvers.working_set import working_set
 SUFFICIENT = 0.01  # share of the predicted decrease that a step must achieve
 NOISE = 4e-15  # relative rounding of an objective value (float64 sums)
 MAX_TRIALS = 30
-INNER_ACCURACY = 0.02  # model problem solved to this share of the present violation
+INNER_ACCURACY = 0.02  # far from the solution, models are solved to this share of the present violation
 STALE = 0.6  # the Hessian is renewed when a step keeps more than this share of the violation
 
 
@@ -52,8 +52,7 @@ class ProxNewton:
     gives_up = Status.STALLED
 
     def __init__(self, curvature: Curvature | None = None, ahead: Ahead | None = None) -> None:
-        """curvature: existing estimate of the objective's Hessian, default none; ahead:
-        the next problem on a path."""
+        """curvature: existing estimate of the objective's Hessian, default none; ahead: the next problem on a path."""
         check_arguments(ProxNewton.__init__, locals())
         self.n_iter = 0
         self.curvature, self._ahead = curvature, ahead
@@ -156,7 +155,7 @@ class ProxNewton:
                 self._damping = 0.0 if self._damping < 1e-3 * largest else 0.25 * self._damping
                 return trial
             if change <= noise and self._problem.violation(trial) < violation:
-                return trial  # below the rounding of the value the certificate itself is the better judge
+                return trial  # below the rounding of the value, the violation decides
             # The step failed. The model without drift is tried before the step is shortened.
             if drift is not None:
                 drift, target = None, None
@@ -187,7 +186,7 @@ class ProxNewton:
         guess = None if ahead is None else ahead.guess(self.curvature, here)
         if ahead is None or guess is None:
             return (yield from self._problem.evaluate(w))
-        there, at = yield Evaluate(self._objective, np.array([guess, w]))  # what comes last is remembered
+        there, at = yield Evaluate(self._objective, np.array([guess, w]))  # the objective caches the last point
         ahead.learn(guess, there)
         return self._problem.iterate(w, at)
 

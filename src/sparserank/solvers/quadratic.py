@@ -1,5 +1,5 @@
-"""Minimise a quadratic model plus a penalty on the working set: coordinate descent, finished by direct solves;
-accelerated prox steps if the penalty ties columns together."""
+"""Minimise a quadratic model plus a penalty on the working set: coordinate or block descent, completed by direct
+solves; accelerated prox steps for other penalties that couple columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sparserank.penalties.parts import BlockPart, Part, SeparablePart
 from sparserank.solvers._block_descent_kernels import descend_blocks
 from sparserank.solvers._coordinate_descent_kernels import descend
 
-TIGHT = 0.1  # share of a problem's tolerance to which its last models are solved
+TIGHT = 0.1  # models near the solution are solved to this share of the problem's tolerance
 SWEEPS_BETWEEN_DIRECT = 10
 MAX_ROUNDS = 12
 MAX_PROX_STEPS = 5000
@@ -167,14 +167,15 @@ def newton_on_support(
 ) -> np.ndarray:
     """One Newton step of the model from w on the non-zero coordinates. It ends at the first coordinate that would
     change sign, which becomes 0."""
-    assert isinstance(part, SeparablePart)  # ProxNewton refuses concave penalties of another kind
+    assert isinstance(part, SeparablePart)  # ProxNewton uses it for separable penalties only
     u, residual = w.astype(np.float64, copy=True), gradient.astype(np.float64, copy=True)
     _direct_step(H, residual, u, part)
     return u
 
 
 def _direct_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part: SeparablePart) -> None:
-    """Newton step on the non-zero coordinates if it lowers the model; u and residual change in place."""
+    """Newton step on the non-zero coordinates; u and residual change in place. For a concave penalty, it is taken only
+    if the model falls."""
     alphas, monotone = part.alphas, part.monotone
     # On non-zero coordinates, and on unpenalised ones without a sign rule, the penalty is smooth until a sign changes.
     S = np.flatnonzero((u != 0) | ((alphas == 0) & (monotone == 0)))
@@ -186,7 +187,7 @@ def _direct_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part: Separ
     gradient = residual[S] + np.sign(u[S]) * part.slope(t, alphas[S])
     try:
         step = -cho_solve(cho_factor(system, check_finite=False), gradient, check_finite=False)
-    except LinAlgError:  # collinear features, or a concave model: coordinate descent goes on by itself
+    except LinAlgError:  # collinear features, or a concave model: coordinate descent continues without it
         return
     if not np.isfinite(step).all():
         return
@@ -200,7 +201,7 @@ def _direct_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part: Separ
         moved[int(np.argmin(ratios))] = 0.0
     change = moved - u[S]
     curved = H[:, S] @ change
-    # A Newton step on a concave penalty may lead uphill; it is taken only if the model falls.
+    # With a concave penalty, the system can be definite and the step still lead uphill.
     if not part.is_convex:
         gain = float(residual[S] @ change + 0.5 * change @ curved[S])
         if gain + float((part.value(np.abs(moved), alphas[S]) - part.value(t, alphas[S])).sum()) >= 0:
