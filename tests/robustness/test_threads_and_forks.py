@@ -103,7 +103,7 @@ failures = 0
 for _ in range(5):
     child = os.fork()
     if child == 0:
-        import faulthandler; faulthandler.dump_traceback_later(20, exit=True)
+        import faulthandler; faulthandler.dump_traceback_later(60, exit=True)
         os._exit(0 if fit() == expected else 1)
     failures += os.waitpid(child, 0)[1] != 0
 stop.set()
