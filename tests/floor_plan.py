@@ -35,12 +35,12 @@ ROOMS = {
 
 # Code lines of each room, which `test_code_lines.py` counts, and the number of files: a change may only lower them.
 LINES = {
-    "cli": 1983,
+    "cli": 1982,
     "report": 1801,
     "papers": 1832,
     "jobs": 1908,
     "rankers": 1364,
-    "selection": 1522,
+    "selection": 1513,
     "crossval": 2254,
     "evaluation": 510,
     "export": 1299,

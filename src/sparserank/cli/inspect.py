@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.given import require
 from sparserank.cli.output import give
 from sparserank.cli.reading import reading_of
 from sparserank.cli.screen import announce_compiling, say, table
@@ -44,9 +43,9 @@ def run(*, files: list[Path], verify: bool = False, **options: Any) -> None:
     from sparserank.cli.inspect_tables import show_tables
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.missing import KEEP
+    from sparserank.data.read import verify_store
     from sparserank.data.read_files import TABLES, kind_of, read_files
     from sparserank.data.run_reader import TABLE, holds
-    from sparserank.data.store.opening import open_store
 
     reading = reading_of(options)
     found = holds(files[0]) if len(files) == 1 else ""
@@ -58,8 +57,7 @@ def run(*, files: list[Path], verify: bool = False, **options: Any) -> None:
         _model(files[0])
         return
     for file in files if verify else []:
-        require(kind_of(file) == "store", "--verify", f"applies only to stores; {file} is not a store.")
-        open_store(file, verify=True)
+        verify_store(file)
         say(f"{file}: every file is unchanged since it was written")
     kind = kind_of(files[0])
     if kind in TABLES:

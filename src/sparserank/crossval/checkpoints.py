@@ -1,4 +1,4 @@
-"""Checkpoints of unfinished paths: their points in the work directory, from which a later run continues."""
+"""Checkpoints of unfinished paths: their points in the run directory, from which a later run continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fitted paths as arrays, for the work directory only."""
+"""Fitted paths as arrays, for the run directory only."""
 
 from __future__ import annotations
 

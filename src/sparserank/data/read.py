@@ -133,15 +133,24 @@ def read(source: Any, *, verify: bool = False, **options: Unpack[ReadOptions]) -
     check_arguments(read, {"verify": verify})
     columns: dict[str, Any] = {name: options.get(name) for name in COLUMNS}
     reading = with_options(Reading(), {name: value for name, value in options.items() if name not in COLUMNS})
-    if verify:
-        if not is_path(source) or any(kind_of(path) != "store" for path in paths_of(source)):
-            raise ParameterError("verify", "applies only to stores, which convert writes.")
-        for path in paths_of(source):
-            open_store(path, verify=True)
+    for path in paths_of(source) if verify else []:
+        verify_store(path)
     name = "the frame" if is_frame(source) else "source"
     data = as_datasets({name: source}, **columns, reading=reading)[name]
     assert data is not None
     return data
+
+
+def verify_store(path: Any) -> None:
+    """Read every file of a store and compare its checksum.
+
+    Raises
+        ParameterError    it is not a store
+        DataFormatError   names the file that changed
+    """
+    if not is_path(path) or kind_of(path) != "store":
+        raise ParameterError("verify", f"applies only to stores; {brief(path)} is not a store.")
+    open_store(path, verify=True)
 
 
 def as_datasets(

@@ -40,7 +40,7 @@ from sparserank.quoting import brief
 from sparserank.strict_json import MAX_BYTES, parse_json
 
 ROWS_AT_ONCE = 1 << 16
-A_RUN, JUDGMENTS, EITHER, TABLE = "run", "judgments", "run or judgments", "table"  # what a file holds
+JUDGMENTS, EITHER, TABLE = "judgments", "run or judgments", "table"  # what a file holds, beside "run"
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def read_run(source: Any) -> Run:
 
 def run_of(source: Any, name: str) -> Run:
     """The result of `read_run`; messages call a source that is not a file by this name."""
-    return Run(read_entries(source, name, OF_RUNS, AnyIds(), AnyIds(), ranks=False).values())
+    return Run(read_entries(source, name, OF_RUNS, AnyIds(), Ids(), ranks=False).values())
 
 
 def read_qrels(source: Any) -> Qrels:
@@ -209,7 +209,7 @@ def read_qrels(source: Any) -> Qrels:
 
 def judgments_of(source: Any, name: str) -> Qrels:
     """The result of `read_qrels`; messages call a source that is not a file by this name."""
-    entries = read_entries(source, name, OF_QRELS, AnyIds(), AnyIds())
+    entries = read_entries(source, name, OF_QRELS, AnyIds(), Ids())
     found = Qrels(entries.values())
     if not found:
         if entries.unit == "line":
@@ -246,14 +246,13 @@ def is_mapping(source: Any) -> bool:
 
 
 def holds(path: str | os.PathLike) -> str:
-    """A_RUN, JUDGMENTS, EITHER or TABLE (which may be a run), by the content of a file; '' for other text."""
-    place = Path(path)
-    head = head_of(place) or b""
+    """'run', JUDGMENTS, EITHER or TABLE (which may be a run), by the content of a file; '' for other text."""
+    head = head_of(Path(path)) or b""
     if NESTED.match(head):
         return EITHER
-    lines = (line for line in head.decode("utf-8", "replace").splitlines() if line.strip())
-    first = next((line for line in lines if not line.lstrip().startswith("#")), "")
-    table, kind = _kind_of_table(place, head, OF_RUNS), kind_of_line(first)
+    lines = head.decode("utf-8", "replace").splitlines()
+    first = next((line for line in lines if line.lstrip()[:1] not in ("", "#")), "")
+    table, kind = _kind_of_table(Path(path), head, OF_RUNS), kind_of_line(first)
     if table == "csv" and kind == JUDGMENTS and first.split()[-1].lower() in OF_RUNS.columns:
         return EITHER  # BEIR calls grades scores
     return TABLE if table == "parquet" or (table == "csv" and kind == "" and {*",\t"} & {*first}) else kind

@@ -159,8 +159,8 @@ MONOTONE = Option(
 KEEP = Option(
     name="keep",
     kind=Given("Sequence[str] | None", "list[str] | None"),
-    help="Names of features that every sparse model uses, regardless of their cost, which counts towards {budget}.",
-    says="Feature that every sparse model uses, regardless of its cost, which counts towards {budget}.",
+    help="Names of features that every sparse model uses, whatever their costs; a budget includes these costs.",
+    says="Feature that every sparse model uses, whatever its cost; a budget includes that cost.",
     panel=MODEL,
 )
 DROP = Option(

@@ -343,7 +343,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             Scores in row order.
         """
         check_is_fitted(self)
-        _, qid = without_qid(X, qid)
+        qid = qid if self._is_linear else without_qid(X, qid)[1]
         X = features_to_score(self, X, self.__dict__.get("fill_values_"))
         if self._curves is not None or not self._is_linear:
             return self.to_model().predict(X, qid=qid)

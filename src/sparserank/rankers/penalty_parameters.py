@@ -18,7 +18,6 @@ from sparserank.paths import BestK, parse_maker
 from sparserank.penalties import Penalty
 from sparserank.penalties.nested import NESTING, nests
 from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
-from sparserank.rankers.inputs import feature_names
 from sparserank.rankers.validation import checked_penalty
 from sparserank.selection.inputs import complete_penalties
 from sparserank.transforms import CURVES, NONE
@@ -116,9 +115,9 @@ class PenalizedRanker(LinearRanker):
             raise ParameterError("feature_transform", known, owner=name)
         return penalty
 
-    def _completed_penalty(self) -> Penalty | BestK:
-        """The penalty with the rules of the ranker, features by number."""
-        name, names = type(self).__name__, feature_names(self, self.n_features_in_)
+    def _completed_penalty(self, names: Sequence[str]) -> Penalty | BestK:
+        """The penalty with the rules of the ranker, the features with these names by number."""
+        name = type(self).__name__
         rules = {rule: getattr(self, rule) for rule in ("monotone", "keep", "drop", "feature_groups", "costs")}
         penalty = checked_penalty(name, self._named_penalty)
         try:

@@ -188,7 +188,7 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
 
     def _learn(self, given: TrainingSet) -> None:
         data, query_weight, client = given.data, given.query_weight, given.client
-        penalty = self._completed_penalty()
+        penalty = self._completed_penalty(data.feature_names or ())
         transform = self._learned_transform(given, penalty)
         if transform.transforms:
             data = transformed(data, transform.transforms)

@@ -154,7 +154,7 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
             self.pair_weights,
             parse_option("loss", parse_loss, self.loss, name),
         )
-        penalty = self._completed_penalty()
+        penalty = self._completed_penalty(data.feature_names or ())
         transform = self._learned_transform(given, penalty)
         cv = CrossValidation(
             data,

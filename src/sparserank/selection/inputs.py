@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -118,6 +118,8 @@ def features_named(given: Any, option: str, names: Sequence[str]) -> tuple[int, 
     """
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise ParameterError(option, f"must be a list of feature names; got {brief(given)}.")
+    if len(given) == 0:  # which needs no numbers of all features
+        return ()
     at = {name: j for j, name in enumerate(names)}
     for name in given:
         if not isinstance(name, str) or name not in at:
@@ -159,6 +161,16 @@ def rules_of(
     if dropped:
         rules["drop"] = tuple(sorted({*own.drop, *dropped}))
     return rules
+
+
+class FeatureOptions(TypedDict, total=False):
+    """The options of `select` that name features, for type checkers."""
+
+    costs: Any
+    feature_groups: Any
+    monotone: Mapping[str, Any] | None
+    keep: Any
+    drop: Any
 
 
 @dataclass(frozen=True)

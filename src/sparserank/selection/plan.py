@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, Unpack
 
 from sparserank import __version__
 from sparserank.crossval.choice import FEATURE, TOTAL_COST, Candidate, Choice, Rule, choose
@@ -24,7 +24,7 @@ from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.paths import BestK, SizedMaker, maker_of, parse_maker
 from sparserank.penalties import Penalty
 from sparserank.quoting import brief
-from sparserank.selection.inputs import complete_penalties
+from sparserank.selection.inputs import FeatureOptions, complete_penalties
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE
 from sparserank.workdir.pieces import code_hash, foreign_code
@@ -123,32 +123,15 @@ class SelectionPlan:
                 with_engine = option("engine", engine.name)
                 raise ParameterError(name, f"cannot be {value} with {with_engine}: {engine.title} {lacks}.")
 
-    def for_features(
-        self,
-        names: Sequence[str],
-        *,
-        costs: Any = None,
-        feature_groups: Any = None,
-        monotone: Mapping[str, Any] | None = None,
-        keep: Any = None,
-        drop: Any = None,
-    ) -> SelectionPlan:
+    def for_features(self, names: Sequence[str], **options: Unpack[FeatureOptions]) -> SelectionPlan:
         """The plan with the options that name features; each is as in `select`. Penalties are completed here, once.
 
         Raises
             ParameterError, DataFormatError   name what cannot be used
         """
-        if self.budget is not None and costs is None and feature_groups is None:
+        if self.budget is not None and options.get("costs") is None and options.get("feature_groups") is None:
             raise ParameterError("budget", f"needs {option('costs')} or {option('feature_groups')}.")
-        completed = complete_penalties(
-            self.penalties,
-            names,
-            costs=costs,
-            feature_groups=feature_groups,
-            monotone=monotone,
-            keep=keep,
-            drop=drop,
-        )
+        completed = complete_penalties(self.penalties, names, **options)
         return replace(
             self,
             penalties=completed.penalties,
@@ -201,7 +184,7 @@ class SelectionPlan:
     def identity(
         self, train: RankingDataset, valid: RankingDataset | None, query_weight: Sequence[float] | None = None
     ) -> dict[str, Any]:
-        """What stored pieces of work depend on: a work directory is resumed only under the same identity.
+        """What stored pieces of work depend on: a run directory is resumed only under the same identity.
 
         Margin, guarantee, confidence, k and budget are left out: they choose among finished pieces; relaxed models,
         transforms, the engine and half-samples only add some, or leave some out, under names of their own (of refits

@@ -1,4 +1,4 @@
-"""A work directory: created or marked by this program, and used by one process at a time.
+"""A run directory: created or marked by this program, and used by one process at a time.
 
 Its lock belongs to an open file, so the system releases it when the process ends, however that happens. Packages of
 file locks fall back to a lock file where the system has no locks, and a killed process leaves that behind. Here such a

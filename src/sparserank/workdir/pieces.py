@@ -143,7 +143,7 @@ class PieceStore:
 
 
 class WorkStore(WorkDirectory):
-    """A work directory for one plan. Finished pieces are written as they come, so that a killed process continues where
+    """A run directory for one plan. Finished pieces are written as they come, so that a killed process continues where
     it stopped.
 
     identity   plain JSON values: everything that stored pieces depend on; part of the name of each piece
