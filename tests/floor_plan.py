@@ -38,10 +38,10 @@ LINES = {
     "cli": 1982,
     "report": 1801,
     "papers": 1832,
-    "jobs": 1908,
+    "jobs": 1905,
     "rankers": 1364,
     "selection": 1513,
-    "crossval": 2254,
+    "crossval": 2175,
     "evaluation": 510,
     "export": 1299,
     "model": 600,
@@ -60,7 +60,7 @@ LINES = {
     "ground": 620,
 }
 REPRODUCTION = 2458  # code lines of `reproduction/`, beside the package
-FILES = 380
+FILES = 378
 
 # Upward imports, from module to module.
 VIOLATIONS: set[tuple[str, str]] = set()

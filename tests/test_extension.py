@@ -3,18 +3,19 @@
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.crossval.folded_paths import FINAL, FoldedPaths, PathRequest
-from sparserank.crossval.settings import PathSettings
+from sparserank.crossval.folded_paths import FoldedPaths
+from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.errors import DataError, ParameterError
 from sparserank.metrics import Metric, parse_metric
 from sparserank.objective import PairwiseObjective, objectives_of
-from sparserank.paths import PenaltyPath, fit_path_on, following
+from sparserank.paths import PathPlan, PenaltyPath, fit_path_on, following
 from sparserank.penalties import L1, Penalty
 from sparserank.shards import make_shards
 from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, solve
@@ -90,7 +91,7 @@ def test_groups_go_through_the_whole_path_on_shaped_rows() -> None:
     weights = np.ones((3, DATA.n_queries))
     weights[1, ::3], weights[2, 1::3] = 0.0, 0.0
     options = {"n_alphas": 8, "alpha_min_ratio": 0.03, "tol": 1e-8}
-    paths = run_all([following(o, PairLasso(), **options) for o in objectives_of(Weighting(shards, weights))])
+    paths = run_all([following(o, PairLasso(), PathPlan(**options)) for o in objectives_of(Weighting(shards, weights))])
     for path in paths:
         assert set(path.statuses) == {"optimal"}
         assert path.gaps.max() < 1e-7
@@ -159,10 +160,10 @@ def test_a_loss_of_ones_own_goes_through_the_path() -> None:
 def test_a_metric_of_ones_own_is_measured_with_the_others() -> None:
     metrics: list[Metric] = [BestReciprocalRank(), parse_metric("ndcg@10")]
     fold = np.arange(DATA.n_queries) % 2
-    work = FoldedPaths(DATA, fold, PathSettings(n_alphas=4), metrics)
-    pieces = work([PathRequest(PenaltyPath(L1()), f) for f in (0, 1)])
+    work = FoldedPaths(DATA, fold, PathPlan(n_alphas=4), metrics)
+    pieces = work([PathTask("path", PenaltyPath(L1()), fold=f) for f in (0, 1)])
     unseen = DATA.take_queries(fold == 1)
-    scores = unseen.X @ pieces[1].in_units(pieces[1].coefs).toarray()[3]
+    scores = unseen.X @ pieces[1].in_units(pieces[1].sparse_coefs).toarray()[3]
     for q, (lo, hi) in enumerate(zip(unseen.query_ptr[:-1], unseen.query_ptr[1:], strict=True)):
         y = unseen.relevance[lo:hi]
         order = sorted(range(hi - lo), key=lambda i: (-scores[lo + i], y[i]))
@@ -192,13 +193,14 @@ def test_a_penalty_of_ones_own_needs_no_kernel() -> None:
 
 def test_a_path_maker_of_ones_own_is_followed_in_lockstep_and_resumed() -> None:
     fold = np.arange(DATA.n_queries) % 3
-    work = FoldedPaths(DATA, fold, PathSettings(), [parse_metric("ndcg@10")])
+    work = FoldedPaths(DATA, fold, PathPlan(), [parse_metric("ndcg@10")])
     points: dict[int, list] = {f: [] for f in (FINAL, 0, 1, 2)}
-    pieces = work([PathRequest(GradientSizes(), f, keep=lambda p, n, f=f: points[f].append(p)) for f in points])
+    task = PathTask("path", GradientSizes())
+    pieces = work([replace(task, fold=f, keep=lambda p, n, f=f: points[f].append(p)) for f in points])
     for f, piece in zip(points, pieces, strict=True):
-        assert np.diff(piece.coefs.indptr).tolist() == [1, 2, 3]
-        (again,) = work([PathRequest(GradientSizes(), f, done=points[f][:2])])
-        np.testing.assert_array_equal(again.coefs.toarray(), piece.coefs.toarray())
+        assert np.diff(piece.sparse_coefs.indptr).tolist() == [1, 2, 3]
+        (again,) = work([replace(task, fold=f, done=points[f][:2])])
+        np.testing.assert_array_equal(again.sparse_coefs.toarray(), piece.sparse_coefs.toarray())
 
 
 def test_a_path_maker_of_ones_own_goes_through_select_its_folds_its_rules_and_a_resumed_run(tmp_path: Path) -> None:

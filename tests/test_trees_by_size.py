@@ -5,13 +5,13 @@ import pytest
 from benchmarks import trees_by_size
 from benchmarks.trees_by_size import ALL, CHOICE, ComparisonPlan, compare, comparison_section, simultaneous_intervals
 
-from sparserank.crossval.settings import PathSettings
 from sparserank.crossval.trees import TreeSettings, fit_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError
 from sparserank.evaluation import per_query_values
+from sparserank.paths import PathPlan
 from sparserank.selection.plan import make_plan
 from tests.support.shortcuts import no_processes
 
@@ -20,7 +20,7 @@ QUICK = TreeSettings(20, (("num_leaves", 4), ("bagging_fraction", 0.8), ("baggin
 
 def plan_of(**more):
     judged = {"metric": "ndcg@10", "report_metrics": (), "convention": "default"}
-    plan = make_plan(penalties="mcp", **judged, settings=PathSettings(n_alphas=15), cv=3, feature_transform="none")
+    plan = make_plan(penalties="mcp", **judged, path_plan=PathPlan(n_alphas=15), cv=3, feature_transform="none")
     return ComparisonPlan(plan, QUICK, **{"sizes": (2, 4), "repeats": 2, "n_seeds": 2, **more})
 
 

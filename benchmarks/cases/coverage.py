@@ -195,17 +195,18 @@ def _judged(here: Any, rest: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(out-of-fold values, true means, sizes) of the candidates."""
     import scipy.sparse as sp
 
-    from sparserank.crossval.folded_paths import FINAL, FoldedPaths
-    from sparserank.crossval.settings import PathSettings
+    from sparserank.crossval.folded_paths import FoldedPaths
+    from sparserank.crossval.tasks import FINAL
     from sparserank.evaluation import mean_of
     from sparserank.jobs.selection_job import SelectionJob
     from sparserank.metrics import parse_metric
+    from sparserank.paths import PathPlan
     from sparserank.penalties import parse_penalty
     from sparserank.selection.plan import SelectionPlan
 
     metric = parse_metric("ndcg@10")
-    settings = PathSettings(n_alphas=25)
-    plan = SelectionPlan(tuple(map(parse_penalty, ("l1", "mcp"))), metric, settings=settings)
+    path_plan = PathPlan(n_alphas=25)
+    plan = SelectionPlan(tuple(map(parse_penalty, ("l1", "mcp"))), metric, path_plan=path_plan)
     job = SelectionJob(plan, here, None, None, n_threads=1)
     candidate_set = job.candidates()
     candidates = [*candidate_set.sparse, *candidate_set.dense]
@@ -215,7 +216,7 @@ def _judged(here: Any, rest: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         own = [i for i, c in enumerate(candidates) if candidate_set.transform(c) == transform]
         if not own:
             continue
-        judging = FoldedPaths(here, job.cv.fold, plan.settings, [metric], valid=rest, n_threads=1, transform=transform)
+        judging = FoldedPaths(here, job.cv.fold, plan.path_plan, [metric], valid=rest, n_threads=1, transform=transform)
         for f in job.cv.folds:
             models = sp.csr_array(sp.vstack([candidate_set.in_units(candidates[i], f) for i in own]))
             (values_there,) = judging.measure({FINAL: models})[FINAL]

@@ -11,15 +11,13 @@ import numpy as np
 from reproduction.systems.base import Candidate, Fold, Grid, fitted, points_of
 from sparserank.crossval import choice
 from sparserank.crossval.engine import CrossValidation
-from sparserank.crossval.families import Trial
 from sparserank.crossval.feature_transforms import RAW
-from sparserank.crossval.folded_paths import FINAL
-from sparserank.crossval.settings import PathSettings
+from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.data.combine import concatenate
 from sparserank.data.folds import query_folds
 from sparserank.options import selection as of_selection
 from sparserank.papers.rankers.random_ranker import RandomRanker
-from sparserank.paths import PathResult, fit_path_on, maker_of, parse_maker
+from sparserank.paths import PathPlan, PathResult, fit_path_on, maker_of, parse_maker
 
 N_FOLDS = of_selection.FOLDS.default
 
@@ -45,20 +43,19 @@ def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     everything = concatenate([fold.data.train, fold.data.valid], join_queries=False)
     metrics = list(fold.metrics.values())
     of_query = query_folds(everything.n_queries, N_FOLDS, fold.seed)
-    settings = PathSettings("within-query-std", grid["n_alphas"][0], 1e-2, 1e-6, "pair")
-    cv = CrossValidation(everything, of_query, [RAW], settings, metrics, n_threads=1)
-    candidate_set = cv.fit([Trial(label, maker_of(parse_maker(label))) for label in grid["penalty"]])
+    paths = PathPlan(grid["n_alphas"][0], 1e-2, 1e-6)
+    cv = CrossValidation(everything, of_query, [RAW], paths, metrics, n_threads=1)
+    candidate_set = cv.fit([PathTask(label, maker_of(parse_maker(label))) for label in grid["penalty"]])
     models: list[Candidate] = []
     index: dict[tuple[str, int], int] = {}
-    for label in candidate_set.trials:
+    for label in candidate_set.tasks:
         final = candidate_set.paths[label, FINAL]
-        seconds = sum(float(candidate_set.paths[label, f].path.times_s.sum()) for f in cv.folds) / len(
-            final.path.alphas
-        )
-        for i, c in enumerate(_points(final.path, label)):
+        assert final.scaling is not None
+        seconds = sum(float(candidate_set.paths[label, f].times_s.sum()) for f in cv.folds) / len(final.alphas)
+        for i, c in enumerate(_points(final, label)):
             index[label, i] = len(models)
             models.append(replace(c, coef=c.coef / final.scaling.scale, time_s=c.time_s + seconds))
-    sizes = [c for label in candidate_set.trials for c in candidate_set.of_sizes(label)]
+    sizes = [c for label in candidate_set.tasks for c in candidate_set.of_sizes(label)]
     preferred: dict[int, list[str]] = {}
     for m, name in enumerate(fold.metrics):
         by_metric = {replace(c, values=candidate_set.values(c, m)): index[c.penalty, c.index] for c in sizes}

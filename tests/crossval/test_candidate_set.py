@@ -75,7 +75,7 @@ def test_the_saved_model_is_the_chosen_candidate() -> None:
     for k in (2, 4):
         found = sr.select(DATA, penalties=["mcp"], cv=2, k=k, half_samples=0, **OPTIONS)
         c, path = found.chosen, found.paths["mcp"]
-        objective = sr.solvers.PairwiseObjective(DATA, scale=found.scalings["mcp"].scale)
+        objective = sr.solvers.PairwiseObjective(DATA, scale=found.paths["mcp"].scaling.scale)
         candidates = [i for i in range(len(path.alphas)) if path.nnz[i] <= c.k]
         point = min(candidates, key=lambda i: path.losses[i])
         refit = refit_on_support(objective, path.support(point)).w

@@ -60,7 +60,7 @@ def test_a_result_notes_how_many_of_which_solves() -> None:
 
 def test_folds_are_counted_too() -> None:
     def arrays(*statuses: str) -> Any:
-        return SimpleNamespace(path=SimpleNamespace(statuses=statuses))  # all that is asked of a fitted path
+        return SimpleNamespace(statuses=statuses)  # all that is asked of a path
 
     fine = {("l1", -1): arrays("optimal", "optimal"), ("l1", 0): arrays("stationary", "not certified")}
     assert unsolved_paths(fine, 1e-6) is None

@@ -47,7 +47,6 @@ class GradientSizes(SizedMaker):
             strengths,
             self.strength,
             top,
-            objective.n_pairs,
-            objective.total_weight,
+            objective,
             plan.feature_names,
         )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 import sparserank as sr
-from sparserank.crossval.folded_paths import FINAL, FoldedPaths, PathRequest
-from sparserank.crossval.settings import PathSettings
+from sparserank.crossval.folded_paths import FoldedPaths
+from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.data.folds import query_folds
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import fit_path_on
+from sparserank.paths import PathPlan, fit_path_on
 from sparserank.solvers import solve
 
 from .boxed_l1 import BoxedL1
@@ -33,9 +33,9 @@ def main() -> None:
     print("boxed l1:", fit_path_on(plain, BoxedL1(), n_alphas=5, alpha_min_ratio=0.05).statuses)
     print("proximal gradient:", solve(ProxGradient(), plain, sr.penalties.L1(0.1)).status.value)
     fold = query_folds(data.n_queries, 3, 0)
-    work = FoldedPaths(data, fold, PathSettings(), [BestReciprocalRank(), parse_metric("ndcg@10")])
-    pieces = work([PathRequest(GradientSizes(), f) for f in (FINAL, 0, 1, 2)])
-    print("sizes:", pieces[0].n_used.tolist(), pieces[1].values.shape)
+    work = FoldedPaths(data, fold, PathPlan(), [BestReciprocalRank(), parse_metric("ndcg@10")])
+    pieces = work([PathTask("path", GradientSizes(), fold=f) for f in (FINAL, 0, 1, 2)])
+    print("sizes:", pieces[0].nnz.tolist(), pieces[1].values.shape)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.crossval.settings import PathSettings
 from sparserank.errors import DataError, RunDirectoryError
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.losses import ModifiedHuber, SquaredHinge, loss_identity, loss_name, parse_loss
@@ -108,7 +107,7 @@ def test_there_is_one_default_grid() -> None:
     for options in (FIT_PATH, SELECT):
         given = {o.name: o.default for o in options}
         assert (given["n_alphas"], given["alpha_min_ratio"]) == (N_ALPHAS, ALPHA_MIN_RATIO)
-    for owner in (sr.SparseRankerCV, PathPlan, PathSettings):
+    for owner in (sr.SparseRankerCV, PathPlan):
         signature = inspect.signature(owner).parameters
         assert (signature["n_alphas"].default, signature["alpha_min_ratio"].default) == (N_ALPHAS, ALPHA_MIN_RATIO)
     assert inspect.signature(sr.SparseRanker).parameters["n_alphas"].default == N_ALPHAS

@@ -174,7 +174,7 @@ def test_scaling_is_folded_into_coef_and_certificates_belong_to_the_scaled_probl
             assert getattr(m, what) == pytest.approx(getattr(exact, what), rel=1e-5, abs=1e-8), what
     assert sr.alpha_max(raw.X, Y, qid=QID) == pytest.approx(sr.alpha_max(scaled.X, Y, qid=QID, scaling="none"))
     path = sr.fit_path(raw, n_alphas=5)
-    np.testing.assert_allclose(path.coefs * path.scale, path.scaled_coefs, rtol=1e-12)
+    np.testing.assert_allclose(path.coefs * path.scaling.scale, path.scaled_coefs, rtol=1e-12)
     with pytest.raises(DataError, match="scaling must be one of"):
         sr.SparseRanker(scaling="log").fit(raw.X, Y, qid=QID)
 

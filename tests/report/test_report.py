@@ -19,7 +19,6 @@ from sparserank.cli.app import main
 from sparserank.crossval import redundant_features as alike_module
 from sparserank.crossval.current_model import InUse
 from sparserank.crossval.redundant_features import MIN_CORRELATION, redundant_features, within_query_correlations
-from sparserank.crossval.settings import PathSettings
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.synthetic import make_curved_ranking
@@ -28,6 +27,7 @@ from sparserank.evaluation import per_query_values
 from sparserank.jobs.selection_job import SelectionJob
 from sparserank.metrics import parse_metric
 from sparserank.model.ranking_model import RankingModel
+from sparserank.paths import PathPlan
 from sparserank.report import size_picture
 from sparserank.report.claims import heading, how_sure, lead
 from sparserank.report.document import Picture, Section, Table
@@ -324,8 +324,8 @@ def test_models_of_folds_have_the_values_that_candidates_are_judged_by(kind: str
     curved = make_curved_ranking(30, n_features=8, n_curved=3, random_state=2).data
     data = curved if kind == "curves" else replace_features(TRAIN, X)
     given = {"penalties": "mcp", "metric": "ndcg@10", "report_metrics": (), "convention": "default", "cv": 2}
-    settings = PathSettings(n_alphas=8)
-    plan = make_plan(**given, settings=settings, half_samples=0, feature_transform=kind)  # type: ignore[arg-type]
+    settings = PathPlan(n_alphas=8)
+    plan = make_plan(**given, path_plan=settings, half_samples=0, feature_transform=kind)  # type: ignore[arg-type]
     job = SelectionJob(plan, data, None, None, n_threads=1)
     candidate_set = job.candidates()
     sparse, dense = candidate_set.sparse, candidate_set.dense

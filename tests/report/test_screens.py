@@ -15,12 +15,12 @@ from reproduction.protocol.plan import DatasetPlan, ExperimentPlan
 import sparserank as sr
 from sparserank.cli.output import answer
 from sparserank.cli.selection_tables import show_selection
-from sparserank.crossval.settings import PathSettings
 from sparserank.errors import ConvergenceWarning
 from sparserank.jobs import test_comparison as rivals
 from sparserank.jobs.selection_job import SelectionJob, SelectionPlan, SelectionResult
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
+from sparserank.paths import PathPlan
 from sparserank.penalties import L1, MCP, Penalty
 from sparserank.report.page import render_page
 from sparserank.solvers import Stop, solve
@@ -170,14 +170,14 @@ DATA = sr.datasets.make_ranking(40, 15, 8, n_informative=3, n_redundant=2, noise
 
 
 def select(*penalties: Penalty, **options: object) -> SelectionResult:
-    few = {"cv": 2, "half_samples": 4, "settings": PathSettings(n_alphas=30)}
+    few = {"cv": 2, "half_samples": 4, "path_plan": PathPlan(n_alphas=30)}
     plan = SelectionPlan(penalties, parse_metric("ndcg@10"), **few | options)  # type: ignore[arg-type]
     return SelectionJob(plan, DATA, None, DATA, n_threads=1).execute()
 
 
 def test_penalties_that_differ_in_signs_or_weights_alone_are_kept_apart() -> None:
     free, positive, heavy = L1(), L1(monotone=(1,) * 8), L1(weights=(1.0,) * 7 + (9.0,))
-    short = {"half_samples": 0, "settings": PathSettings(n_alphas=15)}
+    short = {"half_samples": 0, "path_plan": PathPlan(n_alphas=15)}
     result = select(free, positive, heavy, MCP(), **short)
     assert list(result.paths) == ["l1", "l1 #2", "l1 #3", "mcp", "ridge"]
     for label, penalty in (("l1", free), ("l1 #2", positive), ("l1 #3", heavy)):
@@ -241,8 +241,8 @@ def test_the_best_single_feature_is_found_wherever_it_stands(monkeypatch: pytest
     X = sp.csr_matrix(sp.hstack([noise, sp.csr_matrix(DATA.relevance[:, None])]))
     wide = sr.RankingDataset(X, DATA.relevance, DATA.qid)
     monkeypatch.setattr(rivals, "MAX_SINGLE_FEATURES", 10)
-    settings = PathSettings(n_alphas=15)
-    plan = SelectionPlan((L1(),), parse_metric("ndcg@10"), cv=2, half_samples=0, settings=settings)
+    settings = PathPlan(n_alphas=15)
+    plan = SelectionPlan((L1(),), parse_metric("ndcg@10"), cv=2, half_samples=0, path_plan=settings)
     result = SelectionJob(plan, wide, None, wide, n_threads=1).execute()
     assert result.test is not None
     assert any("f61" in system for system in result.test.values)

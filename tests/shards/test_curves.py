@@ -11,7 +11,6 @@ import scipy.sparse as sp
 
 import sparserank as sr
 from sparserank.crossval.feature_groups import each_alone
-from sparserank.crossval.settings import PathSettings
 from sparserank.curves import CURVE_FREEDOM, curvatures_of, curve_blocks, fit_knots
 from sparserank.data.letor.writer import write_letor
 from sparserank.data.reading import Reading
@@ -445,13 +444,13 @@ UNASKED = {
     "small data": ({}, True, []),
     "as they are": ({"feature_transform": "none"}, False, []),
     "linear": ({"feature_transform": ("none", "log", "mixed")}, False, []),
-    "a scaling that is not linear": ({"settings": PathSettings(scaling="query-min-max")}, False, []),
+    "a scaling that is not linear": ({"path_plan": PathPlan(scaling="query-min-max")}, False, []),
     "other signs under each penalty": ({"penalties": (L1(monotone=(1,) * 100), MCP())}, False, []),
     "a penalty that curves do not know": ({"penalties": (Log(),)}, False, []),
     "one that they know and one that they do not": ({"penalties": (Log(), MCP())}, True, []),
     "an engine without them": ({"engine": "ranklib"}, False, []),
     "large, and an engine without them": ({"most": 1000, "engine": "ranklib"}, False, []),
-    "large, not linear": ({"most": 1000, "settings": PathSettings(scaling="log-standard")}, False, []),
+    "large, not linear": ({"most": 1000, "path_plan": PathPlan(scaling="log-standard")}, False, []),
     "large": ({"most": 1000}, False, [f"{NOT_TRIED}, because the data have 0.024 million values; {REMEDY}."]),
     "large, but asked for": ({"most": 1000, "feature_transform": "curves"}, True, []),
     "stored": ({"stored": True}, False, [f"{NOT_TRIED}: they need features in memory."]),

@@ -8,15 +8,15 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank.crossval.folded_paths import FINAL, FoldedPaths, PathRequest
-from sparserank.crossval.settings import PathSettings
+from sparserank.crossval.folded_paths import FoldedPaths
+from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.options.paths import SCALINGS
-from sparserank.paths import PathStarts, PenaltyPath, following
+from sparserank.paths import PathPlan, PathStarts, PenaltyPath, following
 from sparserank.penalties import L1, MCP, Log, Penalty
 from sparserank.shards import LocalShards, as_rows, local, make_shards
 from sparserank.shards.scaling import fit_scaling, fit_scalings, prepared
@@ -29,7 +29,7 @@ from sparserank.weighting import Evaluation, Weighting
 DATA = sr.datasets.make_ranking(40, (10, 40), 9, n_informative=4, noise=0.5, random_state=3).data
 FOLD = np.arange(DATA.n_queries) % 4
 NOWHERE = Iterate(np.zeros(0), Evaluation(0.0, np.zeros(0), 0.0), 0.0)
-SETTINGS = PathSettings(n_alphas=8, alpha_min_ratio=0.02)
+SETTINGS = PathPlan(n_alphas=8, alpha_min_ratio=0.02)
 KINDS = ["dense", "float32", "csr"]
 
 
@@ -169,12 +169,12 @@ def test_paths_in_lockstep_have_the_bits_of_paths_alone_at_fewer_reads(penalty, 
     options = {"n_alphas": 8, "alpha_min_ratio": 0.02}
     reads = Reads(monkeypatch)
     together = run_all(
-        [following(o, penalty, **options) for o in objectives_of(Weighting(shards_of(DATA), fold_weights()))]
+        [following(o, penalty, PathPlan(**options)) for o in objectives_of(Weighting(shards_of(DATA), fold_weights()))]
     )  # type: ignore[arg-type]
     at_once, reads.n = reads.n, 0
     for f, path in enumerate(together):
         (own,) = objectives_of(Weighting(shards_of(DATA), fold_weights()[f : f + 1]))
-        alone = run(following(own, penalty, **options))  # type: ignore[arg-type]
+        alone = run(following(own, penalty, PathPlan(**options)))  # type: ignore[arg-type]
         np.testing.assert_array_equal(path.scaled_coefs, alone.scaled_coefs)
         np.testing.assert_array_equal(path.losses, alone.losses)
         assert path.statuses == alone.statuses
@@ -188,7 +188,7 @@ def test_an_error_in_one_computation_is_not_swallowed() -> None:
 
     a, b = objectives_of(Weighting(shards_of(DATA), fold_weights(2)))
     with pytest.raises(DataError, match="seen"):
-        run_all([failing(a), following(b, L1())])
+        run_all([failing(a), following(b, L1(), PathPlan())])
 
 
 def test_batched_evaluations_do_not_mix_weightings() -> None:
@@ -211,12 +211,12 @@ def test_a_path_goes_on_behind_known_points_to_the_same_bits(penalty: Penalty, g
     objective = PairwiseObjective(DATA)
     options = {"n_alphas": 8, "alpha_min_ratio": 0.01}
     if given_starts and not penalty.is_convex:
-        l1 = run(following(objective, L1(), **options))  # type: ignore[arg-type]
+        l1 = run(following(objective, L1(), PathPlan(**options)))  # type: ignore[arg-type]
         options["starts"] = PathStarts(l1.alphas, l1.sparse_coefs)  # type: ignore[assignment]
     points: list = []
-    whole = run(following(objective, penalty, keep=lambda p, n: points.append(p), **options))  # type: ignore[arg-type]
+    whole = run(following(objective, penalty, PathPlan(keep=lambda p, n: points.append(p), **options)))  # type: ignore[arg-type]
     for n in range(9):
-        again = run(following(PairwiseObjective(DATA), penalty, done=points[:n], **options))  # type: ignore[arg-type]
+        again = run(following(PairwiseObjective(DATA), penalty, PathPlan(done=points[:n], **options)))  # type: ignore[arg-type]
         np.testing.assert_array_equal(again.scaled_coefs, whole.scaled_coefs)
         np.testing.assert_array_equal(again.objectives, whole.objectives)
 
@@ -232,12 +232,12 @@ def test_path_starts_are_the_path_between_its_points() -> None:
 def test_folded_paths_score_every_fold_on_its_own_queries() -> None:
     metrics = [parse_metric("ndcg@10"), parse_metric("map")]
     work, folds = FoldedPaths(DATA, FOLD, SETTINGS, metrics, n_threads=2), [FINAL, 0, 1, 2, 3]
-    pieces = dict(zip(folds, work([PathRequest(PenaltyPath(L1()), f) for f in folds]), strict=True))
+    pieces = dict(zip(folds, work([PathTask("path", PenaltyPath(L1()), fold=f) for f in folds]), strict=True))
     assert pieces[FINAL].values is None
     for f in range(4):
         unseen = DATA.take_queries(f == FOLD)
         for i in (0, 3, 7):
-            scores = unseen.X @ pieces[f].in_units(pieces[f].coefs).toarray()[i]
+            scores = unseen.X @ pieces[f].in_units(pieces[f].sparse_coefs).toarray()[i]
             expected = sr.evaluate(scores, unseen, metrics).per_query
             for m, values in enumerate(expected.values()):
                 np.testing.assert_allclose(pieces[f].values[m, i], values, atol=1e-12)
@@ -266,11 +266,11 @@ def test_no_copy_of_the_features_is_made() -> None:
         rng.standard_normal((40_000, 60)).astype(np.float32), rng.integers(0, 3, 40_000), np.repeat(np.arange(800), 50)
     )
     fold = np.arange(800) % 4
-    settings = PathSettings(n_alphas=3, alpha_min_ratio=0.3)
-    FoldedPaths(DATA, FOLD, settings, [])([PathRequest(PenaltyPath(L1()), 0)])  # compiles
+    settings = PathPlan(n_alphas=3, alpha_min_ratio=0.3)
+    FoldedPaths(DATA, FOLD, settings, [])([PathTask("path", PenaltyPath(L1()), fold=0)])  # compiles
     tracemalloc.start()
     work = FoldedPaths(data, fold, settings, [parse_metric("ndcg@10")], n_threads=1)
-    work([PathRequest(PenaltyPath(L1()), f) for f in (FINAL, 0, 1, 2, 3)])
+    work([PathTask("path", PenaltyPath(L1()), fold=f) for f in (FINAL, 0, 1, 2, 3)])
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1.5 * data.X.nbytes + 20e6 - data.X.nbytes

@@ -12,7 +12,6 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank.crossval.settings import PathSettings
 from sparserank.data.transformed import changes_features, fit_transform, transformed
 from sparserank.errors import DataError, ModelFormatError, ParameterError
 from sparserank.jobs.trials import transforms_tried
@@ -119,7 +118,7 @@ def test_logs_are_left_out_where_they_change_nothing_whatever_the_labels() -> No
     assert transforms_tried(auto, HEAVY) == ["none", "mixed"]
     other = sr.RankingDataset(HEAVY.X, HEAVY.relevance[::-1], HEAVY.qid)
     assert len(transforms_tried(auto, other)) == 2
-    assert transforms_tried(replace(auto, settings=PathSettings(scaling="query-min-max")), HEAVY) == ["none"]
+    assert transforms_tried(replace(auto, path_plan=PathPlan(scaling="query-min-max")), HEAVY) == ["none"]
     sparse = HEAVY.replace_features(sp.csr_matrix(HEAVY.X))
     assert len(transforms_tried(auto, sparse)) == 2
 

@@ -11,7 +11,7 @@ import sparserank as sr
 from sparserank.crossval.checkpoints import save_points, stored_points
 from sparserank.curves import STRAIGHT, fit_knots
 from sparserank.objective import PairwiseObjective, objectives_of
-from sparserank.paths import Point
+from sparserank.paths import PathPlan, Point
 from sparserank.paths.follow import following
 from sparserank.penalties import Penalty
 from sparserank.solvers.ahead import MAX_LOOKS, Ahead
@@ -47,7 +47,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def solved(penalty: Penalty, **options: Any) -> Any:
-    return run(following(PairwiseObjective(DATA), penalty, **options))
+    return run(following(PairwiseObjective(DATA), penalty, PathPlan(**options)))
 
 
 def test_several_places_in_one_read_get_what_each_gets_alone(reads: list[int]) -> None:
@@ -148,7 +148,7 @@ def test_where_a_second_place_costs_a_pass_none_is_evaluated(kind: str, reads: l
     loss = PairwiseLogistic() if kind == "logistic" else "squared_hinge"
     objective = PairwiseObjective(X, DATA.relevance, DATA.query_ptr, knots=knots, loss=loss)
     assert not objective.shares_reads
-    run(following(objective, sr.penalties.L1(), n_alphas=6, tol=1e-3))
+    run(following(objective, sr.penalties.L1(), PathPlan(n_alphas=6, tol=1e-3)))
     assert set(reads) == {1}
 
 
@@ -156,6 +156,6 @@ def test_a_solve_of_many_steps_looks_ahead_a_few_times_only(reads: list[int]) ->
     rng = np.random.default_rng(0)
     X = np.hstack([DATA.X, DATA.X + 1e-7 * rng.standard_normal(DATA.X.shape)])
     objective = PairwiseObjective(X, DATA.relevance, DATA.query_ptr)
-    path = run(following(objective, sr.penalties.L1(), n_alphas=12, alpha_min_ratio=1e-3, tol=1e-9))
+    path = run(following(objective, sr.penalties.L1(), PathPlan(n_alphas=12, alpha_min_ratio=1e-3, tol=1e-9)))
     assert path.n_iters.max() > 2 * MAX_LOOKS
     assert sum(n - 1 for n in reads) <= MAX_LOOKS * len(path.alphas)

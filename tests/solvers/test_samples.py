@@ -9,7 +9,7 @@ import pytest
 import sparserank as sr
 import sparserank.solvers.curvature as module
 from sparserank.objective import PairwiseObjective
-from sparserank.paths.follow import following
+from sparserank.paths.follow import PathPlan, following
 from sparserank.penalties import L1
 from sparserank.shards import local
 from sparserank.solvers.curvature import Curvature, Samples
@@ -108,7 +108,8 @@ def test_a_sampled_path_goes_on_behind_known_points_to_the_same_bits(rules, monk
     if "shards" in rules:
         monkeypatch.setattr(local, "SHARD_BYTES", DATA.X.nbytes // rules["shards"])
     penalty = L1(weights=rules.get("weights"))
-    options = OPTIONS | {name: rules[name] for name in ("k", "alphas") if name in rules}
+    options = OPTIONS | {name: rules[name] for name in ("k",) if name in rules}
+    alphas = rules.get("alphas")
     turns: list[int] = []
     answer = Hessian.answer
     monkeypatch.setattr(
@@ -117,18 +118,20 @@ def test_a_sampled_path_goes_on_behind_known_points_to_the_same_bits(rules, monk
         staticmethod(lambda weighting, asked: turns.extend(a.turn for a in asked) or answer(weighting, asked)),
     )
     points: list = []
-    whole = run(following(PairwiseObjective(DATA), penalty, keep=lambda p, n: points.append(p), **options))  # type: ignore[arg-type]
+    plan = PathPlan(keep=lambda p, n: points.append(p), **options)
+    whole = run(following(PairwiseObjective(DATA), penalty, plan, alphas=alphas))
     assert len(set(turns)) > min(module.POINTS, len(points) - 3)  # each point has a sample of its own
     for n in range(len(points) + 1):
-        again = run(following(PairwiseObjective(DATA), penalty, done=points[:n], **options))  # type: ignore[arg-type]
+        known = PathPlan(done=points[:n], **options)
+        again = run(following(PairwiseObjective(DATA), penalty, known, alphas=alphas))
         np.testing.assert_array_equal(again.scaled_coefs, whole.scaled_coefs)
         np.testing.assert_array_equal(again.objectives, whole.objectives)
 
 
 def test_a_sampled_path_is_the_exact_path(request: pytest.FixtureRequest) -> None:
-    exact = run(following(PairwiseObjective(DATA), L1(), tol=1e-9, **OPTIONS))  # type: ignore[arg-type]
+    exact = run(following(PairwiseObjective(DATA), L1(), PathPlan(tol=1e-9, **OPTIONS)))  # type: ignore[arg-type]
     request.getfixturevalue("small_samples")
-    sampled = run(following(PairwiseObjective(DATA), L1(), tol=1e-9, **OPTIONS))  # type: ignore[arg-type]
+    sampled = run(following(PairwiseObjective(DATA), L1(), PathPlan(tol=1e-9, **OPTIONS)))  # type: ignore[arg-type]
     assert set(sampled.statuses) == {"optimal"}
     np.testing.assert_allclose(sampled.objectives, exact.objectives, rtol=1e-12)
     np.testing.assert_allclose(sampled.scaled_coefs, exact.scaled_coefs, atol=1e-6)

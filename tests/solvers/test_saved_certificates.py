@@ -8,8 +8,8 @@ import pytest
 
 import sparserank as sr
 from sparserank.crossval.choice import Candidate
-from sparserank.crossval.settings import PathSettings
 from sparserank.jobs.selection_job import SelectionJob
+from sparserank.paths import PathPlan
 from sparserank.paths.relaxed import RELAX
 from sparserank.penalties import Penalty, parse_penalty
 from sparserank.selection.plan import make_plan
@@ -29,9 +29,9 @@ DATA = positive()
 
 
 def job_of(penalties: list[Any], transform: str) -> SelectionJob:
-    settings = PathSettings(n_alphas=12, tol=TOL)
+    settings = PathPlan(n_alphas=12, tol=TOL)
     judged = {"metric": "ndcg@10", "report_metrics": (), "convention": "default"}
-    plan = make_plan(penalties=penalties, **judged, settings=settings, cv=2, feature_transform=transform)
+    plan = make_plan(penalties=penalties, **judged, path_plan=settings, cv=2, feature_transform=transform)
     return SelectionJob(plan, DATA, None, None, n_threads=1)
 
 

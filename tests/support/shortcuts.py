@@ -85,8 +85,8 @@ def short_selections() -> Iterator[None]:
 
     def shortened(**given: Any) -> SelectionPlan:
         whole = plan.make_plan(**given)
-        settings = replace(whole.settings, n_alphas=min(whole.settings.n_alphas, 12))
-        return replace(whole, settings=settings, half_samples=min(whole.half_samples, 4))
+        path_plan = replace(whole.path_plan, n_alphas=min(whole.path_plan.n_alphas, 12))
+        return replace(whole, path_plan=path_plan, half_samples=min(whole.half_samples, 4))
 
     with pytest.MonkeyPatch.context() as patch:
         for module in (select, fusion_plan):

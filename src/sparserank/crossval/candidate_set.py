@@ -10,12 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.crossval.choice import Candidate
-from sparserank.crossval.families import Trial, refit_label
 from sparserank.crossval.feature_groups import FeatureGroups
 from sparserank.crossval.feature_transforms import FeatureTransform
-from sparserank.crossval.fitted_path import FittedPath
 from sparserank.crossval.fitting import Paths
-from sparserank.crossval.folded_paths import FINAL
+from sparserank.crossval.tasks import FINAL, PathTask, refit_label
 from sparserank.lazy import cached_property
 from sparserank.model import RankingModel
 from sparserank.paths import PathResult
@@ -30,7 +28,7 @@ class CandidateSet:
     """The candidates of a cross-validation.
 
     Parameters
-        trials   trials of the selection
+        tasks    of the selection
         paths    finished paths, by label and fold
         fold     (n_queries,) the fold of each query; None: quality is that of the final path on separate queries
                  (`valid`)
@@ -41,13 +39,13 @@ class CandidateSet:
 
     def __init__(
         self,
-        trials: Sequence[Trial],
+        tasks: Sequence[PathTask],
         paths: Paths,
         fold: np.ndarray | None,
         feature_groups: FeatureGroups,
         by_cost: bool = False,
     ) -> None:
-        self.trials, self.paths = {t.label: t for t in trials}, paths
+        self.tasks, self.paths = {t.label: t for t in tasks}, paths
         self._groups, self._n_features = feature_groups, len(feature_groups.of_feature)
         self._size_of: SizeOf = feature_groups.costs_of if by_cost else n_used
         self._fold = fold
@@ -56,16 +54,16 @@ class CandidateSet:
 
     @cached_property
     def sparse(self) -> list[Candidate]:
-        """Candidates that may be chosen, trial by trial: of makers that select, and named formulas. A formula of a
+        """Candidates that may be chosen, task by task: of makers that select, and named formulas. A formula of a
         single feature is that feature: beside named formulas, no other candidate has only one."""
-        learned = [c for label, t in self.trials.items() if t.maker.selects for c in self.of_sizes(label)]
+        learned = [c for label, t in self.tasks.items() if t.maker.selects for c in self.of_sizes(label)]
         named = [c for label in self._named for c in self.of_points(label)]
         return [*(c for c in learned if not named or c.n_features > 1), *named]
 
     @cached_property
     def dense(self) -> list[Candidate]:
         """Candidates of the other makers that select nothing, point by point."""
-        others = [label for label, t in self.trials.items() if not t.maker.selects and label not in self._named]
+        others = [label for label, t in self.tasks.items() if not t.maker.selects and label not in self._named]
         return [c for label in others for c in self.of_points(label)]
 
     def formula(self, name: str) -> Candidate | None:
@@ -74,17 +72,17 @@ class CandidateSet:
 
     @property
     def _named(self) -> list[str]:
-        return [label for label, t in self.trials.items() if isinstance(t.maker, NamedFormulas)]
+        return [label for label, t in self.tasks.items() if isinstance(t.maker, NamedFormulas)]
 
     def of_sizes(self, label: str) -> list[Candidate]:
         """The candidates of a sparse maker: one for each size that its final path and the path of every fold contain,
         and its refits if they were made."""
         final, out = self.paths[label, FINAL], []
-        for k, index in points_by_size(self._sizes(final), final.path.losses).items():
+        for k, index in points_by_size(self._sizes(final), final.losses).items():
             points = {FINAL: index}
             for f in self._folds:
-                fitted = self.paths[label, f]
-                at = point_within(self._sizes(fitted), fitted.path.losses, k)
+                path = self.paths[label, f]
+                at = point_within(self._sizes(path), path.losses, k)
                 if at is not None:
                     points[f] = at
             if len(points) <= len(self._folds):
@@ -98,9 +96,9 @@ class CandidateSet:
 
     def of_points(self, label: str) -> list[Candidate]:
         """The candidates of a maker that selects nothing, point by point."""
-        everywhere, maker = [FINAL, *self._folds], self.trials[label].maker
+        everywhere, maker = [FINAL, *self._folds], self.tasks[label].maker
         names = maker.names if isinstance(maker, NamedFormulas) else None
-        nnz = self.paths[label, FINAL].n_used
+        nnz = self.path(label).nnz
         return [
             self._candidate(
                 label,
@@ -120,16 +118,16 @@ class CandidateSet:
 
     def transform(self, c: Candidate) -> FeatureTransform:
         """The transform under which its features enter."""
-        return self.trials[c.penalty].transform
+        return self.tasks[c.penalty].transform
 
     def path(self, label: str) -> PathResult:
-        """The path of a trial on all queries."""
-        return self.paths[label, FINAL].path
+        """The path of a task on all queries."""
+        return self.paths[label, FINAL]
 
     def coefficients(self, c: Candidate, fold: int = FINAL) -> sp.csr_array:
         """(1, n_coefficients) coefficients of the model of a fold, for the scaled columns."""
-        fitted, index = self._point(c, fold)
-        return fitted.coefs[[index]]
+        path, index = self._point(c, fold)
+        return path.sparse_coefs[[index]]
 
     def in_units(self, c: Candidate, fold: int) -> sp.csr_array:
         """(1, n_columns) coefficients of the model of a fold, in units of the columns."""
@@ -137,14 +135,14 @@ class CandidateSet:
 
     def model(self, c: Candidate, names: tuple[str, ...], fold: int = FINAL, **more: Any) -> RankingModel:
         """The model of a fold, or the final one, on features with these names; `more` contains facts on the model."""
-        fitted, _ = self._point(c, fold)
-        coef = self.coefficients(c, fold).toarray()[0]
-        return self.transform(c).model(coef, names, fitted.scaling, fitted.blocks, **more)
+        path, index = self._point(c, fold)
+        assert path.scaling is not None
+        return self.transform(c).model(path.scaled_coef(index), names, path.scaling, path.blocks, **more)
 
     def features(self, c: Candidate, fold: int) -> np.ndarray:
         """The features that the model of a fold uses, under any transform."""
-        fitted, index = self._point(c, fold)
-        return np.unique(fitted.columns(index) % self._n_features)
+        path, index = self._point(c, fold)
+        return np.unique(path.support(index) % self._n_features)
 
     def width(self, c: Candidate) -> int:
         """Number of coefficients of a column."""
@@ -152,18 +150,17 @@ class CandidateSet:
 
     def transform_numbers(self, c: Candidate) -> dict[int, int]:
         """{feature: the number of the transform under which the final model takes it}"""
-        fitted, index = self._point(c, FINAL)
-        return {int(j) % self._n_features: int(j) // self._n_features for j in fitted.columns(index)}
+        path, index = self._point(c, FINAL)
+        return {int(j) % self._n_features: int(j) // self._n_features for j in path.support(index)}
 
     def alpha(self, c: Candidate) -> float:
         """Strength of the point on the final path that is the candidate, or that it comes from."""
-        fitted, index = self._point(c, FINAL)
-        return float(fitted.path.alphas[index])
+        path, index = self._point(c, FINAL)
+        return float(path.alphas[index])
 
     def certificate(self, c: Candidate) -> Certificate:
         """Certificate of the final model: for its problem, or for the ridge problem that it solves instead."""
-        fitted, index = self._point(c, FINAL)
-        path = fitted.path
+        path, index = self._point(c, FINAL)
         return certificate_of(
             self.path(c.penalty).penalty.with_alpha(self.alpha(c)),
             self._n_features,
@@ -171,22 +168,22 @@ class CandidateSet:
             float(path.kkt_violations[index]),
             float(path.gaps[index]),
             None if path.ridge is None else path.ridge[index],
-            curves=fitted.blocks is not None,
+            curves=path.blocks is not None,
         )
 
     # -- making them -------------------------------------------------------------------------------------------------
 
-    def _point(self, c: Candidate, fold: int) -> tuple[FittedPath, int]:
+    def _point(self, c: Candidate, fold: int) -> tuple[PathResult, int]:
         label, index = self._where[c][fold]
         return self.paths[label, fold], index
 
     def _refit(self, label: str, fold: int, index: int, relax: float) -> tuple[str, int]:
-        relaxed = self.paths[refit_label(label), fold].path
-        at = refit_of(relaxed.alphas, float(self.paths[label, fold].path.alphas[index]), relax)
+        relaxed = self.paths[refit_label(label), fold]
+        at = refit_of(relaxed.alphas, float(self.paths[label, fold].alphas[index]), relax)
         return (label, index) if at is None else (refit_label(label), at)
 
-    def _sizes(self, fitted: FittedPath) -> np.ndarray:
-        return self._size_of(fitted.coefs, fitted.path.width)
+    def _sizes(self, path: PathResult) -> np.ndarray:
+        return self._size_of(path.sparse_coefs, path.width)
 
     def _candidate(
         self,
@@ -197,7 +194,7 @@ class CandidateSet:
         formula: str = "",
     ) -> Candidate:
         label_of_point, index = where[FINAL]
-        used = self.paths[label_of_point, FINAL].columns(index)
+        used = self.path(label_of_point).support(index)
         cost = self._groups.cost(used % self._n_features)
         c = Candidate(label, k, relax, index, len(used), cost, self._values(where, 0), formula)
         self._where[c] = where
@@ -214,6 +211,6 @@ class CandidateSet:
         return values
 
 
-def _scored(fitted: FittedPath) -> np.ndarray:
-    assert fitted.values is not None
-    return fitted.values
+def _scored(path: PathResult) -> np.ndarray:
+    assert path.values is not None
+    return path.values

@@ -14,7 +14,7 @@ from sparserank.workdir.pieces import WorkStore
 
 
 def save_points(store: WorkStore, label: str, points: Mapping[int, Sequence[Point]], turn: int) -> None:
-    """Save {fold: points} of a family. Even and odd turns have separate places,
+    """Save {fold: points} of a task. Even and odd turns have separate places,
     so that a kill during a write leaves the other one intact."""
     name = _name(label, turn)
     store.drop(name)
@@ -22,7 +22,7 @@ def save_points(store: WorkStore, label: str, points: Mapping[int, Sequence[Poin
 
 
 def drop_points(store: WorkStore, label: str) -> None:
-    """Drop the checkpoints of a finished family."""
+    """Drop the checkpoints of a finished task."""
     for turn in (0, 1):
         store.drop(_name(label, turn))
 

@@ -6,9 +6,10 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from sparserank.crossval.fitted_path import FittedPath
-from sparserank.crossval.folded_paths import FINAL, FOLD_TOL
+from sparserank.crossval.folded_paths import FOLD_TOL
+from sparserank.crossval.tasks import FINAL
 from sparserank.errors import ConvergenceWarning
+from sparserank.paths import PathResult
 from sparserank.solvers import Status
 
 MISSED = (Status.STALLED, Status.ITERATION_LIMIT)
@@ -38,19 +39,19 @@ def unsolved(statuses: Sequence[str], where: str, asked: str) -> str | None:
     )
 
 
-def unsolved_paths(paths: Mapping[tuple[str, int], FittedPath], tol: float) -> str | None:
+def unsolved_paths(paths: Mapping[tuple[str, int], PathResult], tol: float) -> str | None:
     """The same sentence for finished paths, by label and fold."""
     of_final: list[str] = []
     of_folds: list[str] = []
-    for (_, fold), fitted in paths.items():
-        solved = [s for s in fitted.path.statuses if s != Status.NOT_CERTIFIED.value]  # half refits are no solves
+    for (_, fold), path in paths.items():
+        solved = [s for s in path.statuses if s != Status.NOT_CERTIFIED.value]  # half refits are no solves
         (of_final if fold == FINAL else of_folds).extend(solved)
     n_final, n_folds = (sum(missed(some).values()) for some in (of_final, of_folds))
     where = f"({n_final} of {len(of_final)} on all queries, {n_folds} of {len(of_folds)} without a fold)"
     return unsolved([*of_final, *of_folds], where if of_folds else "on all queries", _asked(tol))
 
 
-def warn_unsolved(paths: Mapping[tuple[str, int], FittedPath], tol: float) -> None:
+def warn_unsolved(paths: Mapping[tuple[str, int], PathResult], tol: float) -> None:
     """Issue a ConvergenceWarning with that sentence, if there is one."""
     sentence = unsolved_paths(paths, tol)
     if sentence is not None:

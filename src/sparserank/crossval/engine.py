@@ -11,16 +11,16 @@ import scipy.sparse as sp
 
 from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate
-from sparserank.crossval.families import Trial, families
 from sparserank.crossval.feature_groups import FeatureGroups, each_alone
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.fitting import FittedPaths
-from sparserank.crossval.folded_paths import FINAL, FoldedPaths, PathRequest
-from sparserank.crossval.settings import PathSettings
+from sparserank.crossval.folded_paths import FoldedPaths
 from sparserank.crossval.stability import complementary_halves, sets_of
+from sparserank.crossval.tasks import FINAL, PathTask, with_starts_and_refits
 from sparserank.data.dataset import RankingDataset
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
+from sparserank.paths import PathPlan
 from sparserank.paths.given_supports import GivenSupports
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
@@ -35,12 +35,11 @@ class CrossValidation:
         data          training queries
         fold          (n_queries,) fold numbers from 0; below 0 for queries that nothing is judged on
         transforms    under which features may enter; all read the same data
-        settings      of all paths; metrics: metrics that judge candidates, the first by default
+        path_plan     of all paths; metrics: metrics that judge candidates, the first by default
         valid         queries that the final paths are judged on, if there are no folds
         query_weight  (n_queries,) weights >= 0 of the training queries in the loss (0 leaves one out), or None
         feature_groups  groups of features, each paid for once; default each feature alone, of cost 1
         by_cost       models are matched by cost, not by number of features
-        max_iter      of the solver, per strength
         n_workers     number of processes, if they pay; n_threads: of a pass. No result depends on either
         client        a dask.distributed Client whose workers read the training queries
         judged        the training queries with more documents, on which candidates are judged; None: `data`
@@ -51,14 +50,13 @@ class CrossValidation:
         data: RankingDataset,
         fold: np.ndarray,
         transforms: Sequence[FeatureTransform],
-        settings: PathSettings,
+        path_plan: PathPlan,
         metrics: Sequence[Metric],
         *,
         valid: RankingDataset | None = None,
         query_weight: np.ndarray | None = None,
         feature_groups: FeatureGroups | None = None,
         by_cost: bool = False,
-        max_iter: int = 300,
         n_workers: int = 1,
         n_threads: int | None = None,
         client: Any = None,
@@ -78,11 +76,10 @@ class CrossValidation:
             transform: FoldedPaths(
                 data,
                 fold,
-                settings,
+                path_plan,
                 metrics,
                 valid=None if self.folds else valid,
                 query_weight=query_weight,
-                max_iter=max_iter,
                 n_threads=n_threads,
                 client=client,
                 transform=transform,
@@ -112,31 +109,32 @@ class CrossValidation:
 
     def fit(
         self,
-        trials: Sequence[Trial],
+        tasks: Sequence[PathTask],
         *,
         relaxed: bool = False,
         store: WorkStore | None = None,
         progress: Progress | None = None,
     ) -> CandidateSet:
-        """Fit the paths of all trials, except those that are in `store`, and return their candidates.
+        """Fit the paths of all tasks, except those that are in `store`, and return their candidates.
 
         Parameters
-            trials   trials with different labels, under transforms of this object
+            tasks    with different labels, under transforms of this object
             relaxed  models of each size are also tried relaxed
         Warns
             ConvergenceWarning   solves missed their tolerance
         """
-        wanted = families(trials, relaxed=relaxed, size_of=self._size_of)
-        fitted = FittedPaths(self.works, wanted, [FINAL, *self.folds], self._n_workers).all(store, progress)
-        return CandidateSet(trials, fitted, self.fold if self.folds else None, self.feature_groups, self.by_cost)
+        fitted = self._paths(tasks, relaxed).all(store, progress)
+        return CandidateSet(tasks, fitted, self.fold if self.folds else None, self.feature_groups, self.by_cost)
 
-    def kept(self, trials: Sequence[Trial], store: WorkStore, *, relaxed: bool = False) -> CandidateSet | None:
-        """The candidates of trials, under transforms of this object, whose paths an earlier run left in `store`. None
+    def kept(self, tasks: Sequence[PathTask], store: WorkStore, *, relaxed: bool = False) -> CandidateSet | None:
+        """The candidates of tasks, under transforms of this object, whose paths an earlier run left in `store`. None
         if a path is missing; nothing is computed."""
-        wanted = families(trials, relaxed=relaxed, size_of=self._size_of)
-        fitted = FittedPaths(self.works, wanted, [FINAL, *self.folds], 1).kept(store)
-        fold = self.fold if self.folds else None
-        return None if fitted is None else CandidateSet(trials, fitted, fold, self.feature_groups, self.by_cost)
+        fitted, fold = self._paths(tasks, relaxed).kept(store), self.fold if self.folds else None
+        return None if fitted is None else CandidateSet(tasks, fitted, fold, self.feature_groups, self.by_cost)
+
+    def _paths(self, tasks: Sequence[PathTask], relaxed: bool) -> FittedPaths:
+        wanted = with_starts_and_refits(tasks, relaxed=relaxed, size_of=self._size_of)
+        return FittedPaths(self.works, wanted, [FINAL, *self.folds], self._n_workers)
 
     def without(self, candidate_set: CandidateSet, c: Candidate, sets: Sequence[np.ndarray]) -> np.ndarray:
         """(n_metrics, n_sets, n_queries) metric of a candidate with its weights of each set of features at 0, by the
@@ -164,9 +162,9 @@ class CrossValidation:
         """
         n = len(self.fold) if self.folds else self.first.n_judged
         values = np.full((len(self.metrics), next(iter(starts.values())).shape[0], n), np.nan)
-        wanted = [PathRequest(GivenSupports(own, monotone), f) for f, own in starts.items()]
-        for want, fitted in zip(wanted, self.works[transform](wanted), strict=True):
-            values[:, :, self.fold == want.fold if self.folds else slice(None)] = fitted.values
+        wanted = [PathTask("refits", GivenSupports(own, monotone), fold=f) for f, own in starts.items()]
+        for want, path in zip(wanted, self.works[transform](wanted), strict=True):
+            values[:, :, self.fold == want.fold if self.folds else slice(None)] = path.values
         return values
 
     def on_halves(
@@ -174,12 +172,12 @@ class CrossValidation:
     ) -> dict[str, np.ndarray]:
         """Run the maker and the size of a candidate on complementary halves of the usable queries (n_queries,) bool.
         Returns `kept` (2 n_pairs, n_features) bool, the features in each half, and `statuses`, how the solves ended."""
-        of_label = {f.label: f for f in families(list(candidate_set.trials.values()), size_of=self._size_of)}
-        family = of_label[c.penalty]
-        start = None if family.start is None else of_label[family.start].maker
+        of_label = {t.label: t for t in with_starts_and_refits(list(candidate_set.tasks.values()))}
+        task = of_label[c.penalty]
+        start = None if task.start is None else of_label[task.start]
         samples = complementary_halves(usable, n_pairs, seed)
         work = self.works[candidate_set.transform(c)]
-        supports, statuses = work.halves(family.maker, samples, c.k, start, self._size_of, c.n_features)
+        supports, statuses = work.halves(task, samples, c.k, start, self._size_of, c.n_features)
         return {"kept": sets_of(supports, self.data.n_features), "statuses": np.array(statuses, dtype="U16")}
 
 

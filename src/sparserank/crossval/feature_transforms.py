@@ -15,7 +15,7 @@ from sparserank.data.transformed import changes_features, fit_transform, transfo
 from sparserank.export import Engine
 from sparserank.model.ranking_model import RankingModel, curve_model
 from sparserank.options.paths import DEFAULT_KNOTS
-from sparserank.paths import CurvePath, OneTransformEach, PathMaker, RuledMaker
+from sparserank.paths import CurvePath, OnColumns, OneTransformEach, PathMaker, RuledMaker
 from sparserank.penalties import FeatureRules
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import CURVES, LOG, MIXED, NONE, Transform
@@ -44,7 +44,9 @@ class FeatureTransform:
         """A maker's path on its columns."""
         if self.knots.curved:
             return CurvePath(maker) if maker.shrinks else maker
-        return maker if len(self.transforms) < 2 else OneTransformEach(maker, len(self.transforms))
+        if len(self.transforms) < 2 or isinstance(maker, OnColumns):
+            return maker
+        return OneTransformEach(maker, len(self.transforms))
 
     def limited(self, rules: Rules) -> Rules:
         """The rules of a penalty, without the features that do not enter."""

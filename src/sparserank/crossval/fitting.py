@@ -13,29 +13,33 @@ import numpy as np
 
 from sparserank.crossval.checkpoints import drop_points, save_points, stored_points
 from sparserank.crossval.convergence import warn_unsolved
-from sparserank.crossval.families import Family
 from sparserank.crossval.feature_transforms import FeatureTransform
-from sparserank.crossval.fitted_path import FittedPath
-from sparserank.crossval.folded_paths import FINAL, FoldedPaths, PathRequest
+from sparserank.crossval.folded_paths import FoldedPaths
 from sparserank.crossval.path_files import packed, unpacked
+from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.data.dataset import RankingDataset
-from sparserank.paths import PathStarts, Point
+from sparserank.paths import PathResult, PathStarts, Point
 from sparserank.workdir.pieces import WorkStore
 from sparserank.workdir.processes import kept_workers, run_pieces
 from sparserank.workdir.work import Progress, TimeLeft, Work
 
-CHECKPOINT_S = 1.0  # at least between two checkpoints of unfinished paths, a family each
+CHECKPOINT_S = 1.0  # at least between two checkpoints of unfinished paths, one task each
 CHECKPOINT_SHARE = 0.05  # and no more of the time than this
-MAX_TOGETHER = 12  # paths in lockstep, or one family: more hold more orders of documents than they save reads of X
+MAX_TOGETHER = (
+    12  # paths in lockstep, or those of one task: more hold more orders of documents than they save reads of X
+)
 MIN_PROCESS_WORK = 4e8  # values read by one pass of every solve, and SOLVE_WORK each: below, a few seconds of work
 SOLVE_WORK = 1e5  # what Python itself does for a solve, in values that a pass reads in that time
 # Of X, and of X of the judged documents. Above, threads share each pass as well as processes share the paths, and need
 # no copies.
 MAX_PROCESS_BYTES = 48 << 20
 
-Paths = dict[tuple[str, int], FittedPath]  # by label and fold
-# Family, fold, path, seconds that it took, how many are left then.
-Computed = Generator[tuple[Family, int, FittedPath, float, Callable[[], float | None]], None, None]
+Paths = dict[tuple[str, int], PathResult]  # by label and fold
+# Task, path, seconds that it took, how many are left then.
+Computed = Generator[tuple[PathTask, PathResult, float, Callable[[], float | None]], None, None]
+Works = Mapping[FeatureTransform, FoldedPaths]
+Waiting = Mapping[str, list[PathTask]]  # paths to compute, by label
+Points = dict[str, dict[int, list[Point]]]  # by label and fold
 Report = Callable[[str, float | None], None]  # what is done, seconds left
 
 
@@ -45,38 +49,39 @@ class _OnePath:
 
     work: FoldedPaths
 
-    def __call__(self, wanted: PathRequest) -> FittedPath:
+    def __call__(self, wanted: PathTask) -> PathResult:
         return self.work([wanted])[0]
 
 
 class _Kept:
-    """Fitted paths in a store, as arrays; of: {name: (family, the object that computes it, fold)}.
-    Checkpoints of a family are removed with its last path."""
+    """Paths in a store, as arrays; of: {name: the task of one path}. Checkpoints of a task are removed with its last
+    path."""
 
-    def __init__(self, store: WorkStore, of: Mapping[str, tuple[Family, FoldedPaths, int]]) -> None:
-        self._store, self._of = store, of
+    def __init__(self, store: WorkStore, works: Works, of: Mapping[str, PathTask]) -> None:
+        self._store, self._works, self._of = store, works, of
         self._waiting = set(of)
 
-    def load(self, name: str) -> FittedPath | None:
-        family, work, fold = self._of[name]
-        known = work.scaling_method, work.column_names, family.kind, work.transform.knots
+    def load(self, name: str) -> PathResult | None:
+        task = self._of[name]
+        work, fold = self._works[task.transform], task.fold
+        known = work.scaling_method, work.column_names, type(task.maker.rules), work.transform.knots
         values = len(work.metrics), work.n_judged if fold == FINAL else int((work.fold == fold).sum())
-        wanted = family.scored and values[1] > 0
-        fitted: FittedPath | None = self._store.load(name, lambda a: unpacked(a, *known, values if wanted else None))
-        if fitted is not None:
+        wanted = task.scored and values[1] > 0
+        path: PathResult | None = self._store.load(name, lambda a: unpacked(a, *known, values if wanted else None))
+        if path is not None:
             self._waiting.discard(name)
-        return fitted
+        return path
 
-    def save(self, name: str, fitted: FittedPath) -> None:
-        self._store.save(name, packed(fitted))
+    def save(self, name: str, path: PathResult) -> None:
+        self._store.save(name, packed(path))
         self._waiting.discard(name)
-        label = self._of[name][0].label
-        if not any(self._of[other][0].label == label for other in self._waiting):
+        label = self._of[name].label
+        if not any(self._of[other].label == label for other in self._waiting):
             drop_points(self._store, label)
 
 
 class FittedPaths:
-    """The paths of every family on every fold, one transform after another (their features are different copies).
+    """The paths of every task on every fold, one transform after another (their features are different copies).
 
     Small data are processed by one process per path, because threads would wait for Python itself. For large data, all
     paths that can be started advance together, and threads share each pass. Both give the same bits.
@@ -84,141 +89,117 @@ class FittedPaths:
 
     def __init__(
         self,
-        works: Mapping[FeatureTransform, FoldedPaths],
-        families: Sequence[Family],
+        works: Works,
+        tasks: Sequence[PathTask],
         folds: Sequence[int],
         n_workers: int,
     ) -> None:
-        self.works, self.families, self.folds, self.n_workers = works, families, folds, n_workers
+        self.works, self.tasks, self.n_workers = works, tasks, n_workers
+        self.of_fold = {_name(t.label, f): replace(t, fold=f) for t in tasks for f in folds}  # by name of the piece
 
     def all(self, store: WorkStore | None, progress: Progress | None) -> Paths:
         """{(label, fold): path}, whatever the order of finishing. Issues a ConvergenceWarning if solves missed their
         tolerance."""
-        names = {(f.label, fold): _name(f.label, fold) for f in self.families for fold in self.folds}
-        kinds = {name: label for (label, _), name in names.items()}
-        keeper = None if store is None else _Kept(store, self._computed_by(names))
-        work: Work[FittedPath] = Work(kinds, keeper=keeper, progress=progress)
-        done = {key: work.results[name] for key, name in names.items() if name in work.results}
-        waiting = {f.label: [fold for fold in self.folds if (f.label, fold) not in done] for f in self.families}
-        points = sum(
-            len(p)
-            for f in self.families
-            for p in stored_points(store, f.label, waiting[f.label], self.works[f.transform].n_coefficients).values()
-        )
+        kinds = {name: task.label for name, task in self.of_fold.items()}
+        keeper = None if store is None else _Kept(store, self.works, self.of_fold)
+        work: Work[PathResult] = Work(kinds, keeper=keeper, progress=progress)
+        done = {(t.label, t.fold): work.results[name] for name, t in self.of_fold.items() if name in work.results}
+        waiting: dict[str, list[PathTask]] = {t.label: [] for t in self.tasks}
+        for name, task in self.of_fold.items():
+            if name not in work.results:
+                waiting[task.label].append(task)
+        known = _known_points(store, [t for some in waiting.values() for t in some], self.works)
+        points = sum(len(p) for of_fold in known.values() for p in of_fold.values())
         work.begin(f", and {points} points of unfinished paths" if points else "")
         if self._use_processes(sum(map(len, waiting.values()))):
             coming = self._by_processes(waiting, done, store)
         else:
             coming = self._in_lockstep(waiting, done, store, work.tell)
         with kept_workers(), closing(coming) as computed:  # or an error here would leave workers behind
-            for family, fold, fitted, seconds, left in computed:
-                done[family.label, fold] = fitted
-                work.keep(names[family.label, fold], fitted)
+            for task, path, seconds, left in computed:
+                done[task.label, task.fold] = path
+                work.keep(_name(task.label, task.fold), path)
+                what = f"{task.label} {'final path' if task.fold == FINAL else f'fold {task.fold + 1}'}"
                 if store is not None:
-                    store.log({"event": "piece", "what": _what(family.label, fold), "seconds": round(seconds, 3)})
-                work.tell(_what(family.label, fold), left())
-        warn_unsolved(done, next(iter(self.works.values())).settings.tol)
+                    store.log({"event": "piece", "what": what, "seconds": round(seconds, 3)})
+                work.tell(what, left())
+        warn_unsolved(done, next(iter(self.works.values())).path_plan.tol)
         return done
 
     def kept(self, store: WorkStore) -> Paths | None:
         """The paths of an earlier run; None if one is missing."""
-        names = {(f.label, fold): _name(f.label, fold) for f in self.families for fold in self.folds}
-        keeper, found = _Kept(store, self._computed_by(names)), {}
-        for key, name in names.items():
-            fitted = keeper.load(name)
-            if fitted is None:
+        keeper, found = _Kept(store, self.works, self.of_fold), {}
+        for name, task in self.of_fold.items():
+            path = keeper.load(name)
+            if path is None:
                 return None
-            found[key] = fitted
+            found[task.label, task.fold] = path
         return found
-
-    def _computed_by(self, names: Mapping[tuple[str, int], str]) -> dict[str, tuple[Family, FoldedPaths, int]]:
-        """{name of a piece: (its family, the object that computes it, its fold)}"""
-        of_label = {f.label: f for f in self.families}
-        return {
-            name: (of_label[label], self.works[of_label[label].transform], fold)
-            for (label, fold), name in names.items()
-        }
 
     def _use_processes(self, n_paths: int) -> bool:
         """True if there is enough work to start processes for, and the data are small enough to send to them."""
         work = next(iter(self.works.values()))
         size = sum(_bytes_of(data) for data in (work.data, work.judged) if data is not None)
         values = work.data.n_docs * work.data.n_features
-        enough = n_paths * work.settings.n_alphas * (values + SOLVE_WORK) >= MIN_PROCESS_WORK
+        enough = n_paths * work.path_plan.n_alphas * (values + SOLVE_WORK) >= MIN_PROCESS_WORK
         here = work.client is None
         return here and self.n_workers > 1 and n_paths > 1 and enough and size <= MAX_PROCESS_BYTES
 
-    def _stages(self, waiting: Mapping[str, list[int]], most: float) -> list[list[tuple[Family, int]]]:
-        """Lists of (family, fold) that are computed at the same time: whole families of at most so many paths, starts
-        before the paths that start from them."""
-        stages: list[list[tuple[Family, int]]] = []
+    def _stages(self, waiting: Waiting, most: float) -> list[list[PathTask]]:
+        """Lists of paths that are computed at the same time: all of a task, at most so many, starts before the paths
+        that start from them."""
+        stages: list[list[PathTask]] = []
         depths = self._depths()
         for transform, depth in product(self.works, range(1 + max(depths.values()))):
             stages.append([])
-            for f in self.families:
-                own = f.transform == transform and depths[f.label] == depth
-                paths = [(f, fold) for fold in waiting[f.label] if own]
+            for t in self.tasks:
+                paths = waiting[t.label] if t.transform == transform and depths[t.label] == depth else []
                 if stages[-1] and len(stages[-1]) + len(paths) > most:
                     stages.append([])
                 stages[-1] += paths
         return [stage for stage in stages if stage]
 
     def _depths(self) -> dict[str, int]:
-        """For each family, the number of families that must be finished before it."""
+        """For each task, the number of tasks that must be finished before it."""
         depths: dict[str, int] = {}
-        for f in self.families:  # which are in such an order
-            depths[f.label] = 0 if f.start is None else 1 + depths[f.start]
+        for t in self.tasks:  # which are in such an order
+            depths[t.label] = 0 if t.start is None else 1 + depths[t.start]
         return depths
 
-    def _wanted(self, family: Family, fold: int, done: Paths, points: Sequence[Point]) -> PathRequest:
-        start = None
-        if family.start is not None:
-            first = done[family.start, fold].path
-            start = PathStarts(first.alphas, first.sparse_coefs, first.losses, first.l1_alpha_max)
-        return PathRequest(family.maker, fold, start, tuple(points), scored=family.scored)
-
-    def _by_processes(self, waiting: Mapping[str, list[int]], done: Paths, store: WorkStore | None) -> Computed:
-        labels = [f.label for f in self.families for _ in waiting[f.label]]
+    def _by_processes(self, waiting: Waiting, done: Paths, store: WorkStore | None) -> Computed:
+        labels = [label for label, paths in waiting.items() for _ in paths]
         left = TimeLeft(labels, min(self.n_workers, len(labels)))
         for stage in self._stages(waiting, np.inf):
-            task = _OnePath(self.works[stage[0][0].transform].with_threads(1))
+            one = _OnePath(self.works[stage[0].transform].with_threads(1))
             known = _known_points(store, stage, self.works)
-            arguments = [(self._wanted(f, fold, done, known[f.label][fold]),) for f, fold in stage]
-            with closing(run_pieces(task, arguments, self.n_workers, processes=True)) as outcomes:
+            arguments = [(_ready(t, done, known),) for t in stage]
+            with closing(run_pieces(one, arguments, self.n_workers, processes=True)) as outcomes:
                 for outcome in outcomes:
                     if outcome.error is not None:
                         raise outcome.error
-                    family, fold = stage[outcome.index]
-                    left.finished(family.label, outcome.seconds)
-                    yield family, fold, outcome.result, outcome.seconds, left.seconds
+                    task = stage[outcome.index]
+                    left.finished(task.label, outcome.seconds)
+                    yield task, outcome.result, outcome.seconds, left.seconds
 
-    def _in_lockstep(
-        self, waiting: Mapping[str, list[int]], done: Paths, store: WorkStore | None, report: Report
-    ) -> Computed:
-        each = {f.label: f.maker.n_points(self.works[f.transform].path_plan) for f in self.families}
-        left = TimeLeft([f.label for f in self.families for _ in range(each[f.label] * len(waiting[f.label]))], 1)
+    def _in_lockstep(self, waiting: Waiting, done: Paths, store: WorkStore | None, report: Report) -> Computed:
+        each = {t.label: t.maker.n_points(self.works[t.transform].path_plan) for t in self.tasks}
+        left = TimeLeft([label for label, n in each.items() for _ in range(n * len(waiting[label]))], 1)
         work = None
         for stage in self._stages(waiting, MAX_TOGETHER):
             began = time.perf_counter()
-            if work is not None and work is not self.works[stage[0][0].transform]:
+            if work is not None and work is not self.works[stage[0].transform]:
                 work.release()
-            work = self.works[stage[0][0].transform]
-            in_all = sum(each[f.label] for f, _ in stage)
+            work = self.works[stage[0].transform]
+            in_all = sum(each[t.label] for t in stage)
             follow = _Following(_known_points(store, stage, self.works), in_all, store, left, report)
-            pieces = work(
-                [
-                    replace(
-                        self._wanted(f, fold, done, follow.points[f.label][fold]),
-                        keep=partial(follow.keep, f.label, fold),
-                    )
-                    for f, fold in stage
-                ]
+            paths = work(
+                [replace(_ready(t, done, follow.points), keep=partial(follow.keep, t.label, t.fold)) for t in stage]
             )
             seconds = (time.perf_counter() - began) / len(stage)
             for label in follow.points:
                 left.drop(label)
-            for (family, fold), fitted in zip(stage, pieces, strict=True):
-                yield family, fold, fitted, seconds, left.seconds
+            for task, path in zip(stage, paths, strict=True):
+                yield task, path, seconds, left.seconds
         if work is not None and not work.data.is_stored:  # to transform features in memory once more costs little
             work.release()
 
@@ -228,7 +209,13 @@ def _bytes_of(data: RankingDataset) -> int:
     return int(data.X.data.nbytes if data.is_sparse and not data.is_stored else data.X.nbytes)
 
 
-Points = dict[str, dict[int, list[Point]]]  # by label and fold
+def _ready(task: PathTask, done: Paths, points: Points) -> PathTask:
+    """The task of one path with the path that it starts from and its known points."""
+    starts = None
+    if task.start is not None:
+        first = done[task.start, task.fold]
+        starts = PathStarts(first.alphas, first.sparse_coefs, first.losses, first.l1_alpha_max)
+    return replace(task, starts=starts, done=tuple(points[task.label][task.fold]))
 
 
 class _Following:
@@ -238,7 +225,7 @@ class _Following:
         self.points, self._in_all, self._store, self._left, self._report = points, in_all, store, left, report
         for label, of_fold in points.items():
             left.skip(label, sum(map(len, of_fold.values())))
-        self._saved = dict.fromkeys(points, 0)  # points of a family in its last checkpoint
+        self._saved = dict.fromkeys(points, 0)  # points of a task in its last checkpoint
         self._turns = dict.fromkeys(points, 0)
         self._next_save = time.perf_counter() + CHECKPOINT_S
         self._last: float | None = None  # the first point comes after scaling and compiling, and tells nothing
@@ -264,20 +251,14 @@ class _Following:
             self._report(what, self._left.seconds())
 
 
-def _known_points(
-    store: WorkStore | None, stage: Sequence[tuple[Family, int]], works: Mapping[FeatureTransform, FoldedPaths]
-) -> Points:
+def _known_points(store: WorkStore | None, stage: Sequence[PathTask], works: Works) -> Points:
     """The points of these paths from an earlier run."""
     folds: dict[str, list[int]] = {}
-    for family, fold in stage:
-        folds.setdefault(family.label, []).append(fold)
-    n_coefficients = {family.label: works[family.transform].n_coefficients for family, _ in stage}
+    for task in stage:
+        folds.setdefault(task.label, []).append(task.fold)
+    n_coefficients = {task.label: works[task.transform].n_coefficients for task in stage}
     return {label: stored_points(store, label, own, n_coefficients[label]) for label, own in folds.items()}
 
 
 def _name(label: str, fold: int) -> str:
     return f"{'final' if fold == FINAL else f'fold{fold}'}-{label}"
-
-
-def _what(label: str, fold: int) -> str:
-    return f"{label} {'final path' if fold == FINAL else f'fold {fold + 1}'}"

@@ -3,16 +3,15 @@ queries that they have not seen."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from sparserank.crossval.feature_transforms import RAW, FeatureTransform
-from sparserank.crossval.fitted_path import FittedPath
-from sparserank.crossval.settings import PathSettings
+from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import transformed
 from sparserank.errors import DataError
@@ -21,7 +20,7 @@ from sparserank.execution.threads import one_blas_thread
 from sparserank.lazy import cached_property
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective, objectives_of
-from sparserank.paths import PathMaker, PathPlan, PathResult, PathStarts, Point
+from sparserank.paths import PathPlan, PathResult, PathStarts
 from sparserank.paths.sizes import SizeOf, point_within
 from sparserank.shards import LocalShards, Shards, make_shards
 from sparserank.shards.dask import placed, shards_on
@@ -35,26 +34,7 @@ MORE, MORE_OF_STARTS = 1.25, 2.0  # times the features of the model sought: wher
 MADE = ("prepared", "_shards", "_judging", "_unseen")  # of the data, when first asked for
 UNSCALED = ("none", "query-min-max")  # nothing is left to divide by
 FIRST_SAMPLE = -100  # the number of the first sample's path; the next is -101
-FINAL = -1  # the number of the path that is delivered: on all training queries
 FOLD_TOL = 1e-4  # paths that only estimate quality: no ranking changes between this and the tolerance of the final path
-
-
-@dataclass(frozen=True)
-class PathRequest:
-    """One path of a maker, without the queries of a fold.
-
-    start   an l1 path, from which a concave penalty starts besides its last solution
-    done    points of an earlier run, as passed to `keep`
-    keep    called with each new point of the path and the number of points in all
-    scored  False: the path is only a start for others
-    """
-
-    maker: PathMaker
-    fold: int
-    start: PathStarts | None = None
-    done: Sequence[Point] = ()
-    keep: Callable[[Point, int], None] | None = None
-    scored: bool = True
 
 
 class FoldedPaths:
@@ -66,13 +46,12 @@ class FoldedPaths:
     Parameters
         data          training queries
         fold          (n_queries,) fold numbers from 0; FINAL leaves nothing out
-        settings, metrics
+        path_plan     of all paths; metrics: of their points
         transform     under which features enter; default unchanged
         judged        the same queries with more documents, on which points of folds are scored; None: `data`
         valid         queries that points of the FINAL path are scored on; points of fold f are scored on the queries of
                       f
         query_weight  (n_queries,) weights > 0 of the training queries in the loss, or None
-        max_iter      of the solver, per strength
         client        a dask.distributed Client whose workers read the training queries instead of this process
         n_threads     threads of a pass; results do not depend on it, nor on which paths are computed together
     """
@@ -81,20 +60,20 @@ class FoldedPaths:
         self,
         data: RankingDataset,
         fold: np.ndarray,
-        settings: PathSettings,
+        path_plan: PathPlan,
         metrics: Sequence[Metric],
         *,
         valid: RankingDataset | None = None,
         query_weight: np.ndarray | None = None,
-        max_iter: int = 300,
         n_threads: int | None = None,
         client: Any = None,
         transform: FeatureTransform = RAW,
         judged: RankingDataset | None = None,
     ) -> None:
         self.client, self.transform, self.judged = client, transform, judged
-        self.data, self.fold, self.settings, self.metrics = data, fold, settings, list(metrics)
-        self.valid, self.query_weight, self.max_iter, self.n_threads = valid, query_weight, max_iter, n_threads
+        self.data, self.fold, self.metrics = data, fold, list(metrics)
+        self.path_plan = replace(path_plan, feature_names=transform.names(tuple(data.feature_names or ())))
+        self.valid, self.query_weight, self.n_threads = valid, query_weight, n_threads
         self.samples = np.zeros((0, 0), dtype=bool)  # (n_samples, n_queries), see `halves`
         self._weighted: tuple[tuple[int, ...], list[PairwiseObjective], list[FeatureScaling]] | None = None
         self.alike: FoldedPaths | None = None  # which reads the same values, so that one copy of `judged` is enough
@@ -108,11 +87,10 @@ class FoldedPaths:
         return FoldedPaths(
             self.data,
             self.fold,
-            self.settings,
+            self.path_plan,
             self.metrics,
             valid=self.valid,
             query_weight=self.query_weight,
-            max_iter=self.max_iter,
             n_threads=n_threads,
             transform=self.transform,
             judged=self.judged,
@@ -130,12 +108,12 @@ class FoldedPaths:
 
     def in_transforms(self, data: RankingDataset) -> RankingDataset:
         """Queries with the columns of each transform side by side, before scaling by factors."""
-        return transformed(prepared(data, self.settings.scaling), self.transform.transforms)
+        return transformed(prepared(data, self.path_plan.scaling), self.transform.transforms)
 
     def halves(
-        self, wanted: PathMaker, samples: np.ndarray, k: float, start: PathMaker | None, size_of: SizeOf, most: int
+        self, wanted: PathTask, samples: np.ndarray, k: float, start: PathTask | None, size_of: SizeOf, most: int
     ) -> tuple[list[np.ndarray], list[str]]:
-        """(the columns of the model of at most that size that a maker gives on each sample of the queries (n_samples,
+        """(the columns of the model of at most that size that a task gives on each sample of the queries (n_samples,
         n_queries) bool, how the solves ended). `start` makes the l1 paths that the paths start from. Paths end after
         MORE times `most` features, and the l1 paths after MORE_OF_STARTS times."""
         self.samples = samples
@@ -153,8 +131,8 @@ class FoldedPaths:
                     first = run_all([start.path(o, of_starts) for o in objectives])
                     starts = [PathStarts(p.alphas, p.sparse_coefs) for p in first]
                     statuses += [status for p in first for status in p.statuses]
-                plans = [replace(plan, starts=s) for s in starts]
-                paths = self._run([wanted.path(o, p) for o, p in zip(objectives, plans, strict=True)], scalings)
+                tasks = [replace(wanted, starts=s) for s in starts]
+                paths = self._run([task.path(o, plan) for task, o in zip(tasks, objectives, strict=True)], scalings)
                 for path in paths:
                     at = point_within(size_of(path.sparse_coefs, path.width), path.losses, k)
                     supports.append(np.zeros(0, dtype=np.int64) if at is None else path.support(at))
@@ -172,7 +150,7 @@ class FoldedPaths:
     def _shards(self) -> Shards:
         if self.client is not None:
             d = self.prepared
-            return shards_on(self.client, d, self.settings.loss)
+            return shards_on(self.client, d, self.path_plan.loss)
         return self._shards_of(self.prepared)
 
     @cached_property
@@ -188,7 +166,7 @@ class FoldedPaths:
 
     def _shards_of(self, d: RankingDataset) -> LocalShards:
         rows = self.transform.knots.rows(d.X)
-        return make_shards(rows, d.relevance, d.query_ptr, self.settings.loss, d.doc_weight, self.n_threads, d.docid)
+        return make_shards(rows, d.relevance, d.query_ptr, self.path_plan.loss, d.doc_weight, self.n_threads, d.docid)
 
     def _used(self, fold: int) -> np.ndarray:
         """(n_queries,) bool: the training queries of a fold, or of a half-sample."""
@@ -200,7 +178,7 @@ class FoldedPaths:
         """The loss without each of these folds, and its scaling, which is also learned without the fold;
         a fold may appear several times."""
         if self._weighted is None or self._weighted[0] != tuple(folds):
-            d, settings = self.prepared, self.settings
+            d = self.prepared
             own = list(dict.fromkeys(folds))
             used = np.array([self._used(f) for f in own])
             weight = used * (np.ones(d.n_queries) if self.query_weight is None else self.query_weight)
@@ -213,7 +191,7 @@ class FoldedPaths:
                 weight[at],
                 scale=None if method in UNSCALED else scales[at],
                 knots=self.transform.knots,
-                pair_weights=settings.pair_weights,
+                pair_weights=self.path_plan.pair_weights,
                 feature_names=d.feature_names,
             )
             scalings = [FeatureScaling(method, centers[i], scales[i]) for i in at]
@@ -226,12 +204,12 @@ class FoldedPaths:
     @property
     def scaling_method(self) -> str:
         """The scaling of columns; columns of curves are not scaled, because knots refer to their values."""
-        return self.transform.knots.scaling(self.settings.scaling)
+        return self.transform.knots.scaling(self.path_plan.scaling)
 
     @property
     def column_names(self) -> tuple[str, ...]:
         """(n_columns,) names of the columns of the transform."""
-        return self.transform.names(tuple(self.data.feature_names or ()))
+        return self.path_plan.feature_names
 
     @property
     def n_coefficients(self) -> int:
@@ -252,19 +230,18 @@ class FoldedPaths:
                     "other folds, or the holdout protocol."
                 )
 
-    def __call__(self, wanted: Sequence[PathRequest]) -> list[FittedPath]:
+    def __call__(self, wanted: Sequence[PathTask]) -> list[PathResult]:
         """Compute the paths together: one read of X serves all of them."""
         with one_blas_thread():
             objectives, scalings = self.objectives([want.fold for want in wanted])
-            paths = self._run(
-                [w.maker.path(o, self._plan(w)) for w, o in zip(wanted, objectives, strict=True)], scalings
-            )
-            fitted = [FittedPath(p, s, o.curve_blocks()) for p, s, o in zip(paths, scalings, objectives, strict=True)]
+            plans = [replace(self.path_plan, tol=self._tol(want.fold)) for want in wanted]
+            paths = self._run([w.path(o, plan) for w, o, plan in zip(wanted, objectives, plans, strict=True)], scalings)
+            fitted = [replace(p, blocks=o.curve_blocks()) for p, o in zip(paths, objectives, strict=True)]
             of_fold: dict[int, list[int]] = {}
             for i, want in enumerate(wanted):
                 if want.scored:
                     of_fold.setdefault(want.fold, []).append(i)
-            coefs = [one.in_units(one.coefs) for one in fitted]
+            coefs = [path.in_units(path.sparse_coefs) for path in fitted]
             models = {f: sp.vstack([coefs[i] for i in members], format="csr") for f, members in of_fold.items()}
             for f, values in self.measure(models).items():
                 cuts = np.cumsum([coefs[i].shape[0] for i in of_fold[f]])[:-1]
@@ -273,26 +250,12 @@ class FoldedPaths:
             return fitted
 
     def _run(self, steps: Sequence[Steps[PathResult]], scalings: Sequence[FeatureScaling]) -> list[PathResult]:
-        """The paths, made together, without weights that the transform counts as 0."""
-        paths, least = run_all(steps), self.transform.least
-        return [p.without_traces(least, s.scale) for p, s in zip(paths, scalings, strict=True)] if least else paths
-
-    def _plan(self, wanted: PathRequest) -> PathPlan:
-        return replace(
-            self.path_plan,
-            tol=self._tol(wanted.fold),
-            starts=wanted.start,
-            done=wanted.done,
-            keep=wanted.keep,
-        )
-
-    @property
-    def path_plan(self) -> PathPlan:
-        settings, names = self.settings, self.column_names
-        return PathPlan(settings.n_alphas, settings.alpha_min_ratio, settings.tol, self.max_iter, feature_names=names)
+        """The paths with their scalings, made together, without weights that the transform counts as 0."""
+        paths = [replace(path, scaling=own) for path, own in zip(run_all(steps), scalings, strict=True)]
+        return [path.without_traces(self.transform.least) for path in paths] if self.transform.least else paths
 
     def _tol(self, fold: int) -> float:
-        return self.settings.tol if fold == FINAL else max(self.settings.tol, FOLD_TOL)
+        return self.path_plan.tol if fold == FINAL else max(self.path_plan.tol, FOLD_TOL)
 
     def measure(self, models: Mapping[int, sp.csr_array]) -> dict[int, np.ndarray]:
         """{fold: (n_metrics, n_models, queries of the fold)} for models (n_models, n_features) CSR per fold, in units

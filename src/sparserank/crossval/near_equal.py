@@ -10,7 +10,7 @@ import numpy as np
 
 from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Choice
-from sparserank.crossval.folded_paths import FINAL
+from sparserank.crossval.tasks import FINAL
 from sparserank.lazy import cached_property
 
 MORE_FEATURES = 1.25  # times those of the chosen model: the largest models that count

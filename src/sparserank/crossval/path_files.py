@@ -6,7 +6,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.calls import parse_call
-from sparserank.crossval.fitted_path import FittedPath
 from sparserank.curves import Knots, Straight
 from sparserank.npy import checked
 from sparserank.paths import PathResult
@@ -16,12 +15,12 @@ from sparserank.shards.scaling import FeatureScaling
 CSR = ("data", "indices", "indptr", "shape")
 
 
-def packed(fitted: FittedPath) -> dict[str, np.ndarray]:
-    """A fitted path as arrays; `unpacked` reads them."""
-    path = fitted.path
+def packed(path: PathResult) -> dict[str, np.ndarray]:
+    """A fitted path with its scaling as arrays; `unpacked` reads them."""
+    assert path.scaling is not None
     return {
-        **({} if fitted.blocks is None else {"blocks": fitted.blocks}),
-        **({} if fitted.values is None else {"values": fitted.values}),
+        **({} if path.blocks is None else {"blocks": path.blocks}),
+        **({} if path.values is None else {"values": path.values}),
         "alphas": path.alphas,
         **csr_arrays("coefs", path.sparse_coefs),
         "losses": path.losses,
@@ -35,8 +34,8 @@ def packed(fitted: FittedPath) -> dict[str, np.ndarray]:
         "scalars": np.array([path.alpha_max, path.l1_alpha_max, path.n_pairs, path.total_weight], dtype=np.float64),
         "width": np.array(path.width),
         "penalty": np.array([repr(path.penalty)], dtype="U"),
-        "center": fitted.scaling.center,
-        "scale": fitted.scaling.scale,
+        "center": path.scaling.center,
+        "scale": path.scaling.scale,
     }
 
 
@@ -47,7 +46,7 @@ def unpacked(
     kind: type[FeatureRules],
     knots: Knots | Straight,
     values: tuple[int, int] | None,
-) -> FittedPath:
+) -> PathResult:
     """The path that `packed` returned, for a penalty of this class on columns of these names.
 
     Parameters
@@ -68,7 +67,7 @@ def unpacked(
     if int(arrays["width"]) != knots.n_coordinates or not np.isfinite(arrays["scalars"]).all():
         raise ValueError("it is a path of other columns")
     alpha_max, l1_alpha_max, n_pairs, total_weight = (float(x) for x in arrays["scalars"])
-    path = PathResult(
+    return PathResult(
         kind(**parse_call(str(arrays["penalty"][0]))[1]),
         arrays["alphas"],
         csr_from("coefs", arrays, (n, d * knots.n_coordinates)),
@@ -86,9 +85,10 @@ def unpacked(
         names,
         width=int(arrays["width"]),
         ridge=arrays.get("ridge"),
+        scaling=FeatureScaling(scaling, arrays["center"], arrays["scale"]),
+        blocks=arrays.get("blocks"),
+        values=arrays.get("values"),
     )
-    own = FeatureScaling(scaling, arrays["center"], arrays["scale"])
-    return FittedPath(path, own, arrays.get("blocks"), arrays.get("values"))
 
 
 def csr_arrays(name: str, coefs: sp.csr_array) -> dict[str, np.ndarray]:

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.engine import CrossValidation
-from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.near_equal import NearEqual
+from sparserank.crossval.tasks import FINAL
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.model import RankingModel
 from sparserank.paths.given_supports import TOUCH
@@ -124,7 +124,7 @@ class Ablation:
     @property
     def monotone(self) -> tuple[int, ...] | None:
         """The signs of the coefficients of the candidate."""
-        rules = self.candidate_set.trials[self.chosen.penalty].maker.rules
+        rules = self.candidate_set.tasks[self.chosen.penalty].maker.rules
         return self.candidate_set.transform(self.chosen).monotone(rules)
 
     def _rows(self, f: int, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]] = ()) -> list[sp.csr_array]:

@@ -9,8 +9,8 @@ from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate, Choice, reference_name
 from sparserank.crossval.current_model import LABEL, Change, InUse, change
 from sparserank.crossval.engine import CrossValidation
-from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.rivals import Rival, Rivals
+from sparserank.crossval.tasks import FINAL
 from sparserank.data.dataset import RankingDataset
 from sparserank.evaluation import Comparison, mean_of, per_query_values
 from sparserank.jobs.rivals import RivalsOnFolds

@@ -14,11 +14,9 @@ from sparserank.crossval import trees
 from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate
 from sparserank.crossval.engine import CrossValidation
-from sparserank.crossval.families import Trial
 from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.feature_transforms import feature_transforms, logs_differ
-from sparserank.crossval.folded_paths import FINAL
-from sparserank.crossval.settings import PathSettings
+from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.crossval.tree_rivals import LIGHTGBM, TreeRival, TreeRivals, is_file, rival_of_file
 from sparserank.crossval.trees import Trees, check_trees, fit_trees, usable_by_trees
 from sparserank.data.combine import concatenate
@@ -36,7 +34,7 @@ from sparserank.jobs.rivals import TreesOnFolds
 from sparserank.options import option
 from sparserank.options.jobs import FOR_MODEL_TAKES, SELECT
 from sparserank.options.selection import PENALTIES
-from sparserank.paths import maker_of
+from sparserank.paths import PathPlan, maker_of
 from sparserank.quoting import brief
 from sparserank.selection.for_model import ALL, LIST_FILES, OurModel, TreesSelection
 from sparserank.selection.inputs import check_overlap, check_relevant
@@ -99,7 +97,7 @@ def _plan(chosen: Mapping[str, Any]) -> SelectionPlan:
     if not (isinstance(path, str) and path == LIGHTGBM) and not is_file(path):
         raise ParameterError("for_model", f"must be {LIGHTGBM}, or an existing LightGBM file; got {brief(path)}.")
     penalties = "mcp" if chosen["penalties"] is PENALTIES.default else chosen["penalties"]
-    plan = make_plan(penalties=penalties, **planned(chosen), settings=PathSettings(n_alphas=PATH_ALPHAS))
+    plan = make_plan(penalties=penalties, **planned(chosen), path_plan=PathPlan(n_alphas=PATH_ALPHAS))
     for name, several in (("penalties", plan.penalties), ("feature_transform", plan.feature_transform)):
         if len(several) > 1:
             raise ParameterError(name, f"must be a single one with {given}; got {len(several)}.")
@@ -173,10 +171,10 @@ class ForModel:
         if name in (AUTO, MIXED):
             name = MIXED if logs_differ(data) else NONE
         ((label, penalty),), (transform,) = plan.labelled.items(), feature_transforms(data, [name])
-        self.trial = Trial(transform.label(label), maker_of(transform.limited(penalty)), transform)
+        self.trial = PathTask(transform.label(label), maker_of(transform.limited(penalty)), transform)
         fold = query_folds(data.n_queries, n_folds, plan.random_state)
         threads: dict[str, Any] = {"n_workers": self.n_threads, "n_threads": self.n_threads}
-        self.cv = CrossValidation(data, fold, [transform], plan.settings, plan.metrics, **threads)
+        self.cv = CrossValidation(data, fold, [transform], plan.path_plan, plan.metrics, **threads)
         self.on_folds = TreesOnFolds(
             cv=self.cv,
             data=self.of_trees,

@@ -10,7 +10,6 @@ import numpy as np
 
 from sparserank.crossval.feature_groups import MAX, FeatureGroups
 from sparserank.crossval.feature_transforms import FeatureTransform
-from sparserank.crossval.settings import PathSettings
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.data.fusion.norms import AUTO, OF_SCORES, RRF, Norm, parse_norm, rules_of
@@ -18,6 +17,7 @@ from sparserank.errors import DataError, ParameterError
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.metrics import Metric
 from sparserank.options import option
+from sparserank.paths import PathPlan
 from sparserank.quoting import brief
 from sparserank.selection.plan import SelectionPlan, make_plan
 
@@ -122,7 +122,7 @@ def fusion_plan(
         metric=chosen["metric"],
         convention=chosen["convention"],
         half_samples=chosen["half_samples"],
-        settings=PathSettings(n_alphas=N_ALPHAS),
+        path_plan=PathPlan(n_alphas=N_ALPHAS),
         feature_transform=("none",),
         most=None if engine is None else engine.most,
         noun="retriever",

@@ -61,7 +61,7 @@ def notes_of_kept(plan: SelectionPlan, model: RankingModel) -> list[str]:
 
 def notes_of_loss(plan: SelectionPlan, data: RankingDataset, weighted_queries: bool) -> list[str]:
     """A note that names the loss, unless it is the default one without weights."""
-    loss, weighted = loss_name(plan.settings.loss), ["queries"] if weighted_queries else []
+    loss, weighted = loss_name(plan.path_plan.loss), ["queries"] if weighted_queries else []
     if data.doc_weight is not None:
         weighted.append("preferred documents")
     if loss == LOSS.default and not weighted:

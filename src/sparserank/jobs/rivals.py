@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from sparserank.crossval.engine import CrossValidation
-from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.rivals import Rival
+from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.tree_rivals import LeftOut, TreeRival, TreeRivals
 from sparserank.crossval.trees import TooSlow, TreeData, identity_of_trees
 from sparserank.data.data_hash import data_hash

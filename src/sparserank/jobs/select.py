@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, Unpack, overload
 
 from sparserank.crossval.current_model import in_use, left_out, left_out_note
-from sparserank.crossval.settings import PathSettings
 from sparserank.crossval.tree_rivals import tree_rivals
 from sparserank.data.read import read_weighted_sources
 from sparserank.data.store.features import check_unchanged
@@ -29,7 +28,7 @@ from sparserank.options.arguments import check_arguments
 from sparserank.options.jobs import SELECT
 from sparserank.options.paths import LINEAR_SCALINGS, LOSS, SETTINGS
 from sparserank.options.selection import OF_FEATURES
-from sparserank.paths import SizedMaker
+from sparserank.paths import PathPlan, SizedMaker
 from sparserank.penalties import Penalty
 from sparserank.selection.for_engine import warn_of_fills
 from sparserank.selection.for_model import TreesSelection
@@ -165,16 +164,14 @@ def select(
 
 
 def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
-    settings = PathSettings(
-        **{o.name: chosen[o.name] for o in SETTINGS if o is not LOSS}, loss=parse_loss(chosen["loss"])
-    )
-    plan = make_plan(settings=settings, **planned(chosen), penalties=chosen["penalties"])
+    paths = PathPlan(**{o.name: chosen[o.name] for o in SETTINGS if o is not LOSS}, loss=parse_loss(chosen["loss"]))
+    plan = make_plan(path_plan=paths, **planned(chosen), penalties=chosen["penalties"])
     client, drop = chosen["client"], chosen["drop"]
     if plan.protocol == "holdout" and sources["validation"] is None:
         raise ParameterError("protocol", "holdout needs validation data.")
     if client is not None:
         usable_client(client)
-    clustered = client is not None and settings.scaling in LINEAR_SCALINGS
+    clustered = client is not None and paths.scaling in LINEAR_SCALINGS
     engine = None if plan.engine is None else ENGINES[plan.engine]
     takes_zero = engine is not None and engine.takes_zero
     refuse_unusable(chosen["out"], "select")

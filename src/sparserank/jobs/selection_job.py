@@ -16,13 +16,13 @@ from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.convergence import unsolved, unsolved_paths
 from sparserank.crossval.current_model import InUse
 from sparserank.crossval.engine import CrossValidation
-from sparserank.crossval.families import Trial
 from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.feature_transforms import FeatureTransform
-from sparserank.crossval.folded_paths import FINAL, FOLD_TOL
+from sparserank.crossval.folded_paths import FOLD_TOL
 from sparserank.crossval.near_equal import NearEqual, near_equal
 from sparserank.crossval.redundant_features import RedundantFeatures, redundant_features
 from sparserank.crossval.stability import Stability
+from sparserank.crossval.tasks import PathTask
 from sparserank.crossval.tree_rivals import TreeRivals
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset, first_index
@@ -111,7 +111,7 @@ class SelectionJob:
         folds = np.full(data.n_queries, -1) if plan.protocol == "holdout" else _folds(data, plan)
         tried = trials_of(plan, data, feature_groups, client, transforms)
         if named is not None:  # which is the reference in place of dense models
-            tried = [*(t for t in tried if t.maker.selects), Trial(NAMED, named, FeatureTransform(NAMED))]
+            tried = [*(t for t in tried if t.maker.selects), PathTask(NAMED, named, FeatureTransform(NAMED))]
         self.named = "" if named is None else named.names[0]
         self.engine = None if plan.engine is None else ENGINES[plan.engine]
         runs = [self.engine is None or not t.transform.lacking(self.engine) for t in tried]
@@ -121,7 +121,7 @@ class SelectionJob:
             data,
             folds,
             list(dict.fromkeys(t.transform for t in (*self.trials, *self.left_out))),
-            plan.settings,
+            plan.path_plan,
             plan.metrics,
             valid=valid,
             query_weight=query_weight,
@@ -164,7 +164,7 @@ class SelectionJob:
         choice = plan.choose(candidate_set.sparse, candidate_set.dense, self.named)
         after = self._after(len(candidate_set.paths), progress)
         rivals = self.beside.with_rivals(candidate_set, choice, store, after)
-        short = unsolved_paths(candidate_set.paths, plan.settings.tol)
+        short = unsolved_paths(candidate_set.paths, plan.path_plan.tol)
         notes = [
             *notes_of_loss(plan, cv.data, self.weighted),
             *notes_of_rules(plan, cv.data),
@@ -191,13 +191,12 @@ class SelectionJob:
             certificate=candidate_set.certificate(chosen),
             by_penalty={
                 label: choice.smallest([c for c in choice.candidates if c.penalty == label])
-                for label, trial in candidate_set.trials.items()
-                if trial.maker.selects
+                for label, task in candidate_set.tasks.items()
+                if task.maker.selects
             },
             models=models,
             size_costs=ablation_of_sizes(ablation, choice.by_size, models, store),
-            paths={label: candidate_set.path(label) for label in candidate_set.trials},
-            scalings={label: candidate_set.paths[label, FINAL].scaling for label in candidate_set.trials},
+            paths={label: candidate_set.path(label) for label in candidate_set.tasks},
             all_features=against_all_features(choice, strongest, choice.by_size),
             worth=worth,
             stability=stability,
@@ -271,7 +270,7 @@ class SelectionJob:
         """The final model of a candidate with its provenance."""
         path, alpha = candidate_set.path(chosen.penalty), candidate_set.alpha(chosen)
         learned = {
-            "loss": loss_name(self.plan.settings.loss),
+            "loss": loss_name(self.plan.path_plan.loss),
             "penalty": repr(path.penalty.with_alpha(alpha)),
             "alpha_fraction": alpha / path.alpha_max,
             "relax": chosen.relax,

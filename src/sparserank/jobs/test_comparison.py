@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from sparserank.crossval.current_model import InUse
-from sparserank.crossval.folded_paths import FINAL, FoldedPaths
+from sparserank.crossval.folded_paths import FoldedPaths
+from sparserank.crossval.tasks import FINAL
 from sparserank.data.dataset import RankingDataset
 from sparserank.evaluation import Comparison, compare_systems
 from sparserank.model.ranking_model import RankingModel

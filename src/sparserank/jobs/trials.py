@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.crossval.families import Trial
 from sparserank.crossval.feature_groups import FeatureGroups
 from sparserank.crossval.feature_transforms import FeatureTransform, feature_transforms, logs_differ
+from sparserank.crossval.tasks import PathTask
 from sparserank.curves import not_in_memory
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
@@ -36,7 +36,7 @@ def trials_of(
     groups: FeatureGroups,
     client: Any = None,
     transforms: Sequence[FeatureTransform] | None = None,
-) -> list[Trial]:
+) -> list[PathTask]:
     """The trials, transform by transform: the penalties, then the dense reference. Curves have no dense reference.
     Where curves of logarithms are tried unasked, penalties that support them are not tried on straight logarithms.
     transforms: by default those that the plan names.
@@ -53,14 +53,14 @@ def trials_of(
     limited = _limited(plan, groups, data.n_features)
     unasked = plan.feature_transform == (AUTO,) and any(t.knots.curved for t in transforms)
     straight = {label: p for label, p in limited.items() if p.name not in ON_CURVES}
-    out: list[Trial] = []
+    out: list[PathTask] = []
     for transform in transforms:
         if transform.knots.curved:
             out += _on(transform, _for_curves(limited))
         else:
             dense = PenaltyPath(transform.limited(_dense(plan)), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
             own = straight if unasked and transform.transforms else limited
-            out += [*_on(transform, own), Trial(transform.label(DENSE), dense, transform)]
+            out += [*_on(transform, own), PathTask(transform.label(DENSE), dense, transform)]
     return out
 
 
@@ -76,7 +76,7 @@ def transforms_tried(plan: SelectionPlan, data: RankingDataset, client: Any = No
             raise ParameterError("feature_transform", not_in_memory())
         linear = [name for name in plan.feature_transform if name not in CURVES]
         return [*(linear or dict.fromkeys(CURVES[name] for name in curved)), *curved]
-    if plan.settings.scaling not in LINEAR_SCALINGS:
+    if plan.path_plan.scaling not in LINEAR_SCALINGS:
         return [NONE]
     if tries_curves(plan, data, client):
         return [NONE, LOG, "curves(log)"] if logs_differ(data) else [NONE, "curves"]
@@ -105,7 +105,7 @@ def _could_be_curves(plan: SelectionPlan, data: RankingDataset) -> bool:
     """True if no other option excludes curves; a penalty that does not support them stays alone."""
     return (
         plan.feature_transform == (AUTO,)
-        and plan.settings.scaling in LINEAR_SCALINGS
+        and plan.path_plan.scaling in LINEAR_SCALINGS
         and len(_signs(plan, data.n_features)) == 1
         and any(p.name in ON_CURVES for p in plan.penalties)
         and (plan.engine is None or not ENGINES[plan.engine].lacks(curves=True))
@@ -120,9 +120,9 @@ def _n_values(data: RankingDataset) -> int:
     return data.n_docs * data.n_features
 
 
-def _on(transform: FeatureTransform, labelled: dict[str, Penalty | SizedMaker]) -> list[Trial]:
+def _on(transform: FeatureTransform, labelled: dict[str, Penalty | SizedMaker]) -> list[PathTask]:
     own = {transform.label(label): transform.limited(penalty) for label, penalty in labelled.items()}
-    return [Trial(label, maker_of(penalty), transform) for label, penalty in own.items()]
+    return [PathTask(label, maker_of(penalty), transform) for label, penalty in own.items()]
 
 
 def _dense(plan: SelectionPlan) -> Ridge:

@@ -9,6 +9,7 @@ from sparserank.paths.certificate import Certificate, certificate_of
 from sparserank.paths.fit import alpha_max, feature_scale, fit_path, fit_path_on
 from sparserank.paths.follow import (
     DEFAULT_TOL,
+    PathPlan,
     following,
     on_coefficients,
     path_start,
@@ -17,7 +18,7 @@ from sparserank.paths.follow import (
     resolved,
     warn_of_missed,
 )
-from sparserank.paths.makers import CurvePath, PathMaker, PathPlan, PenaltyPath, RuledMaker, SizedMaker
+from sparserank.paths.makers import CurvePath, OnColumns, PathMaker, PenaltyPath, RuledMaker, SizedMaker
 from sparserank.paths.one_transform import OneTransformEach
 from sparserank.paths.relaxed import RefitPath
 from sparserank.paths.result import PathCertificate, PathResult, Point
@@ -28,6 +29,7 @@ __all__ = [
     "BestK",
     "Certificate",
     "CurvePath",
+    "OnColumns",
     "OneTransformEach",
     "PathCertificate",
     "PathMaker",

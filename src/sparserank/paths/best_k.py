@@ -12,7 +12,8 @@ import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
-from sparserank.paths.makers import PathPlan, SizedMaker
+from sparserank.paths.follow import PathPlan
+from sparserank.paths.makers import SizedMaker
 from sparserank.paths.result import PathResult, Point
 from sparserank.paths.single_columns import best_column
 from sparserank.paths.sizes import point_within
@@ -87,17 +88,14 @@ class BestK(SizedMaker):
             points = [Point.of(found[k], (now - began) / most) for k in range(1, most + 1)]
             for point in points[len(plan.done) :] if plan.keep is not None else []:
                 plan.keep(point, most)  # type: ignore[misc]
-        names = plan.feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width))
         return PathResult.of(
             points,
             self,
             1.0 / np.arange(1, len(points) + 1),
             1.0,
             splicing.scale,
-            objective.n_pairs,
-            objective.total_weight,
-            names,
-            width=objective.width,
+            objective,
+            plan.feature_names,
             ridge=np.full(len(points), splicing.ridge),
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -17,15 +17,15 @@ from sparserank.options import asked
 from sparserank.options.arguments import check_arguments
 from sparserank.options.paths import FIT_PATH, LINEAR_SCALING, LINEAR_SCALINGS
 from sparserank.paths.by_name import parse_maker
-from sparserank.paths.follow import DEFAULT_TOL, following, warn_of_missed
-from sparserank.paths.makers import PathPlan, SizedMaker
+from sparserank.paths.follow import PathPlan, following, warn_of_missed
+from sparserank.paths.makers import SizedMaker
 from sparserank.paths.result import PathResult, Point
 from sparserank.paths.typed import PathOptions
 from sparserank.penalties import Penalty
 from sparserank.quoting import brief
 from sparserank.shards.dask import placed, sums_on
 from sparserank.shards.moments import MomentSums
-from sparserank.shards.scaling import fit_scalings
+from sparserank.shards.scaling import FeatureScaling, fit_scalings
 from sparserank.solvers.lockstep import run
 
 
@@ -177,7 +177,7 @@ def fit_path(
     )
     names = tuple(data.feature_names or ())
     path = fit_path_on(objective, made.for_features(names), progress=progress, feature_names=names, **chosen)
-    return replace(path, scale=scale)
+    return path if scale is None else replace(path, scaling=FeatureScaling(scaling, np.zeros_like(scale), scale))
 
 
 def fit_path_on(
@@ -186,11 +186,12 @@ def fit_path_on(
     *,
     progress: Callable[[int, int], None] | None = None,
     warn: bool = True,
+    alphas: Sequence[float] | np.ndarray | None = None,
+    early_stop: float | None = None,
     **options: Any,
 ) -> PathResult:
-    """Run `following` with these options to its end; warns like `fit_path`, unless warn=False. A path by size has
-    no strengths: it takes the options tol, max_iter, k and feature_names; n_alphas and alpha_min_ratio
-    have no effect.
+    """Run `following` to its end, with fields of `PathPlan` and alphas or early_stop as options; warns like `fit_path`,
+    unless warn=False. A path by size has no strengths, so n_alphas and alpha_min_ratio have no effect on it.
 
     Raises
         ParameterError   alphas or early_stop for a path by size
@@ -203,18 +204,18 @@ def fit_path_on(
         if progress is not None:
             progress(done, n)
 
+    plan = PathPlan(keep=keep, **options)
     if isinstance(penalty, SizedMaker):
-        for name in ("alphas", "early_stop"):
-            if options.get(name) is not None:
+        for name, value in (("alphas", alphas), ("early_stop", early_stop)):
+            if value is not None:
                 raise ParameterError(
                     name, f"has no meaning with {penalty.name}, whose path has one point per size; leave it out."
                 )
-        known = {name: options[name] for name in ("tol", "max_iter", "k", "feature_names") if name in options}
-        path = run(penalty.path(objective, PathPlan(keep=keep, **known)))
+        path = run(penalty.path(objective, plan))
     else:
-        path = run(following(objective, penalty, keep=keep, **options))
+        path = run(following(objective, penalty, plan, alphas=alphas, early_stop=early_stop))
     if warn:
-        warn_of_missed(path, float(options.get("tol", DEFAULT_TOL)), stacklevel=3)
+        warn_of_missed(path, float(plan.tol), stacklevel=3)
     return path
 
 

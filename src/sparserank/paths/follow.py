@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -12,8 +12,10 @@ import numpy as np
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.given_weights import finite_numbers
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
+from sparserank.losses import PairwiseLoss, SquaredHinge
 from sparserank.objective import PairwiseObjective
 from sparserank.options.arguments import Positions, check_arguments
+from sparserank.options.paths import MAX_ITER, PAIR_WEIGHTS, SCALING
 from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.starts import SolvedStarts, Starts
 from sparserank.paths.strengths import Concave, Convex, Large, Problems, Strengths, roughly
@@ -72,40 +74,52 @@ def _kept_alone(objective: PairwiseObjective, penalty: Penalty, tol: float = DEF
 MAX_IN_HESSIAN = 2000  # varying features of a smooth penalty; with more, products with the Hessian replace it
 
 
+@dataclass(frozen=True)
+class PathPlan:
+    """How paths are fitted: settings of all paths of a job, and what one path has of its own.
+
+    k          the path ends after the first point with more features
+    starts     starting points for problems of a concave penalty; default: l1 solutions, computed on the way
+    done       points of this path that are already known, as passed to `keep`; the path continues after them, with the
+               same bits
+    keep       called with each new point and the total number of points; only points carry over from strength to
+               strength
+    scaling, pair_weights, loss   of the objective, which no maker reads
+    """
+
+    n_alphas: int = N_ALPHAS
+    alpha_min_ratio: float = ALPHA_MIN_RATIO
+    tol: float = DEFAULT_TOL
+    max_iter: int = MAX_ITER.default
+    k: int | None = None
+    starts: Starts | None = None
+    done: Sequence[Point] = ()
+    keep: Callable[[Point, int], None] | None = None
+    feature_names: tuple[str, ...] = ()
+    scaling: str = SCALING.default
+    pair_weights: str = PAIR_WEIGHTS.default
+    loss: PairwiseLoss = field(default_factory=SquaredHinge)
+
+
 def following(
     objective: PairwiseObjective,
     penalty: Penalty,
+    plan: PathPlan,
     *,
-    n_alphas: int = N_ALPHAS,
-    alpha_min_ratio: float = ALPHA_MIN_RATIO,
-    alphas: np.ndarray | None = None,
-    tol: float = DEFAULT_TOL,
-    max_iter: int = 300,
-    k: int | None = None,
+    alphas: Sequence[float] | np.ndarray | None = None,
     early_stop: float | None = None,
-    starts: Starts | None = None,
-    done: Sequence[Point] = (),
-    keep: Callable[[Point, int], None] | None = None,
-    feature_names: tuple[str, ...] = (),
 ) -> Steps[PathResult]:
-    """`fit_path` on an objective, as a generator of requests that a driver answers; it never warns.
-
-    Parameters
-        starts   starting points for problems of a concave penalty; default: l1 solutions, computed on the way
-        done     points of this path that are already known, as passed to `keep`; the path continues after them, with
-                 the same bits
-        keep     called with each new point and the total number of points; only points carry over from strength to
-                 strength
-    """
-    if not (tol > 0 and max_iter >= 1):
-        raise DataError(f"tol must be positive and max_iter >= 1; got {tol} and {max_iter}.")
+    """`fit_path` on an objective, as a generator of requests that a driver answers; it never warns."""
+    tol, k, starts, keep = plan.tol, plan.k, plan.starts, plan.keep
+    if not (tol > 0 and plan.max_iter >= 1):
+        raise DataError(f"tol must be positive and max_iter >= 1; got {tol} and {plan.max_iter}.")
     # Put the penalty on the coefficients of the objective, and find where its path starts.
     given = resolved(penalty, objective)
     penalty = on_coefficients(given, objective)
     kept = _kept_alone(objective, penalty, tol)
     alpha_max = _start(objective, penalty, kept)
     if alphas is None:
-        alphas = _falling(alpha_max, n_alphas, alpha_min_ratio)
+        alphas = _falling(alpha_max, plan.n_alphas, plan.alpha_min_ratio)
     else:
         chosen = finite_numbers(alphas, np.size(alphas))
         alphas = np.zeros(1) if chosen is None else np.sort(chosen)[::-1]
@@ -113,7 +127,7 @@ def following(
             raise DataError("alphas must be finite and > 0.")
     # The tolerance is relative to the largest gradient at 0 (theory.md section 2).
     scale = penalty.largest(objective.gradient_at_zero)
-    stop = Stop(tol=tol, max_iter=max_iter, scale=scale)
+    stop = Stop(tol=tol, max_iter=plan.max_iter, scale=scale)
     problems = Problems(objective, penalty, alphas)
     if starts is None and not penalty.is_convex:
         starts = SolvedStarts(objective, penalty, partial(roughly, stop))
@@ -126,7 +140,7 @@ def following(
     else:
         strengths = Convex(problems, stop, kept)
     # A resumed path recomputes what the next solve needs from the known points.
-    points = list(done)
+    points = list(plan.done)
     if 0 < len(points) < len(alphas) and not _enough(points, objective, k, early_stop):
         yield from strengths.again(points)
     for i in range(len(points), len(alphas)):
@@ -145,10 +159,8 @@ def following(
         alphas[: len(points)],
         alpha_max,
         scale,
-        objective.n_pairs,
-        objective.total_weight,
-        feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width)),
-        width=objective.width,
+        objective,
+        plan.feature_names,
     )
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.objective import PairwiseObjective
-from sparserank.paths.follow import refit_strength, refitting
-from sparserank.paths.makers import PathPlan
+from sparserank.paths.follow import PathPlan, refit_strength, refitting
+from sparserank.paths.makers import OnColumns
 from sparserank.paths.relaxed import MIN_TOL
 from sparserank.paths.result import PathResult, Point
 from sparserank.penalties import Ridge
@@ -21,7 +21,7 @@ TOUCH = 1e-100  # a weight that is in the support and moves no score
 
 
 @dataclass(frozen=True, eq=False)
-class GivenSupports:
+class GivenSupports(OnColumns):
     """A path maker: the ridge solution on each of these sets of coefficients, as in `relaxed`.
 
     starts   (n_sets, n_coefficients) CSR, the start of each solve; its entries are the set; an empty set gives the
@@ -52,10 +52,8 @@ class GivenSupports:
             np.array(ridge),
             float(np.nanmax([*ridge, 0.0])),
             float(np.abs(objective.gradient_at_zero).max()),
-            objective.n_pairs,
-            objective.total_weight,
-            plan.feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width)),
-            width=objective.width,
+            objective,
+            plan.feature_names,
             ridge=np.array(ridge),
         )
 

@@ -3,16 +3,13 @@ A selection takes any makers, whatever they vary along the path."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, Self
 
-from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.objective import PairwiseObjective
-from sparserank.paths.follow import DEFAULT_TOL, following
-from sparserank.paths.result import PathResult, Point
-from sparserank.paths.starts import Starts
-from sparserank.penalties import FeatureRules, Penalty
+from sparserank.paths.follow import PathPlan, following
+from sparserank.paths.result import PathResult
+from sparserank.penalties import FeatureRules, Penalty, Ridge
 from sparserank.penalties.nested import like_l1
 from sparserank.solvers.lockstep import Steps
 
@@ -32,21 +29,6 @@ class CurvePath:
 
     def n_points(self, plan: PathPlan) -> int:
         return self.maker.n_points(plan)
-
-
-@dataclass(frozen=True)
-class PathPlan:
-    """Arguments for making a path, as in `following`."""
-
-    n_alphas: int = N_ALPHAS
-    alpha_min_ratio: float = ALPHA_MIN_RATIO
-    tol: float = DEFAULT_TOL
-    max_iter: int = 300
-    k: int | None = None
-    starts: Starts | None = None
-    done: Sequence[Point] = ()
-    keep: Callable[[Point, int], None] | None = None
-    feature_names: tuple[str, ...] = ()
 
 
 class PathMaker(Protocol):
@@ -91,6 +73,18 @@ class RuledMaker(PathMaker, Protocol):
         ...
 
 
+class OnColumns:
+    """Base of makers that are told the columns of each model, whatever the transform, and fit no penalty."""
+
+    selects: ClassVar[bool] = False
+    shrinks: ClassVar[bool] = False
+    starts_from: ClassVar[None] = None
+    rules: ClassVar[Ridge] = Ridge()
+
+    def under(self, rules: object) -> Self:
+        return self
+
+
 @dataclass(frozen=True)
 class PenaltyPath:
     """A penalty by decreasing strength; n_alphas and alpha_min_ratio, if set, replace those of the plan."""
@@ -101,8 +95,7 @@ class PenaltyPath:
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         ratio = self.alpha_min_ratio or plan.alpha_min_ratio
-        own = vars(replace(plan, n_alphas=self.n_points(plan), alpha_min_ratio=ratio))
-        return following(objective, self.penalty, **{name: value for name, value in own.items() if name != "fold"})
+        return following(objective, self.penalty, replace(plan, n_alphas=self.n_points(plan), alpha_min_ratio=ratio))
 
     def n_points(self, plan: PathPlan) -> int:
         return self.n_alphas or plan.n_alphas

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from sparserank.objective import PairwiseObjective
-from sparserank.paths.makers import PathPlan
+from sparserank.paths.follow import PathPlan
+from sparserank.paths.makers import OnColumns
 from sparserank.paths.result import PathResult, Point
-from sparserank.penalties import Ridge
 from sparserank.solvers import Solution, Status
 from sparserank.solvers.lockstep import Evaluate, Seconds, Steps
 from sparserank.solvers.solution import Iterate
 
 
 @dataclass(frozen=True)
-class NamedFormulas:
+class NamedFormulas(OnColumns):
     """A path maker with one point for each formula, the same on any training queries.
 
     names     of the formulas
@@ -26,13 +25,6 @@ class NamedFormulas:
 
     names: tuple[str, ...]
     columns: tuple[tuple[int, ...], ...]
-    selects: ClassVar[bool] = False
-    shrinks: ClassVar[bool] = False
-    starts_from: ClassVar[None] = None
-    rules: ClassVar[Ridge] = Ridge()
-
-    def under(self, rules: object) -> NamedFormulas:
-        return self
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         scale, points = objective.weighting.scale_of(objective.k), []
@@ -51,9 +43,8 @@ class NamedFormulas:
             np.ones(len(points)),
             1.0,
             alpha_max,
-            objective.n_pairs,
-            objective.total_weight,
-            plan.feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features)),
+            objective,
+            plan.feature_names,
         )
 
     def n_points(self, plan: PathPlan) -> int:

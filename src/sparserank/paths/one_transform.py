@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sparserank.objective import PairwiseObjective
-from sparserank.paths.makers import PathPlan, RuledMaker
+from sparserank.paths.follow import PathPlan
+from sparserank.paths.makers import RuledMaker
 from sparserank.paths.result import PathResult
 from sparserank.penalties import FeatureRules
 from sparserank.solvers.lockstep import Steps

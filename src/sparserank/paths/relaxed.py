@@ -10,12 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.objective import PairwiseObjective
-from sparserank.paths.follow import refit_strength, refitting
-from sparserank.paths.makers import PathPlan
+from sparserank.paths.follow import PathPlan, refit_strength, refitting
+from sparserank.paths.makers import OnColumns
 from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.sizes import SizeOf, points_by_size
 from sparserank.paths.starts import PathStarts
-from sparserank.penalties import Ridge
 from sparserank.solvers import Status
 from sparserank.solvers.lockstep import Evaluate, Seconds, Steps
 from sparserank.solvers.solution import Iterate
@@ -26,7 +25,7 @@ MIN_TOL = 1e-6
 
 
 @dataclass(frozen=True)
-class RefitPath:
+class RefitPath(OnColumns):
     """A path maker. For the point that represents each size on another path (`plan.starts`), it makes the points at the
     fractions RELAX of the way to the ridge solution on its features (1e-4 of their mean curvature, with the same
     signs), so 2 points have the alpha of the original point. The full refit is certified for that ridge problem; a
@@ -70,14 +69,12 @@ class RefitPath:
         scale = float(np.abs(objective.gradient_at_zero).max()) if source.scale is None else source.scale
         return PathResult.of(
             points,
-            Ridge(),
+            self.rules,
             alphas,
             float(source.alphas[0]),
             scale,
-            objective.n_pairs,
-            objective.total_weight,
-            plan.feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width)),
-            width=objective.width,
+            objective,
+            plan.feature_names,
             ridge=ridge,
         )
 

@@ -12,9 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.errors import DataError
+from sparserank.objective import PairwiseObjective
 from sparserank.options import Count
 from sparserank.options.arguments import Position, check_arguments
 from sparserank.penalties import FeatureRules
+from sparserank.shards.scaling import FeatureScaling
 from sparserank.solvers import Solution
 
 if TYPE_CHECKING:
@@ -109,6 +111,12 @@ class PathResult:
     ridge : ndarray of shape (n_alphas,) or None
         For refits and points of best_k: strength of the ridge problem, on the features of the point, to which the
         certificate applies. NaN: the point solves no problem.
+    scaling : FeatureScaling or None
+        Scaling of the features; None: they are not scaled.
+    blocks : ndarray of shape (n_features, m, width) or None
+        With curves: their blocks, which define the coefficients.
+    values : ndarray of shape (n_metrics, n_alphas, n_queries) or None
+        In a cross-validation: metrics on queries that the path has not seen.
 
     Examples
     --------
@@ -134,9 +142,11 @@ class PathResult:
     n_pairs: int
     total_weight: float
     feature_names: tuple[str, ...]
-    scale: np.ndarray | None = None  # (n_features,) what X was divided by; None: nothing
     width: int = 1  # coefficients of each feature, side by side
     ridge: np.ndarray | None = None
+    scaling: FeatureScaling | None = None
+    blocks: np.ndarray | None = None
+    values: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -146,18 +156,17 @@ class PathResult:
         alphas: np.ndarray,
         alpha_max: float,
         l1_alpha_max: float,
-        n_pairs: int,
-        total_weight: float,
-        feature_names: tuple[str, ...],
-        scale: np.ndarray | None = None,
-        width: int = 1,
+        objective: PairwiseObjective,
+        feature_names: tuple[str, ...] = (),
         ridge: np.ndarray | None = None,
     ) -> PathResult:
-        """Create the path from these points, one per alpha."""
+        """Create the path of an objective from these points, one per alpha; names: by default f1, f2, ..."""
+        width = objective.width
+        names = feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // width))
         return cls(
             penalty,
             alphas.copy(),
-            _below([p.coef for p in points], width * len(feature_names)),
+            _below([p.coef for p in points], width * len(names)),
             np.array([p.loss for p in points]),
             np.array([p.objective for p in points]),
             np.array([p.kkt_violation for p in points]),
@@ -167,10 +176,9 @@ class PathResult:
             tuple(p.status for p in points),
             alpha_max,
             l1_alpha_max,
-            n_pairs,
-            total_weight,
-            feature_names,
-            scale,
+            objective.n_pairs,
+            objective.total_weight,
+            names,
             width,
             ridge,
         )
@@ -201,7 +209,7 @@ class PathResult:
                 "a path of curves has no coefficients in units of X; use scaled_coefs, the coefficients of the linear "
                 "parts and bends."
             )
-        return self.scaled_coefs if self.scale is None else self.scaled_coefs / self.scale
+        return self.scaled_coefs if self.scaling is None else self.scaled_coefs / self.scaling.scale
 
     def scaled_coef(self, index: int) -> np.ndarray:
         """(n_features,) coefficients of one point, of the scaled features."""
@@ -247,14 +255,27 @@ class PathResult:
             time_s=float(self.times_s.sum()),
         )
 
-    def without_traces(self, share: float, scale: np.ndarray) -> PathResult:
+    def in_units(self, coefs: sp.csr_array) -> sp.csr_array:
+        """Coefficients (n, n_features * width) in units of the features themselves, or of the ramps of their curves."""
+        assert self.scaling is not None
+        if self.blocks is None:
+            scale = self.scaling.scale
+            return sp.csr_array((coefs.data / scale[coefs.indices], coefs.indices, coefs.indptr), shape=coefs.shape)
+        d, m, width = self.blocks.shape
+        mixing = sp.bsr_array(
+            (self.blocks.transpose(0, 2, 1), np.arange(d), np.arange(d + 1)), shape=(d * width, d * m)
+        )
+        product = sp.csr_array(coefs @ mixing)
+        product.eliminate_zeros()
+        return product
+
+    def without_traces(self, share: float) -> PathResult:
         """Without the coefficients of each point that, divided by their scales, are less than this share of the sum of
         all. The other fields are those of the solutions."""
-        coefs = self.sparse_coefs
-        weights, row = (
-            np.abs(coefs.data) / scale[coefs.indices],
-            np.repeat(np.arange(coefs.shape[0]), np.diff(coefs.indptr)),
-        )
+        assert self.scaling is not None
+        coefs, scale = self.sparse_coefs, self.scaling.scale
+        row = np.repeat(np.arange(coefs.shape[0]), np.diff(coefs.indptr))
+        weights = np.abs(coefs.data) / scale[coefs.indices]
         traces = weights < share * np.bincount(row, weights, coefs.shape[0])[row]
         if not traces.any():
             return self

@@ -11,9 +11,7 @@ import numpy as np
 from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Rule, choose
 from sparserank.crossval.engine import CrossValidation
-from sparserank.crossval.families import Trial
-from sparserank.crossval.folded_paths import FINAL
-from sparserank.crossval.settings import PathSettings
+from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.curves import Knots
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, DataWarning, ParameterError
@@ -22,7 +20,7 @@ from sparserank.losses import parse_loss
 from sparserank.options import parse_option
 from sparserank.options import selection as of_selection
 from sparserank.options.rankers import SPARSE_RANKER_CV
-from sparserank.paths import BestK, PenaltyPath
+from sparserank.paths import BestK, PathPlan, PenaltyPath
 from sparserank.rankers.base import TrainingSet
 from sparserank.rankers.parameters import SparseRankerCVParameters
 from sparserank.rankers.penalty_parameters import PenalizedRanker
@@ -145,14 +143,14 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
         of_query = np.full(data.n_queries, NO_FOLD)
         if unseen is None:
             of_query[counted] = split_queries(type(self).__name__, self.cv, data, counted, self.random_state)
-        name = type(self).__name__
-        settings = PathSettings(
-            self.scaling,
+        plan = PathPlan(
             self.n_alphas,
             float(self.alpha_min_ratio),
             float(self.tol),
-            self.pair_weights,
-            parse_option("loss", parse_loss, self.loss, name),
+            self.max_iter,
+            scaling=self.scaling,
+            pair_weights=self.pair_weights,
+            loss=parse_option("loss", parse_loss, self.loss, type(self).__name__),
         )
         penalty = self._completed_penalty(data.feature_names or ())
         transform = self._learned_transform(given, penalty)
@@ -160,25 +158,25 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
             data,
             of_query,
             [transform],
-            settings,
+            plan,
             [metric],
             valid=unseen,
             query_weight=weight,
-            max_iter=self.max_iter,
             n_threads=self.n_threads,
             client=given.client,
         )
-        require_variation(name, cv.objective)
-        maker = PenaltyPath(usable_penalty(name, penalty, cv.objective))
-        candidate_set = cv.fit([Trial(PATH, maker, transform)])
+        require_variation(type(self).__name__, cv.objective)
+        maker = PenaltyPath(usable_penalty(type(self).__name__, penalty, cv.objective))
+        candidate_set = cv.fit([PathTask(PATH, maker, transform)])
         final = candidate_set.paths[PATH, FINAL]
-        self.path_ = replace(final.path, scale=None if self.scaling == "none" else final.scaling.scale)
+        self.path_ = replace(final, scaling=None if self.scaling == "none" else final.scaling, values=None)
         if unseen is data:  # queries that do not count judge nothing
             assert final.values is not None
             known = np.where(np.isin(np.arange(data.n_queries), counted), final.values, np.nan)
             candidate_set.paths[PATH, FINAL] = replace(final, values=known)
         self._choose(candidate_set)
-        self.scaled_coef_, self.scale_ = self.path_.scaled_coef(self.chosen_index_), self.path_.scale
+        self.scaled_coef_ = self.path_.scaled_coef(self.chosen_index_)
+        self.scale_ = getattr(self.path_.scaling, "scale", None)
         if isinstance(transform.knots, Knots):
             assert final.blocks is not None
             self._draw(transform.knots, final.blocks)

@@ -151,7 +151,7 @@ def _quality(result: SelectionResult) -> str:
     return (
         f"Quality is the mean {result.metric} {scored} validation queries ({result.n_queries} queries). Queries "
         f"without relevant documents count as in the “{rules.name}” convention ({rules.empty}); ties: {rules.ties}. "
-        f"{result.noun.capitalize()}s are scaled by {plan.settings.scaling}{', except for curves' if curved else ''}. "
+        f"{result.noun.capitalize()}s are scaled by {plan.path_plan.scaling}{', except for curves' if curved else ''}. "
         "The columns “enter” and “leave” compare each model with the next smaller size."
     )
 

@@ -10,7 +10,6 @@ from typing import Any, Unpack
 from sparserank import __version__
 from sparserank.crossval.choice import FEATURE, TOTAL_COST, Candidate, Choice, Rule, choose
 from sparserank.crossval.feature_groups import MAX, FeatureGroups
-from sparserank.crossval.settings import PathSettings
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
@@ -21,7 +20,7 @@ from sparserank.options import check_given, option, parse_option
 from sparserank.options import paths as of_paths
 from sparserank.options import selection as of_selection
 from sparserank.options.paths import LINEAR_SCALINGS
-from sparserank.paths import BestK, SizedMaker, maker_of, parse_maker
+from sparserank.paths import BestK, PathPlan, SizedMaker, maker_of, parse_maker
 from sparserank.penalties import Penalty
 from sparserank.quoting import brief
 from sparserank.selection.inputs import FeatureOptions, complete_penalties
@@ -55,7 +54,7 @@ class SelectionPlan:
     penalties: tuple[Penalty | SizedMaker, ...]
     metric: Metric
     report_metrics: tuple[Metric, ...] = ()
-    settings: PathSettings = field(default_factory=PathSettings)
+    path_plan: PathPlan = field(default_factory=PathPlan)
     protocol: str = of_selection.PROTOCOL.default
     cv: int = of_selection.FOLDS.default
     random_state: int = of_selection.SEED.default
@@ -87,14 +86,15 @@ class SelectionPlan:
                 "metric", f"must be a metric for which higher is better. Report others with {option('report_metrics')}."
             )
         check_given(of_selection.PLANNED, vars(self))
+        check_given(of_paths.SETTINGS, vars(self.path_plan))
         if self.half_samples % 2:
             raise ParameterError("half_samples", f"must be even, because they come in pairs; got {self.half_samples}.")
         named = (self.feature_transform,) if isinstance(self.feature_transform, str) else self.feature_transform
         object.__setattr__(self, "feature_transform", tuple(dict.fromkeys(named)))
         if not named or (AUTO in named and len(named) > 1):
             raise ParameterError("feature_transform", f"must be {AUTO}, or one or several others; got {brief(named)}.")
-        if not {AUTO, NONE}.issuperset(named) and self.settings.scaling not in LINEAR_SCALINGS:
-            scaling = option("scaling", self.settings.scaling)
+        if not {AUTO, NONE}.issuperset(named) and self.path_plan.scaling not in LINEAR_SCALINGS:
+            scaling = option("scaling", self.path_plan.scaling)
             raise ParameterError("feature_transform", f"cannot be combined with {scaling}.")
         if self.engine is not None:
             self._refuse_what_the_engine_lacks(ENGINES[self.engine])
@@ -106,7 +106,7 @@ class SelectionPlan:
 
     def _refuse_what_the_engine_lacks(self, engine: Engine) -> None:
         """Raise ParameterError for a transform, curves or a scaling that were asked for and that it cannot run."""
-        scaling = FeatureScaling(self.settings.scaling)
+        scaling = FeatureScaling(self.path_plan.scaling)
         asked = [
             (
                 "feature_transform",
@@ -197,7 +197,7 @@ class SelectionPlan:
             "valid": None if valid is None else data_hash(valid),
             "query_weight": None if query_weight is None else [float(v) for v in query_weight],
             "penalties": [repr(p) + foreign_code(type(p)) for p in self.penalties],
-            "settings": repr({**vars(self.settings), "loss": loss_identity(self.settings.loss)}),
+            "path_plan": repr({**vars(self.path_plan), "loss": loss_identity(self.path_plan.loss)}),
             "protocol": self.protocol,
             "folds": self.cv,
             "seed": self.random_state,
@@ -216,7 +216,7 @@ def make_plan(
     metric: str | Metric,
     report_metrics: Sequence[str | Metric],
     convention: str | Convention,
-    settings: PathSettings | None = None,
+    path_plan: PathPlan | None = None,
     **choices: Any,
 ) -> SelectionPlan:
     """A plan from names; `choices` are the other fields of SelectionPlan.
@@ -235,7 +235,7 @@ def make_plan(
         tuple(parsed),
         parse_option("metric", lambda m: parse_metric(m, rules), metric),
         tuple(parse_option("report_metrics", lambda m: parse_metric(m, rules), m) for m in reported),
-        settings or PathSettings(),
+        path_plan or PathPlan(),
         **choices,
     )
 

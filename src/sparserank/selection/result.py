@@ -42,7 +42,6 @@ from sparserank.selection.statements import (
     stability_sentence,
 )
 from sparserank.selection.worth import Worth
-from sparserank.shards.scaling import FeatureScaling
 from sparserank.strict_json import plain
 from sparserank.workdir.directory import WorkDirectory
 
@@ -60,8 +59,8 @@ class SelectionResult:
         The chosen model, fitted to all queries.
     choice : Choice
         The candidates, the chosen one, the best one, and a bound on the loss of each.
-    paths, scalings : dict
-        {label of the penalty: path on all queries}, and the scaling of each path.
+    paths : dict
+        {label of the penalty: path on all queries}; `scaling` of a path is that of its features.
     dense : Candidate
         The best model that uses all features.
     all_features : AllFeatures
@@ -126,7 +125,6 @@ class SelectionResult:
     models: list[RankingModel]
     size_costs: list[dict[str, Any] | None]
     paths: dict[str, PathResult]
-    scalings: dict[str, FeatureScaling]
     all_features: AllFeatures
     worth: Worth
     stability: Stability | None
@@ -341,7 +339,7 @@ class SelectionResult:
             "sentences": self.sentences,
             "notes": self.notes,
             "suspects": [{"feature": name, "sentence": why} for name, why in self.suspects.items()],
-            "loss": loss_name(plan.settings.loss),
+            "loss": loss_name(plan.path_plan.loss),
             "metric": self.metric,
             "metrics": [repr(m) for m in plan.metrics],
             "protocol": plan.protocol,

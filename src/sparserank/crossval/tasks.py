@@ -1,0 +1,89 @@
+"""The paths to fit: one task for each maker under a transform, its starts and its refits, in an order in which they can
+be started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from sparserank.crossval.feature_transforms import RAW, FeatureTransform
+from sparserank.objective import PairwiseObjective
+from sparserank.paths import PathPlan, PathResult, PathStarts, PenaltyPath, Point, RefitPath, RuledMaker
+from sparserank.paths.result import n_used
+from sparserank.paths.sizes import SizeOf
+from sparserank.solvers.lockstep import Steps
+
+FINAL = -1  # the fold of the path that is delivered: on all training queries
+
+
+@dataclass(frozen=True)
+class PathTask:
+    """A maker that is tried under a transform of the features, with a label; or one of its paths, without a fold.
+
+    start    label of the task whose paths these start from, or refit
+    scored   False: its paths are only starts for others
+    fold     of one path: the queries that are left out; starts: the path that it starts from, or refits; done, keep: as
+             in `PathPlan`
+    """
+
+    label: str
+    maker: RuledMaker
+    transform: FeatureTransform = RAW
+    start: str | None = None
+    scored: bool = True
+    fold: int = FINAL
+    starts: PathStarts | None = None
+    done: Sequence[Point] = ()
+    keep: Callable[[Point, int], None] | None = None
+
+    def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
+        """The path, as in `PathMaker`; plan: settings of all paths."""
+        own = replace(plan, starts=self.starts, done=self.done, keep=self.keep)
+        return self.transform.on(self.maker).path(objective, own)
+
+    def n_points(self, plan: PathPlan) -> int:
+        return self.maker.n_points(plan)
+
+
+def refit_label(label: str) -> str:
+    """The label of the refits of a task."""
+    return f"{label} relaxed"
+
+
+def with_starts_and_refits(
+    tasks: Sequence[PathTask], *, relaxed: bool = False, size_of: SizeOf = n_used
+) -> list[PathTask]:
+    """These tasks and those that they need, transform by transform. Concave penalties start from the l1 path under the
+    same rules, which is one of the tasks or is added. They come after the paths that they start from, so no path
+    depends on which other tasks there are.
+
+    relaxed  models of each size are refitted too; size_of: function that gives sizes; one point of each is refitted
+    """
+    if len({t.label for t in tasks}) < len(tasks):
+        raise ValueError("labels of tasks must differ.")
+    out: list[PathTask] = []
+    for transform in dict.fromkeys(t.transform for t in tasks):
+        own = [t for t in tasks if t.transform == transform]
+        # Paths that start from nothing, and the l1 paths that others start from.
+        first = [t for t in own if t.maker.starts_from is None]
+        starts = {_of_any_strength(t.maker): t.label for t in reversed(first)}
+        second: list[PathTask] = []
+        for t in own:
+            source = t.maker.starts_from
+            if source is not None:
+                if source not in starts:
+                    starts[source] = transform.label(f"start {1 + sum(not f.scored for f in first)} (l1)")
+                    first.append(PathTask(starts[source], source, transform, scored=False))
+                second.append(replace(t, start=starts[source]))
+        refits = [
+            PathTask(refit_label(t.label), RefitPath(transform.monotone(t.maker.rules), size_of), transform, t.label)
+            for t in own
+            if relaxed and t.maker.shrinks
+        ]
+        out += first + second + refits
+    return out
+
+
+def _of_any_strength(maker: RuledMaker) -> RuledMaker:
+    """The maker with a fixed strength, because a path uses its own strengths, not that of its penalty."""
+    return replace(maker, penalty=maker.penalty.with_alpha(1.0)) if isinstance(maker, PenaltyPath) else maker
