@@ -41,9 +41,6 @@ class PathTask:
         own = replace(plan, starts=self.starts, done=self.done, keep=self.keep)
         return self.transform.on(self.maker).path(objective, own)
 
-    def n_points(self, plan: PathPlan) -> int:
-        return self.maker.n_points(plan)
-
 
 def refit_label(label: str) -> str:
     """The label of the refits of a task."""
