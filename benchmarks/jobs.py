@@ -92,9 +92,9 @@ def _dataset(data: Ranking) -> Any:
 def select(data: Ranking) -> str:
     """`select` with l1, log and MCP, 5 folds, 40 alphas, without transforms and refits."""
     try:
-        from sparserank.jobs.selection_job import SelectionJob
-    except ImportError:  # before jobs had a room of their own
-        from sparserank.selection.job import SelectionJob  # type: ignore[no-redef, import-not-found]
+        from sparserank.selection.job import SelectionJob
+    except ImportError:  # in earlier versions
+        from sparserank.jobs.selection_job import SelectionJob  # type: ignore[no-redef, import-not-found]
     from sparserank.metrics import parse_metric
     from sparserank.penalties import parse_penalty
     from sparserank.selection.plan import SelectionPlan

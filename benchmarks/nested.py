@@ -174,7 +174,7 @@ def _selected(train: Any, test: Any, options: Mapping[str, Any], out: Path) -> d
 @contextmanager
 def _remembered() -> Iterator[list[tuple[Any, Any]]]:
     """[(job, its candidates)] of the selections inside."""
-    from sparserank.jobs.selection_job import SelectionJob
+    from sparserank.selection.job import SelectionJob
 
     finished, make = [], SelectionJob.candidates
 

@@ -24,11 +24,11 @@ from sparserank.evaluation import per_query_values
 from sparserank.evaluation.loss_bounds import MIN_QUERIES
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution import available_cores
-from sparserank.jobs.for_model import largest_within
-from sparserank.jobs.selection_job import SelectionJob
 from sparserank.metrics import parse_metric
 from sparserank.report.document import Picture, Section, Table
 from sparserank.report.svg import ACCENT, INK, PAGE_SIZE, SERIES, SOFT, keep_within, legend_below, new_axes, to_svg
+from sparserank.selection.for_model import largest_within
+from sparserank.selection.job import SelectionJob
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.statements import counted
 from sparserank.text import figure

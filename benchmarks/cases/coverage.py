@@ -198,10 +198,10 @@ def _judged(here: Any, rest: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     from sparserank.crossval.folded_paths import FoldedPaths
     from sparserank.crossval.tasks import FINAL
     from sparserank.evaluation import mean_of
-    from sparserank.jobs.selection_job import SelectionJob
     from sparserank.metrics import parse_metric
     from sparserank.paths import PathPlan
     from sparserank.penalties import parse_penalty
+    from sparserank.selection.job import SelectionJob
     from sparserank.selection.plan import SelectionPlan
 
     metric = parse_metric("ndcg@10")

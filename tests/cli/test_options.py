@@ -19,8 +19,6 @@ from sparserank.data.reading import ReadOptions
 from sparserank.errors import DataError, ParameterError
 from sparserank.export import ENGINES
 from sparserank.export.fusion import FUSION_ENGINES
-from sparserank.jobs.fit import fit_model
-from sparserank.jobs.typed import FitOptions, FuseOptions, SelectOptions
 from sparserank.options import Choice, Count, Flag, Given, Number, Option, Or, Parsed, fusion, paths, selection
 from sparserank.options.fusion import FUSE
 from sparserank.options.jobs import DOC_WEIGHT, FIT, FOR_MODEL_TAKES, SELECT
@@ -29,6 +27,8 @@ from sparserank.options.rankers import RANK_SVM, SPARSE_RANKER, SPARSE_RANKER_CV
 from sparserank.options.reading import N_THREADS, READING
 from sparserank.options.spelling import command_line, option, rendered
 from sparserank.paths.typed import PathOptions
+from sparserank.selection.fit import fit_model
+from sparserank.selection.typed import FitOptions, FuseOptions, SelectOptions
 from sparserank.transforms import CURVES, KINDS
 from tests.support.command_line import Cli
 

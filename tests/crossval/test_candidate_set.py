@@ -9,9 +9,9 @@ import pytest
 import sparserank as sr
 from sparserank.crossval.folded_paths import FOLD_TOL
 from sparserank.data.folds import query_folds
-from sparserank.jobs.selection_job import SelectionJob
 from sparserank.paths import PathPlan, PathStarts, RefitPath, fit_path_on, refit_on_support
 from sparserank.penalties import parse_penalty
+from sparserank.selection.job import SelectionJob
 from sparserank.shards.scaling import fit_scaling
 from sparserank.solvers.lockstep import run
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.crossval.near_equal import NearEqual
+from sparserank.crossval.substitutes import NearEqual
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.data.synthetic import make_ranking
 from sparserank.evaluation import per_query_values
-from sparserank.jobs.ablation import Ablation
-from sparserank.jobs.selection_job import SelectionJob
+from sparserank.selection.ablation import Ablation
+from sparserank.selection.job import SelectionJob
 from tests.oracles import near_equal as oracle
 
 OPTIONS: dict[str, Any] = {"penalties": "mcp", "n_alphas": 12, "cv": 3, "half_samples": 0, "report_metrics": ["map"]}

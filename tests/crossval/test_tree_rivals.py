@@ -14,13 +14,13 @@ import pytest
 
 import sparserank as sr
 from sparserank.crossval import tree_rivals, trees
+from sparserank.crossval import trees_on_folds as rivals
 from sparserank.crossval.tree_files import read_tree_file
 from sparserank.crossval.trees import TreeData, TreeSettings, fit_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataFormatError, ParameterError
-from sparserank.jobs import rivals
 from tests.support.command_line import Cli
 
 QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "cv": 3, "half_samples": 0, "feature_transform": "none"}

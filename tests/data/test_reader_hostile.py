@@ -16,8 +16,8 @@ import scipy.sparse as sp
 
 import sparserank as sr
 from sparserank import RankingDataset
+from sparserank.crossval.feature_rules import costs_of
 from sparserank.errors import DataError, DataFormatError
-from sparserank.selection.inputs import costs_of
 
 LONG = 200_000  # characters of a hostile token
 

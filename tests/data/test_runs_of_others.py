@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.crossval.checkpoints import save_points, stored_points
+from sparserank.crossval.path_files import save_points, stored_points
 from sparserank.errors import DataWarning, ModelFormatError, RunDirectoryError
 from sparserank.model import load_model
 from sparserank.npy import arrays_of_npz

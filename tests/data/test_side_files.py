@@ -13,7 +13,7 @@ from sparserank.data.read_files import read_files
 from sparserank.data.reading import Reading
 from sparserank.data.rewrite import rewrite
 from sparserank.errors import DataWarning, SparserankError
-from sparserank.jobs.fit import fit_model
+from sparserank.selection.fit import fit_model
 from tests.support.command_line import Cli
 
 DATA = sr.datasets.make_ranking(12, (3, 5), 4, n_informative=2, n_redundant=1, random_state=3).data

@@ -14,8 +14,8 @@ from sparserank.curves import Curve
 from sparserank.data.synthetic import make_curved_ranking, make_ranking
 from sparserank.errors import DataError
 from sparserank.export import ENGINES, offset_of
-from sparserank.jobs.fit import fit_model
 from sparserank.model.ranking_model import RankingModel
+from sparserank.selection.fit import fit_model
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import KINDS, Transform
 from tests.oracles import engines as oracle

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 import sparserank as sr
 from sparserank.crossval import tree_rivals
-from sparserank.jobs.fit import fit_model
+from sparserank.selection.fit import fit_model
 
 assert callable(tree_rivals.is_installed)
 tree_rivals.is_installed = lambda: False  # trees are no part of what is kept

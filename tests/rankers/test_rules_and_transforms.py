@@ -6,8 +6,8 @@ import pytest
 
 import sparserank as sr
 from sparserank.errors import DataError, ParameterError
-from sparserank.jobs.fit import fit_model
 from sparserank.penalties import L1, MCP
+from sparserank.selection.fit import fit_model
 
 MADE = sr.datasets.make_ranking(60, (6, 12), 8, n_informative=4, n_redundant=2, random_state=3).data
 NAMES = list("abcdefgh")

@@ -16,15 +16,14 @@ import scipy.sparse as sp
 
 import sparserank as sr
 from sparserank.cli.app import main
-from sparserank.crossval import redundant_features as alike_module
+from sparserank.crossval import substitutes as alike_module
 from sparserank.crossval.current_model import InUse
-from sparserank.crossval.redundant_features import MIN_CORRELATION, redundant_features, within_query_correlations
+from sparserank.crossval.substitutes import MIN_CORRELATION, redundant_features, within_query_correlations
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.synthetic import make_curved_ranking
 from sparserank.data.transformed import fit_transform, transformed
 from sparserank.evaluation import per_query_values
-from sparserank.jobs.selection_job import SelectionJob
 from sparserank.metrics import parse_metric
 from sparserank.model.ranking_model import RankingModel
 from sparserank.paths import PathPlan
@@ -34,6 +33,7 @@ from sparserank.report.document import Picture, Section, Table
 from sparserank.report.html import to_fragment, to_html
 from sparserank.report.svg import PALETTE, inline, legend_below, new_axes, picture_text, to_svg
 from sparserank.selection import queries as queries_module
+from sparserank.selection.job import SelectionJob
 from sparserank.selection.plan import make_plan
 from sparserank.selection.queries import decisive_pair
 from sparserank.selection.result import SelectionResult

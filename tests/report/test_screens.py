@@ -16,13 +16,13 @@ import sparserank as sr
 from sparserank.cli.output import answer
 from sparserank.cli.selection_tables import show_selection
 from sparserank.errors import ConvergenceWarning
-from sparserank.jobs import test_comparison as rivals
-from sparserank.jobs.selection_job import SelectionJob, SelectionPlan, SelectionResult
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathPlan
 from sparserank.penalties import L1, MCP, Penalty
 from sparserank.report.page import render_page
+from sparserank.selection import comparisons as rivals
+from sparserank.selection.job import SelectionJob, SelectionPlan, SelectionResult
 from sparserank.solvers import Stop, solve
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.solution import Iterate, Status

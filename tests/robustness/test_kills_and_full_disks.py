@@ -38,7 +38,7 @@ DEMO = f"""
 import sparserank
 def select(*data, **options):
     from sparserank.crossval import fitting
-    from sparserank.jobs.select import select
+    from sparserank.selection.select import select
     fitting.MIN_PROCESS_WORK = 0  # in processes, which the other commands' work is too small for
     return select(*data, **{QUICK_DEMO} | options)
 sparserank.select = select

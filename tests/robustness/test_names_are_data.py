@@ -13,11 +13,11 @@ import pytest
 import sparserank as sr
 from sparserank.cli import screen
 from sparserank.cli.selection_tables import show_selection
-from sparserank.jobs.result_files import write_results
-from sparserank.jobs.selection_job import SelectionJob, SelectionPlan
 from sparserank.metrics import parse_metric
 from sparserank.penalties import L1
 from sparserank.report.svg import new_axes, picture_text, to_svg
+from sparserank.selection.job import SelectionJob, SelectionPlan
+from sparserank.selection.result_files import write_results
 from sparserank.text import visible
 from tests.support.command_line import Cli
 

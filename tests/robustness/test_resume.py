@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from sparserank import write_letor
 from sparserank.cli.app import main
-from sparserank.crossval.checkpoints import drop_points, save_points, stored_points
+from sparserank.crossval.path_files import drop_points, save_points, stored_points
 from sparserank.datasets import make_ranking
 from sparserank.errors import DataWarning, RunDirectoryError
 from sparserank.paths import Point
@@ -115,7 +115,7 @@ def test_a_folder_without_work_belongs_to_no_plan(tmp_path: Path) -> None:
         WorkStore(tmp_path / "run", {"a": 1}, kind="select")
 
 
-@pytest.mark.parametrize("place", ["sparserank.data.read_files.collect", "sparserank.jobs.select.write_results"])
+@pytest.mark.parametrize("place", ["sparserank.data.read_files.collect", "sparserank.selection.select.write_results"])
 def test_ctrl_c_while_reading_or_writing_is_one_sentence(place, undisturbed, tmp_path, select, monkeypatch):
     run = tmp_path / "run"
     shutil.copytree(undisturbed, run)
@@ -204,7 +204,7 @@ def test_restart_discards_the_old_results_at_once_and_runs_another_plan(undistur
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("sparserank.jobs.selection_job.SelectionJob.execute", interrupted)
+        patch.setattr("sparserank.selection.job.SelectionJob.execute", interrupted)
         assert select(run, "--restart", "--n-alphas", "6")[0] == 130
     assert pieces(run) == []
     assert not (run / "model.json").exists()

@@ -17,7 +17,6 @@ from sparserank.data.reading import Reading
 from sparserank.data.store.convert import convert
 from sparserank.data.synthetic import make_curved_ranking
 from sparserank.errors import DataError, ModelFormatError
-from sparserank.jobs import trials
 from sparserank.losses import LOSSES
 from sparserank.metrics import parse_metric
 from sparserank.model.loading import load_model
@@ -25,6 +24,7 @@ from sparserank.objective import PairwiseObjective
 from sparserank.paths import CurvePath, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path_on, on_coefficients
 from sparserank.penalties import L1, MCP, SCAD, Log
 from sparserank.penalties.nested import nested
+from sparserank.selection import tasks as trials
 from sparserank.selection.plan import SelectionPlan
 from sparserank.solvers import ProxNewton, solve
 from sparserank.solvers.certificates import gap_safe_screen

@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from sparserank.jobs.fuse import return_freed_memory
+from sparserank.selection.fuse import return_freed_memory
 
 # Blocks of 50 kB between small objects that stay: 200 MB that free() alone does not return.
 HELD = """
 import numpy as np
-from sparserank.jobs.fuse import return_freed_memory
+from sparserank.selection.fuse import return_freed_memory
 def resident():
     with open("/proc/self/statm") as text:
         return int(text.read().split()[1]) * 4096 / 1e6

@@ -14,11 +14,11 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank.data.transformed import changes_features, fit_transform, transformed
 from sparserank.errors import DataError, ModelFormatError, ParameterError
-from sparserank.jobs.trials import transforms_tried
 from sparserank.metrics import parse_metric
 from sparserank.paths import OneTransformEach, PathPlan, PenaltyPath
 from sparserank.penalties import L1, MCP
 from sparserank.selection.plan import SelectionPlan
+from sparserank.selection.tasks import transforms_tried
 from sparserank.solvers.lockstep import run
 from sparserank.transforms import Transform
 from tests.support.command_line import Cli

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank.crossval.checkpoints import save_points, stored_points
+from sparserank.crossval.path_files import save_points, stored_points
 from sparserank.curves import STRAIGHT, fit_knots
 from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.paths import PathPlan, Point

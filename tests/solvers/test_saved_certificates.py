@@ -8,10 +8,10 @@ import pytest
 
 import sparserank as sr
 from sparserank.crossval.choice import Candidate
-from sparserank.jobs.selection_job import SelectionJob
 from sparserank.paths import PathPlan
 from sparserank.paths.relaxed import RELAX
 from sparserank.penalties import Penalty, parse_penalty
+from sparserank.selection.job import SelectionJob
 from sparserank.selection.plan import make_plan
 from tests.oracles import certificates as oracle
 from tests.support.penalty_kinds import SHAPE_PARAMETERS

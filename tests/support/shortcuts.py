@@ -11,9 +11,9 @@ import pytest
 
 from sparserank.crossval import fitting, tree_rivals
 from sparserank.evaluation import loss_bounds, rival_intervals
-from sparserank.jobs import fusion_plan, select, trials
 from sparserank.report import page, size_picture
-from sparserank.selection import plan
+from sparserank.selection import fusion_plan, plan, select
+from sparserank.selection import tasks as trials
 from sparserank.selection.plan import SelectionPlan
 from sparserank.workdir import work
 from sparserank.workdir.processes import run_pieces

@@ -12,7 +12,7 @@ from sparserank.cli.screen import announce_compiling, say, show_all, table
 from sparserank.report.document import Table
 
 if TYPE_CHECKING:
-    from sparserank.jobs.fit import FittedModel
+    from sparserank.selection.fit import FittedModel
 
 MAX_FEATURES = 12  # of the screen without --verbose
 
@@ -34,10 +34,10 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     """Options are those of `fit_model`."""
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.files import refuse_foreign, refuse_inputs
-    from sparserank.jobs.fit import fit_model
     from sparserank.model.content import FORMAT
     from sparserank.options import check_given
     from sparserank.options.jobs import FIT
+    from sparserank.selection.fit import fit_model
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     check_given(FIT, options)

@@ -45,12 +45,12 @@ retriever alone.
 def run(*, runs: list[Path], out: Path, qrels: Path | None = None, **options: Any) -> None:
     """Options are those of `fuse`."""
     from sparserank.cli.selection_tables import chosen_in, warn_if_replaced
-    from sparserank.jobs.fuse import fuse
-    from sparserank.jobs.result_files import RESULT_FILES
     from sparserank.options import check_given
     from sparserank.options.fusion import FUSE
     from sparserank.report.fusion import fusion_lines
     from sparserank.report.tables import penalty_table, rival_table, size_table
+    from sparserank.selection.fuse import fuse
+    from sparserank.selection.result_files import RESULT_FILES
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     check_given(FUSE, options)

@@ -12,7 +12,7 @@ from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.screen import announce_compiling, gap, progress_bar, say, show, show_all
 
 if TYPE_CHECKING:
-    from sparserank.selection.for_model import TreesSelection
+    from sparserank.selection.trees_selection import TreesSelection
 
 SHOWN = (
     *("out", "valid", "test", "label", "qid", "missing", "drop", "ignore_columns", "metric", "k", "margin"),
@@ -41,11 +41,11 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     """Options are those of `select`."""
     from sparserank.cli.selection_tables import chosen_in, show_selection, warn_if_replaced
     from sparserank.data.letor._line_kernels import parse_lines
-    from sparserank.jobs.result_files import RESULT_FILES
-    from sparserank.jobs.select import select
     from sparserank.options import check_given
     from sparserank.options.jobs import SELECT
-    from sparserank.selection.for_model import LIST_FILES, TreesSelection
+    from sparserank.selection.result_files import LIST_FILES, RESULT_FILES
+    from sparserank.selection.select import select
+    from sparserank.selection.trees_selection import TreesSelection
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     check_given(SELECT, options)

@@ -11,11 +11,10 @@ from itertools import product
 
 import numpy as np
 
-from sparserank.crossval.checkpoints import drop_points, save_points, stored_points
 from sparserank.crossval.convergence import warn_unsolved
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.folded_paths import FoldedPaths
-from sparserank.crossval.path_files import packed, unpacked
+from sparserank.crossval.path_files import drop_points, packed, save_points, stored_points, unpacked
 from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.data.dataset import RankingDataset
 from sparserank.paths import PathResult, PathStarts, Point

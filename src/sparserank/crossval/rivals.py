@@ -1,15 +1,21 @@
-"""Rivals: rankers named before the data were seen, compared with every candidate, and never chosen."""
+"""Rivals on the queries that candidates are judged on: their intervals, and formulas that need no training."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.crossval.choice import Candidate, Choice
-from sparserank.evaluation import mean_of
+from sparserank.crossval.tree_rivals import LeftOut
+from sparserank.data.dataset import RankingDataset
+from sparserank.evaluation import mean_of, per_query_values
 from sparserank.evaluation.rival_intervals import RivalIntervals, rival_intervals
+from sparserank.metrics import Metric
+from sparserank.workdir.pieces import WorkStore
+from sparserank.workdir.work import Progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,3 +61,74 @@ class Rivals:
         """Compare a candidate with one of the rivals."""
         row = self._choice.candidates.index(c)
         return Beside(c.mean - rival.mean, *self.intervals.interval(row, self.rivals.index(rival)))
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSums(Mapping[str, np.ndarray]):
+    """Scores of documents by sums of columns, computed when they are asked for: those of dozens of formulas on millions
+    of documents would take more memory than the documents.
+
+    data     None: no documents and no scores
+    columns  {name: the columns that its formula adds}
+    """
+
+    data: RankingDataset | None
+    columns: Mapping[str, Sequence[int]]
+    in_input_order: bool = False
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if self.data is None:
+            raise KeyError(name)
+        X, columns = self.data.X, self.columns[name]
+        if sp.issparse(X):  # without a copy of the columns
+            chosen = np.zeros(X.shape[1], dtype=X.dtype)
+            chosen[columns] = 1
+            scores = X @ chosen
+        else:
+            scores = X[:, columns].sum(axis=1)
+        return self.data.to_input_order(scores) if self.in_input_order else scores
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns if self.data is not None else ())
+
+    def __len__(self) -> int:
+        return 0 if self.data is None else len(self.columns)
+
+
+@dataclass
+class Formulas:
+    """Sums of columns, as `RivalsOnFolds`.
+
+    judged    queries that candidates are judged on; test: test queries
+    columns   {name: the columns that its formula adds}
+    """
+
+    judged: RankingDataset
+    test: RankingDataset | None
+    metric: Metric
+    columns: Mapping[str, Sequence[int]]
+    rivals: dict[str, Rival] = field(default_factory=dict)
+    left_out: list[LeftOut] = field(default_factory=list)
+    n_pieces: int = 0
+
+    @property
+    def scores(self) -> ColumnSums:
+        return ColumnSums(self.judged, self.columns)
+
+    @property
+    def test_scores(self) -> ColumnSums:
+        return ColumnSums(self.test, self.columns, in_input_order=True)
+
+    @property
+    def for_model(self) -> dict[str, str]:
+        return {}
+
+    def fit(self, store: WorkStore | None, progress: Progress | None) -> list[Rival]:
+        """All of them."""
+        for name, scores in self.scores.items():
+            (values,) = per_query_values(scores, self.judged, [self.metric])
+            self.rivals[name] = Rival(name, len(self.columns[name]), values)
+        return list(self.rivals.values())
+
+    def on_features(self, name: str, features: dict[int, np.ndarray], store: WorkStore | None) -> None:
+        """None: a formula is not trained."""

@@ -56,7 +56,7 @@ class SparseFusion(pt.Estimator):
         Raises
             DataError   as `sr.fuse`
         """
-        from sparserank.jobs.fuse import fuse
+        from sparserank.selection.fuse import fuse
 
         if topics_va is not None and qrels_va is not None:
             topics, qrels = pd.concat([topics, topics_va]), pd.concat([qrels, qrels_va])

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from sparserank.crossval.feature_rules import complete_penalties
 from sparserank.crossval.feature_transforms import RAW, FeatureTransform, feature_transforms
 from sparserank.curves import Curve, Knots, not_in_memory
 from sparserank.errors import DataError, ParameterError
@@ -19,7 +20,6 @@ from sparserank.penalties import Penalty
 from sparserank.penalties.nested import NESTING, nests
 from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
 from sparserank.rankers.validation import checked_penalty
-from sparserank.selection.inputs import complete_penalties
 from sparserank.transforms import CURVES, NONE
 
 PREFIX = "penalty__"

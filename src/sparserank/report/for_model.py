@@ -13,8 +13,8 @@ from sparserank.report.document import Picture, Section, Table
 from sparserank.report.html import to_html
 from sparserank.report.svg import INK, PAGE_SIZE, SERIES, keep_within, legend_below, new_axes, ring, to_svg
 from sparserank.report.tables import comparison_table, on_test, size_rows
-from sparserank.selection.for_model import ALL, OurModel, TreesSelection
 from sparserank.selection.statements import counted, estimated, share
+from sparserank.selection.trees_selection import ALL, OurModel, TreesSelection
 from sparserank.text import change, figure
 from sparserank.transforms import NONE
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.crossval.choice import Candidate
-from sparserank.crossval.near_equal import NearEqual
+from sparserank.crossval.substitutes import NearEqual
 from sparserank.data.fusion.norms import MINMAX
 from sparserank.evaluation.statistics import as_percent
 from sparserank.export.fusion import fusion_command

@@ -1,215 +1,352 @@
-"""The result of `select(for_model=)`: sentences, tables and files."""
+"""`select(for_model=)`: the shortest list of features on which trees rank as well as on the best list tried. Lists come
+from the gain of the trees and from our path; trees on each list, judged out of fold, are the candidates of a choice."""
 
 from __future__ import annotations
 
-import os
-from dataclasses import asdict, dataclass
-from pathlib import Path
+import math
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from sparserank import __version__
-from sparserank.arrow import frame_of
-from sparserank.crossval.choice import Candidate, Choice
-from sparserank.crossval.trees import Trees, TreeSettings
-from sparserank.evaluation import Comparison
-from sparserank.evaluation.statistics import as_percent
-from sparserank.selection.facts import model_row
-from sparserank.selection.plan import SelectionPlan
-from sparserank.selection.statements import choice_sentences, expected_sentence, headline
-from sparserank.strict_json import plain
-from sparserank.workdir.directory import WorkDirectory
+from sparserank.crossval import trees
+from sparserank.crossval.candidate_set import CandidateSet
+from sparserank.crossval.choice import Candidate
+from sparserank.crossval.engine import CrossValidation
+from sparserank.crossval.feature_groups import each_alone
+from sparserank.crossval.feature_transforms import feature_transforms, logs_differ
+from sparserank.crossval.tasks import FINAL, PathTask
+from sparserank.crossval.tree_rivals import LIGHTGBM, TreeRival, TreeRivals, is_file, rival_of_file
+from sparserank.crossval.trees import Trees, check_trees, fit_trees, usable_by_trees
+from sparserank.crossval.trees_on_folds import TreesOnFolds
+from sparserank.data.combine import concatenate
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.folds import query_folds
+from sparserank.data.read import read_sources
+from sparserank.data.suspects import names_in, warn_of_suspects
+from sparserank.errors import DataError, ParameterError
+from sparserank.evaluation import Comparison, compare_systems, mean_of
+from sparserank.evaluation.statistics import mean_interval
+from sparserank.execution import available_cores
+from sparserank.execution.threads import one_blas_thread
+from sparserank.options import option
+from sparserank.options.jobs import FOR_MODEL_TAKES, SELECT
+from sparserank.options.selection import PENALTIES
+from sparserank.paths import PathPlan, maker_of
+from sparserank.quoting import brief
+from sparserank.selection.inputs import check_overlap, check_relevant
+from sparserank.selection.plan import SelectionPlan, make_plan, planned
+from sparserank.selection.result_files import LIST_FILES, write_lists
+from sparserank.selection.trees_selection import ALL, OurModel, TreesSelection
+from sparserank.transforms import AUTO, MIXED, NONE
+from sparserank.warmup import warming_up
+from sparserank.workdir.directory import refuse_unusable
+from sparserank.workdir.pieces import WorkStore, work_store_in
+from sparserank.workdir.work import LaterWork, Progress
 
-ALL = "trees on all features"
-LIST_FILES = ("features.txt", "trees.txt", "result.json", "report.html")
-FORMAT, FORMAT_VERSION = "sparserank-trees-selection", 5
+GAIN, OURS = "trees on own gain", "trees on ours"
+SHARES = (8, 3)  # lengths of lists by default: the features that may be used, divided by these
+PATH_ALPHAS = 25  # regularisation strengths of our path, which only puts features in order
+Lists = dict[tuple[str, int], dict[int, np.ndarray]]  # {(what it is of, length): {fold: features}}
 
 
-@dataclass(frozen=True)
-class OurModel:
-    """The best model of our path with at most as many features as the chosen list: its features, its mean metric, the
-    difference to that of the trees with an interval of this pair alone; transform: of the features; n_models: among
-    which it has the highest mean."""
+def select_for_model(sources: dict[str, Any], chosen: dict[str, Any]) -> TreesSelection:
+    """sources: train, validation and test data; chosen: all options of `select`."""
+    plan = _plan(chosen)
+    refuse_unusable(chosen["out"], "for_model")
+    with warming_up():
+        parts = read_sources(sources, chosen)
+    if not chosen["allow_overlap"]:
+        check_overlap(parts)
+    train, valid, test = parts.values()
+    assert train is not None
+    data = train if valid is None else concatenate([train, valid], join_queries=False)
+    check_relevant(plan.metrics, data.relevance)
+    check_trees(data)
+    warn_of_suspects(train, names_in(chosen["keep"], chosen["drop"]))
+    names = tuple(data.feature_names or ())
+    plan = plan.for_features(names, **{name: chosen[name] for name in ("costs", "feature_groups", "keep", "drop")})
+    rival, notes = TreeRival("LightGBM", trees.LIGHTGBM_SETTINGS, np.arange(len(names))), tuple[str, ...]()
+    if chosen["for_model"] != LIGHTGBM:
+        rival, notes = rival_of_file(chosen["for_model"], names, rival.columns)
+        plan = _without(plan, np.setdiff1d(np.arange(len(names)), rival.columns), names)
+    rival = replace(rival, name=ALL, columns=usable_by_trees(data.unfilled(), plan.penalties[0].drop))
+    job = ForModel(plan, data, test, rival, _sizes(plan, len(rival.columns), chosen["sizes"]), chosen["n_threads"])
+    place = {"restart": chosen["restart"], "kind": "for_model", "results": LIST_FILES}
+    with work_store_in(chosen["out"], plan.identity(data, None), **place) as store:
+        with one_blas_thread():
+            result = replace(job.execute(store, chosen["progress"]), notes=notes)
+        if store is not None:
+            write_lists(result, store.path)
+    return result
 
-    n_features: int
-    mean: float
-    difference: float
-    low: float
-    high: float
-    transform: str
-    n_models: int
+
+def _plan(chosen: Mapping[str, Any]) -> SelectionPlan:
+    """The plan of our path, of one penalty under one transform.
+
+    Raises
+        ParameterError   an option cannot be combined with for_model
+    """
+    given, taken = option("for_model"), {o.name for o in FOR_MODEL_TAKES}
+    for o in SELECT:
+        value = chosen[o.name]
+        if o.name not in taken and (value is not None if o.default is None else value != o.default):
+            raise ParameterError(o.name, f"cannot be combined with {given}.")
+    path = chosen["for_model"]
+    if not (isinstance(path, str) and path == LIGHTGBM) and not is_file(path):
+        raise ParameterError("for_model", f"must be {LIGHTGBM}, or an existing LightGBM file; got {brief(path)}.")
+    penalties = "mcp" if chosen["penalties"] is PENALTIES.default else chosen["penalties"]
+    plan = make_plan(penalties=penalties, **planned(chosen), path_plan=PathPlan(n_alphas=PATH_ALPHAS))
+    for name, several in (("penalties", plan.penalties), ("feature_transform", plan.feature_transform)):
+        if len(several) > 1:
+            raise ParameterError(name, f"must be a single one with {given}; got {len(several)}.")
+    return plan
 
 
-@dataclass(frozen=True, repr=False)
-class TreesSelection:
-    """The result of `select(for_model=)`.
+def _without(plan: SelectionPlan, unknown: np.ndarray, names: tuple[str, ...]) -> SelectionPlan:
+    """The plan for trees that do not know some features.
 
-    Attributes
-    ----------
-    choice : Choice
-        The choice among lists and sizes.
-    all_features : Candidate
-        The trees on all features, which are also a candidate.
-    trees : Trees
-        The trees on the chosen list, fitted to all queries.
-    test : Comparison or None
-        `trees` and the trees on all features, compared on the test queries.
-    ours : OurModel or None
-        The best model of our path with at most as many features.
-    notes : tuple of str
-        Settings that are not used.
+    Raises
+        ParameterError   keep names one of these features
+    """
+    (p,) = plan.penalties
+    kept = [names[j] for j in p.keep if j in unknown]
+    if kept:
+        raise ParameterError(
+            "keep", f"names {brief(kept[0])}, which is not a feature of the trees in {option('for_model')}."
+        )
+    never = tuple(sorted({*p.drop, *unknown.tolist()}))
+    return replace(plan, penalties=(replace(p, drop=never),))
 
-    Examples
-    --------
-    >>> import sparserank as sr
-    >>> data = sr.datasets.make_ranking(30, 8, 6, n_informative=2, n_redundant=1).data
-    >>> found = sr.select(data, for_model="lightgbm", k=2, sizes=[2], cv=2)
-    >>> found.all_features.k
-    6
+
+def _sizes(plan: SelectionPlan, usable: int, asked: tuple[int, ...] | None) -> tuple[int, ...]:
+    """The lengths of lists: at least as many features as are kept, fewer than may be used, k the longest.
+
+    Raises
+        DataError        there is nothing to choose
+        ParameterError   k or the sizes are out of range
+    """
+    kept, k = len(plan.penalties[0].keep), plan.k
+    if k is not None and k < kept:
+        raise ParameterError("k", f"is {k}, but keep names {kept} features.")
+    most = usable if k is None else min(int(k), usable)
+    sizes = tuple(max(most // n, kept, 1) for n in SHARES) if asked is None else tuple(asked)
+    wanted = sorted({s for s in sizes if s < most} | ({most} if most < usable else set()))
+    if usable < 2:
+        raise DataError(
+            f"{'one feature varies' if usable else 'no feature varies'} and may be used, so there is nothing to choose."
+        )
+    if kept >= usable:
+        raise ParameterError("keep", f"names all {usable} features that may be used; there is nothing to choose.")
+    possible = tuple(s for s in wanted if s >= max(kept, 1))
+    if not possible:
+        raise ParameterError(
+            "sizes", f"contain no length from {max(kept, 1)} to {usable - 1}: {usable} features vary and may be used."
+        )
+    return possible
+
+
+class ForModel:
+    """A checked job. Trees read missing values as they are.
+
+    plan    our path, of one penalty, and the rule of choice
+    rival   the trees, on all features that they may use
+    sizes   lengths of lists
     """
 
-    plan: SelectionPlan
-    settings: TreeSettings
-    choice: Choice
-    all_features: Candidate
-    trees: Trees
-    feature_names: tuple[str, ...]
-    n_queries: int
-    test: Comparison | None
-    fill_values: np.ndarray | None = None  # (n_features,) what to score missing values as; NaN: as they are
-    ours: OurModel | None = None
-    notes: tuple[str, ...] = ()
+    def __init__(
+        self,
+        plan: SelectionPlan,
+        data: RankingDataset,
+        test: RankingDataset | None,
+        rival: TreeRival,
+        sizes: tuple[int, ...],
+        n_threads: int | None,
+    ) -> None:
+        self.plan, self.data, self.rival, self.sizes = plan, data, rival, sizes
+        self.of_trees, self.test = data.unfilled(), None if test is None else test.unfilled()
+        self.n_threads, n_folds = n_threads or available_cores(), min(plan.cv, data.n_queries)
+        (name,) = plan.feature_transform
+        if name in (AUTO, MIXED):
+            name = MIXED if logs_differ(data) else NONE
+        ((label, penalty),), (transform,) = plan.labelled.items(), feature_transforms(data, [name])
+        self.trial = PathTask(transform.label(label), maker_of(transform.limited(penalty)), transform)
+        fold = query_folds(data.n_queries, n_folds, plan.random_state)
+        threads: dict[str, Any] = {"n_workers": self.n_threads, "n_threads": self.n_threads}
+        self.cv = CrossValidation(data, fold, [transform], plan.path_plan, plan.metrics, **threads)
+        self.on_folds = TreesOnFolds(
+            cv=self.cv,
+            data=self.of_trees,
+            judged=self.of_trees,
+            test=None,
+            trees=TreeRivals((rival,)),
+            metric=plan.metric,
+            query_weight=None,
+            seed=plan.random_state,
+            n_threads=self.n_threads,
+            seconds=math.inf,
+            required=True,
+        )
 
-    @property
-    def metric(self) -> str:
-        """Name of the metric by which the choice is made, with its convention."""
-        return repr(self.plan.metric)
-
-    @property
-    def chosen(self) -> Candidate:
-        return self.choice.chosen
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """Names of the features to keep, in descending order of their gain in `trees`."""
-        return tuple(self.feature_names[j] for j in self.trees.by_gain())
-
-    @property
-    def gains(self) -> np.ndarray:
-        """(len(features),) share of the total gain of `trees`."""
-        gain = np.sort(self.trees.booster.feature_importance(importance_type="gain"))[::-1]
-        return gain / max(float(gain.sum()), 1e-300)
-
-    @property
-    def by_size(self) -> list[Candidate]:
-        """The best list of at most each length (or cost, if groups were given), where it is better than a shorter
-        one."""
-        return [c for c in self.choice.by_size if c is not self.all_features]
-
-    @property
-    def headline(self) -> str:
-        """The features to keep and the bound on the loss, in one line."""
-        return headline(self.choice, self.metric, len(self.feature_names))
-
-    @property
-    def sentences(self) -> list[str]:
-        """The choice, the bound on its loss, the effects that the queries can show, the stability of the selection,
-        and the value of all features."""
-        said = choice_sentences(self.choice, self.metric, len(self.feature_names))
-        everything = self.all_features
-        text = f"Trees on the chosen list have {self.metric} {self.chosen.mean:.4f} out of fold"
-        if self.chosen is not everything:
-            text += (
-                f"; trees on all {everything.n_features} features that vary and may be used have {everything.mean:.4f}"
+    def execute(self, store: WorkStore | None, progress: Progress | None) -> TreesSelection:
+        """Judge lists, choose one, and fit the trees on it to all queries. Finished pieces are kept in `store`."""
+        plan, of_trees, usable, settings = self.plan, self.of_trees, self.rival.columns, self.rival.settings
+        # Our path, and the trees on all features, without each fold and on all queries.
+        report = ThreeParts(progress, len(self.cv.folds), 2 * len(self.sizes))
+        candidate_set = self.cv.fit([self.trial], relaxed=True, store=store, progress=report.on_paths)
+        report.n_before = len(candidate_set.paths)
+        (all_features,) = self.on_folds.fit(store, report.on_all_features)
+        full = fit_trees(of_trees, usable, settings, plan.random_state, n_threads=self.n_threads)
+        if not len(full.by_gain(used=True)):
+            raise DataError(
+                f"trees with these settings ({option('for_model')}) never split on these data; allow smaller leaves "
+                "(min_data_in_leaf)."
             )
-        said.append(" ".join(filter(None, [f"{text}.", expected_sentence(self.choice)])))
-        if self.ours is not None:
-            o = self.ours
-            said.append(
-                f"The best of {o.n_models} models of our path with at most as many features has {o.n_features} "
-                f"(transform: {o.transform}) and {o.mean:.4f}, which is optimistically biased because these queries "
-                f"chose it; the trees have {self.chosen.mean:.4f}. The difference is {o.difference:+.4f}, with a "
-                f"{as_percent(self.plan.confidence)} interval for this pair of {o.low:+.4f} to {o.high:+.4f}."
-            )
-        return said
-
-    @property
-    def sentence(self) -> str:
-        return " ".join(self.sentences)
-
-    def __repr__(self) -> str:
-        return f"TreesSelection({self.headline})"
-
-    def sizes(self) -> Any:
-        """Every list and length: list, k, n_features (of the final list), cost, mean of the metric, mean loss against
-        the best, the bound on that loss (simultaneous), and whether it is the chosen one."""
-        return frame_of([self._row(c) for c in self.choice.candidates])
-
-    def _row(self, c: Candidate) -> dict[str, Any]:
-        row = model_row(self.choice, c, ("k", "n_features", "cost", "mean"))
-        return {"list": c.penalty, **row, "chosen": c is self.chosen}
-
-    def to_json(self) -> dict[str, Any]:
-        """The content of result.json (docs/result-json.md)."""
-        plan, choice = self.plan, self.choice
-        content = {
-            "format": FORMAT,
-            "version": FORMAT_VERSION,
-            "sparserank": __version__,
-            "headline": self.headline,
-            "sentence": self.sentence,
-            "sentences": self.sentences,
-            "metric": self.metric,
-            "n_queries": self.n_queries,
-            "n_features": len(self.feature_names),
-            "seed": plan.random_state,
-            "confidence": plan.confidence,
-            "margin_kind": choice.margin_kind,
-            "margin": {"relative": plan.rule.largest_loss, "absolute": choice.margin},
-            "trees": {
-                "n_trees": self.settings.n_trees,
-                "parameters": self.settings.parameters,
-                "categorical": list(self.settings.categorical),
-                "columns": [self.feature_names[j] for j in self.trees.columns],
-                "missing": [
-                    None if self.fill_values is None or np.isnan(self.fill_values[j]) else float(self.fill_values[j])
-                    for j in self.trees.columns
-                ],
-            },
-            "our_model": None if self.ours is None else asdict(self.ours),
-            "notes": list(self.notes),
-            "features": [{"feature": f, "gain": g} for f, g in zip(self.features, self.gains.tolist(), strict=True)],
-            "chosen": self._row(self.chosen),
-            "corrected": {"chosen": choice.corrected_chosen if choice.is_corrected else None},
-            "all_features": self._row(self.all_features),
-            "lists": [self._row(c) for c in choice.candidates if c is not self.all_features],
-            "test": None if self.test is None else self.test.rows(plan.confidence),
+        # Trees on lists of both kinds, each judged on the queries that its list has not seen.
+        lists = self._lists(candidate_set, full)
+        names = {f"{of}, {k}": (of, k) for of, k in lists}
+        report.n_before += len(self.cv.folds)
+        of_fold = {name: lists[key] for name, key in names.items()}
+        on_lists = self.on_folds.on_lists(ALL, of_fold, store, report.on_lists)
+        finals = {
+            self._candidate(*key, lists[key][FINAL], on_lists[name]): lists[key][FINAL] for name, key in names.items()
         }
-        out: dict[str, Any] = plain(content)
-        return out
+        everything = self._candidate(ALL, len(usable), usable, all_features.values)
+        # The choice, and the trees on the chosen list.
+        self._refuse_too_large([*finals, everything])
+        choice = plan.choose([*finals, everything])
+        chosen, named = choice.chosen, self.data.feature_names
+        kept = {**finals, everything: usable}[chosen]
+        trees_on_it = fit_trees(of_trees, kept, settings, plan.random_state, named, n_threads=self.n_threads)
+        report.done()
+        return TreesSelection(
+            plan,
+            settings,
+            choice,
+            everything,
+            trees_on_it,
+            tuple(named or ()),
+            self.data.n_queries,
+            None if self.test is None else _on_test(plan, self.test, trees_on_it, full),
+            _filled_values(self.data),
+            None if chosen is everything else self._ours(candidate_set, chosen),
+        )
 
-    def save(self, folder: str | os.PathLike) -> list[Path]:
-        """Write features.txt, trees.txt, result.json and report.html.
+    def _lists(self, candidate_set: CandidateSet, full: Trees) -> Lists:
+        """The lists of every fold and of all queries (FINAL), in rising order of length."""
+        penalty, groups = self.plan.penalties[0], self.plan.feature_groups
+        usable = self.rival.columns
+        by_gain = {**self.on_folds.by_gain[ALL], FINAL: full.by_gain(used=True)}
+        front = np.array([j for j in penalty.keep if j in usable], dtype=np.int64)
+        orders = {f: np.concatenate([front, own[~np.isin(own, front)]]) for f, own in by_gain.items()}
+        out: Lists = {(GAIN, k): {f: own[:k] for f, own in orders.items()} for k in self.sizes}
+        ours = [c for c in candidate_set.sparse if c.relax == 0]
+        for k, c in largest_within(ours, self.sizes).items():
+            out[OURS, k] = {f: candidate_set.features(c, f) for f in by_gain}
+        whole = {
+            key: {
+                f: _whole_groups(own, usable, None if groups is None else groups.of_feature) for f, own in each.items()
+            }
+            for key, each in out.items()
+            if all(len(own) for own in each.values())
+        }
+        return dict(sorted(whole.items()))
 
-        features.txt has one name per line; trees.txt is LightGBM's model file of the trees on these features.
+    def _candidate(self, of: str, k: int, features: np.ndarray, values: np.ndarray) -> Candidate:
+        return Candidate(of, k, 0.0, -1, len(features), self._cost(features), values)
 
-        Parameters
-        ----------
-        folder : path
-            A new or empty folder, or one that this method created.
+    def _refuse_too_large(self, lists: list[Candidate]) -> None:
+        """Raise DataError if no list is within the budget, or none of whole groups within k features."""
+        for limit, size, what in (("budget", "cost", "cost"), ("k", "n_features", "length")):
+            most, least = getattr(self.plan, limit), min(getattr(c, size) for c in lists)
+            if most is not None and least > most:
+                raise DataError(
+                    f"no list tried has a {what} within {option(limit, most)}, the least is {least:g}; allow more, "
+                    f"or try shorter lists with {option('sizes')}."
+                )
 
-        Returns
-        -------
-        list of Path
-            The files.
+    def _cost(self, features: np.ndarray) -> float:
+        price = self.plan.feature_groups or each_alone(self.data.feature_names or (), self.plan.costs)
+        return price.cost(features)
 
-        Raises
-        ------
-        RunDirectoryError
-            The folder contains other files, or cannot be written.
-        """
-        with WorkDirectory(folder, "for_model") as directory:
-            from sparserank.jobs.result_files import write_lists
+    def _ours(self, candidate_set: CandidateSet, chosen: Candidate) -> OurModel | None:
+        """The best model of our path with at most as many features as the list, and no dearer; None: there is none."""
+        own = [
+            c
+            for c in candidate_set.sparse
+            if c.n_features <= chosen.n_features and self._cost(candidate_set.features(c, FINAL)) <= chosen.cost
+        ]
+        best = max(own, key=lambda c: c.mean, default=None)
+        if best is None:
+            return None
+        interval = mean_interval(best.values - chosen.values, self.plan.confidence)
+        return OurModel(best.n_features, mean_of(best.values), *interval, candidate_set.transform(best).name, len(own))
 
-            return write_lists(self, directory.path)
+
+class ThreeParts:
+    """Progress of the three parts: our path, trees on all features, trees on lists.
+
+    n_lists    lists of each fold, at most
+    n_before   pieces of the parts that are finished
+    """
+
+    def __init__(self, progress: Progress | None, n_folds: int, n_lists: int) -> None:
+        self._progress, self._lists, self._folds = progress, n_folds * n_lists, n_folds
+        self._start = (
+            f"at most {n_folds * (1 + n_lists) + 2} trainings of LightGBM: {1 + n_lists} in each of {n_folds} folds"
+        )
+        self.n_before = self._n = 0
+        self._later = [LaterWork(n_folds + self._lists), LaterWork(self._lists)]
+
+    def on_paths(self, done: int, n: int, what: str, left: float | None) -> None:
+        what = self._start if what == "start" else what
+        self._tell(done, n + self._folds + self._lists, what, self._later[0].seconds(done, left))
+
+    def on_all_features(self, done: int, n: int, what: str, left: float | None) -> None:
+        self._tell(done, n + self._lists, what, self._later[1].seconds(done, left))
+
+    def on_lists(self, done: int, n: int, what: str, left: float | None) -> None:
+        self._tell(done, n, what, left)
+
+    def done(self) -> None:
+        self._tell(self._n - self.n_before, self._n - self.n_before, "done", 0.0)
+
+    def _tell(self, done: int, n: int, what: str, left: float | None) -> None:
+        self._n = self.n_before + n
+        if self._progress is not None:
+            self._progress(self.n_before + done, self._n, what, left)
+
+
+def largest_within(candidates: list[Candidate], sizes: tuple[int, ...]) -> dict[int, Candidate]:
+    """{k: the largest of some candidates of one maker with at most k features}, without candidates that already
+    represent a smaller k."""
+    out: dict[int, Candidate] = {}
+    for k in sorted(sizes):
+        c = max((c for c in candidates if c.k <= k), key=lambda c: c.k, default=None)
+        if c is not None and c not in out.values():
+            out[k] = c
+    return out
+
+
+def _whole_groups(features: np.ndarray, usable: np.ndarray, of_feature: tuple[int, ...] | None) -> np.ndarray:
+    """Some features with all usable features of their groups (n_features,), in rising order."""
+    if of_feature is None:
+        return np.sort(features)
+    of = np.array(of_feature)
+    return usable[np.isin(of[usable], of[features])]
+
+
+def _filled_values(data: RankingDataset) -> np.ndarray | None:
+    """(n_features,) value that replaces a missing value of each feature for trees that have seen none: the one that our
+    models use. NaN where the trees have seen missing values and read them as they are. None if nothing is known."""
+    if data.fill_values is None or data.filled is None:
+        return data.fill_values
+    return np.where(data.filled.any(axis=0), np.nan, data.fill_values)
+
+
+def _on_test(plan: SelectionPlan, test: RankingDataset, chosen: Trees, full: Trees) -> Comparison:
+    """Compare the trees on the chosen list with those on all features."""
+    systems = {f"trees on the {len(chosen.columns)} chosen": chosen, ALL: full}
+    scores = {name: test.to_input_order(trees.scores(test.X)) for name, trees in systems.items()}
+    return compare_systems(scores, test, plan.metrics)

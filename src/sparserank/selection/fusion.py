@@ -20,6 +20,7 @@ from sparserank.model.fusion import FusionFormula, formula_of
 from sparserank.options import option
 from sparserank.options.arguments import check_arguments
 from sparserank.selection.result import SelectionResult
+from sparserank.selection.result_files import write_results
 from sparserank.selection.statements import headline
 from sparserank.text import relative
 from sparserank.workdir.directory import WorkDirectory
@@ -289,8 +290,6 @@ class FusionResult:
         RunDirectoryError
             The folder contains other files, or cannot be written.
         """
-        from sparserank.jobs.result_files import write_results
-
         check_arguments(FusionResult.save, locals())
         with WorkDirectory(folder, "result") as directory:
             return write_results(self.selection, directory.path, self)

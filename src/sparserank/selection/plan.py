@@ -10,6 +10,7 @@ from typing import Any, Unpack
 from sparserank import __version__
 from sparserank.crossval.choice import FEATURE, TOTAL_COST, Candidate, Choice, Rule, choose
 from sparserank.crossval.feature_groups import MAX, FeatureGroups
+from sparserank.crossval.feature_rules import FeatureOptions, complete_penalties
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
@@ -23,7 +24,6 @@ from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.paths import BestK, PathPlan, SizedMaker, maker_of, parse_maker
 from sparserank.penalties import Penalty
 from sparserank.quoting import brief
-from sparserank.selection.inputs import FeatureOptions, complete_penalties
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE
 from sparserank.workdir.pieces import code_hash, foreign_code
@@ -207,7 +207,7 @@ class SelectionPlan:
 
 def _computes_nothing_here(inside: tuple[str, ...]) -> bool:
     """The papers' world, and the files that results are written into."""
-    return inside[0] == "papers" or inside == ("jobs", "result_files.py")
+    return inside[0] == "papers" or inside == ("selection", "result_files.py")
 
 
 def make_plan(

@@ -14,9 +14,9 @@ from sparserank import __version__
 from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, Choice, reference_name
 from sparserank.crossval.current_model import Change
-from sparserank.crossval.redundant_features import RedundantFeatures
 from sparserank.crossval.rivals import Beside
 from sparserank.crossval.stability import Stability
+from sparserank.crossval.substitutes import RedundantFeatures
 from sparserank.errors import ParameterError
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
@@ -27,12 +27,13 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.options.arguments import check_arguments
 from sparserank.paths import Certificate, PathResult
 from sparserank.quoting import brief
-from sparserank.selection.all_features import AllFeatures
+from sparserank.selection.comparisons import AllFeatures
 from sparserank.selection.facts import FRAME, costed, facts_of, model_row, without
 from sparserank.selection.for_engine import ForEngine
 from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, QueryDifference, Reference
+from sparserank.selection.result_files import write_results
 from sparserank.selection.rivals import ComparedRival, RivalReport
 from sparserank.selection.statements import (
     choice_sentences,
@@ -463,8 +464,6 @@ class SelectionResult:
         RunDirectoryError
             The folder contains other files, or cannot be written.
         """
-        from sparserank.jobs.result_files import write_results
-
         check_arguments(SelectionResult.save, locals())
         with WorkDirectory(folder, "result") as directory:
             return write_results(self, directory.path)

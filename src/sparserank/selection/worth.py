@@ -1,12 +1,41 @@
-"""What the features of a selection are worth, and which others could take their place."""
+"""What the features of a selection are worth, their curves as drawn, and which others could take their place."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from sparserank.crossval.near_equal import NearEqual
+import numpy as np
+
+from sparserank.crossval.substitutes import NearEqual
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.matrices import column
+from sparserank.model.ranking_model import RankingModel
 from sparserank.selection.statements import counted
+
+BINS = 30
+
+
+def drawn(model: RankingModel, data: RankingDataset, j: int) -> dict[str, Any] | None:
+    """knots and values (what the curve adds to the score there), counts (BINS,) of the training values between edges
+    (BINS + 1,), from the first knot to the last, values beyond counted at the ends; all on the scale of the transformed
+    feature. None for a feature without a curve.
+    """
+    if j not in model.curves:
+        return None
+    curve = model.curves[j]
+    x = column(data.X, j).astype(np.float64)
+    if model.transform is not None:
+        x = model.transform.take(np.array([j]))(x[:, None])[:, 0]
+    edges = np.linspace(curve.knots[0], curve.knots[-1], BINS + 1)
+    counts, _ = np.histogram(np.clip(x, edges[0], edges[-1]), edges)
+    return {
+        "knots": curve.knots.tolist(),
+        "values": (model.coef[j] * curve.values).tolist(),
+        "edges": edges.tolist(),
+        "counts": counts.tolist(),
+    }
+
 
 MAX_NAMED = 3  # features, substitutes in a sentence
 

@@ -16,17 +16,18 @@ from sparserank.arrow import has_arrow, pa, pq
 from sparserank.files import atomic_write
 from sparserank.model.size_models import FILE as MODELS
 from sparserank.model.size_models import save_size_models
-from sparserank.selection.for_model import LIST_FILES, TreesSelection
-from sparserank.selection.result import SelectionResult
 
 if TYPE_CHECKING:
     from sparserank.selection.fusion import FusionResult
+    from sparserank.selection.result import SelectionResult
+    from sparserank.selection.trees_selection import TreesSelection
 
 NO_REPORT = "report.html was not written; to include it, run: pip install 'sparserank[report]'"
 NO_TABLES = (
     "path.parquet and per_query.parquet were not written; to include them, run: pip install 'sparserank[tables]'"
 )
 
+LIST_FILES = ("features.txt", "trees.txt", "result.json", "report.html")
 RESULT_FILES = ("model.json", MODELS, "result.json", "path.parquet", "per_query.parquet", "report.html")
 
 

@@ -19,11 +19,12 @@ from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.folded_paths import FOLD_TOL
-from sparserank.crossval.near_equal import NearEqual, near_equal
-from sparserank.crossval.redundant_features import RedundantFeatures, redundant_features
+from sparserank.crossval.rivals import Formulas
 from sparserank.crossval.stability import Stability
+from sparserank.crossval.substitutes import NearEqual, RedundantFeatures, near_equal, redundant_features
 from sparserank.crossval.tasks import PathTask
 from sparserank.crossval.tree_rivals import TreeRivals
+from sparserank.crossval.trees_on_folds import RivalsOnFolds, TreesOnFolds
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset, first_index
 from sparserank.data.filling import training_medians
@@ -32,28 +33,25 @@ from sparserank.errors import ConvergenceWarning, DataError, ParameterError
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
 from sparserank.export import ENGINES
-from sparserank.jobs.ablation import Ablation, ablation_of_sizes
-from sparserank.jobs.comparisons import Comparisons
-from sparserank.jobs.formulas import Formulas
-from sparserank.jobs.notes import (
-    notes_of_choice,
-    notes_of_kept,
-    notes_of_loss,
-    notes_of_rules,
-)
-from sparserank.jobs.rivals import RivalsOnFolds, TreesOnFolds
-from sparserank.jobs.trials import notes_of_curves, trials_of
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
 from sparserank.model.lowest_score import with_lowest_scores
 from sparserank.npy import checked
 from sparserank.options.jobs import RIVAL_TIME
 from sparserank.paths.named_formulas import NamedFormulas
-from sparserank.selection.all_features import against_all_features
+from sparserank.selection.ablation import Ablation, ablation_of_sizes
+from sparserank.selection.comparisons import Comparisons, against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.inputs import check_relevant
+from sparserank.selection.notes import (
+    notes_of_choice,
+    notes_of_kept,
+    notes_of_loss,
+    notes_of_rules,
+)
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
+from sparserank.selection.tasks import notes_of_curves, trials_of
 from sparserank.warmup import load_curve_kernels
 from sparserank.workdir.pieces import WorkStore
 from sparserank.workdir.work import LaterWork, Progress

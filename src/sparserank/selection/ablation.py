@@ -14,14 +14,13 @@ import scipy.sparse as sp
 from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.engine import CrossValidation
-from sparserank.crossval.near_equal import NearEqual
+from sparserank.crossval.substitutes import NearEqual
 from sparserank.crossval.tasks import FINAL
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.model import RankingModel
 from sparserank.paths.given_supports import TOUCH
-from sparserank.selection.drawing import drawn
 from sparserank.selection.plan import SelectionPlan
-from sparserank.selection.worth import Substitute, Worth
+from sparserank.selection.worth import Substitute, Worth, drawn
 from sparserank.workdir.pieces import WorkStore, kept
 
 MAX_OF_SIZE = 12  # features of a model that is not the chosen one, whose ablation is made too

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from sparserank.crossval.rivals import Formulas
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.fusion.fusion_table import FusionTable, fusion_table
@@ -22,13 +23,6 @@ from sparserank.data.reading import Reading
 from sparserank.data.run_reader import judgments_of
 from sparserank.errors import DataError, ParameterError
 from sparserank.export.fusion import FUSION_ENGINES
-from sparserank.jobs.formulas import Formulas
-from sparserank.jobs.fusion_notes import facts, notes_of_judged, notes_of_runs
-from sparserank.jobs.fusion_plan import NO_PATH, fusion_plan, norms_tried, norms_with_paths, transform_of
-from sparserank.jobs.result_files import RESULT_FILES, write_results
-from sparserank.jobs.retriever_costs import retriever_costs
-from sparserank.jobs.selection_job import SelectionJob
-from sparserank.jobs.typed import FuseOptions
 from sparserank.metrics import Metric, parse_metric
 from sparserank.model.fusion import facts_of
 from sparserank.options import Given, asked, option
@@ -36,8 +30,20 @@ from sparserank.options.arguments import check_arguments
 from sparserank.options.fusion import FUSE
 from sparserank.paths.named_formulas import NamedFormulas
 from sparserank.selection.fusion import FusionFacts, FusionResult, alone, title_of
+from sparserank.selection.fusion_plan import (
+    NO_PATH,
+    fusion_plan,
+    norms_tried,
+    norms_with_paths,
+    retriever_costs,
+    transform_of,
+)
 from sparserank.selection.inputs import check_queries, check_relevant
+from sparserank.selection.job import SelectionJob
+from sparserank.selection.notes import facts, notes_of_judged, notes_of_runs
 from sparserank.selection.origin import origin_of
+from sparserank.selection.result_files import RESULT_FILES, write_results
+from sparserank.selection.typed import FuseOptions
 from sparserank.warmup import warming_up
 from sparserank.workdir.directory import refuse_unusable
 from sparserank.workdir.pieces import work_store_in

@@ -1,20 +1,23 @@
-"""Comparisons of the chosen model with rivals, the ranker in use and the dense model, on the queries that candidates
-are judged on and on test queries."""
+"""Comparisons of the chosen model: with all features at every size, with rivals and the ranker in use, on a test."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate, Choice, reference_name
 from sparserank.crossval.current_model import LABEL, Change, InUse, change
 from sparserank.crossval.engine import CrossValidation
-from sparserank.crossval.rivals import Rival, Rivals
+from sparserank.crossval.folded_paths import FoldedPaths
+from sparserank.crossval.rivals import Beside, Rival, Rivals
 from sparserank.crossval.tasks import FINAL
+from sparserank.crossval.trees_on_folds import RivalsOnFolds
 from sparserank.data.dataset import RankingDataset
-from sparserank.evaluation import Comparison, mean_of, per_query_values
-from sparserank.jobs.rivals import RivalsOnFolds
-from sparserank.jobs.test_comparison import compare_on_test
+from sparserank.evaluation import Comparison, compare_systems, mean_of, per_query_values
 from sparserank.lazy import cached_property
 from sparserank.model import RankingModel
 from sparserank.selection.plan import SelectionPlan
@@ -22,6 +25,78 @@ from sparserank.selection.queries import Queries, Ranker, Reference, compare_que
 from sparserank.selection.rivals import RivalReport, report_of
 from sparserank.workdir.pieces import WorkStore
 from sparserank.workdir.work import Progress
+
+
+@dataclass(frozen=True)
+class AllFeatures:
+    """mean: of the best dense model; chosen, sizes: the chosen model and that of each size minus all features, with
+    intervals that hold together, infinite where there are too few queries."""
+
+    n_features: int
+    mean: float
+    chosen: Beside
+    sizes: tuple[Beside, ...]
+
+    def percent(self, difference: float) -> float:
+        """A difference relative to all features."""
+        return 100.0 * difference / (abs(self.mean) or 1.0)
+
+
+def against_all_features(choice: Choice, dense: Candidate, by_size: Sequence[Candidate]) -> AllFeatures:
+    """dense: the best dense candidate, or the named formula; the intervals hold for whichever of these it is."""
+    others = dict.fromkeys([*choice.candidates[choice.n_sparse :], dense])
+    everything = [Rival(c.label, c.n_features, c.values) for c in others]
+    rivals = Rivals(choice, everything)
+    full = next(r for r in everything if r.values is dense.values)
+
+    def against(c: Candidate) -> Beside:
+        b = rivals.beside(c, full)
+        return b if math.isfinite(b.high - b.low) else Beside(b.difference, -math.inf, math.inf)
+
+    return AllFeatures(dense.n_features, dense.mean, against(choice.chosen), tuple(map(against, by_size)))
+
+
+MAX_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer than the paths
+
+
+def compare_on_test(
+    plan: SelectionPlan,
+    test: RankingDataset,
+    work: FoldedPaths,
+    chosen: RankingModel,
+    dense: dict[str, RankingModel],
+    others: Mapping[str, np.ndarray],
+    notes: list[str],
+) -> Comparison:
+    """Compare with the dense models by name, the best single feature of the training queries of `work`, and other
+    rankers by name, whose scores are in the order of the input."""
+    names = chosen.feature_names
+    feature, sign = best_single_feature(plan, work, notes)
+    systems = {f"chosen ({len(chosen.support)} features)": chosen.score_dataset(test)}
+    systems |= {name: model.score_dataset(test) for name, model in dense.items()}
+    alone = f"best single feature ({names[feature]}{' ascending' if sign < 0 else ''})"
+    systems[alone] = sign * InUse(alone, (names[feature],)).scores(test)
+    return compare_systems(systems | dict(others), test, plan.metrics)
+
+
+def best_single_feature(plan: SelectionPlan, work: FoldedPaths, notes: list[str]) -> tuple[int, float]:
+    """The feature and direction with the highest mean metric on the training queries."""
+    sought = np.flatnonzero(~work.data.constant_features())
+    if len(sought) > MAX_SINGLE_FEATURES:
+        notes.append(
+            f"the best single feature was searched for among the {MAX_SINGLE_FEATURES} of {len(sought)} that best "
+            "separate preferred pairs."
+        )
+        (objective,), _ = work.objectives([FINAL])
+        separation = np.abs(objective.gradient_at_zero) / np.sqrt(np.maximum(objective.pair_norms, 1e-300))
+        sought = np.sort(np.argsort(-separation, kind="stable")[:MAX_SINGLE_FEATURES])
+    means = work.single_features(sought, plan.metric)
+    _, negative, sign = max(
+        (mean, -j, sign)
+        for of_sign, sign in zip(means, (1.0, -1.0), strict=True)
+        for mean, j in zip(of_sign, sought, strict=True)
+    )
+    return -int(negative), sign
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,6 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import read_weighted_sources
 from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.errors import ParameterError
-from sparserank.jobs.side_weights import notes_of_side_weights, weighted
-from sparserank.jobs.typed import FitOptions
 from sparserank.losses import loss_name, parse_loss
 from sparserank.model.lowest_score import with_lowest_score
 from sparserank.model.ranking_model import RankingModel
@@ -22,6 +20,8 @@ from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.options.rankers import SPARSE_RANKER
 from sparserank.paths import BestK, parse_maker
 from sparserank.rankers.sparse_ranker import SparseRanker
+from sparserank.selection.inputs import notes_of_side_weights, weighted
+from sparserank.selection.typed import FitOptions
 
 OF_RANKER = [o.name for o in FIT if o.name in {own.name for own in SPARSE_RANKER} and o.name != "missing"]
 

@@ -15,11 +15,6 @@ from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.errors import DataWarning, ParameterError
 from sparserank.export import ENGINES
-from sparserank.jobs.for_model import select_for_model
-from sparserank.jobs.result_files import RESULT_FILES, write_results
-from sparserank.jobs.selection_job import SelectionJob
-from sparserank.jobs.side_weights import notes_of_side_weights, weighted
-from sparserank.jobs.typed import SelectOptions
 from sparserank.losses import parse_loss
 from sparserank.metrics import Metric
 from sparserank.options import asked, option
@@ -31,12 +26,16 @@ from sparserank.options.selection import OF_FEATURES
 from sparserank.paths import PathPlan, SizedMaker
 from sparserank.penalties import Penalty
 from sparserank.selection.for_engine import warn_of_fills
-from sparserank.selection.for_model import TreesSelection
-from sparserank.selection.inputs import check_overlap
+from sparserank.selection.for_model import select_for_model
+from sparserank.selection.inputs import check_overlap, notes_of_side_weights, weighted
+from sparserank.selection.job import SelectionJob
 from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.origin import origin_of
 from sparserank.selection.plan import make_plan, planned
 from sparserank.selection.result import SelectionResult
+from sparserank.selection.result_files import RESULT_FILES, write_results
+from sparserank.selection.trees_selection import TreesSelection
+from sparserank.selection.typed import SelectOptions
 from sparserank.shards.dask import usable_client
 from sparserank.warmup import warming_up
 from sparserank.workdir.directory import refuse_unusable

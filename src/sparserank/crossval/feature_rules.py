@@ -1,0 +1,197 @@
+"""Costs, groups, directions of features, which to keep or drop: read, and completed into penalties."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict
+
+import numpy as np
+
+from sparserank.crossval.feature_groups import COSTS, FeatureGroups, groups_of, positive_cost
+from sparserank.data.text_lines import read_numbers
+from sparserank.errors import DataFormatError, ParameterError
+from sparserank.given_weights import as_floats
+from sparserank.paths import SizedMaker
+from sparserank.penalties import Penalty
+from sparserank.penalties.nested import NESTING, nests
+from sparserank.penalties.rules import FeatureRules
+from sparserank.quoting import brief, no_such
+
+DIRECTIONS: dict[Any, int] = {"+": 1, "-": -1, 1: 1, -1: -1}
+
+
+def costs_of(given: Any, names: Sequence[str]) -> tuple[float, ...]:
+    """One cost > 0 per feature, from numbers, or from a file with one per line.
+
+    Raises
+        ParameterError    they are no such numbers
+        DataFormatError   names file and line
+    """
+    if isinstance(given, str | os.PathLike):
+        costs = read_numbers(given, "cost", f"a number > 0, {COSTS}", lambda v: positive_cost(v) is not None)
+        if len(costs) != len(names):
+            raise DataFormatError(f"{given}: {len(costs)} costs for {len(names)} features; give one per line.")
+        return tuple(costs)
+    if isinstance(given, Mapping):
+        raise ParameterError("costs", "must be numbers > 0, one per feature; a mapping gives the costs of groups.")
+    try:
+        values = tuple(as_floats(list(given)).tolist())
+    except (TypeError, ValueError, OverflowError):
+        values = (np.nan,)
+    if not all(positive_cost(c) is not None for c in values):
+        raise ParameterError("costs", f"must be numbers > 0, one per feature, {COSTS}.")
+    return values
+
+
+def signs_of(monotone: Mapping[str, Any], names: Sequence[str]) -> tuple[int, ...]:
+    """Per feature 1, -1 or 0, from {feature: '+' or '-'} (or 1 and -1).
+
+    Raises
+        ParameterError   a name that is no feature, another direction
+    """
+    if not isinstance(monotone, Mapping):
+        raise ParameterError("monotone", f"must be a mapping of feature names to '+' or '-'; got {brief(monotone)}.")
+    at = {name: j for j, name in enumerate(names)}
+    signs = [0] * len(names)
+    for name, direction in monotone.items():
+        if name not in at:
+            raise ParameterError(
+                "monotone", f"names {brief(name)}, which is not a feature; {no_such(name, names, 'feature')}"
+            )
+        if isinstance(direction, bool) or not isinstance(direction, str | int) or direction not in DIRECTIONS:
+            raise ParameterError("monotone", f"must give '+' or '-' for {brief(name)}; got {brief(direction)}.")
+        signs[at[name]] = DIRECTIONS[direction]
+    return tuple(signs)
+
+
+def features_named(given: Any, option: str, names: Sequence[str]) -> tuple[int, ...]:
+    """The numbers of the named features.
+
+    Raises
+        ParameterError   a name that is no feature, or something else than a list of names
+    """
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise ParameterError(option, f"must be a list of feature names; got {brief(given)}.")
+    if len(given) == 0:  # which needs no numbers of all features
+        return ()
+    at = {name: j for j, name in enumerate(names)}
+    for name in given:
+        if not isinstance(name, str) or name not in at:
+            raise ParameterError(
+                option, f"names {brief(name)}, which is not a feature; {no_such(name, names, 'feature')}"
+            )
+    return tuple(sorted({at[name] for name in given}))
+
+
+def rules_of(
+    monotone: Mapping[str, Any] | None, keep: Any, drop: Any, names: Sequence[str], own: FeatureRules
+) -> dict[str, Any]:
+    """The rules of a penalty, changed as users name features: which way they may act, always to be used, never to be
+    used.
+
+    Raises
+        ParameterError   as `signs_of` and `features_named`; a feature that is both kept and dropped
+    """
+    kept, dropped = (
+        features_named(() if given is None else given, option, names)
+        for option, given in (("keep", keep), ("drop", drop))
+    )
+    both = set(kept) & set(dropped)
+    if both:
+        raise ParameterError("drop", f"names {brief(names[min(both)])}, which is to be kept.")
+    for name, other, features in (("keep", "drop", kept), ("drop", "keep", dropped)):
+        against = set(features) & set(getattr(own, other))
+        if against:
+            raise ParameterError(name, f"names {brief(names[min(against)])}, but {other} of a penalty names it too.")
+    rules: dict[str, Any] = {}
+    if monotone is not None and (given := signs_of(monotone, names)):
+        before = own.monotone or (0,) * len(names)
+        odd = next((j for j, (a, b) in enumerate(zip(given, before, strict=True)) if a * b < 0), None)
+        if odd is not None:
+            raise ParameterError("monotone", f"contradicts monotone of a penalty for {brief(names[odd])}.")
+        rules["monotone"] = tuple(a or b for a, b in zip(given, before, strict=True))
+    if kept:
+        rules["keep"] = tuple(sorted({*own.keep, *kept}))
+    if dropped:
+        rules["drop"] = tuple(sorted({*own.drop, *dropped}))
+    return rules
+
+
+class FeatureOptions(TypedDict, total=False):
+    """The options of `select` that name features, for type checkers."""
+
+    costs: Any
+    feature_groups: Any
+    monotone: Mapping[str, Any] | None
+    keep: Any
+    drop: Any
+
+
+@dataclass(frozen=True)
+class CompletedPenalties:
+    """Penalties with the rules of a call, features by number; the groups, or the costs of the features, that they
+    have."""
+
+    penalties: tuple[Penalty | SizedMaker, ...]
+    feature_groups: FeatureGroups | None
+    costs: tuple[float, ...] | None
+
+
+def complete_penalties(
+    penalties: Sequence[Penalty | SizedMaker],
+    names: Sequence[str],
+    *,
+    costs: Any = None,
+    feature_groups: Any = None,
+    monotone: Mapping[str, Any] | None = None,
+    keep: Any = None,
+    drop: Any = None,
+) -> CompletedPenalties:
+    """Complete penalties with the options that name features, as in `select`.
+
+    Raises
+        ParameterError, DataFormatError   name what cannot be used
+    """
+    numbered = [p.for_features(names) for p in penalties]
+    grouped = None if feature_groups is None else groups_of(feature_groups, costs, names)
+    prices = None if feature_groups is not None or costs is None else costs_of(costs, names)
+    shared: dict[str, Any] = {}
+    if grouped is not None:
+        _refuse_groups_of_their_own(numbered)
+        shared = {"weights": grouped.cost_of_feature, "feature_groups": grouped.of_feature}
+    elif prices is not None:
+        weighted = next((p for p in numbered if p.weights is not None), None)
+        if weighted is not None:
+            raise ParameterError(
+                "costs", f"cannot be combined with the weights of penalty {weighted.name}: costs are used as weights."
+            )
+        if len(prices) != len(names):
+            raise ParameterError("costs", f"must contain {len(names)} values, one per feature; got {len(prices)}.")
+        shared = {"weights": prices}
+    completed = tuple(replace(p, **shared, **rules_of(monotone, keep, drop, names, p)) for p in numbered)
+    for p in completed:
+        _refuse_rules_that_are_not_kept(p)
+    return CompletedPenalties(completed, grouped, prices)
+
+
+def _refuse_rules_that_are_not_kept(p: Penalty | SizedMaker) -> None:
+    """Raise ParameterError for a rule that the models of somebody else's maker would break."""
+    for rule in ("monotone", "keep", "drop", "feature_groups"):
+        if isinstance(p, SizedMaker) and rule not in p.respects and getattr(p, rule):
+            raise ParameterError(rule, f"is not supported by {p.name}, which supports {', '.join(p.respects)}.")
+
+
+def _refuse_groups_of_their_own(penalties: Sequence[Penalty | SizedMaker]) -> None:
+    """Raise ParameterError where a penalty cannot take groups, or has some."""
+    unknown = next(
+        (p for p in penalties if not ((isinstance(p, SizedMaker) and "feature_groups" in p.respects) or nests(p))), None
+    )
+    if unknown is not None:
+        raise ParameterError(
+            "feature_groups", f"are supported by the penalties {', '.join(NESTING)} and best_k; got {unknown.name}."
+        )
+    own = next((p for p in penalties if p.feature_groups is not None), None)
+    if own is not None:
+        raise ParameterError("feature_groups", f"cannot be combined with the groups of a penalty; {own.name} has some.")

@@ -1,1 +1,0 @@
-"""Jobs that users start: a plan, the engine and the result files."""
