@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -91,10 +92,6 @@ def _dataset(data: Ranking) -> Any:
 
 def select(data: Ranking) -> str:
     """`select` with l1, log and MCP, 5 folds, 40 alphas, without transforms and refits."""
-    try:
-        from sparserank.selection.job import SelectionJob
-    except ImportError:  # in earlier versions
-        from sparserank.jobs.selection_job import SelectionJob  # type: ignore[no-redef, import-not-found]
     from sparserank.metrics import parse_metric
     from sparserank.penalties import parse_penalty
     from sparserank.selection.plan import SelectionPlan
@@ -108,7 +105,14 @@ def select(data: Ranking) -> str:
     }  # an earlier commit may not know them
     known: dict[str, Any] = {name: value for name, value in plain.items() if name in SelectionPlan.__dataclass_fields__}
     plan = SelectionPlan(penalties, parse_metric("ndcg@10"), (parse_metric("map"), parse_metric("ndcg@5")), **known)
-    result = SelectionJob(plan, _dataset(data), None, None, n_threads=N_THREADS).execute()
+    try:
+        from sparserank.selection.job import Problem, SelectionJob
+
+        job: Any = SelectionJob(plan, Problem(_dataset(data)), n_threads=N_THREADS)
+    except ImportError:  # in earlier versions
+        earlier = import_module("sparserank.jobs.selection_job").SelectionJob
+        job = earlier(plan, _dataset(data), None, None, n_threads=N_THREADS)
+    result = job.execute()
     chosen: Any = getattr(result.chosen, "candidate", result.chosen)
     return f"{chosen.n_features} features ({chosen.penalty}), best {result.best.mean:.4f}"
 

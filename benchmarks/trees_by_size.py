@@ -28,7 +28,7 @@ from sparserank.metrics import parse_metric
 from sparserank.report.document import Picture, Section, Table
 from sparserank.report.svg import ACCENT, INK, PAGE_SIZE, SERIES, SOFT, keep_within, legend_below, new_axes, to_svg
 from sparserank.selection.for_model import largest_within
-from sparserank.selection.job import SelectionJob
+from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.statements import counted
 from sparserank.text import figure
@@ -276,7 +276,7 @@ def _kept(work: Path | None, identity: str, name: str, make: Callable[[], Arrays
 def _our_paths(data: RankingDataset, plan: SelectionPlan, sizes: Sequence[int]) -> Arrays:
     """Values of our models of every size and of our choice, and the feature lists of the chosen maker."""
     began = time.perf_counter()
-    job = SelectionJob(plan, data, None, None, n_threads=available_cores())
+    job = SelectionJob(plan, Problem(data), n_threads=available_cores())
     candidate_set = job.candidates()
     chosen, seconds = plan.choose(candidate_set.sparse, candidate_set.dense).chosen, time.perf_counter() - began
     own = [c for c in candidate_set.sparse if c.penalty == chosen.penalty and c.relax == 0]

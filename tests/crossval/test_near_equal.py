@@ -12,7 +12,7 @@ from sparserank.data.folds import query_folds
 from sparserank.data.synthetic import make_ranking
 from sparserank.evaluation import per_query_values
 from sparserank.selection.ablation import Ablation
-from sparserank.selection.job import SelectionJob
+from sparserank.selection.job import Problem, SelectionJob
 from tests.oracles import near_equal as oracle
 
 OPTIONS: dict[str, Any] = {"penalties": "mcp", "n_alphas": 12, "cv": 3, "half_samples": 0, "report_metrics": ["map"]}
@@ -106,7 +106,7 @@ def by_copies(data: RankingDataset, columns: dict[int, np.ndarray], metric: Any)
 
 def test_leaving_a_feature_out_is_a_refit_of_the_others_without_the_queries_that_judge_it(data):
     result = sr.select(data, feature_transform="none", relaxed=False, **OPTIONS)
-    job = SelectionJob(result.plan, data, None, None)
+    job = SelectionJob(result.plan, Problem(data))
     candidate_set = job.candidates()
     chosen = next(c for c in candidate_set.sparse if (c.penalty, c.k) == (result.chosen.penalty, result.chosen.k))
     supports = {f: candidate_set.features(chosen, f) for f in range(3)}
@@ -127,7 +127,7 @@ def test_leaving_a_feature_out_is_a_refit_of_the_others_without_the_queries_that
 def ablation(copies) -> Ablation:
     """Of the best model of three features."""
     result = sr.select(copies, **OPTIONS, feature_transform="none", k=3)
-    job = SelectionJob(result.plan, copies, None, None)
+    job = SelectionJob(result.plan, Problem(copies))
     candidate_set = job.candidates()
     return Ablation(
         job.cv, candidate_set, result.plan.choose(candidate_set.sparse, candidate_set.dense), result.model, result.plan
@@ -168,7 +168,7 @@ def test_an_exchange_that_loses_more_than_the_margin_is_none(copies, ablation):
     """A feature of noise in the place of a signal."""
     noisy = copies.replace_features(np.concatenate([copies.X, np.random.default_rng(0).random((copies.n_docs, 1))], 1))
     result = sr.select(noisy, **OPTIONS, feature_transform="none", k=3)
-    job = SelectionJob(result.plan, noisy, None, None)
+    job = SelectionJob(result.plan, Problem(noisy))
     candidate_set = job.candidates()
     own = Ablation(
         job.cv, candidate_set, result.plan.choose(candidate_set.sparse, candidate_set.dense), result.model, result.plan

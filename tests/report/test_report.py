@@ -33,7 +33,7 @@ from sparserank.report.document import Picture, Section, Table
 from sparserank.report.html import to_fragment, to_html
 from sparserank.report.svg import PALETTE, inline, legend_below, new_axes, picture_text, to_svg
 from sparserank.selection import queries as queries_module
-from sparserank.selection.job import SelectionJob
+from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.plan import make_plan
 from sparserank.selection.queries import decisive_pair
 from sparserank.selection.result import SelectionResult
@@ -326,7 +326,7 @@ def test_models_of_folds_have_the_values_that_candidates_are_judged_by(kind: str
     given = {"penalties": "mcp", "metric": "ndcg@10", "report_metrics": (), "convention": "default", "cv": 2}
     settings = PathPlan(n_alphas=8)
     plan = make_plan(**given, path_plan=settings, half_samples=0, feature_transform=kind)  # type: ignore[arg-type]
-    job = SelectionJob(plan, data, None, None, n_threads=1)
+    job = SelectionJob(plan, Problem(data), n_threads=1)
     candidate_set = job.candidates()
     sparse, dense = candidate_set.sparse, candidate_set.dense
     some = [*sparse[:: max(len(sparse) // 6, 1)], dense[0], dense[-1]]

@@ -11,7 +11,7 @@ from sparserank.crossval.choice import Candidate
 from sparserank.paths import PathPlan
 from sparserank.paths.relaxed import RELAX
 from sparserank.penalties import Penalty, parse_penalty
-from sparserank.selection.job import SelectionJob
+from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.plan import make_plan
 from tests.oracles import certificates as oracle
 from tests.support.penalty_kinds import SHAPE_PARAMETERS
@@ -32,7 +32,7 @@ def job_of(penalties: list[Any], transform: str) -> SelectionJob:
     settings = PathPlan(n_alphas=12, tol=TOL)
     judged = {"metric": "ndcg@10", "report_metrics": (), "convention": "default"}
     plan = make_plan(penalties=penalties, **judged, path_plan=settings, cv=2, feature_transform=transform)
-    return SelectionJob(plan, DATA, None, None, n_threads=1)
+    return SelectionJob(plan, Problem(DATA), n_threads=1)
 
 
 def saved_models(job: SelectionJob, folder: Path) -> list[tuple[Candidate, sr.RankingModel]]:
@@ -118,7 +118,7 @@ def test_the_certificate_of_the_path_is_not_that_of_its_refits(tmp_path: Path) -
 @pytest.mark.slow
 def test_certificates_of_curves_name_their_own_problem(tmp_path: Path) -> None:
     found = sr.select(DATA, penalties="l1", cv=3, n_alphas=8, n_knots=4, feature_transform="curves", half_samples=0)
-    candidate_set = SelectionJob(found.plan, DATA, None, None, n_threads=1).candidates()
+    candidate_set = SelectionJob(found.plan, Problem(DATA), n_threads=1).candidates()
     on_curves = [c for c in candidate_set.sparse if "curves" in c.penalty]
     assert {c.relax for c in on_curves} == {0.0, 0.5, 1.0}
     for c in on_curves:

@@ -111,7 +111,7 @@ class TreesOnFolds:
     left out, and `left_out` names them.
 
     cv            cross-validation whose folds and weights the trees use
-    data          training queries as trees read them: with missing values, where these are known
+    data          training queries; trees read their missing values, where these are known
     judged        queries that candidates are judged on; test: queries that trees on all training queries score too
     seconds       time limit of each of the trees for all its folds
     required      an error ends the job, where trees are what is asked for
@@ -139,6 +139,10 @@ class TreesOnFolds:
 
     def __post_init__(self) -> None:
         self.left_out.extend(self.trees.left_out)
+        if self.trees.trees:
+            same, self.data = self.judged is self.data, self.data.unfilled()
+            self.judged = self.data if same else self.judged.unfilled()
+            self.test = None if self.test is None else self.test.unfilled()
 
     @property
     def for_model(self) -> dict[str, str]:

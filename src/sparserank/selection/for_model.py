@@ -165,7 +165,7 @@ class ForModel:
         n_threads: int | None,
     ) -> None:
         self.plan, self.data, self.rival, self.sizes = plan, data, rival, sizes
-        self.of_trees, self.test = data.unfilled(), None if test is None else test.unfilled()
+        self.test = None if test is None else test.unfilled()
         self.n_threads, n_folds = n_threads or available_cores(), min(plan.cv, data.n_queries)
         (name,) = plan.feature_transform
         if name in (AUTO, MIXED):
@@ -177,8 +177,8 @@ class ForModel:
         self.cv = CrossValidation(data, fold, [transform], plan.path_plan, plan.metrics, **threads)
         self.on_folds = TreesOnFolds(
             cv=self.cv,
-            data=self.of_trees,
-            judged=self.of_trees,
+            data=data,
+            judged=data,
             test=None,
             trees=TreeRivals((rival,)),
             metric=plan.metric,
@@ -191,7 +191,7 @@ class ForModel:
 
     def execute(self, store: WorkStore | None, progress: Progress | None) -> TreesSelection:
         """Judge lists, choose one, and fit the trees on it to all queries. Finished pieces are kept in `store`."""
-        plan, of_trees, usable, settings = self.plan, self.of_trees, self.rival.columns, self.rival.settings
+        plan, of_trees, usable, settings = self.plan, self.on_folds.data, self.rival.columns, self.rival.settings
         # Our path, and the trees on all features, without each fold and on all queries.
         report = ThreeParts(progress, len(self.cv.folds), 2 * len(self.sizes))
         candidate_set = self.cv.fit([self.trial], relaxed=True, store=store, progress=report.on_paths)

@@ -39,7 +39,7 @@ from sparserank.selection.fusion_plan import (
     transform_of,
 )
 from sparserank.selection.inputs import check_queries, check_relevant
-from sparserank.selection.job import SelectionJob
+from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.notes import facts, notes_of_judged, notes_of_runs
 from sparserank.selection.origin import origin_of
 from sparserank.selection.result_files import RESULT_FILES, write_results
@@ -202,18 +202,16 @@ def _prepared(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> _Work:
             m.convention.gains(table.judged.relevance)
     usable = norms_with_paths(table.learned, norms, columns, plan)
     formulas = _formulas(judged.names, columns, named, compared)
-    job = SelectionJob(
-        plan,
+    problem = Problem(
         table.learned,
-        None,
-        test,
+        test=test,
         judged=table.judged,
-        n_threads=chosen["n_threads"],
-        formulas=Formulas(table.judged, test, plan.metric, {n: c for n, c in formulas.items() if n != title_of(named)}),
+        rivals=Formulas(table.judged, test, plan.metric, {n: c for n, c in formulas.items() if n != title_of(named)}),
         named=_named(formulas, named, judged.names),
         transforms=[transform_of(norm, columns, len(judged.names)) for norm in usable],
         facts=facts_of(judged.depth, engine, negative, {run.name: run.merged for run in judged.lists}),
     )
+    job = SelectionJob(plan, problem, n_threads=chosen["n_threads"])
     if test is not None:
         check_relevant(plan.metrics, test.relevance)
     refused = {n: FUSION_ENGINES[engine].why_not(n, negative) for n in usual if n not in norms}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any
 
@@ -36,7 +36,6 @@ from sparserank.export import ENGINES
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
 from sparserank.model.lowest_score import with_lowest_scores
-from sparserank.npy import checked
 from sparserank.options.jobs import RIVAL_TIME
 from sparserank.paths.named_formulas import NamedFormulas
 from sparserank.selection.ablation import Ablation, ablation_of_sizes
@@ -51,104 +50,104 @@ from sparserank.selection.notes import (
 )
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.tasks import notes_of_curves, trials_of
+from sparserank.selection.tasks import notes_of_curves, tasks_of
 from sparserank.warmup import load_curve_kernels
-from sparserank.workdir.pieces import WorkStore
+from sparserank.workdir.pieces import WorkStore, kept
 from sparserank.workdir.work import LaterWork, Progress
 
 # Of a path's time that a half-sample takes, about: half the queries, up to the chosen size alone.
 HALF_SAMPLE_SHARE = 0.5
 RIVAL_SHARE = 1.0  # likewise, of trees without a fold
-NO_TREES = TreeRivals()
 NAMED = "named formulas"
+NO_TREES = TreeRivals()
 
 
-class SelectionJob:
-    """A checked plan for a data set; `execute` runs it.
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a plan is carried out on.
 
+    train, valid   queries to learn from, and under the holdout protocol those that candidates are judged on
+    test           queries of a comparison at the end
+    judged         the training queries with more documents, on which candidates are judged; under the cv protocol
+    query_weight   one weight > 0 per query of train and, under the cv protocol, then of valid; None: equal weights
     current        the ranker in use
-    trees          rivals that are trained on the same folds; rival_time: time limit of each, in seconds
-    formulas       rivals that need no training, in place of trees
+    rivals         trees that are trained on the same folds, each within `rival_time` seconds; or formulas
     transforms     under which features enter, in place of those that the plan names
     named          formulas with fixed weights that may be chosen too; the first is chosen unless another candidate
                    earns its place, and is what all are measured against in place of the dense model
     facts          about the features, which become parameters of the models
-    judged         the training queries with more documents, on which candidates are judged; under the cv protocol
-    query_weight   one weight > 0 per query of train and, under the cv protocol, then of valid; None: equal weights
     """
 
+    train: RankingDataset
+    valid: RankingDataset | None = None
+    test: RankingDataset | None = None
+    judged: RankingDataset | None = None
+    query_weight: np.ndarray | None = None
+    current: InUse | None = None
+    rivals: TreeRivals | Formulas = NO_TREES
+    rival_time: float = RIVAL_TIME.default
+    transforms: Sequence[FeatureTransform] | None = None
+    named: NamedFormulas | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+class SelectionJob:
+    """A checked plan for a problem; `execute` runs it."""
+
     def __init__(
-        self,
-        plan: SelectionPlan,
-        train: RankingDataset,
-        valid: RankingDataset | None,
-        test: RankingDataset | None,
-        *,
-        query_weight: np.ndarray | None = None,
-        n_threads: int | None = None,
-        client: Any = None,
-        current: InUse | None = None,
-        trees: TreeRivals = NO_TREES,
-        rival_time: float = RIVAL_TIME.default,
-        formulas: Formulas | None = None,
-        transforms: Sequence[FeatureTransform] | None = None,
-        named: NamedFormulas | None = None,
-        facts: Mapping[str, Any] | None = None,
-        judged: RankingDataset | None = None,
+        self, plan: SelectionPlan, problem: Problem, *, n_threads: int | None = None, client: Any = None
     ) -> None:
-        if plan.protocol == "holdout" and valid is None:
+        valid, weight, named = problem.valid, problem.query_weight, problem.named
+        holdout, n_threads = plan.protocol == "holdout", n_threads or available_cores()
+        if holdout and valid is None:
             raise ParameterError("protocol", "holdout needs validation data.")
-        self.plan, self.train, self.facts = plan, train, facts or {}
-        self.weighted = query_weight is not None
-        data, self.judged = _training_and_judged(plan, train, valid)
-        self.judged = judged or self.judged
+        self.plan, self.problem = plan, problem
+        data = problem.train
+        if valid is not None and not holdout:
+            data = concatenate([data, valid], join_queries=False)
+        self.judged = problem.judged or (valid if holdout and valid is not None else data)
         check_relevant(plan.metrics, self.judged.relevance)
         self.names = tuple(data.feature_names or ())
         feature_groups = plan.feature_groups or each_alone(self.names, plan.costs)
-        n_threads = n_threads or available_cores()
-        folds = np.full(data.n_queries, -1) if plan.protocol == "holdout" else _folds(data, plan)
-        tried = trials_of(plan, data, feature_groups, client, transforms)
+        tried = tasks_of(plan, data, feature_groups, client, problem.transforms)
         if named is not None:  # which is the reference in place of dense models
             tried = [*(t for t in tried if t.maker.selects), PathTask(NAMED, named, FeatureTransform(NAMED))]
-        self.named = "" if named is None else named.names[0]
         self.engine = None if plan.engine is None else ENGINES[plan.engine]
         runs = [self.engine is None or not t.transform.lacking(self.engine) for t in tried]
-        self.trials = list(compress(tried, runs))
+        self.tasks = list(compress(tried, runs))
         self.left_out = [t for t, run in zip(tried, runs, strict=True) if not run]
         self.cv = CrossValidation(
             data,
-            folds,
-            list(dict.fromkeys(t.transform for t in (*self.trials, *self.left_out))),
+            np.full(data.n_queries, -1) if holdout else _folds(data, plan),
+            list(dict.fromkeys(t.transform for t in (*self.tasks, *self.left_out))),
             plan.path_plan,
             plan.metrics,
             valid=valid,
-            query_weight=query_weight,
+            query_weight=weight,
             feature_groups=feature_groups,
             by_cost=plan.feature_groups is not None,
             n_workers=n_threads,
             n_threads=n_threads,
             client=client,
-            judged=judged,
+            judged=problem.judged,
         )
-        self.rivals: RivalsOnFolds = formulas or self._trees(trees, data, test, query_weight, n_threads, rival_time)
-        self.beside = Comparisons(plan, self.cv, self.rivals, self.judged, test, current)
-
-    def _trees(
-        self,
-        trees: TreeRivals,
-        data: RankingDataset,
-        test: RankingDataset | None,
-        query_weight: np.ndarray | None,
-        n_threads: int,
-        rival_time: float,
-    ) -> TreesOnFolds:
-        of_trees = (data, self.judged, test)
-        if trees.trees:
-            of_trees = (data.unfilled(), self.judged.unfilled(), None if test is None else test.unfilled())
-        plan = self.plan
-        return TreesOnFolds(
-            self.cv, *of_trees, trees, plan.metric, query_weight, plan.random_state, n_threads, rival_time
+        self.rivals: RivalsOnFolds = (
+            problem.rivals
+            if isinstance(problem.rivals, Formulas)
+            else TreesOnFolds(
+                cv=self.cv,
+                data=data,
+                judged=self.judged,
+                test=problem.test,
+                trees=problem.rivals,
+                metric=plan.metric,
+                query_weight=weight,
+                seed=plan.random_state,
+                n_threads=n_threads,
+                seconds=problem.rival_time,
+            )
         )
+        self.beside = Comparisons(plan, self.cv, self.rivals, self.judged, problem.test, problem.current)
 
     def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> SelectionResult:
         """Compute what is missing in `store` (everything without a store), choose and compare."""
@@ -156,15 +155,15 @@ class SelectionJob:
             return self._execute(store, progress)
 
     def _execute(self, store: WorkStore | None, progress: Progress | None) -> SelectionResult:
-        plan, cv = self.plan, self.cv
+        plan, cv, named = self.plan, self.cv, self.problem.named
         began = time.perf_counter()
         candidate_set = self.candidates(store, progress)
-        choice = plan.choose(candidate_set.sparse, candidate_set.dense, self.named)
+        choice = plan.choose(candidate_set.sparse, candidate_set.dense, named="" if named is None else named.names[0])
         after = self._after(len(candidate_set.paths), progress)
         rivals = self.beside.with_rivals(candidate_set, choice, store, after)
         short = unsolved_paths(candidate_set.paths, plan.path_plan.tol)
         notes = [
-            *notes_of_loss(plan, cv.data, self.weighted),
+            *notes_of_loss(plan, cv.data, self.problem.query_weight is not None),
             *notes_of_rules(plan, cv.data),
             *notes_of_curves(plan, cv.data, cv.first.client),
             *([short] if short else []),
@@ -215,7 +214,7 @@ class SelectionJob:
 
     def candidates(self, store: WorkStore | None = None, progress: Progress | None = None) -> CandidateSet:
         """All candidates; fits what is missing in `store`."""
-        if any(t.transform.knots.curved for t in self.trials):
+        if any(t.transform.knots.curved for t in self.tasks):
             load_curve_kernels()
         later = LaterWork(self.plan.half_samples * HALF_SAMPLE_SHARE + self.rivals.n_pieces * RIVAL_SHARE)
 
@@ -225,7 +224,7 @@ class SelectionJob:
 
         report = None if progress is None else with_the_rest
         return self.cv.fit(
-            self.trials,
+            self.tasks,
             relaxed=self.plan.relaxed,
             store=store,
             progress=report,
@@ -274,7 +273,7 @@ class SelectionJob:
             "relax": chosen.relax,
             "transform": candidate_set.transform(chosen).name,
         }
-        parameters = {**({"formula": chosen.formula} if chosen.formula else learned), **self.facts}
+        parameters = {**({"formula": chosen.formula} if chosen.formula else learned), **self.problem.facts}
         metadata = {
             "metric": repr(self.plan.metric),
             **vars(candidate_set.certificate(chosen)),
@@ -285,8 +284,8 @@ class SelectionJob:
         known: dict[str, Any] = {
             "parameters": parameters,
             "metadata": metadata,
-            "fill_values": self.train.fill_values,
-            "index_base": first_index(self.train),
+            "fill_values": self.problem.train.fill_values,
+            "index_base": first_index(self.problem.train),
         }
         return candidate_set.model(chosen, self.names, **known)
 
@@ -312,13 +311,12 @@ class SelectionJob:
                 report(n_before + 1, n_before + 1, "half-samples: too few queries", 0.0)
             return None
         name = f"half-samples-{2 * n_pairs}-{chosen.penalty}-{chosen.k}"
-        known = {"kept": ("b", (2 * n_pairs, len(self.names))), "statuses": ("U", (None,))}
-        arrays = store.load(name, lambda a: checked(a, **known)) if store is not None else None
-        if arrays is None:
+
+        def halves() -> dict[str, np.ndarray]:
             report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", None)
-            arrays = self.cv.on_halves(candidate_set, chosen, usable, n_pairs, self.plan.random_state)
-            if store is not None:
-                store.save(name, arrays)
+            return self.cv.on_halves(candidate_set, chosen, usable, n_pairs, self.plan.random_state)
+
+        arrays = kept(store, name, halves, kept=("b", (2 * n_pairs, len(self.names))), statuses=("U", (None,)))
         report(n_before + 1, n_before + 1, "half-samples", 0.0)
         short = unsolved(arrays["statuses"].tolist(), "on half-samples", f"{FOLD_TOL:g}")
         if short is not None:
@@ -349,17 +347,6 @@ class SelectionJob:
         found = for_engine(self.engine.name, tuple(names), [*candidate_set.sparse, *candidate_set.dense], others)
         notes += [found.sentence(repr(self.plan.metric)), *other_fills(self.engine, model)]
         return found
-
-
-def _training_and_judged(
-    plan: SelectionPlan, train: RankingDataset, valid: RankingDataset | None
-) -> tuple[RankingDataset, RankingDataset]:
-    """(the data to learn from, the data that candidates are judged on)"""
-    if plan.protocol == "holdout":
-        assert valid is not None
-        return train, valid
-    data = train if valid is None else concatenate([train, valid], join_queries=False)
-    return data, data
 
 
 def _folds(data: RankingDataset, plan: SelectionPlan) -> np.ndarray:

@@ -28,7 +28,7 @@ from sparserank.penalties import Penalty
 from sparserank.selection.for_engine import warn_of_fills
 from sparserank.selection.for_model import select_for_model
 from sparserank.selection.inputs import check_overlap, notes_of_side_weights, weighted
-from sparserank.selection.job import SelectionJob
+from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.origin import origin_of
 from sparserank.selection.plan import make_plan, planned
@@ -200,18 +200,16 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
     trees = tree_rivals(chosen["rival"], train_data, never, here=client is None)
     if trees.trees and train_data.doc_weight is not None:
         trees = replace(trees, notes=(*trees.notes, NO_DOC_WEIGHT))
-    job = SelectionJob(
-        plan,
+    problem = Problem(
         train_data,
         valid_data,
         test_data,
         query_weight=weight,
-        n_threads=chosen["n_threads"],
-        client=client,
         current=held,
-        trees=trees,
+        rivals=trees,
         rival_time=chosen["rival_time"],
     )
+    job = SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client)
     identity = plan.identity(train_data, valid_data, None if weight is None else weight.tolist())
 
     def check() -> None:

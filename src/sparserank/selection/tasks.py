@@ -1,4 +1,4 @@
-"""The trials of a selection: every penalty under every transform of the features, and the dense reference."""
+"""The tasks of a selection: every penalty under every transform of the features, and the dense reference."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ RIDGE_ALPHAS = 8  # the dense reference needs its strength to within a factor of
 RIDGE_MIN_RATIO = 1e-6
 
 
-def trials_of(
+def tasks_of(
     plan: SelectionPlan,
     data: RankingDataset,
     groups: FeatureGroups,
     client: Any = None,
     transforms: Sequence[FeatureTransform] | None = None,
 ) -> list[PathTask]:
-    """The trials, transform by transform: the penalties, then the dense reference. Curves have no dense reference.
+    """The tasks, transform by transform: the penalties, then the dense reference. Curves have no dense reference.
     Where curves of logarithms are tried unasked, penalties that support them are not tried on straight logarithms.
     transforms: by default those that the plan names.
 
