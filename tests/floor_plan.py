@@ -37,7 +37,7 @@ LINES = {
     "cli": 1982,
     "report": 1801,
     "papers": 1832,
-    "selection": 3223,
+    "selection": 3240,
     "rankers": 1200,
     "crossval": 2517,
     "evaluation": 510,
@@ -54,7 +54,7 @@ LINES = {
     "losses": 756,
     "penalties": 1057,
     "metrics": 438,
-    "options": 1181,
+    "options": 1186,
     "ground": 620,
 }
 REPRODUCTION = 2457  # code lines of `reproduction/`, beside the package

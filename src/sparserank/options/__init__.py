@@ -1,7 +1,7 @@
 """Options, each declared once: name, values, default, help. Each package declares its options; front ends, documents
 and checks use these declarations."""
 
-from sparserank.options.declared import Option, asked, check_given, parse_option
+from sparserank.options.declared import Option, asked, check_given, parse_option, values_of
 from sparserank.options.kinds import Choice, Count, Flag, Given, Number, Or, Parsed
 from sparserank.options.spelling import option
 
@@ -18,4 +18,5 @@ __all__ = [
     "check_given",
     "option",
     "parse_option",
+    "values_of",
 ]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sparserank.errors import DataError, ParameterError
 from sparserank.options.kinds import Kind
 
 Value = TypeVar("Value")
+Options = TypeVar("Options", bound=Mapping[str, Any])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +72,8 @@ FORMER = {  # what options were called in 0.2
 REMOVED = "was removed; sparserank 0.3.0 is the last version that has it."  # said of an option or a name
 
 
-def asked(owner: str, options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
-    """All options of a call; those that are not passed have their defaults.
+def asked(owner: str, options: Iterable[Option], given: Options) -> Options:
+    """All options of a call, typed as they were given; those that are not passed have their defaults.
 
     Raises
         ParameterError   for an unknown option, or for the first with an invalid value
@@ -88,7 +89,13 @@ def asked(owner: str, options: Iterable[Option], given: Mapping[str, Any]) -> di
             meant = f"; did you mean {close[0]}?" if close else f"; it takes {', '.join(known)}."
             raise ParameterError(name, f"is not an option of {owner}{meant}")
     check_given(known.values(), given)
-    return {name: option.kind.plain(given[name]) if name in given else option.default for name, option in known.items()}
+    values = {name: o.kind.plain(given[name]) if name in given else o.default for name, o in known.items()}
+    return cast(Options, values)
+
+
+def values_of(options: Iterable[Option], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of these options by name."""
+    return {option.name: chosen[option.name] for option in options}
 
 
 def parse_option(name: str, parse: Callable[[Any], Value], value: Any, owner: str = "") -> Value:

@@ -156,7 +156,7 @@ def fit_path(
     (10, True)
     """
     check_arguments(fit_path, locals())
-    chosen = asked("fit_path", FIT_PATH, options)
+    chosen: dict[str, Any] = {**asked("fit_path", FIT_PATH, options)}
     loss, pair_weights, scaling = (chosen.pop(name) for name in ("loss", "pair_weights", "scaling"))
     made = parse_maker(penalty)
     if data is None:

@@ -14,7 +14,7 @@ from sparserank.errors import ParameterError
 from sparserank.losses import loss_name, parse_loss
 from sparserank.model.lowest_score import with_lowest_score
 from sparserank.model.ranking_model import RankingModel
-from sparserank.options import asked
+from sparserank.options import asked, values_of
 from sparserank.options.jobs import FIT
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.options.rankers import SPARSE_RANKER
@@ -23,7 +23,7 @@ from sparserank.rankers.sparse_ranker import SparseRanker
 from sparserank.selection.inputs import notes_of_side_weights, weighted
 from sparserank.selection.typed import FitOptions
 
-OF_RANKER = [o.name for o in FIT if o.name in {own.name for own in SPARSE_RANKER} and o.name != "missing"]
+OF_RANKER = [o for o in FIT if o.name in {own.name for own in SPARSE_RANKER} and o.name != "missing"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         DataError        the data cannot be used
     """
     chosen = asked("fit", FIT, options)
-    ranker = SparseRanker(**{name: chosen[name] for name in OF_RANKER})
+    ranker = SparseRanker(**values_of(OF_RANKER, chosen))
     try:
         ranker.check_parameters()
         data, weight = _training_data(train, chosen, client)
@@ -90,7 +90,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
     return FittedModel(model, ranker, data, parse_maker(ranker._named_penalty).label)
 
 
-def _training_data(train: Any, chosen: dict[str, Any], client: Any) -> tuple[RankingDataset, np.ndarray | None]:
+def _training_data(train: Any, chosen: FitOptions, client: Any) -> tuple[RankingDataset, np.ndarray | None]:
     """(training data, weights of the queries beside their files)"""
     source = {"train": train}
     to_store = ["train"] if client is not None and chosen["scaling"] in LINEAR_SCALINGS else []  # others copy features

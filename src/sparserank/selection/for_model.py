@@ -4,7 +4,7 @@ from the gain of the trees and from our path; trees on each list, judged out of 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,15 +30,16 @@ from sparserank.evaluation import Comparison, compare_systems, mean_of
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
-from sparserank.options import option
+from sparserank.options import option, values_of
 from sparserank.options.jobs import FOR_MODEL_TAKES, SELECT
-from sparserank.options.selection import PENALTIES
+from sparserank.options.selection import COSTS, DROP, GROUPS, KEEP, PENALTIES
 from sparserank.paths import PathPlan, maker_of
 from sparserank.quoting import brief
 from sparserank.selection.inputs import check_overlap, check_relevant
 from sparserank.selection.plan import SelectionPlan, make_plan, planned
 from sparserank.selection.result_files import LIST_FILES, write_lists
 from sparserank.selection.trees_selection import ALL, OurModel, TreesSelection
+from sparserank.selection.typed import AllSelectOptions
 from sparserank.transforms import AUTO, MIXED, NONE
 from sparserank.warmup import warming_up
 from sparserank.workdir.directory import refuse_unusable
@@ -51,7 +52,7 @@ PATH_ALPHAS = 25  # regularisation strengths of our path, which only puts featur
 Lists = dict[tuple[str, int], dict[int, np.ndarray]]  # {(what it is of, length): {fold: features}}
 
 
-def select_for_model(sources: dict[str, Any], chosen: dict[str, Any]) -> TreesSelection:
+def select_for_model(sources: dict[str, Any], chosen: AllSelectOptions) -> TreesSelection:
     """sources: train, validation and test data; chosen: all options of `select`."""
     plan = _plan(chosen)
     refuse_unusable(chosen["out"], "for_model")
@@ -66,10 +67,11 @@ def select_for_model(sources: dict[str, Any], chosen: dict[str, Any]) -> TreesSe
     check_trees(data)
     warn_of_suspects(train, names_in(chosen["keep"], chosen["drop"]))
     names = tuple(data.feature_names or ())
-    plan = plan.for_features(names, **{name: chosen[name] for name in ("costs", "feature_groups", "keep", "drop")})
+    plan = plan.for_features(names, **values_of((COSTS, GROUPS, KEEP, DROP), chosen))
     rival, notes = TreeRival("LightGBM", trees.LIGHTGBM_SETTINGS, np.arange(len(names))), tuple[str, ...]()
-    if chosen["for_model"] != LIGHTGBM:
-        rival, notes = rival_of_file(chosen["for_model"], names, rival.columns)
+    file = chosen["for_model"]
+    if file is not None and file != LIGHTGBM:
+        rival, notes = rival_of_file(file, names, rival.columns)
         plan = _without(plan, np.setdiff1d(np.arange(len(names)), rival.columns), names)
     rival = replace(rival, name=ALL, columns=usable_by_trees(data.unfilled(), plan.penalties[0].drop))
     job = ForModel(plan, data, test, rival, _sizes(plan, len(rival.columns), chosen["sizes"]), chosen["n_threads"])
@@ -82,15 +84,14 @@ def select_for_model(sources: dict[str, Any], chosen: dict[str, Any]) -> TreesSe
     return result
 
 
-def _plan(chosen: Mapping[str, Any]) -> SelectionPlan:
+def _plan(chosen: AllSelectOptions) -> SelectionPlan:
     """The plan of our path, of one penalty under one transform.
 
     Raises
         ParameterError   an option cannot be combined with for_model
     """
     given, taken = option("for_model"), {o.name for o in FOR_MODEL_TAKES}
-    for o in SELECT:
-        value = chosen[o.name]
+    for o, value in zip(SELECT, values_of(SELECT, chosen).values(), strict=True):
         if o.name not in taken and (value is not None if o.default is None else value != o.default):
             raise ParameterError(o.name, f"cannot be combined with {given}.")
     path = chosen["for_model"]
@@ -120,7 +121,7 @@ def _without(plan: SelectionPlan, unknown: np.ndarray, names: tuple[str, ...]) -
     return replace(plan, penalties=(replace(p, drop=never),))
 
 
-def _sizes(plan: SelectionPlan, usable: int, asked: tuple[int, ...] | None) -> tuple[int, ...]:
+def _sizes(plan: SelectionPlan, usable: int, asked: Sequence[int] | None) -> tuple[int, ...]:
     """The lengths of lists: at least as many features as are kept, fewer than may be used, k the longest.
 
     Raises

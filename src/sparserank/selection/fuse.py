@@ -6,7 +6,7 @@ import ctypes
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import numpy as np
 
@@ -43,7 +43,7 @@ from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.notes import facts, notes_of_judged, notes_of_runs
 from sparserank.selection.origin import origin_of
 from sparserank.selection.result_files import RESULT_FILES, write_results
-from sparserank.selection.typed import FuseOptions
+from sparserank.selection.typed import AllFuseOptions, FuseOptions
 from sparserank.warmup import warming_up
 from sparserank.workdir.directory import refuse_unusable
 from sparserank.workdir.pieces import work_store_in
@@ -128,7 +128,7 @@ def fuse(
     check_arguments(fuse, {"out": out, "progress": progress, "qrels": qrels}, qrels=Given("str | os.PathLike"))
     given: dict[str, Any] = {"metric": metric, "margin": margin, "k": k, "budget": budget, "engine": engine, "out": out}
     given |= {"n_threads": n_threads, "progress": progress, **options}
-    return _fuse(runs, qrels, asked("fuse", FUSE, given))
+    return _fuse(runs, qrels, asked("fuse", FUSE, cast(AllFuseOptions, given)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ class _Work:
     notes: list[str]
 
 
-def _fuse(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> FusionResult:
+def _fuse(runs: Any, qrels: Any, chosen: AllFuseOptions) -> FusionResult:
     refuse_unusable(chosen["out"], "fuse")
     work = _prepared(runs, qrels, chosen)
     return_freed_memory()
@@ -166,7 +166,7 @@ def _fuse(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> FusionResult:
     return result
 
 
-def _prepared(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> _Work:
+def _prepared(runs: Any, qrels: Any, chosen: AllFuseOptions) -> _Work:
     """Read the runs into a table. The lists, which take as much memory as the table, end with this call."""
     with warming_up():
         judged, tests = _read(runs, qrels, chosen)
@@ -214,14 +214,15 @@ def _prepared(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> _Work:
     job = SelectionJob(plan, problem, n_threads=chosen["n_threads"])
     if test is not None:
         check_relevant(plan.metrics, test.relevance)
-    refused = {n: FUSION_ENGINES[engine].why_not(n, negative) for n in usual if n not in norms}
-    refused |= {n: NO_PATH for n in norms if n not in usable}
+    refused: dict[Norm, str | None] = {n: NO_PATH for n in norms if n not in usable}
+    if engine is not None:
+        refused = {n: FUSION_ENGINES[engine].why_not(n, negative) for n in usual if n not in norms} | refused
     notes = [f"the norm {n} was not tried: {why}." for n, why in refused.items() if why is not None]
     notes += notes_of_runs(judged, tests, table)
     return _Work(job, table, test, facts(judged, plan, costs, chosen), notes)
 
 
-def _read(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> tuple[JudgedRuns, JudgedRuns | None]:
+def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, JudgedRuns | None]:
     """The runs on the judged queries, and on those of test_qrels."""
     of_ranks, of_scores, tests = chosen["rank_columns"], chosen["score_columns"], chosen["test_qrels"]
     if of_ranks and of_scores:
@@ -281,7 +282,7 @@ def _named(formulas: Mapping[str, tuple[int, ...]], named: Norm, names: Sequence
     return NamedFormulas(titles, tuple(formulas[title] for title in titles))
 
 
-def _sources(runs: Any, qrels: Any, chosen: Mapping[str, Any]) -> dict[str, Any]:
+def _sources(runs: Any, qrels: Any, chosen: AllFuseOptions) -> dict[str, Any]:
     """What the queries come from, for the record."""
     listed = list(runs.values()) if isinstance(runs, Mapping) else runs if isinstance(runs, list | tuple) else [runs]
     return {"train": [*listed, *([] if qrels is None else [qrels])], "test": chosen["test_qrels"]}

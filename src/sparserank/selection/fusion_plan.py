@@ -21,7 +21,8 @@ from sparserank.metrics import Metric
 from sparserank.options import option
 from sparserank.paths import PathPlan
 from sparserank.quoting import brief
-from sparserank.selection.plan import SelectionPlan, make_plan
+from sparserank.selection.plan import SelectionPlan, make_plan, planned
+from sparserank.selection.typed import AllFuseOptions
 
 
 def retriever_costs(given: Any, names: Sequence[str]) -> dict[str, float]:
@@ -147,7 +148,7 @@ def transform_of(norm: Norm, columns: Sequence[Norm], n_retrievers: int) -> Feat
 
 
 def fusion_plan(
-    chosen: Mapping[str, Any], data: RankingDataset, names: Sequence[str], costs: Mapping[str, float], depth: int
+    chosen: AllFuseOptions, data: RankingDataset, names: Sequence[str], costs: Mapping[str, float], depth: int
 ) -> SelectionPlan:
     """The plan of the selection.
 
@@ -160,25 +161,21 @@ def fusion_plan(
     engine = None if chosen["engine"] is None else FUSION_ENGINES[chosen["engine"]]
     if engine is not None and engine.positive and chosen["sign"] == "free":
         raise ParameterError("sign", f"cannot be free: {engine.title} takes only weights >= 0.")
-    for name in ("budget", "cost_rule"):
-        if not costs and chosen[name] not in (None, "sum"):
+    for name, value in (("budget", chosen["budget"]), ("cost_rule", chosen["cost_rule"])):
+        if not costs and value not in (None, "sum"):
             raise ParameterError(name, f"needs {option('costs')}.")
     cheapest = min(costs, key=costs.__getitem__, default="")
     if costs and chosen["budget"] is not None and chosen["budget"] < costs[cheapest]:
         raise ParameterError(
             "budget", f"is below the cost of the cheapest retriever, {cheapest} ({costs[cheapest]:g})."
         )
-    same = ("report_metrics", "cv", "random_state", "margin", "guarantee", "confidence", "k", "budget", "relaxed")
     plan = make_plan(
         penalties=chosen["penalties"],
-        metric=chosen["metric"],
-        convention=chosen["convention"],
-        half_samples=chosen["half_samples"],
         path_plan=PathPlan(n_alphas=N_ALPHAS),
         feature_transform=("none",),
         most=None if engine is None else engine.most,
         noun="retriever",
-        **{name: chosen[name] for name in same},
+        **{**planned(chosen), "engine": None},
     )
     longest = depth if rules_of(chosen["engine"]).trims else None
     plan = replace(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from sparserank.options.selection import MARGIN
 from sparserank.quoting import brief
 from sparserank.selection.fusion import FusionFacts, FusionResult
 from sparserank.selection.plan import SelectionPlan
+from sparserank.selection.typed import AllFuseOptions
 
 
 def notes_of_choice(plan: SelectionPlan, choice: Choice) -> list[str]:
@@ -91,9 +91,7 @@ JUDGED_AT = 10  # where the metric has no cutoff
 MAX_NAMED = 3
 
 
-def facts(
-    judged: JudgedRuns, plan: SelectionPlan, costs: Mapping[str, float], chosen: Mapping[str, Any]
-) -> FusionFacts:
+def facts(judged: JudgedRuns, plan: SelectionPlan, costs: Mapping[str, float], chosen: AllFuseOptions) -> FusionFacts:
     """Depth, costs and judged shares of the retrievers."""
     at = plan.metric.cutoff or JUDGED_AT
     return FusionFacts(

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Unpack, overload
+from typing import Any, Unpack, cast, overload
 
 from sparserank.crossval.current_model import in_use, left_out, left_out_note
 from sparserank.crossval.tree_rivals import tree_rivals
@@ -17,11 +17,11 @@ from sparserank.errors import DataWarning, ParameterError
 from sparserank.export import ENGINES
 from sparserank.losses import parse_loss
 from sparserank.metrics import Metric
-from sparserank.options import asked, option
+from sparserank.options import asked, option, values_of
 from sparserank.options import selection as of_selection
 from sparserank.options.arguments import check_arguments
 from sparserank.options.jobs import SELECT
-from sparserank.options.paths import LINEAR_SCALINGS, LOSS, SETTINGS
+from sparserank.options.paths import LINEAR_SCALINGS, SETTINGS
 from sparserank.options.selection import OF_FEATURES
 from sparserank.paths import PathPlan, SizedMaker
 from sparserank.penalties import Penalty
@@ -35,7 +35,7 @@ from sparserank.selection.plan import make_plan, planned
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import RESULT_FILES, write_results
 from sparserank.selection.trees_selection import TreesSelection
-from sparserank.selection.typed import SelectOptions
+from sparserank.selection.typed import AllSelectOptions, SelectOptions
 from sparserank.shards.dask import usable_client
 from sparserank.warmup import warming_up
 from sparserank.workdir.directory import refuse_unusable
@@ -154,7 +154,8 @@ def select(
     check_arguments(select, {"out": out, "progress": progress})
     given = {"label": label, "qid": qid, "penalties": penalties, "metric": metric, "margin": margin, "k": k}
     given |= {"budget": budget, "out": out, "n_threads": n_threads, "progress": progress, "for_model": for_model}
-    chosen, sources = asked("select", SELECT, {**given, **options}), {"train": train, "validation": valid, "test": test}
+    sources = {"train": train, "validation": valid, "test": test}
+    chosen = asked("select", SELECT, cast(AllSelectOptions, {**given, **options}))
     if for_model is not None:
         return select_for_model(sources, chosen)
     if chosen["sizes"] is not None:
@@ -162,8 +163,8 @@ def select(
     return _select(sources, chosen)
 
 
-def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
-    paths = PathPlan(**{o.name: chosen[o.name] for o in SETTINGS if o is not LOSS}, loss=parse_loss(chosen["loss"]))
+def _select(sources: dict[str, Any], chosen: AllSelectOptions) -> SelectionResult:
+    paths = PathPlan(**values_of(SETTINGS, chosen) | {"loss": parse_loss(chosen["loss"])})
     plan = make_plan(path_plan=paths, **planned(chosen), penalties=chosen["penalties"])
     client, drop = chosen["client"], chosen["drop"]
     if plan.protocol == "holdout" and sources["validation"] is None:
@@ -191,7 +192,7 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
     score = left_out(current, names, chosen["keep"], drop, plan.penalties)
     if score is not None and not isinstance(drop, str):  # which is refused
         drop = [*(drop or ()), score]
-    plan = plan.for_features(names, **{**{o.name: chosen[o.name] for o in OF_FEATURES}, "drop": drop})
+    plan = plan.for_features(names, **{**values_of(OF_FEATURES, chosen), "drop": drop})
     train_data, valid_data, weight = weighted(train_data, valid_data, chosen["query_weight"], beside, plan.protocol)
     never = set.intersection(*(set(p.drop) for p in plan.penalties))
     if engine is not None:

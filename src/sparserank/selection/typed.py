@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sparserank.paths.best_k import BestK
     from sparserank.paths.makers import SizedMaker
     from sparserank.penalties import Penalty
+    from sparserank.workdir.work import Progress
 
 
 class SelectOptions(TypedDict, total=False):
@@ -61,6 +62,22 @@ class SelectOptions(TypedDict, total=False):
     allow_overlap: bool
     restart: bool
     client: Any
+
+
+class AllSelectOptions(SelectOptions, total=False):
+    """All options of `select`."""
+
+    label: Any
+    qid: Any
+    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]
+    metric: str | Metric
+    margin: float
+    k: int | None
+    budget: float | None
+    out: str | os.PathLike | None
+    n_threads: int | None
+    progress: Progress | None
+    for_model: str | os.PathLike | None
 
 
 class FitOptions(TypedDict, total=False):
@@ -121,3 +138,16 @@ class FuseOptions(TypedDict, total=False):
     qid: Any
     docid: Any
     restart: bool
+
+
+class AllFuseOptions(FuseOptions, total=False):
+    """All options of `fuse`."""
+
+    metric: str | Metric
+    margin: float
+    k: int | None
+    budget: float | None
+    engine: str | None
+    out: str | os.PathLike | None
+    n_threads: int | None
+    progress: Progress | None
