@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduction.execute import check_systems, execute
-from sparserank.cli.given import require
+from sparserank.cli.reading import require
 from sparserank.cli.screen import table
 
 if TYPE_CHECKING:
@@ -81,9 +81,8 @@ def published(
     from reproduction.published.screen import published_lines
     from reproduction.published.tables import published_rows, published_sections
     from reproduction.systems import SYSTEMS
-    from sparserank.bounded import read_bounded
     from sparserank.errors import DataError
-    from sparserank.files import refuse_inputs
+    from sparserank.files import read_bounded, refuse_inputs
 
     check_systems(system)
     require(preface is None or markdown is not None, "--preface", "needs --markdown.")

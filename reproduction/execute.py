@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.declared import own
-from sparserank.cli.given import parsed, require
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import TEXT, answer
+from sparserank.cli.reading import parsed, require
 from sparserank.cli.screen import announce_compiling, note, progress_bar, say, show_all, table
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ def execute(
     import time
 
     from reproduction.protocol.experiment import Experiment
-    from sparserank.data.letor._line_kernels import parse_lines
+    from sparserank.data.letor._kernels import parse_lines
     from sparserank.errors import DataError
-    from sparserank.solvers._coordinate_descent_kernels import descend
+    from sparserank.solvers._descent_kernels import descend
     from sparserank.warmup import finish_compiling, start_compiling
     from sparserank.workdir.directory import refuse_unusable
 

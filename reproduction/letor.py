@@ -7,7 +7,7 @@ from pathlib import Path
 
 from reproduction.execute import OUT, SYSTEM, check_systems, execute
 from sparserank.cli.declared import Argument, Command, own
-from sparserank.cli.given import parsed, require
+from sparserank.cli.reading import parsed, require
 from sparserank.options import paths, reading, selection
 
 HELP = """Compare all systems on LETOR folders: five folds, grids, choice on the validation queries, significance tests.

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from reproduction.systems import COMPARED, find_system
-from sparserank.bounded import read_bounded
 from sparserank.data.missing import MissingPolicy
 from sparserank.errors import DataError
+from sparserank.files import read_bounded
 from sparserank.metrics import Convention, Metric, parse_convention, parse_metric, parse_metrics
 from sparserank.options.paths import SCALINGS
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 CHOOSE_BY = ("map", "ndcg@10")
 METRICS = ("map", *(f"ndcg@{n}" for n in range(1, 11)), "p@10")

@@ -17,7 +17,7 @@ from reproduction.systems.base import Candidate, Fold
 from sparserank.arrow import pa
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.evaluation import mean_of, per_query_values
-from sparserank.execution.threads import one_blas_thread
+from sparserank.execution import one_blas_thread
 
 INFO = ("n_iter", "alpha", "loss", "objective", "gap", "kkt_violation", "leave_query_out_error")
 

@@ -13,7 +13,7 @@ from reproduction.systems.base import System, each_of
 from sparserank.errors import DataError
 from sparserank.papers.rankers.fenchel_rank import FenchelRank
 from sparserank.papers.rankers.truncated_gradient import RSRank, TGRank
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 RIDGE_ALPHAS = [10.0**e for e in range(-7, 1)]
 REFIT_ALPHAS = [1e-5, 1e-3, 1e-1]

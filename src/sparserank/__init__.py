@@ -42,7 +42,7 @@ _HOME = {
     "Comparison": "sparserank.evaluation",
     "parse_metric": "sparserank.metrics",
     "RankingModel": "sparserank.model.ranking_model",
-    "load_model": "sparserank.model.loading",
+    "load_model": "sparserank.model.size_models",
 }
 
 _FORMER = {

@@ -10,14 +10,14 @@ import numpy as np
 from sparserank.curves import STRAIGHT, Knots, Straight, not_in_memory
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.given_weights import usable_weights
 from sparserank.lazy import cached_property
 from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.losses.dual import Dual
+from sparserank.number_checks import usable_weights
 from sparserank.options.arguments import LATER, check_arguments
-from sparserank.quoting import brief
 from sparserank.shards import Shards, make_shards
 from sparserank.shards.dask import placed, shards_on
+from sparserank.text import brief
 from sparserank.weighting import Evaluation, Weighting
 
 

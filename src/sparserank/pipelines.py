@@ -12,8 +12,8 @@ import numpy as np
 from sparserank.data.tables.frames import QID
 from sparserank.errors import DataError
 from sparserank.model.ranking_model import RankingModel
-from sparserank.quoting import brief
 from sparserank.shards.scaling import FeatureScaling
+from sparserank.text import brief
 
 KNOWN = (
     "SimpleImputer, StandardScaler, MinMaxScaler and MaxAbsScaler (without clip), RobustScaler and feature selectors"

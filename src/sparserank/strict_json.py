@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.bounded import read_bounded, read_regular
-from sparserank.quoting import brief
+from sparserank.files import read_bounded, read_regular
+from sparserank.text import brief
 
 MAX_BYTES = 256 * 2**20
 MAX_DEPTH = 20  # objects and lists within each other

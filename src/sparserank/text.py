@@ -1,9 +1,12 @@
-"""Text for people: names of features, documents and files, which are untrusted; numbers; differences in percent of a
-reference, with bounds rounded outwards."""
+"""Text for people: numbers, and names and values from outside, which are untrusted, in messages; objects as text."""
 
 from __future__ import annotations
 
+import ast
+import difflib
+import inspect
 import math
+import reprlib
 import unicodedata
 from collections.abc import Sequence
 from typing import Any
@@ -88,3 +91,75 @@ def relative(difference: float, low: float, high: float, reference: float, *, sh
     side = sign * (int(low > 0) - int(high < 0)) if shown else 0
     word = {1: " better", -1: " worse", 0: ""}[side]
     return f"{percent(difference / size)} ({lower(low / size).removesuffix('%')} to {upper(high / size)}){word}"
+
+
+LONGEST = 60
+MAX_NAMES = 10_000  # that are compared with a mistyped one
+MAX_BITS = 1000  # of an integer that is written out
+
+
+def brief(value: Any) -> str:
+    """repr(value) on one line, cut to LONGEST characters, whatever the size, depth and type of `value`."""
+    # NumPy's scalars have the type's name in their repr. What is no scalar of NumPy can raise anything when asked.
+    is_scalar = any(kind.__module__ == "numpy" and kind.__name__ == "generic" for kind in type(value).__mro__)
+    text = _SHORT.repr(value.item() if is_scalar else value)
+    if "\n" in text:  # of an array or frame
+        text = " ".join(text.split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def no_such(name: Any, known: Sequence[str], what: str) -> str:
+    """What follows the name of something that does not exist: the name that was probably meant, or what exists.
+
+    `what` completes the sentence: 'feature' makes 'the features are a ... z'.
+    """
+    close = difflib.get_close_matches(str(name), known[:MAX_NAMES], 1)
+    if close:
+        return f"did you mean {brief(close[0])}?"
+    return f"the {what}s are {f'{known[0]} ... {known[-1]}' if len(known) else 'none'}."
+
+
+class _Short(reprlib.Repr):
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxlong = self.maxother = LONGEST
+        self.maxlevel = 3
+
+    def repr_int(self, x: int, level: int) -> str:
+        if x.bit_length() > MAX_BITS:  # Python refuses to write integers of many thousand digits
+            return f"<an integer of {x.bit_length()} bits>"
+        return super().repr_int(x, level)
+
+
+_SHORT = _Short()
+
+
+def source_of(cls: type) -> str:
+    """The source, or an empty text if it cannot be found, as for a class defined in a console."""
+    try:
+        return inspect.getsource(cls)
+    except (OSError, TypeError):
+        return ""
+
+
+def parse_call(text: str) -> tuple[str, dict[str, Any]]:
+    """Parse 'mcp(gamma=2.0)' into ('mcp', {'gamma': 2.0}); values are Python literals (and inf)."""
+    call = ast.parse(text.strip(), mode="eval").body
+    if isinstance(call, ast.Name):
+        return call.id, {}
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+        raise ValueError(text)
+    names = [k.arg or "**" for k in call.keywords]
+    if len(set(names)) < len(names):
+        raise ValueError("a parameter appears twice")
+    return call.func.id, {name: _literal(k.value) for name, k in zip(names, call.keywords, strict=True)}
+
+
+def _literal(node: ast.expr) -> Any:
+    if isinstance(node, ast.Name) and node.id == "inf":
+        return float("inf")
+    if isinstance(node, ast.Tuple):
+        return tuple(_literal(n) for n in node.elts)
+    if isinstance(node, ast.Dict) and None not in node.keys:
+        return {_literal(k): _literal(v) for k, v in zip(node.keys, node.values, strict=True) if k is not None}
+    return ast.literal_eval(node)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.errors import DataError
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 NONE, LOG, ASINH = "none", "log", "asinh"
 KINDS = (NONE, LOG, ASINH)

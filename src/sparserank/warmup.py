@@ -15,7 +15,7 @@ from sparserank.objective import PairwiseObjective
 from sparserank.penalties import L1
 from sparserank.penalties.nested import Nested
 from sparserank.solvers import ProxNewton, Stop, solve
-from sparserank.solvers._coordinate_descent_kernels import descend
+from sparserank.solvers._descent_kernels import descend
 from sparserank.solvers.quadratic import minimise_model
 
 

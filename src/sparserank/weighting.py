@@ -13,9 +13,8 @@ from sparserank.curves import STRAIGHT, Knots, Straight
 from sparserank.curves.basis import curvatures_of, curve_blocks
 from sparserank.data.varying import ROUNDING
 from sparserank.errors import DataError
-from sparserank.grid import LARGEST, SMALLEST
 from sparserank.lazy import cached_property
-from sparserank.number_range import refuse_extreme
+from sparserank.number_checks import LARGEST, SMALLEST, refuse_extreme
 from sparserank.options.paths import WEIGHTS
 from sparserank.shards import Shards
 

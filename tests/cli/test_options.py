@@ -26,7 +26,7 @@ from sparserank.options.paths import FIT_PATH
 from sparserank.options.rankers import RANK_SVM, SPARSE_RANKER, SPARSE_RANKER_CV
 from sparserank.options.reading import N_THREADS, READING
 from sparserank.options.spelling import command_line, option, rendered
-from sparserank.paths.typed import PathOptions
+from sparserank.paths.fit import PathOptions
 from sparserank.selection.fit import fit_model
 from sparserank.selection.typed import FitOptions, FuseOptions, SelectOptions
 from sparserank.transforms import CURVES, KINDS

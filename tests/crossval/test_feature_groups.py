@@ -11,7 +11,7 @@ from sparserank.crossval.feature_groups import groups_of, read_groups
 from sparserank.data.letor.writer import write_letor
 from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError, DataFormatError, ParameterError
-from sparserank.model.loading import load_model
+from sparserank.model.size_models import load_model
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import BestK, OneTransformEach, PathPlan, PenaltyPath, fit_path_on, on_coefficients, parse_maker
 from sparserank.penalties import L1, MCP, SCAD, Log, Penalty, parse_penalty

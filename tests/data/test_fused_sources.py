@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sparserank as sr
-from sparserank.data.fusion.lists import read_lists
+from sparserank.data.fusion.lists import names_of_runs, read_lists
 from sparserank.data.fusion.norms import Norm
-from sparserank.data.fusion.run_names import names_of_runs
 from sparserank.data.run_reader import Ids
 from sparserank.errors import DataError, DataFormatError
 from tests.support.written_runs import entries, lists

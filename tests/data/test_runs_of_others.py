@@ -18,10 +18,9 @@ import sparserank as sr
 from sparserank.crossval.path_files import save_points, stored_points
 from sparserank.errors import DataWarning, ModelFormatError, RunDirectoryError
 from sparserank.model import load_model
-from sparserank.npy import arrays_of_npz
 from sparserank.paths import Point
 from sparserank.workdir.directory import WorkDirectory
-from sparserank.workdir.pieces import PieceStore, WorkStore
+from sparserank.workdir.pieces import PieceStore, WorkStore, arrays_of_npz
 
 DATA = sr.datasets.make_ranking(30, 6, 5, n_informative=2, n_redundant=1, random_state=1).data
 OPTIONS: dict[str, Any] = {"penalties": ["mcp"], "n_alphas": 5, "cv": 2, "half_samples": 4, "n_threads": 1}

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sparserank as sr
-from sparserank.cli.given import joined_names, split_names
+from sparserank.cli.reading import joined_names, split_names
 from sparserank.data.reading import Reading
 from sparserank.data.tables import survey as table_survey
 from sparserank.data.tables.batches import open_table, table_of

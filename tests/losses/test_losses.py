@@ -274,7 +274,7 @@ def test_separated_list_has_exactly_zero_loss_and_gradient() -> None:
 
 
 def test_one_and_two_threads_give_identical_results(mq2008_train, monkeypatch):
-    import sparserank.execution.blocks as blocks
+    import sparserank.execution as blocks
 
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 17)  # many blocks, so that threads have something to share
     w = np.random.default_rng(0).standard_normal(46)

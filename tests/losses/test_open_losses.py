@@ -12,7 +12,6 @@ import pytest
 
 import sparserank as sr
 from sparserank.errors import DataError, RunDirectoryError
-from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.losses import ModifiedHuber, SquaredHinge, loss_identity, loss_name, parse_loss
 from sparserank.options.jobs import SELECT
 from sparserank.options.paths import FIT_PATH
@@ -106,17 +105,17 @@ def test_losses_that_differ_have_identities_that_differ() -> None:
 def test_there_is_one_default_grid() -> None:
     for options in (FIT_PATH, SELECT):
         given = {o.name: o.default for o in options}
-        assert (given["n_alphas"], given["alpha_min_ratio"]) == (N_ALPHAS, ALPHA_MIN_RATIO)
+        assert (given["n_alphas"], given["alpha_min_ratio"]) == (40, 0.01)
     for owner in (sr.SparseRankerCV, PathPlan):
         signature = inspect.signature(owner).parameters
-        assert (signature["n_alphas"].default, signature["alpha_min_ratio"].default) == (N_ALPHAS, ALPHA_MIN_RATIO)
-    assert inspect.signature(sr.SparseRanker).parameters["n_alphas"].default == N_ALPHAS
+        assert (signature["n_alphas"].default, signature["alpha_min_ratio"].default) == (40, 0.01)
+    assert inspect.signature(sr.SparseRanker).parameters["n_alphas"].default == 40
 
 
 def test_a_path_to_a_size_goes_on_to_weaker_strengths() -> None:
     m = sr.SparseRanker(penalty="l1", k=6, n_alphas=3).fit(DATA.X, DATA.relevance, qid=DATA.qid)
     assert len(m.support_) == 6
-    assert m.alpha_ < ALPHA_MIN_RATIO * m.alpha_max_
+    assert m.alpha_ < 0.01 * m.alpha_max_
 
 
 def test_a_size_that_the_grid_jumps_over_is_searched_for() -> None:

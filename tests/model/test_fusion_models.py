@@ -10,7 +10,7 @@ import sparserank as sr
 from sparserank.data.fusion.norms import parse_norm
 from sparserank.data.runs import Run, run_lines
 from sparserank.errors import DataError
-from sparserank.export.fusion.explanation import explain_fused
+from sparserank.export.fusion import explain_fused
 from sparserank.model.fusion import FusionTerm
 from tests.support.command_line import Cli, assert_refused
 from tests.support.made_runs import QUICK, Judged, Runs, flat, made

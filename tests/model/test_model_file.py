@@ -15,8 +15,8 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank import RankingDataset, papers
 from sparserank.errors import DataError, ModelFormatError, RunDirectoryError
-from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel
+from sparserank.model.size_models import load_model
 from sparserank.options.paths import SCALINGS
 from sparserank.penalties import L1
 from sparserank.shards.scaling import FeatureScaling, fit_scaling

@@ -15,8 +15,8 @@ import pytest
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ModelFormatError
-from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel
+from sparserank.model.size_models import load_model
 from sparserank.options.paths import SCALINGS
 from sparserank.shards.scaling import fit_scaling
 from tests.support.problems import small_problem

@@ -11,7 +11,7 @@ import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.papers.rls import GreedyStep, greedy_search
-from sparserank.papers.rls._backfitting_kernels import candidate_errors
+from sparserank.papers.rls._kernels import candidate_errors
 from sparserank.papers.rls.centring import centre
 from sparserank.papers.rls.gram_search import floating_search, gram_greedy_search
 from tests.oracles import rank_rls as oracle
@@ -78,7 +78,7 @@ def test_csr_gives_the_models_of_dense(search: str) -> None:
 
 
 def test_one_and_two_threads_give_identical_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sparserank.execution.blocks as blocks
+    import sparserank.execution as blocks
 
     data = centre(sr.datasets.make_ranking(n_queries=60, n_features=12, random_state=5).data)
     reference = greedy_search(data, 1.0, 12, n_threads=1)

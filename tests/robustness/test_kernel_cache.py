@@ -109,7 +109,7 @@ import gc
 import numpy as np
 import sparserank as sr
 from numba.core.dispatcher import Dispatcher
-from sparserank.execution.threads import BlockExecutor
+from sparserank.execution import BlockExecutor
 from sparserank.metrics import parse_metric
 from sparserank.metrics.ranking import rank_lists
 from sparserank.shards.moments import moment_sums

@@ -12,7 +12,7 @@ from sparserank.errors import DataError
 from sparserank.losses import LOSSES, loss_name, parse_loss
 from sparserank.metrics import CONVENTIONS, METRICS, Convention, Metric, parse_metric
 from sparserank.penalties import PENALTIES, Ridge, parse_penalty
-from sparserank.quoting import LONGEST, brief
+from sparserank.text import LONGEST, brief
 
 TABLE = np.tril(np.arange(1.0, 17.0).reshape(4, 4) / 7.0, -1)
 FREE_OR_BARRED: list[Any] = [(1.0, np.inf), [1.0, 1.0], np.array([np.inf, 1.0]), {"bm25": np.inf}]

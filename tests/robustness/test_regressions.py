@@ -13,7 +13,7 @@ from sparserank.data.combine import concatenate
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, DataFormatError
-from sparserank.execution.threads import one_blas_thread
+from sparserank.execution import one_blas_thread
 from sparserank.losses import SquaredHinge
 from tests.support.problems import small_problem
 

@@ -19,7 +19,7 @@ from sparserank.data.synthetic import make_curved_ranking
 from sparserank.errors import DataError, ModelFormatError
 from sparserank.losses import LOSSES
 from sparserank.metrics import parse_metric
-from sparserank.model.loading import load_model
+from sparserank.model.size_models import load_model
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import CurvePath, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path_on, on_coefficients
 from sparserank.penalties import L1, MCP, SCAD, Log

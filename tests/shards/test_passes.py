@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.execution import BlockExecutor, blocks
+from sparserank import execution as blocks
+from sparserank.execution import BlockExecutor
 from sparserank.objective import PairwiseObjective
 from sparserank.shards import local, passes
 from sparserank.shards._pass_kernels import APART

@@ -94,7 +94,7 @@ def test_several_right_hand_sides_get_the_bits_of_each_alone(kind: str) -> None:
 
 
 def test_many_blocks_and_many_shards_give_the_sums_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sparserank.execution.blocks as blocks
+    import sparserank.execution as blocks
 
     one = PairwiseObjective(DATA)
     w = np.random.default_rng(2).standard_normal(9)

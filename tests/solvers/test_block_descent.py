@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparserank.penalties._scalar_slopes import KINDS
-from sparserank.solvers._block_descent_kernels import STEPS, descend_blocks
+from sparserank.penalties._scalar_prox import KINDS
+from sparserank.solvers._descent_kernels import STEPS, descend_blocks
 from tests.oracles import descent as oracle
 from tests.oracles import scalars
 from tests.support.penalty_kinds import NESTED, PENALTIES, TOL, Kind, says_nothing

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparserank.penalties import _dispatch
-from sparserank.solvers._coordinate_descent_kernels import descend
+from sparserank.penalties import _scalar_prox as _dispatch
+from sparserank.solvers._descent_kernels import descend
 from tests.oracles import descent as oracle
 from tests.oracles import scalars
 from tests.support.penalty_kinds import PENALTIES, TOL, Kind, says_nothing

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sparserank.penalties._dispatch import ELASTIC, LOG, LP, MCP, SCAD, SMOOTHED_LP
-from sparserank.penalties._scalar_slopes import KINDS
+from sparserank.penalties._scalar_prox import ELASTIC, KINDS, LOG, LP, MCP, SCAD, SMOOTHED_LP
 from tests.oracles import scalars
 from tests.oracles.descent import Trace
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sparserank.cli.given import require
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import give
-from sparserank.cli.reading import reading_of
+from sparserank.cli.reading import reading_of, require
 from sparserank.cli.screen import announce_compiling, counting, say
 
 HELP = """Write an on-disk store. Every command accepts a store in place of files, and reads features when needed.
@@ -42,7 +41,7 @@ def run(
     require(len(files) >= 2, "FILES", "needs the files to read, then the store or file to write.")
     reading = reading_of(options)
 
-    from sparserank.data.letor._line_kernels import parse_lines
+    from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.read_files import TABLES, kind_of
     from sparserank.data.rewrite import is_file_name, rewrite
     from sparserank.data.store.convert import convert as to_store

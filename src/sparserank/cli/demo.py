@@ -21,12 +21,12 @@ def run(*, out: Path = Path("demo-run"), random_state: int = 0, n_threads: int |
     import sparserank as sr
     from sparserank.cli.screen import announce_compiling, note, progress_bar, say
     from sparserank.cli.selection_tables import show_selection
-    from sparserank.data.letor._line_kernels import parse_lines
+    from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.letor.writer import write_letor
     from sparserank.data.synthetic import make_ranking
     from sparserank.errors import SparserankError
     from sparserank.files import atomic_write
-    from sparserank.solvers._coordinate_descent_kernels import descend
+    from sparserank.solvers._descent_kernels import descend
     from sparserank.workdir.directory import WorkDirectory
 
     announce_compiling(parse_lines, descend)

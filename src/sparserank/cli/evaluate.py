@@ -6,12 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.given import parsed, require
 from sparserank.cli.output import TEXT, answer, give
-from sparserank.cli.reading import model_of, of_reading, read_for_models, reading_of, require_no_reading
+from sparserank.cli.reading import (
+    model_of,
+    of_reading,
+    parsed,
+    read_for_models,
+    reading_of,
+    require,
+    require_no_reading,
+)
 from sparserank.cli.screen import announce_compiling, note, say, table
-from sparserank.quoting import brief
-from sparserank.text import figure, p_text, relative
+from sparserank.text import brief, figure, p_text, relative
 
 if TYPE_CHECKING:
     from sparserank.data.runs import Run
@@ -52,7 +58,7 @@ def run(
 ) -> None:
     """Options are those of `Reading`."""
     from sparserank.crossval.saved_trees import read_saved_trees
-    from sparserank.data.letor._line_kernels import parse_lines
+    from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.missing import KEEP
     from sparserank.data.run_reader import read_qrels, read_run
     from sparserank.evaluation import compare_systems as compare
@@ -107,7 +113,7 @@ def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
     from sparserank.data.run_reader import read_run
     from sparserank.errors import ModelFormatError
     from sparserank.model.fusion import formula_of, is_fusion
-    from sparserank.model.loading import load_model
+    from sparserank.model.size_models import load_model
 
     if kind == "run":
         return read_run(path)

@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sparserank.cli.given import require
 from sparserank.cli.output import give
-from sparserank.cli.reading import model_of, of_reading, read_for_models, reading_of, require_no_reading
+from sparserank.cli.reading import model_of, of_reading, read_for_models, reading_of, require, require_no_reading
 from sparserank.cli.screen import announce_compiling, say, table
 from sparserank.text import figure
 
@@ -42,12 +41,12 @@ def run(
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
-    from sparserank.data.letor._line_kernels import parse_lines
+    from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.read_files import TABLES, kind_of
     from sparserank.data.tables.batches import open_table
     from sparserank.data.tables.roles import LABEL
     from sparserank.export.explanation import explain_query
-    from sparserank.export.fusion.explanation import explain_fused
+    from sparserank.export.fusion import explain_fused
     from sparserank.model.fusion import formula_of, is_fusion
 
     require(pair is None or len(pair) == 2, "--pair", "must be used twice, once for each document.")

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparserank.cli.given import require
 from sparserank.cli.output import TEXT, answer, give
-from sparserank.cli.reading import model_of
+from sparserank.cli.reading import model_of, require
 from sparserank.cli.screen import note, say
 
 if TYPE_CHECKING:
@@ -64,8 +63,8 @@ def run(
 ) -> None:
     from sparserank.export import ENGINES, offset_of
     from sparserank.export import export as write
+    from sparserank.export.engine import read_definitions
     from sparserank.export.fusion import FUSION_ENGINES, export_fusion
-    from sparserank.export.options import read_definitions
     from sparserank.model.fusion import formula_of, is_fusion
     from sparserank.workdir.directory import refuse_uncreatable
 

@@ -6,8 +6,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.cluster import client_of
 from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.reading import client_of
 from sparserank.cli.screen import announce_compiling, say, show_all, table
 from sparserank.report.document import Table
 
@@ -32,13 +32,13 @@ HELP = """Fit one model at one regularisation strength and save it.
 
 def run(*, train: list[Path], out: Path, client: str | None = None, **options: Any) -> None:
     """Options are those of `fit_model`."""
-    from sparserank.data.letor._line_kernels import parse_lines
+    from sparserank.data.letor._kernels import parse_lines
     from sparserank.files import refuse_foreign, refuse_inputs
     from sparserank.model.content import FORMAT
     from sparserank.options import check_given
     from sparserank.options.jobs import FIT
     from sparserank.selection.fit import fit_model
-    from sparserank.solvers._coordinate_descent_kernels import descend
+    from sparserank.solvers._descent_kernels import descend
 
     check_given(FIT, options)
     read = [options[name] for name in ("feature_names", "feature_groups") if name in options]

@@ -51,7 +51,7 @@ def run(*, runs: list[Path], out: Path, qrels: Path | None = None, **options: An
     from sparserank.report.tables import penalty_table, rival_table, size_table
     from sparserank.selection.fuse import fuse
     from sparserank.selection.result_files import RESULT_FILES
-    from sparserank.solvers._coordinate_descent_kernels import descend
+    from sparserank.solvers._descent_kernels import descend
 
     check_given(FUSE, options)
     before = chosen_in(out)

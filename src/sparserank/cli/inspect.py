@@ -41,7 +41,7 @@ def run(*, files: list[Path], verify: bool = False, **options: Any) -> None:
     """Options are those of `Reading`."""
     from sparserank.cli.data_facts import facts_of, shown_value
     from sparserank.cli.inspect_tables import show_tables
-    from sparserank.data.letor._line_kernels import parse_lines
+    from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.missing import KEEP
     from sparserank.data.read import verify_store
     from sparserank.data.read_files import TABLES, kind_of, read_files
@@ -101,7 +101,7 @@ def _entries(path: Path, found: str) -> None:
 
 def _model(path: Path) -> None:
     from sparserank.model.fusion import formula_of, is_fusion
-    from sparserank.model.loading import load_model
+    from sparserank.model.size_models import load_model
 
     model = load_model(path)
     if is_fusion(model):

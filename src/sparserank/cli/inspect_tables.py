@@ -81,7 +81,7 @@ def _facts(
 ) -> tuple[dict[str, Any], list[list[str]]]:
     """Facts about the ranking data, and rows of a table; problems are added to the proposal."""
     from sparserank.cli.data_facts import facts_of
-    from sparserank.data.letor._line_kernels import parse_lines
+    from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.missing import KEEP
     from sparserank.data.read_files import read_files
     from sparserank.errors import SparserankError

@@ -9,9 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.given import require
 from sparserank.cli.output import TEXT, answer, give
-from sparserank.cli.reading import model_of, of_reading, read_for_models, reading_of, require_no_reading
+from sparserank.cli.reading import model_of, of_reading, read_for_models, reading_of, require, require_no_reading
 from sparserank.cli.screen import announce_compiling, warn
 
 if TYPE_CHECKING:
@@ -51,8 +50,8 @@ def run(
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
-    from sparserank.data.fusion.run_names import file_of
-    from sparserank.data.letor._line_kernels import parse_lines
+    from sparserank.data.fusion.lists import file_of
+    from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.runs import write_qrels, write_run
     from sparserank.data.trec import QRELS, RUN
     from sparserank.files import atomic_write, refuse_foreign, refuse_inputs

@@ -1,22 +1,125 @@
-"""Options for reading files, and what models require of them."""
+"""Conversion of command-line values to arguments of Python calls."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import io
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
 
 from sparserank.cli import screen
-from sparserank.cli.given import require
 from sparserank.errors import DataError, DataFormatError, TooManyFeaturesError
 from sparserank.options import option
-from sparserank.quoting import brief
+from sparserank.options.kinds import Kind
+from sparserank.text import brief
 
 if TYPE_CHECKING:
     from sparserank.data.dataset import RankingDataset
     from sparserank.data.reading import Reading
     from sparserank.model.ranking_model import RankingModel
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+def require(condition: bool, flag: str, message: str) -> None:
+    """Raise a usage error (exit 2) unless the condition is true."""
+    if not condition:
+        raise click.BadParameter(message, param_hint=flag)
+
+
+def check(flag: str, kind: Kind, value: Any) -> None:
+    """Refuse an invalid value of an option."""
+    problem = kind.problem(value)
+    require(not problem, flag, typed(problem))
+
+
+def typed(problem: str) -> str:
+    """What is wrong with a value, without the alternative that nobody can type."""
+    return problem.replace(" or None; got", "; got", 1)
+
+
+def parsed(flag: str, parse: Callable[[S], T], value: S) -> T:
+    """Parse the value of an option; a bad value is a usage error."""
+    try:
+        return parse(value)
+    except DataError as error:
+        raise click.BadParameter(str(error), param_hint=flag) from error
+
+
+def _columns(given: list[str]) -> list[str]:
+    """Names of columns, from comma-separated names and files with one name per line."""
+    from sparserank.data.text_lines import read_names
+
+    names = [n for text in given for n in (read_names(text) if Path(text).is_file() else split_names(text))]
+    twice = next((n for n in names if names.count(n) > 1), None)
+    require(twice is None, "--feature-columns", f"names {twice!r} twice.")
+    return names
+
+
+def _names(given: list[str]) -> list[str]:
+    return [name for text in given for name in split_names(text)]
+
+
+def _directions(given: list[str]) -> dict[str, str]:
+    """{feature: '+' or '-'} from NAME=+ and NAME=-."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, direction = text.rpartition("=")
+        valid = bool(equals) and bool(name) and direction in ("+", "-")
+        require(valid, "--monotone", f"must be NAME=+ or NAME=-; got {brief(text)}.")
+        require(name not in found, "--monotone", f"names {brief(name)} twice.")
+        found[name] = direction
+    return found
+
+
+READ: dict[str, Callable[[Any], Any]] = {  # how options are written that Python takes otherwise
+    "feature_columns": _columns,
+    "ignore_columns": _names,
+    "monotone": _directions,
+}
+
+
+def split_names(given: str) -> list[str]:
+    """Split names at commas; a name that contains a comma is in double quotes."""
+    try:
+        rows = list(csv.reader([given], strict=True))
+    except csv.Error:  # a quote that does not end, or that a name goes on behind, is one of the name
+        return given.split(",")
+    return rows[0] if len(rows) == 1 and rows[0] else given.split(",")
+
+
+def joined_names(names: Sequence[str]) -> str:
+    """Join names into a text that `split_names` splits."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\r\n").writerow(names)  # what ends lines is quoted
+    return "" if list(names) == [""] else out.getvalue().removesuffix("\r\n")
+
+
+def client_of(scheduler: str | None) -> Any:
+    """A client of the cluster that --scheduler names, or None."""
+    if scheduler is None:
+        return None
+    from sparserank.cli.screen import note
+    from sparserank.shards.dask import connect
+
+    client = connect(scheduler)
+    _quieten("distributed")  # whose import sets the levels; what matters of it is said in one sentence
+    note(f"{len(client.nthreads())} workers at {scheduler}; dashboard: {client.dashboard_link}")
+    return client
+
+
+def _quieten(package: str) -> None:
+    """Silence every logger of a package, because each may have a separate level."""
+    import logging
+
+    for name in [package, *logging.root.manager.loggerDict]:
+        if name.partition(".")[0] == package:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def reading_of(options: dict[str, Any], **fixed: Any) -> Reading:
@@ -103,7 +206,7 @@ def of_reading(missing: str | None) -> str | None:
 def model_of(path: Path, missing: str | None, k: int | None = None) -> RankingModel:
     """Load the model of a file, or that of a run (with k features). It uses its training medians if --missing asks
     for them."""
-    from sparserank.model.loading import load_model
+    from sparserank.model.size_models import load_model
 
     model = load_model(path, k=k)
     if k is not None and len(model.support) != k:

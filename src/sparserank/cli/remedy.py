@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparserank.cli.declared import FLAGS as SPELLED
-from sparserank.cli.given import joined_names
+from sparserank.cli.reading import joined_names
 from sparserank.errors import TableError
 from sparserank.options.spelling import flag_of
 from sparserank.text import visible

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.cluster import client_of
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.reading import client_of
 from sparserank.cli.screen import announce_compiling, gap, progress_bar, say, show, show_all
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ loss of at most 1%, and shows the value of each feature. If it is killed, run it
 def run(*, train: list[Path], out: Path, client: str | None = None, **options: Any) -> None:
     """Options are those of `select`."""
     from sparserank.cli.selection_tables import chosen_in, show_selection, warn_if_replaced
-    from sparserank.data.letor._line_kernels import parse_lines
+    from sparserank.data.letor._kernels import parse_lines
     from sparserank.options import check_given
     from sparserank.options.jobs import SELECT
     from sparserank.selection.result_files import LIST_FILES, RESULT_FILES
     from sparserank.selection.select import select
     from sparserank.selection.trees_selection import TreesSelection
-    from sparserank.solvers._coordinate_descent_kernels import descend
+    from sparserank.solvers._descent_kernels import descend
 
     check_given(SELECT, options)
     before = chosen_in(out)

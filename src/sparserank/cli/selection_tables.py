@@ -9,7 +9,7 @@ from typing import Any
 from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.screen import gap, say, show, warn, width_of_screen
 from sparserank.errors import SparserankError
-from sparserank.model.loading import load_model
+from sparserank.model.size_models import load_model
 from sparserank.report.screen import MAX_LINES, screen_lines
 from sparserank.report.tables import (
     comparison_table,

@@ -15,10 +15,10 @@ from sparserank.crossval.choice import Choice
 from sparserank.crossval.rivals import Rivals
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
-from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel
+from sparserank.model.size_models import load_model
 from sparserank.penalties import FeatureRules
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 LABEL = "model in use"
 MAX_WORST = 5  # queries that are named

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataFormatError, ParameterError
 from sparserank.lazy import cached_property
-from sparserank.quoting import brief, no_such
+from sparserank.text import brief, no_such
 
 MIN_COST, MAX_COST = 1e-100, 1e100  # products of two, and sums, are numbers too
 COSTS = f"from {MIN_COST:g} to {MAX_COST:g}"

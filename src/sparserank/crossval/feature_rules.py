@@ -12,12 +12,12 @@ import numpy as np
 from sparserank.crossval.feature_groups import COSTS, FeatureGroups, groups_of, positive_cost
 from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataFormatError, ParameterError
-from sparserank.given_weights import as_floats
+from sparserank.number_checks import as_floats
 from sparserank.paths import SizedMaker
 from sparserank.penalties import Penalty
 from sparserank.penalties.nested import NESTING, nests
 from sparserank.penalties.rules import FeatureRules
-from sparserank.quoting import brief, no_such
+from sparserank.text import brief, no_such
 
 DIRECTIONS: dict[Any, int] = {"+": 1, "-": -1, 1: 1, -1: -1}
 

@@ -16,7 +16,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import transformed
 from sparserank.errors import DataError
 from sparserank.evaluation import mean_of
-from sparserank.execution.threads import one_blas_thread
+from sparserank.execution import one_blas_thread
 from sparserank.lazy import cached_property
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective, objectives_of

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.calls import parse_call
 from sparserank.curves import Knots, Straight
-from sparserank.npy import checked
 from sparserank.paths import PathResult, Point
 from sparserank.penalties.rules import FeatureRules
 from sparserank.shards.scaling import FeatureScaling
-from sparserank.workdir.pieces import WorkStore
+from sparserank.text import parse_call
+from sparserank.workdir.pieces import WorkStore, checked
 
 CSR = ("data", "indices", "indptr", "shape")
 

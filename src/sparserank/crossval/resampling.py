@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sparserank.execution.threads import one_blas_thread
+from sparserank.execution import one_blas_thread
 
 N_RESAMPLES = 1000
 BLOCK_BYTES = 1 << 24  # of the counts that are held at a time

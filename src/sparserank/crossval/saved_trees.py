@@ -20,7 +20,7 @@ from sparserank.data.read_files import TABLES, kind_of, read_files
 from sparserank.data.reading import Reading
 from sparserank.errors import DataError, DataFormatError
 from sparserank.options import option
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 OTHERWISE = "or score the documents with LightGBM and pass the scores"
 SPLITS = ("split_feature", "threshold", "decision_type", "left_child", "right_child")  # of a tree, all needed

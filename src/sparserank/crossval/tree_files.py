@@ -13,7 +13,7 @@ from typing import Any
 from sparserank.crossval.trees import TreeSettings
 from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
 from sparserank.errors import DataFormatError
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 LARGEST_FILE = 1 << 28  # bytes
 LEARNING = {  # what decides which trees are grown, with the names that LightGBM takes as well

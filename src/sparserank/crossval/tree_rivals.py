@@ -17,7 +17,7 @@ from sparserank.crossval.tree_files import read_tree_file
 from sparserank.crossval.trees import TreeSettings, check_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ParameterError
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 AUTO, NO, LIGHTGBM = "auto", "none", "lightgbm"  # words for which rivals
 MAX_VALUES = 200_000_000  # of all training documents, of which LightGBM gets a dense copy

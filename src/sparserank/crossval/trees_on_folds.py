@@ -21,8 +21,7 @@ from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.evaluation import per_query_values
 from sparserank.metrics import Metric
-from sparserank.npy import checked
-from sparserank.workdir.pieces import Reader, WorkStore
+from sparserank.workdir.pieces import Reader, WorkStore, checked
 from sparserank.workdir.work import Progress, Work
 
 # Of the training data: from here on all threads grow one ensemble, below each thread one of its own.

@@ -1,15 +1,15 @@
 """Piecewise linear features: knots from the data, coordinates in which the penalty of a curve grows with its bending,
 and the fitted curves."""
 
-from sparserank.curves.basis import curvatures_of, curve_blocks
+from sparserank.curves.basis import Curve, Curves, curvatures_of, curve_blocks, curves_of
 from sparserank.curves.knots import (
     CURVE_FREEDOM,
+    STRAIGHT,
     Knots,
+    Straight,
     fit_knots,
     not_in_memory,
 )
-from sparserank.curves.shape import Curve, Curves, curves_of
-from sparserank.curves.straight import STRAIGHT, Straight
 
 __all__ = [
     "CURVE_FREEDOM",

@@ -1,4 +1,4 @@
-"""Knots of curves: quantiles of the values of each feature, learned without labels."""
+"""Features without curves: the counterpart of `Knots` for linear features."""
 
 from __future__ import annotations
 
@@ -13,7 +13,36 @@ from sparserank.data.transformed import sample_rows
 from sparserank.errors import DataError
 from sparserank.options import option
 from sparserank.options.paths import DEFAULT_KNOTS, MAX_KNOTS, MIN_KNOTS
+from sparserank.shards import as_rows
+from sparserank.shards.rows import Rows
 from sparserank.shards.shaped import ShapedRows
+
+
+@dataclass(frozen=True)
+class Straight:
+    """Each feature is one column with one coefficient. It has the same interface as `Knots`."""
+
+    curved = False
+    m = n_coordinates = 1
+
+    def rows(self, X: Any) -> Rows | list[Rows]:
+        return as_rows(X)
+
+    def monotone(self, given: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        return given
+
+    def scaling(self, method: str) -> str:
+        return method
+
+    def width(self, n_coefficients: int) -> int:
+        return 1
+
+    def bends(self, curvature: np.ndarray) -> tuple[()]:
+        return ()
+
+
+STRAIGHT = Straight()
+
 
 CURVE_FREEDOM = 3.0  # degrees of freedom of the bends of a feature
 ROWS_AT_ONCE = 1 << 14

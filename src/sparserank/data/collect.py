@@ -16,7 +16,7 @@ from sparserank.data.query_ids import plain_ids, query_codes
 from sparserank.data.reading import nothing_left
 from sparserank.data.streams import RowBlock, Stream, judged
 from sparserank.errors import DataWarning
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 
 def collect(stream: Stream, policy: MissingPolicy | None) -> RankingDataset:

@@ -13,7 +13,7 @@ from sparserank.data.store.features import joined
 from sparserank.errors import DataError
 from sparserank.options import option
 from sparserank.options.arguments import check_arguments
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 
 def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True) -> RankingDataset:

@@ -18,10 +18,10 @@ from sparserank.data.store.features import StoredFeatures
 from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.data.varying import extremes, varying_dense, varying_sparse
 from sparserank.errors import DataError, ParameterError
-from sparserank.given_weights import as_floats, usable_weights
+from sparserank.number_checks import as_floats, usable_weights
 from sparserank.options import option
 from sparserank.options.arguments import Positions, check_arguments
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 MISSING_REMEDY = (
     "Choose a replacement: missing='median' (or 'zero', 'min', a number) when you read data or create a ranker."

@@ -27,7 +27,7 @@ from sparserank.data.tables.batches import BATCH_ROWS, Table
 from sparserank.data.tables.roles import Roles
 from sparserank.data.text_lines import GZIP
 from sparserank.errors import DataFormatError
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 SOLR, ELASTIC = "[features]", "_ltrlog"
 IDS = ("id", "_id", "docno", "docid")

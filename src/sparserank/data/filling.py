@@ -23,7 +23,7 @@ from sparserank.data.missing import (
 )
 from sparserank.data.reading import choices
 from sparserank.errors import DataError
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 SAMPLE_VALUES = 4_000_000  # that medians of what does not fit into memory are learned from, about
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sparserank.data._matrix_kernels import scatter_rows
 from sparserank.data.missing import is_missing
 from sparserank.errors import DataError
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 NO_MATRIX = "X must be a matrix of numbers (n_docs, n_features)."
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 ERROR, ZERO, MINIMUM, MEDIAN, QUERY_MIN = "error", "zero", "min", "median", "query-min"
 WORDS = (ERROR, ZERO, MINIMUM, MEDIAN, QUERY_MIN)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 _PLAIN_INT = re.compile(r"0|-?[1-9][0-9]{0,17}")
 

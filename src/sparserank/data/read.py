@@ -31,7 +31,7 @@ from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.options.arguments import check_arguments
 from sparserank.options.kinds import Given
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 COLUMNS = ("label", "qid", "docid", "doc_weight")  # that are said beside a Reading
 FORMS = (

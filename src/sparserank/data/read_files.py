@@ -20,8 +20,7 @@ from sparserank.data.feature_logs import log_names, log_tables
 from sparserank.data.letor.reader import TextRows
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.reading import Reading, no_such_file
-from sparserank.data.store.opening import is_store, open_stores
-from sparserank.data.store.rows import StoreRows
+from sparserank.data.store.opening import StoreRows, is_store, open_stores
 from sparserank.data.streams import Stream
 from sparserank.data.tables.batches import open_table
 from sparserank.data.tables.reader import TableRows

@@ -14,7 +14,7 @@ from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.options import check_given, option
 from sparserank.options.arguments import check_arguments
 from sparserank.options.reading import N_THREADS, READING
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 UNJUDGED = -1.0  # the label of a row that nobody judged
 

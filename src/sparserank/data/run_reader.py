@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.bounded import read_bounded
 from sparserank.data.read_files import NESTED, existing, head_of
 from sparserank.data.runs import Qrels, Run
 from sparserank.data.tables.batches import Table, document_texts, is_frame, open_table, table_of
@@ -36,8 +35,9 @@ from sparserank.data.trec import (
     run_entries,
 )
 from sparserank.errors import DataError, DataFormatError
-from sparserank.quoting import brief
+from sparserank.files import read_bounded
 from sparserank.strict_json import MAX_BYTES, parse_json
+from sparserank.text import brief
 
 ROWS_AT_ONCE = 1 << 16
 JUDGMENTS, EITHER, TABLE = "judgments", "run or judgments", "table"  # what a file holds, beside "run"

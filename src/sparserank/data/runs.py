@@ -12,7 +12,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.files import atomic_write
 from sparserank.options.arguments import Numbers, check_arguments
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # no text that a file can hold
 

@@ -15,7 +15,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import column, n_stored
 from sparserank.errors import DataWarning
 from sparserank.options import option
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 PERFECT = 0.99  # share of preferred pairs that a feature alone orders right (ties half) from which it is told
 MIN_QUERIES = (

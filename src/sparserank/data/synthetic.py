@@ -11,7 +11,7 @@ from sparserank.errors import DataError
 from sparserank.options import Count, Number
 from sparserank.options.arguments import check_arguments
 from sparserank.options.kinds import Kind
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 SIZE = Number(least=0)
 COUNTS: dict[str, Kind] = {"n_queries": Count(), "n_features": Count(), "random_state": Count(0, 2**128 - 1)}

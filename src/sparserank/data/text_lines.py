@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from sparserank.errors import DataFormatError
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 LONE_RETURN = re.compile(rb"\r[^\r\n]")  # after carriage returns must come a line feed or the end of the file
 LINE_ENDS = "save the file with LF or CRLF line endings"

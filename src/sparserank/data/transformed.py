@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import by_columns
 from sparserank.errors import DataError
-from sparserank.quoting import brief
+from sparserank.text import brief
 from sparserank.transforms import ASINH, KINDS, NONE, Transform, in_transforms
 
 COLUMNS_AT_ONCE = 64

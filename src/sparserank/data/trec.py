@@ -11,7 +11,7 @@ import numpy as np
 
 from sparserank.data.text_lines import text_lines
 from sparserank.errors import DataFormatError
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 RUN, QRELS = "qid Q0 docno rank score tag", "qid 0 docno rel"
 MAX_ENTRY_BYTES = 1 << 20  # longest line of a run or of judgments

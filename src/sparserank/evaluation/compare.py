@@ -21,13 +21,13 @@ from sparserank.data.tables.batches import document_texts, is_frame
 from sparserank.data.tables.frames import is_lazy
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison
-from sparserank.given_weights import as_floats
 from sparserank.metrics import Convention, Metric, parse_metrics
 from sparserank.metrics.ranking import RankedLists, rank_lists
+from sparserank.number_checks import as_floats
 from sparserank.options import Number
 from sparserank.options.arguments import check_arguments
 from sparserank.options.selection import DEFAULT_CONFIDENCE
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 DEFAULT_METRICS = ("ndcg@10", "map")
 

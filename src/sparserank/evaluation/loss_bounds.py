@@ -10,7 +10,7 @@ from scipy.special import gammaincinv, ndtr, stdtrit
 
 from sparserank.evaluation.leads import ROUND, Leads
 from sparserank.evaluation.statistics import check_confidence
-from sparserank.execution.threads import one_blas_thread
+from sparserank.execution import one_blas_thread
 from sparserank.lazy import cached_property
 
 DRAW_ERROR = 0.0035  # standard error of a bound from its draws, relative to the bound

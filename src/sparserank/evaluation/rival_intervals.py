@@ -17,7 +17,7 @@ from sparserank.evaluation.loss_bounds import (
     student_of_normal,
 )
 from sparserank.evaluation.statistics import check_confidence
-from sparserank.execution.threads import one_blas_thread
+from sparserank.execution import one_blas_thread
 
 # Values out of fold depend on each other: queries of one fold are in the training sets of the others. Intervals as if
 # they did not are too narrow (Bates, Hastie and Tibshirani 2023): of 100 refitted worlds of 100 queries too many had a

@@ -9,7 +9,7 @@ from scipy.special import stdtr, stdtrit
 
 from sparserank.errors import ParameterError
 from sparserank.options.selection import MAX_CONFIDENCE
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 
 @dataclass(frozen=True)

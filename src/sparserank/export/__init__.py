@@ -8,13 +8,11 @@ from typing import Any
 
 from sparserank.errors import DataError
 from sparserank.export import elasticsearch, lucene, onnx_graph, python_code, ranklib, solr, sql, vespa
-from sparserank.export.engine import Engine
-from sparserank.export.offsets import offset_of
-from sparserank.export.options import Files, Options
-from sparserank.export.terms import sum_of
+from sparserank.export.engine import Engine, Files, Options
+from sparserank.export.terms import offset_of, sum_of
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 ENGINES: dict[str, Engine] = {
     engine.name: engine

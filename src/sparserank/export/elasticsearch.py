@@ -1,5 +1,4 @@
-"""The learning-to-rank plugins of Elasticsearch and OpenSearch: a model/linear, with derived features for transformed
-features."""
+"""Elasticsearch and OpenSearch: a model of the Learning to Rank plugin; fused retrievers."""
 
 from __future__ import annotations
 
@@ -8,15 +7,17 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from sparserank.data.fusion.norms import L2, MINMAX, RRF
 from sparserank.errors import DataError
-from sparserank.export.engine import Engine
+from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.expression import shape
+from sparserank.export.fusion_engine import LARGEST_K, FusionEngine, as_json, own_query
 from sparserank.export.linear_weights import Names, definition_of, json_text, single_precision
 from sparserank.export.lucene import LUCENE
-from sparserank.export.options import Files, Options
 from sparserank.export.terms import Sum, Term
+from sparserank.model.fusion import FusionFormula
 from sparserank.options import option
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 MUSTACHE, DERIVED = "mustache", "derived_expression"
 VARIABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)  # of an expression, which is the name of a feature
@@ -96,3 +97,77 @@ ENGINE = Engine(
     "scripts reject negative scores;",
 )
 OPENSEARCH = replace(ENGINE, name="opensearch")
+
+
+NORMALIZERS = {MINMAX: "minmax", L2: "l2_norm"}
+
+
+def elasticsearch_fusion(formula: FusionFormula, name: str) -> Files:
+    """The body of a search request, with a placeholder for each retriever's own body."""
+    norm = formula.norm
+    retrievers: list[dict[str, Any]] = []
+    for term in formula.terms:
+        own: dict[str, Any] = {"retriever": {"standard": {"query": own_query(term)}}}
+        if norm.name != RRF:
+            own["normalizer"] = NORMALIZERS[norm.name]
+        retrievers.append({**own, "weight": term.weight})
+    kind: dict[str, Any] = {"retrievers": retrievers, "rank_window_size": formula.depth}
+    if norm.name == RRF:
+        kind["rank_constant"] = norm.k
+    body = {"retriever": {"rrf" if norm.name == RRF else "linear": kind}, "size": formula.depth}
+    return {"retriever.json": as_json(body)}
+
+
+FUSION = FusionEngine(
+    "elasticsearch",
+    "Elasticsearch",
+    elasticsearch_fusion,
+    norms=(MINMAX, L2, RRF),
+    rrf_k=(1, LARGEST_K),
+    positive=True,
+    of_positive=(MINMAX, L2),
+    single=True,
+)
+
+
+TECHNIQUES = {MINMAX: "min_max", L2: "l2"}
+MAX_QUERIES = 5  # clauses of a hybrid query
+MAX_RANK_CONSTANT = 10_000
+
+
+def opensearch_fusion(formula: FusionFormula, name: str) -> Files:
+    """pipeline.json for `PUT /_search/pipeline/NAME`, and query.json with a placeholder for each query."""
+    pipeline = {
+        "description": f"{name}: {', '.join(formula.retrievers)}, in this order",
+        "phase_results_processors": [_processor(formula)],
+    }
+    hybrid = {"pagination_depth": formula.depth, "queries": [own_query(term) for term in formula.terms]}
+    query = {"query": {"hybrid": hybrid}, "size": formula.depth}
+    return {"pipeline.json": as_json(pipeline), "query.json": as_json(query)}
+
+
+def _processor(formula: FusionFormula) -> dict[str, Any]:
+    """The score ranker processor for rrf, and the normalization processor for norms of scores."""
+    parameters = {"weights": [term.weight for term in formula.terms]}
+    if formula.norm.name == RRF:
+        ranked = {"technique": "rrf", "rank_constant": formula.norm.k, "parameters": parameters}
+        return {"score-ranker-processor": {"combination": ranked}}
+    return {
+        "normalization-processor": {
+            "normalization": {"technique": TECHNIQUES[formula.norm.name]},
+            "combination": {"technique": "arithmetic_mean", "parameters": parameters},
+        }
+    }
+
+
+OPENSEARCH_FUSION = FusionEngine(
+    "opensearch",
+    "OpenSearch",
+    opensearch_fusion,
+    norms=(MINMAX, L2, RRF),
+    rrf_k=(1, MAX_RANK_CONSTANT),
+    positive=True,
+    of_positive=(MINMAX, L2),
+    single=True,
+    most=MAX_QUERIES,
+)

@@ -12,7 +12,7 @@ from sparserank.data.runs import document_ids
 from sparserank.errors import DataError
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options.arguments import check_arguments
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.export.terms import Sum, Term
-from sparserank.quoting import brief
+from sparserank.text import brief
 from sparserank.transforms import LOG
 
 

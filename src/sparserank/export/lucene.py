@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from sparserank.errors import DataError
-from sparserank.export.engine import Engine
-from sparserank.export.expression import Dialect, expression
-from sparserank.export.expression_words import IDENTIFIER, Words, between, by_choice, given_or_nan
-from sparserank.export.options import Files, Options
+from sparserank.export.engine import Engine, Files, Options
+from sparserank.export.expression import IDENTIFIER, Dialect, Words, between, by_choice, expression, given_or_nan
 from sparserank.export.terms import Sum
 from sparserank.options import option
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 
 def _plain(name: str, engine: str) -> str:

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.export.engine import Engine
-from sparserank.export.options import Files, Options
+from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.terms import MISSING_FROM, Sum
 from sparserank.options import option
-from sparserank.quoting import brief
+from sparserank.text import brief
 from sparserank.transforms import ASINH, LOG
 
 OPSET, IR_VERSION = 17, 9

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sparserank.export.engine import Engine
-from sparserank.export.options import Files, Options
+from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.terms import Sum
 from sparserank.transforms import NONE
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from sparserank.errors import DataError
-from sparserank.export.engine import Engine
+from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.linear_weights import Names, definition_of, json_text, single_precision
-from sparserank.export.options import Files, Options
 from sparserank.export.solr_functions import PACKAGE, QUERY, functions, source_of
 from sparserank.export.terms import Sum, Term
 from sparserank.options import option
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 
 def solr(of: Sum, options: Options) -> Files:

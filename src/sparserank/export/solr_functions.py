@@ -9,9 +9,9 @@ from numbers import Real
 from typing import Any
 
 from sparserank.errors import DataError
-from sparserank.export.expression_words import IDENTIFIER
+from sparserank.export.expression import IDENTIFIER
 from sparserank.export.terms import Term
-from sparserank.quoting import brief
+from sparserank.text import brief
 from sparserank.transforms import ASINH, LOG
 
 PACKAGE = "org.apache.solr.ltr.feature."

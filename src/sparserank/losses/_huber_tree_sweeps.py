@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from sparserank._kernel_cache import kernel
-from sparserank.losses._fenwick_kernels import add, add_remaining_partners, add_row, clear, clear_row, sum_below
 from sparserank.losses._huber_kernels import put_together, see_from_both_sides
+from sparserank.losses._sorting_kernels import add, add_remaining_partners, add_row, clear, clear_row, sum_below
 
 
 @kernel

@@ -17,8 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparserank._kernel_cache import kernel
-from sparserank.losses._fenwick_kernels import add, add_partners, add_row, sum_below
-from sparserank.losses._sorting_kernels import sort_descending
+from sparserank.losses._sorting_kernels import add, add_partners, add_row, sort_descending, sum_below
 
 
 @kernel

@@ -7,13 +7,12 @@ import pickle
 import uuid
 from contextlib import suppress
 
-from sparserank.calls import parse_call, source_of
 from sparserank.errors import ParameterError
 from sparserank.losses.modified_huber import ModifiedHuber
 from sparserank.losses.pairwise import PairwiseLoss, loss_name, parameters_of
 from sparserank.losses.squared_hinge import SquaredHinge
 from sparserank.options.arguments import check_arguments
-from sparserank.quoting import brief
+from sparserank.text import brief, parse_call, source_of
 
 LOSSES: dict[str, type[PairwiseLoss]] = {str(cls.name): cls for cls in (SquaredHinge, ModifiedHuber)}
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.given_weights import as_floats
 from sparserank.losses._sizes import AT_ONCE
-from sparserank.quoting import brief
+from sparserank.number_checks import as_floats
+from sparserank.text import brief
 
 MAX_TABLE_LEVELS = 12  # up to here a scan over levels beats a Fenwick tree
 CHUNK = 1 << 16  # documents, about, that are ranked together: sorting needs ten times their relevance

@@ -14,7 +14,7 @@ from sparserank.metrics.conventions import CONVENTIONS, Convention, parse_conven
 from sparserank.metrics.ndcg import MeanNdcg, Ndcg
 from sparserank.metrics.pairwise import PairwiseError
 from sparserank.metrics.precision import AveragePrecision, Precision, Recall
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 METRICS: dict[str, type[Metric]] = {
     m.name: m

@@ -11,7 +11,7 @@ import numpy as np
 from sparserank.errors import DataError
 from sparserank.metrics.conventions import CONVENTIONS, Convention
 from sparserank.metrics.ranking import RankedLists, rank_lists
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 
 @dataclass(frozen=True)

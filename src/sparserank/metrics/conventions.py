@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 MAX_EXPONENTIAL_GRADE = 100  # 2^100 still adds up over any list without overflow
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.options.paths import SCALINGS
-from sparserank.quoting import brief
 from sparserank.strict_json import MAX_DEPTH, check_text, plain
+from sparserank.text import brief
 from sparserank.transforms import KINDS, NONE, REMOVED, removed
 
 if TYPE_CHECKING:

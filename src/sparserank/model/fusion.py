@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.fusion.lists import read_lists
+from sparserank.data.fusion.lists import named_runs, read_lists
 from sparserank.data.fusion.norms import Norm, parse_norm, rules_of
-from sparserank.data.fusion.run_names import named_runs
 from sparserank.data.run_reader import AnyIds, Ids
 from sparserank.data.runs import Run, ranked
 from sparserank.errors import DataError
-from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel
+from sparserank.model.size_models import load_model
 from sparserank.options.arguments import check_arguments
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 KEY = "fusion"  # of the parameters of a model that `fuse` made
 NEGATIVE, MERGED = "negative", "merged"  # facts about scores, if there are any

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.bounded import open_regular
 from sparserank.curves import Curve
 from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
 from sparserank.errors import ModelFormatError
+from sparserank.files import open_regular
 from sparserank.model.content import (
     FORMAT,
     FORMAT_OF_SIZES,
@@ -28,9 +28,9 @@ from sparserank.model.content import (
 )
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
-from sparserank.quoting import brief
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.strict_json import read_own_json
+from sparserank.text import brief
 from sparserank.transforms import NONE, Transform
 
 # What a feature may have, and since which version: a file without it is of the version that older readers know.

@@ -23,8 +23,8 @@ from sparserank.files import atomic_write
 from sparserank.model.content import content_of
 from sparserank.options import option
 from sparserank.options.arguments import LATER, Position, Typed, check_arguments
-from sparserank.quoting import brief
 from sparserank.shards.scaling import FeatureScaling
+from sparserank.text import brief
 from sparserank.transforms import NONE, Transform
 
 OF_MODEL = "model"  # what missing values become, asked of a model: its training medians

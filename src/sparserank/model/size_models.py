@@ -1,5 +1,4 @@
-"""The file with the best model of every size that a selection tried; each can be loaded, exported or deployed without
-the data."""
+"""Load a model from its file, or that of a size from the directory of its run."""
 
 from __future__ import annotations
 
@@ -14,10 +13,11 @@ from sparserank.errors import ModelFormatError, ParameterError
 from sparserank.files import atomic_write
 from sparserank.model.content import FORMAT_OF_SIZES as FORMAT
 from sparserank.model.content import FORMAT_VERSION as MODEL_VERSION
-from sparserank.model.model_file import model_of_content, read_content
+from sparserank.model.model_file import model_of_content, read_content, read_model
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
-from sparserank.quoting import brief
+from sparserank.options.arguments import check_arguments
+from sparserank.text import brief
 
 FILE, FORMAT_VERSION = "models.json", 1
 NAMES = "feature_names_in"  # of all models: said once
@@ -92,3 +92,42 @@ def _entry(entry: Any) -> dict[str, Any]:
     if type(version) is not int or not 1 <= version <= MODEL_VERSION:
         raise ValueError(f"the version of a model must be an integer from 1 to {MODEL_VERSION}; got {brief(version)}")
     return entry
+
+
+def load_model(path: str | os.PathLike, *, k: int | None = None) -> RankingModel:
+    """Read a model from its file.
+
+    Nothing that the file names is imported or run, and unknown content is rejected.
+
+    Parameters
+    ----------
+    path : path
+        A model file, or the directory of a selection, from which the chosen model is loaded.
+    k : int, optional
+        Load the selection's model with k features instead. If no model has exactly k, the best smaller one is loaded.
+
+    Returns
+    -------
+    RankingModel
+        The model.
+
+    Raises
+    ------
+    ModelFormatError
+        The file is not a model file, is damaged, or was written by a newer version; or no model has at most k features.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(40, 8, 6, n_informative=2, n_redundant=1).data
+    >>> file = tempfile.mkdtemp() + "/model.json"
+    >>> _ = sr.SparseRanker(k=2, penalty="mcp").fit(data.X, data.relevance, qid=data.qid).save(file)
+    >>> len(sr.load_model(file).support)
+    2
+    """
+    check_arguments(load_model, locals())
+    if k is not None:
+        return load_size_model(path, k)
+    inside = Path(path).is_dir()
+    return read_model(Path(path) / "model.json" if inside else path, links=not inside)

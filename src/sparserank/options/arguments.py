@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import ParameterError
-from sparserank.given_weights import finite_numbers
-from sparserank.quoting import brief
+from sparserank.number_checks import finite_numbers
+from sparserank.text import brief
 
 _WORDS: dict[Any, str] = {
     bool: "True or False",

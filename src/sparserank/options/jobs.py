@@ -13,7 +13,7 @@ from sparserank.options import reading as of_data
 from sparserank.options import selection as of_selection
 from sparserank.options.kinds import is_flag
 from sparserank.options.rankers import ALPHA, ALPHA_RATIO, RULES_OF_FEATURES, SIZE, SPARSE_RANKER
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 PANEL = "Trees"
 

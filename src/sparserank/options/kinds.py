@@ -11,8 +11,8 @@ from operator import attrgetter
 from typing import Any, Protocol
 
 from sparserank.errors import DataError, ParameterError
-from sparserank.grid import LARGEST, SMALLEST
-from sparserank.quoting import brief
+from sparserank.number_checks import LARGEST, SMALLEST
+from sparserank.text import brief
 
 LARGEST_COUNT = 10**9
 

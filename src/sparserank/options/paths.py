@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparserank.grid import ALPHA_MIN_RATIO as SMALLEST_RATIO
-from sparserank.grid import N_ALPHAS as ALPHAS
 from sparserank.options import Choice, Count, Given, Number, Option, Or, Parsed
 
 PANEL = "Models"
@@ -19,7 +17,7 @@ MAX_KNOTS = 256  # segments are numbered in one byte
 
 PENALTY = Option(
     name="penalty",
-    kind=Parsed("paths.by_name:parse_maker", "str | Penalty | SizedMaker"),
+    kind=Parsed("paths.fit:parse_maker", "str | Penalty | SizedMaker"),
     default="l1",
     help="Penalty: l1, l0.5, log, mcp, scad, elastic_net, ridge or best_k (splicing, one size after another). "
     "Parameters are given in parentheses, as in 'mcp(gamma=2.0)'.",
@@ -44,14 +42,14 @@ LINEAR_SCALING = Option(
 N_ALPHAS = Option(
     name="n_alphas",
     kind=Count(2, MAX_ALPHAS),
-    default=ALPHAS,
+    default=40,
     help="Number of regularisation strengths on each path.",
     panel=PANEL,
 )
 ALPHA_MIN_RATIO = Option(
     name="alpha_min_ratio",
     kind=Number(above=0, below=1),
-    default=SMALLEST_RATIO,
+    default=0.01,
     help="Last regularisation strength of a path, as a fraction of the first.",
     panel=PANEL,
 )

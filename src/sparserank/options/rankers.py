@@ -51,7 +51,7 @@ SPARSE_RANKER = (
     of_paths.LOSS,
     replace(
         of_paths.PENALTY,
-        kind=Or(None, Parsed("paths.by_name:parse_maker", "str | Penalty | BestK")),
+        kind=Or(None, Parsed("paths.fit:parse_maker", "str | Penalty | BestK")),
         default=None,
         shown="l1; mcp if {k} is set",
     ),
@@ -71,7 +71,7 @@ SPARSE_RANKER = (
     of_data.N_THREADS,
 )
 SPARSE_RANKER_CV = (
-    replace(of_paths.PENALTY, kind=Parsed("paths.by_name:parse_maker", "str | Penalty")),
+    replace(of_paths.PENALTY, kind=Parsed("paths.fit:parse_maker", "str | Penalty")),
     replace(METRIC, help="Metric for choosing the model; higher values must be better."),
     Option(name="rule", kind=Choice(RULES), default="smallest", help="Rule for choosing the model: smallest or best."),
     of_selection.MARGIN,

@@ -18,7 +18,7 @@ MAX_VALUES_OF_CURVES = 4_000_000  # of training data on which curves are tried u
 PENALTIES = Option(
     name="penalties",
     kind=Parsed(
-        "paths.by_name:parse_maker", "str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]", several=True
+        "paths.fit:parse_maker", "str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]", several=True
     ),
     default=("l1", "mcp"),
     help="Penalties to try: l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), or with "

@@ -4,9 +4,8 @@ from typing import Any
 
 from sparserank.options.declared import REMOVED
 from sparserank.paths.best_k import BestK
-from sparserank.paths.by_name import maker_of, parse_maker
 from sparserank.paths.certificate import Certificate, certificate_of
-from sparserank.paths.fit import alpha_max, feature_scale, fit_path, fit_path_on
+from sparserank.paths.fit import alpha_max, feature_scale, fit_path, fit_path_on, maker_of, parse_maker
 from sparserank.paths.follow import (
     DEFAULT_TOL,
     PathPlan,
@@ -19,8 +18,8 @@ from sparserank.paths.follow import (
     warn_of_missed,
 )
 from sparserank.paths.makers import CurvePath, OnColumns, PathMaker, PenaltyPath, RuledMaker, SizedMaker
+from sparserank.paths.on_columns import RefitPath
 from sparserank.paths.one_transform import OneTransformEach
-from sparserank.paths.relaxed import RefitPath
 from sparserank.paths.result import PathCertificate, PathResult, Point
 from sparserank.paths.starts import PathStarts
 

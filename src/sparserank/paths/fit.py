@@ -1,32 +1,73 @@
-"""Regularisation paths from data: scaling, regularisation strengths, warm starts, certificates."""
+"""The types of options by name, for type checkers; a test compares them with the declarations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import as_datasets
 from sparserank.errors import DataError, ParameterError
-from sparserank.given_weights import usable_weights
+from sparserank.number_checks import usable_weights
 from sparserank.objective import PairwiseObjective
 from sparserank.options import asked
 from sparserank.options.arguments import check_arguments
 from sparserank.options.paths import FIT_PATH, LINEAR_SCALING, LINEAR_SCALINGS
-from sparserank.paths.by_name import parse_maker
+from sparserank.paths.best_k import BestK
 from sparserank.paths.follow import PathPlan, following, warn_of_missed
-from sparserank.paths.makers import SizedMaker
+from sparserank.paths.makers import PenaltyPath, RuledMaker, SizedMaker
 from sparserank.paths.result import PathResult, Point
-from sparserank.paths.typed import PathOptions
-from sparserank.penalties import Penalty
-from sparserank.quoting import brief
+from sparserank.penalties import PENALTIES, FeatureRules, Penalty, parse_among
 from sparserank.shards.dask import placed, sums_on
 from sparserank.shards.moments import MomentSums
 from sparserank.shards.scaling import FeatureScaling, fit_scalings
 from sparserank.solvers.lockstep import run
+from sparserank.text import brief
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+
+    from sparserank.losses import PairwiseLoss
+
+
+class PathOptions(TypedDict, total=False):
+    """Options of `fit_path` by name."""
+
+    n_alphas: int
+    alpha_min_ratio: float
+    alphas: Sequence[float] | np.ndarray | None
+    pair_weights: str
+    loss: str | PairwiseLoss
+    scaling: str
+    tol: float
+    max_iter: int
+    k: int | None
+    early_stop: float | None
+
+
+MAKERS: dict[str, type[FeatureRules]] = {**PENALTIES, BestK.name: BestK}
+
+
+def parse_maker(spec: str | Penalty | SizedMaker, **parameters: Any) -> Penalty | SizedMaker:
+    """Parse a penalty as `parse_penalty` does, or 'best_k', 'best_k(k_max=30)', `BestK(...)`, or a custom maker.
+
+    Raises
+        DataError   the name or a parameter is unknown, or a value has the wrong type
+    """
+    found = spec if isinstance(spec, FeatureRules) else parse_among(MAKERS, spec, **parameters)
+    if not isinstance(found, Penalty | SizedMaker):
+        raise DataError(f"penalty must be a Penalty or a SizedMaker; got {found!r}.")
+    return found
+
+
+def maker_of(given: Penalty | SizedMaker) -> RuledMaker:
+    """The path maker of a penalty, or the maker itself."""
+    return given if isinstance(given, SizedMaker) else PenaltyPath(given)
 
 
 def alpha_max(

@@ -10,12 +10,11 @@ from functools import partial
 import numpy as np
 
 from sparserank.errors import ConvergenceWarning, DataError
-from sparserank.given_weights import finite_numbers
-from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.losses import PairwiseLoss, SquaredHinge
+from sparserank.number_checks import finite_numbers
 from sparserank.objective import PairwiseObjective
 from sparserank.options.arguments import Positions, check_arguments
-from sparserank.options.paths import MAX_ITER, PAIR_WEIGHTS, SCALING
+from sparserank.options.paths import ALPHA_MIN_RATIO, MAX_ITER, N_ALPHAS, PAIR_WEIGHTS, SCALING
 from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.starts import SolvedStarts, Starts
 from sparserank.paths.strengths import Concave, Convex, Large, Problems, Strengths, roughly
@@ -87,8 +86,8 @@ class PathPlan:
     scaling, pair_weights, loss   of the objective, which no maker reads
     """
 
-    n_alphas: int = N_ALPHAS
-    alpha_min_ratio: float = ALPHA_MIN_RATIO
+    n_alphas: int = N_ALPHAS.default
+    alpha_min_ratio: float = ALPHA_MIN_RATIO.default
     tol: float = DEFAULT_TOL
     max_iter: int = MAX_ITER.default
     k: int | None = None

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from sparserank.calls import parse_call
 from sparserank.errors import DataError
 from sparserank.options.arguments import check_arguments
 from sparserank.penalties.base import Penalty
@@ -18,7 +17,7 @@ from sparserank.penalties.lp import Lp, SmoothedLp
 from sparserank.penalties.mcp import MCP
 from sparserank.penalties.rules import FeatureRules
 from sparserank.penalties.scad import SCAD
-from sparserank.quoting import brief
+from sparserank.text import brief, parse_call
 
 PENALTIES: dict[str, type[Penalty]] = {p.name: p for p in (L1, Lp, SmoothedLp, Log, MCP, SCAD, ElasticNet, Ridge)}
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 
 def real_number(owner: str, name: str, value: Any) -> float:

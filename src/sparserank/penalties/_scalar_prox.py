@@ -1,4 +1,5 @@
-"""Scalar proximal operators: argmin over x >= 0 of h/2 (x - z)^2 + p(x), for z > 0, h > 0, alpha > 0.
+"""Scalar proximal operators: argmin over x >= 0 of h/2 (x - z)^2 + p(x), for z > 0, h > 0, alpha > 0; scalar slopes
+p'(x) at x >= 0; and their dispatch, one number per penalty.
 
 One compiled function per penalty, arguments (z, h, alpha, a, b) with the two shape parameters of the penalty.
 They are in one file because one compiled coordinate descent serves all of them: a compile per penalty cost 1.1 s each,
@@ -12,6 +13,8 @@ from __future__ import annotations
 import math
 
 from sparserank._kernel_cache import kernel
+
+ELASTIC, MCP, SCAD, LOG, LP, SMOOTHED_LP = range(6)
 
 
 @kernel
@@ -124,3 +127,59 @@ def prox_smoothed_lp(z, h, alpha, p, eps):
         return x
     rise = mu * eps**p * math.expm1(p * math.log1p(x / eps))
     return x if x * (0.5 * x - z) + rise < 0.0 else 0.0
+
+
+KINDS = (ELASTIC, MCP, SCAD, LOG)  # those whose slope at 0 is finite
+
+
+@kernel
+def slope_one(kind, x, alpha, first, second):
+    """The right-hand derivative; infinite alpha stays infinite."""
+    if alpha == float("inf") or alpha == 0.0:
+        return alpha
+    if kind == ELASTIC:
+        return alpha + first * x
+    if kind == MCP:
+        return max(alpha - x / first, 0.0)
+    if kind == LOG:
+        return alpha / (first + x)
+    if x <= second * alpha:
+        return alpha
+    return max((first * second * alpha - x) / ((first - 1.0) * second), 0.0)
+
+
+@kernel
+def prox_one(kind, z, h, alpha, sign, first, second):
+    """argmin over x of h/2 (x - z)^2 + penalty(|x|), with x >= 0 (sign 1), x <= 0 (sign -1) or free (0).
+
+    With alpha = 0 only the elastic net's quadratic remains; with alpha = inf the result is 0.
+    """
+    if sign * z < 0.0 or alpha == float("inf"):
+        return 0.0
+    if alpha == 0.0 and kind != ELASTIC:
+        return z
+    size = abs(z)
+    if size == 0.0:
+        return 0.0
+    if kind == ELASTIC:
+        x = prox_elastic(size, h, alpha, first, second)
+    elif kind == MCP:
+        x = prox_mcp(size, h, alpha, first, second)
+    elif kind == SCAD:
+        x = prox_scad(size, h, alpha, first, second)
+    elif kind == LOG:
+        x = prox_log(size, h, alpha, first, second)
+    elif kind == LP:
+        x = prox_lp(size, h, alpha, first, second)
+    else:
+        x = prox_smoothed_lp(size, h, alpha, first, second)
+    if x == 0.0:
+        return 0.0  # not -0.0
+    return x if z > 0.0 else -x
+
+
+@kernel
+def prox_all(kind, z, h, alphas, monotone, first, second, out):
+    """prox_one for every coordinate; h is one curvature per coordinate."""
+    for j in range(len(z)):
+        out[j] = prox_one(kind, z[j], h[j], alphas[j], monotone[j], first, second)

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from sparserank.penalties._dispatch import prox_all
+from sparserank.penalties._scalar_prox import prox_all
 from sparserank.penalties.parts import BlockPart, Conjugate, Part, SeparablePart
 from sparserank.penalties.rules import NONNEGATIVE, NONPOSITIVE, FeatureRules
 

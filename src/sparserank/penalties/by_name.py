@@ -9,7 +9,7 @@ import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.penalties._checks import real_number
-from sparserank.quoting import brief, no_such
+from sparserank.text import brief, no_such
 
 Pairs = tuple[tuple[str, Any], ...]
 DIRECTIONS = {"+": 1, "-": -1}

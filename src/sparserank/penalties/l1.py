@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sparserank.penalties._dispatch import ELASTIC
+from sparserank.penalties._scalar_prox import ELASTIC
 from sparserank.penalties.base import Penalty
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.penalties._dispatch import LOG
+from sparserank.penalties._scalar_prox import LOG
 from sparserank.penalties.base import Penalty
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.penalties._dispatch import LP, SMOOTHED_LP
+from sparserank.penalties._scalar_prox import LP, SMOOTHED_LP
 from sparserank.penalties.base import Penalty
 
 

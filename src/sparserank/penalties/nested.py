@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.penalties._scalar_slopes import KINDS
+from sparserank.penalties._scalar_prox import KINDS
 from sparserank.penalties.base import KEEP_BOX, Penalty
 from sparserank.penalties.l1 import L1
 from sparserank.penalties.parts import BlockPart, Conjugate

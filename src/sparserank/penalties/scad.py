@@ -10,7 +10,7 @@ import numpy as np
 from sparserank.errors import DataError
 from sparserank.options import Choice
 from sparserank.options.arguments import check_arguments
-from sparserank.penalties import _dispatch
+from sparserank.penalties import _scalar_prox as _dispatch
 from sparserank.penalties.base import Penalty
 from sparserank.penalties.mcp import GAMMA_SCALES, scale_factor
 

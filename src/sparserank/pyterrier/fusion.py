@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sparserank.errors import DataError
 from sparserank.model.fusion import FusionFormula
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 try:
     import pandas as pd

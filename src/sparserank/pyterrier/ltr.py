@@ -10,10 +10,10 @@ import numpy as np
 
 from sparserank.data.dataset import checked_names
 from sparserank.errors import DataError
-from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel
-from sparserank.quoting import brief
+from sparserank.model.size_models import load_model
 from sparserank.rankers.base import LinearRanker
+from sparserank.text import brief
 
 try:
     import pandas as pd

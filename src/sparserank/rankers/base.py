@@ -28,7 +28,6 @@ from sparserank.options.arguments import check_arguments
 from sparserank.options.kinds import Kind
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.options.reading import N_THREADS
-from sparserank.quoting import brief
 from sparserank.rankers.evaluation_sets import evaluation_sets
 from sparserank.rankers.inputs import feature_names, features_to_score, training_data
 from sparserank.rankers.validation import (
@@ -42,6 +41,7 @@ from sparserank.rankers.validation import (
 )
 from sparserank.shards.dask import placed
 from sparserank.shards.scaling import FeatureScaling
+from sparserank.text import brief
 from sparserank.transforms import Transform
 
 

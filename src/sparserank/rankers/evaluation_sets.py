@@ -11,7 +11,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.query_ids import ids_of_rows
 from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.errors import DataError
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 
 def evaluation_sets(

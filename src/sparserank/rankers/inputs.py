@@ -19,8 +19,8 @@ from sparserank.data.query_ids import MANY_GRADED_ROWS, MANY_ROWS, as_query_ids,
 from sparserank.data.read_files import is_dask
 from sparserank.data.tables.frames import without_qid
 from sparserank.errors import DataError, DataWarning
-from sparserank.given_weights import usable_weights
-from sparserank.quoting import brief
+from sparserank.number_checks import usable_weights
+from sparserank.text import brief
 
 FORMS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 

@@ -12,7 +12,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.errors import DataError, ParameterError
 from sparserank.options.kinds import Count
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 EXPECTED = "a number of folds >= 2, a scikit-learn splitter, or a list of pairs (train rows, test rows)"
 

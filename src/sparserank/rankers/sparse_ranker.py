@@ -13,11 +13,10 @@ from sparserank.curves import Knots
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import transformed
 from sparserank.errors import DataError, DataWarning, ParameterError
-from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
-from sparserank.number_range import kept_in_vain
+from sparserank.number_checks import kept_in_vain
 from sparserank.objective import PairwiseObjective
 from sparserank.options import option
-from sparserank.options.paths import DEFAULT_KNOTS
+from sparserank.options.paths import ALPHA_MIN_RATIO, DEFAULT_KNOTS, N_ALPHAS
 from sparserank.options.rankers import RANK_SVM, SPARSE_RANKER
 from sparserank.paths import (
     BestK,
@@ -254,7 +253,7 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "k": k, "warn": False}
         path = fit_path_on(objective, penalty, n_alphas=self.n_alphas, **options)
         if not isinstance(penalty, BestK) and path.nnz.max() < min(k, _usable(penalty, objective)):
-            weaker = path.alphas[-1] * np.geomspace(1.0, ALPHA_MIN_RATIO, self.n_alphas + 1)[1:]
+            weaker = path.alphas[-1] * np.geomspace(1.0, ALPHA_MIN_RATIO.default, self.n_alphas + 1)[1:]
             further = fit_path_on(objective, penalty, alphas=weaker, **options)
             if _largest_within(further, k) > path.nnz.max():
                 path = further
@@ -384,4 +383,4 @@ class RankSVM(RankSVMParameters, SparseRanker):  # type: ignore[misc]  # its alp
     scaling = feature_transform = "none"
     missing = "error"
     n_knots = DEFAULT_KNOTS
-    n_alphas = N_ALPHAS
+    n_alphas = N_ALPHAS.default

@@ -11,14 +11,14 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.varying import nothing_varies
 from sparserank.errors import DataError, ParameterError
-from sparserank.given_weights import usable_weights
 from sparserank.metrics import Metric, parse_metric
+from sparserank.number_checks import usable_weights
 from sparserank.objective import PairwiseObjective
 from sparserank.options import parse_option
 from sparserank.options.kinds import Count
 from sparserank.paths import BestK, on_coefficients, parse_maker, resolved
 from sparserank.penalties import Penalty
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 HARMLESS = ("verbose",)  # nothing is printed anyway
 OURS = {

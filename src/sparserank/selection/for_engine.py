@@ -13,7 +13,7 @@ from sparserank.errors import DataWarning
 from sparserank.export import ENGINES, Engine
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 
 @dataclass(frozen=True)

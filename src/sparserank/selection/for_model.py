@@ -28,18 +28,17 @@ from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import Comparison, compare_systems, mean_of
 from sparserank.evaluation.statistics import mean_interval
-from sparserank.execution import available_cores
-from sparserank.execution.threads import one_blas_thread
+from sparserank.execution import available_cores, one_blas_thread
 from sparserank.options import option, values_of
 from sparserank.options.jobs import FOR_MODEL_TAKES, SELECT
 from sparserank.options.selection import COSTS, DROP, GROUPS, KEEP, PENALTIES
 from sparserank.paths import PathPlan, maker_of
-from sparserank.quoting import brief
 from sparserank.selection.inputs import check_overlap, check_relevant
 from sparserank.selection.plan import SelectionPlan, make_plan, planned
 from sparserank.selection.result_files import LIST_FILES, write_lists
 from sparserank.selection.trees_selection import ALL, OurModel, TreesSelection
 from sparserank.selection.typed import AllSelectOptions
+from sparserank.text import brief
 from sparserank.transforms import AUTO, MIXED, NONE
 from sparserank.warmup import warming_up
 from sparserank.workdir.directory import refuse_unusable

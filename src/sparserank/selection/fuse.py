@@ -14,8 +14,7 @@ from sparserank.crossval.rivals import Formulas
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.fusion.fusion_table import FusionTable, fusion_table
-from sparserank.data.fusion.judged_columns import judged_columns
-from sparserank.data.fusion.judged_runs import JudgedRuns, read_judged_runs
+from sparserank.data.fusion.judged_runs import JudgedRuns, judged_columns, read_judged_runs
 from sparserank.data.fusion.norms import MINMAX, RRF, Norm, rules_of
 from sparserank.data.missing import KEEP
 from sparserank.data.read import read_sources
@@ -28,7 +27,7 @@ from sparserank.model.fusion import facts_of
 from sparserank.options import Given, asked, option
 from sparserank.options.arguments import check_arguments
 from sparserank.options.fusion import FUSE
-from sparserank.paths.named_formulas import NamedFormulas
+from sparserank.paths.on_columns import NamedFormulas
 from sparserank.selection.fusion import FusionFacts, FusionResult, alone, title_of
 from sparserank.selection.fusion_plan import (
     NO_PATH,

@@ -266,7 +266,7 @@ class FusionResult:
         DataError
             No kept retriever returned anything for the query, or a run is missing or cannot be read.
         """
-        from sparserank.export.fusion.explanation import explain_fused
+        from sparserank.export.fusion import explain_fused
 
         check_arguments(FusionResult.explain, locals())
 

@@ -20,9 +20,9 @@ from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.metrics import Metric
 from sparserank.options import option
 from sparserank.paths import PathPlan
-from sparserank.quoting import brief
 from sparserank.selection.plan import SelectionPlan, make_plan, planned
 from sparserank.selection.typed import AllFuseOptions
+from sparserank.text import brief
 
 
 def retriever_costs(given: Any, names: Sequence[str]) -> dict[str, float]:

@@ -14,10 +14,10 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import weight_files
 from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataError, DataFormatError, DataWarning, ParameterError
-from sparserank.given_weights import usable_weights
 from sparserank.metrics import Metric
+from sparserank.number_checks import usable_weights
 from sparserank.options import option
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 
 def check_overlap(parts: Mapping[str, RankingDataset | None], *, may_be_allowed: bool = True) -> None:

@@ -30,14 +30,13 @@ from sparserank.data.dataset import RankingDataset, first_index
 from sparserank.data.filling import training_medians
 from sparserank.data.folds import query_folds
 from sparserank.errors import ConvergenceWarning, DataError, ParameterError
-from sparserank.execution import available_cores
-from sparserank.execution.threads import one_blas_thread
+from sparserank.execution import available_cores, one_blas_thread
 from sparserank.export import ENGINES
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
 from sparserank.model.lowest_score import with_lowest_scores
 from sparserank.options.jobs import RIVAL_TIME
-from sparserank.paths.named_formulas import NamedFormulas
+from sparserank.paths.on_columns import NamedFormulas
 from sparserank.selection.ablation import Ablation, ablation_of_sizes
 from sparserank.selection.comparisons import Comparisons, against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills

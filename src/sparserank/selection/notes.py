@@ -15,14 +15,14 @@ from sparserank.errors import DataWarning
 from sparserank.export.fusion import FUSION_ENGINES
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
-from sparserank.number_range import kept_in_vain
+from sparserank.number_checks import kept_in_vain
 from sparserank.options import option
 from sparserank.options.paths import LOSS
 from sparserank.options.selection import MARGIN
-from sparserank.quoting import brief
 from sparserank.selection.fusion import FusionFacts, FusionResult
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.typed import AllFuseOptions
+from sparserank.text import brief
 
 
 def notes_of_choice(plan: SelectionPlan, choice: Choice) -> list[str]:

@@ -23,8 +23,8 @@ from sparserank.options import selection as of_selection
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.paths import BestK, PathPlan, SizedMaker, maker_of, parse_maker
 from sparserank.penalties import Penalty
-from sparserank.quoting import brief
 from sparserank.shards.scaling import FeatureScaling
+from sparserank.text import brief
 from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE
 from sparserank.workdir.pieces import code_hash, foreign_code
 

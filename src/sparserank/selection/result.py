@@ -26,7 +26,6 @@ from sparserank.losses import loss_name
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options.arguments import check_arguments
 from sparserank.paths import Certificate, PathResult
-from sparserank.quoting import brief
 from sparserank.selection.comparisons import AllFeatures
 from sparserank.selection.facts import FRAME, costed, facts_of, model_row, without
 from sparserank.selection.for_engine import ForEngine
@@ -44,6 +43,7 @@ from sparserank.selection.statements import (
 )
 from sparserank.selection.worth import Worth
 from sparserank.strict_json import plain
+from sparserank.text import brief
 from sparserank.workdir.directory import WorkDirectory
 
 FORMAT, FORMAT_VERSION = "sparserank-result", 4

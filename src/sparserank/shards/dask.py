@@ -25,11 +25,11 @@ from sparserank.data.store.manifest import MANIFEST, read_manifest
 from sparserank.errors import DataError, DataFormatError
 from sparserank.execution import BlockExecutor
 from sparserank.losses import PairwiseLoss, SquaredHinge
-from sparserank.quoting import brief
 from sparserank.shards.csr import CsrRows
 from sparserank.shards.dense import DenseRows
 from sparserank.shards.moments import MomentSums
 from sparserank.shards.shard import Shard
+from sparserank.text import brief
 
 LEAST = 1 << 14  # values from which looking pays
 MAX_FILLED = 0.5  # share of values that are not 0; an index is half a value

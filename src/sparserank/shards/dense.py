@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sparserank.execution.threads import one_blas_thread
+from sparserank.execution import one_blas_thread
 from sparserank.shards import _dense_kernels
 from sparserank.shards.rows import Rows, read_only
 

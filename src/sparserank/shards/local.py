@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.store.features import StoredFeatures
-from sparserank.execution import BlockExecutor
-from sparserank.execution.blocks import SHARD_BYTES, shard_end
+from sparserank.execution import SHARD_BYTES, BlockExecutor, shard_end
 from sparserank.losses import PairwiseLoss
 from sparserank.shards.csr import CsrRows
 from sparserank.shards.dense import DenseRows

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.execution import BlockExecutor, split_queries
-from sparserank.shards._moment_kernels import moments as add_moments
+from sparserank.shards._statistics_kernels import moments as add_moments
 from sparserank.shards.rows import Rows, in_parts, query_pieces, read_only, row_bytes
 
 LARGEST_EXPONENT = 256  # numbers between 2 to the minus and to the plus of this are left in their own units

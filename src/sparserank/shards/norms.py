@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.shards._norm_kernels import dense_sums, sums_before
 from sparserank.shards._pass_kernels import ListFacts
+from sparserank.shards._statistics_kernels import dense_sums, sums_before
 from sparserank.shards.rows import query_pieces
 
 

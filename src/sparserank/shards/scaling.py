@@ -13,9 +13,9 @@ from sparserank.errors import DataError, ParameterError
 from sparserank.options import Choice, option
 from sparserank.options.arguments import check_arguments
 from sparserank.options.paths import LINEAR_SCALINGS, SCALINGS
-from sparserank.quoting import brief
 from sparserank.shards import as_rows
 from sparserank.shards.moments import MomentSums, feature_moments, local_sums
+from sparserank.text import brief
 
 SMALLEST_SPREAD, LARGEST_SPREAD = 1e-290, 1e290  # a weight divided by its scale must be a number too
 

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.execution import BlockExecutor, split_queries
-from sparserank.execution.threads import one_blas_thread
+from sparserank.execution import BlockExecutor, one_blas_thread, split_queries
 from sparserank.losses import PairwiseLoss
 from sparserank.losses.levels import pair_totals, relevance_levels
 from sparserank.metrics import Metric

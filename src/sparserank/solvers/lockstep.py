@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sparserank.execution.threads import one_blas_thread
+from sparserank.execution import one_blas_thread
 from sparserank.objective import PairwiseObjective
 from sparserank.weighting import Weighting
 

@@ -9,8 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from sparserank.penalties.parts import BlockPart, Part, SeparablePart
-from sparserank.solvers._block_descent_kernels import descend_blocks
-from sparserank.solvers._coordinate_descent_kernels import descend
+from sparserank.solvers._descent_kernels import descend, descend_blocks
 
 TIGHT = 0.1  # models near the solution are solved to this share of the problem's tolerance
 SWEEPS_BETWEEN_DIRECT = 10

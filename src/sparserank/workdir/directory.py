@@ -16,9 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from sparserank.bounded import read_regular
 from sparserank.errors import RunDirectoryError
-from sparserank.files import atomic_write, discard_parts, try_to_create_in
+from sparserank.files import atomic_write, discard_parts, read_regular, try_to_create_in
 from sparserank.options import option
 
 try:

@@ -13,7 +13,7 @@ import numpy as np
 
 from sparserank.data.fusion.lists import RetrieverLists
 from sparserank.errors import DataError
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 MINMAX, L2, ZSCORE, RRF, LOGRANK, RETURNED = "minmax", "l2", "zscore", "rrf", "logrank", "returned"
 OF_SCORES = (MINMAX, L2, ZSCORE)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.letor import _line_kernels as kernels
+from sparserank.data.letor import _kernels as kernels
 from sparserank.data.letor.side_files import SideQueries, warn_of_unused, with_query_ids
 from sparserank.data.missing import HUGE
 from sparserank.data.reading import no_such_file
@@ -22,7 +22,7 @@ from sparserank.data.text_lines import GZIP, LINE_ENDS, LONE_RETURN
 from sparserank.data.trec import what_else
 from sparserank.errors import DataFormatError, TooManyFeaturesError
 from sparserank.options import option
-from sparserank.quoting import LONGEST, brief
+from sparserank.text import LONGEST, brief
 
 LAYOUT = "Lines must be 'label qid:ID index:value ... # comment'."
 CHUNK_BYTES = 8 << 20  # large enough to hide Python's overhead, small enough that two threads share a 20 MB file

@@ -17,7 +17,7 @@ from sparserank.data.missing import MissingPolicy
 from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, no_such_file, too_large, unjudged_label
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.errors import DataError, DataFormatError, TooManyFeaturesError
-from sparserank.execution.threads import available_cores
+from sparserank.execution import available_cores
 from sparserank.options import option
 
 DENSE_FROM = 0.25  # fraction of values present from which a dense array is smaller than 12-byte CSR entries and faster

@@ -15,7 +15,7 @@ from sparserank.errors import DataError
 from sparserank.files import atomic_write
 from sparserank.options import Count, Or
 from sparserank.options.arguments import check_arguments
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 _BLANKS = "".join(map(chr, range(33)))  # all that separates words
 _NO_DOCUMENT = re.compile(r"[\x00-\x20\ud800-\udfff]")  # surrogates are no text that a file can hold

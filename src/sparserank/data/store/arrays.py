@@ -17,8 +17,8 @@ from sparserank.data.store.features import MappedFeatures
 from sparserank.data.store.manifest import SPARSE, damaged, file_name, linked
 from sparserank.errors import DataFormatError
 from sparserank.files import atomic_write
-from sparserank.given_weights import usable_weights
-from sparserank.quoting import brief
+from sparserank.number_checks import usable_weights
+from sparserank.text import brief
 
 HASH_BYTES = 1 << 22
 FLOAT, SHORT, INTEGER, UNSIGNED = (

@@ -19,7 +19,7 @@ from sparserank.data.store.opening import STAMPS, is_store, open_store
 from sparserank.data.store.writing import Conversion, Progress, sum_of
 from sparserank.data.streams import Stream
 from sparserank.errors import DataError, DataFormatError, RunDirectoryError
-from sparserank.execution.blocks import SHARD_BYTES
+from sparserank.execution import SHARD_BYTES
 from sparserank.options import Count, option
 from sparserank.options.arguments import check_arguments
 from sparserank.workdir.directory import WorkDirectory

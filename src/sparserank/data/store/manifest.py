@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataFormatError
-from sparserank.quoting import brief
 from sparserank.strict_json import read_own_json
+from sparserank.text import brief
 
 MANIFEST, PROGRESS = "manifest.json", "progress.json"
 FORMAT, VERSION = "sparserank-store", 1

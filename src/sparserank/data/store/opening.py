@@ -1,25 +1,21 @@
-"""The on-disk store: a folder of .npy shards of whole queries, and a manifest with a checksum of each file.
-
-manifest.json    written last, so that a folder without one is not a store
-NNNNN-X.npy      features (n_docs, n_features), C-ordered; sparse ones as NNNNN-data, -indices, -indptr
-NNNNN-label, -qid (n_queries,), -query_ptr (n_queries + 1,), and where the input has them -docid (UTF-8), -weight
-stamps.json      size and time of change of each file when its checksum was last verified; valid for this copy of the
-                 store only
-"""
+"""Open stores: as data sets, or as a stream of rows."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sparserank.data.dataset import RankingDataset
+from sparserank.data.dataset import RankingDataset, numbered
+from sparserank.data.matrices import float_type, stored_values
+from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.data.query_ids import plain_ids
+from sparserank.data.reading import Reading, missing_value, too_large
 from sparserank.data.store.arrays import check_file, checksum, decoded, map_shard
 from sparserank.data.store.features import Source, StoredFeatures, StoredTexts, stamp_of
 from sparserank.data.store.manifest import (
@@ -31,6 +27,7 @@ from sparserank.data.store.manifest import (
     index_base_of,
     read_manifest,
 )
+from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.errors import DataError, DataFormatError
 from sparserank.files import atomic_write
 from sparserank.strict_json import read_own_json
@@ -166,3 +163,52 @@ def _stamps(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return known if isinstance(known, dict) else {}
+
+
+class StoreRows(Stream):
+    """The rows of finished stores, in stored order."""
+
+    def __init__(self, paths: Sequence[str | os.PathLike], reading: Reading) -> None:
+        self._stores, self._places = open_stores(paths), [str(p) for p in paths]
+        self._policy = MissingPolicy.parse(reading.missing)
+        first, self.place = self._stores[0], self._places[0]
+        self.n_features, self.sparse = first.n_features, first.is_sparse
+        names, self.text_base = tuple(first.feature_names or ()), first.index_base
+        self.feature_names = None if numbered(names, self.text_base) else names
+        self.dtype = first.X.dtype if reading.dtype is None else float_type(reading.dtype)
+
+    def _ones(self, n: int) -> np.ndarray | None:
+        """Unit weights for a store without weights, if another store has weights."""
+        return np.ones(n) if any(s.doc_weight is not None for s in self._stores) else None
+
+    def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
+        for f, data in enumerate(self._stores):
+            for b, lo in enumerate(data.X.starts[:-1].tolist()):
+                if (f, b) >= start[:2]:
+                    X = data.X.part(b)
+                    rows = slice(lo, lo + X.shape[0])
+                    docid = None if data.docid is None else np.asarray(data.docid[rows])
+                    weight = data.doc_weight[rows] if data.doc_weight is not None else self._ones(X.shape[0])
+                    qid = np.array(data.qid[rows].tolist())  # type: ignore[index]
+                    with np.errstate(over="ignore"):
+                        own = X.astype(self.dtype)
+                    _mark_missing(X, own, self._places[f], self._policy)
+                    yield RowBlock(own, data.relevance[rows], qid, docid, weight, positions(f, b, X.shape[0]))
+
+
+def _mark_missing(X: Any, own: Any, place: str, policy: MissingPolicy | None) -> None:
+    """Write NaN into `own`, a copy of the stored X in another dtype, where X has a missing value.
+
+    Raises
+        DataFormatError   there is such a value and no policy; a number is too large for the dtype
+    """
+    stored, values = stored_values(X), stored_values(own)
+    if not holds_missing(values):
+        return
+    missing = is_missing(stored)
+    if missing.any() and policy is None:
+        raise DataFormatError(missing_value(place, stored[missing][0]))
+    large = is_missing(values) & ~missing
+    if large.any():
+        raise DataFormatError(too_large(place, stored[large][0], values.dtype))
+    values[missing] = np.nan

@@ -18,7 +18,7 @@ from sparserank.data.store.manifest import VERSION
 from sparserank.data.store.opening import open_store
 from sparserank.data.store.writing import Conversion
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
-from sparserank.execution.blocks import SHARD_BYTES
+from sparserank.execution import SHARD_BYTES
 from sparserank.transforms import Transform, in_transforms
 from sparserank.workdir.directory import WorkDirectory
 

@@ -28,10 +28,10 @@ from sparserank.data.store.manifest import (
 from sparserank.data.store.opening import write_stamps
 from sparserank.data.streams import Position, RowBlock, Stream, one_below_the_other
 from sparserank.errors import DataFormatError
-from sparserank.execution.blocks import shard_end
+from sparserank.execution import shard_end
 from sparserank.options import option
-from sparserank.quoting import brief
 from sparserank.strict_json import plain
+from sparserank.text import brief
 from sparserank.workdir.directory import WorkDirectory
 
 Progress = Callable[[int, str], None]  # documents written, what is going on

@@ -23,7 +23,7 @@ from sparserank.data.tables.roles import Roles
 from sparserank.data.text_lines import GZIP
 from sparserank.errors import DataError, DataFormatError, SparserankError, TableError
 from sparserank.options import option
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 BATCH_ROWS = 1 << 16
 BATCH_BYTES = 32 << 20  # of features, about: wide tables come in fewer rows at a time

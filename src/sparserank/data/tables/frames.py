@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 QID = "qid"
 DATES = "dates, durations or complex numbers"

@@ -15,7 +15,7 @@ from sparserank.data.tables.frames import QID
 from sparserank.data.tables.roles import DOCUMENT, LABEL, PACKED, is_list
 from sparserank.data.tables.survey import Column, Survey
 from sparserank.options import option
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 # Usual names, the most telling first; case, blanks, points and hyphens do not count.
 LABELS = (

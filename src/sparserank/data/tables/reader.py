@@ -18,7 +18,7 @@ from sparserank.data.tables.batches import Batch, Table
 from sparserank.data.tables.refusal import telling_all
 from sparserank.data.tables.roles import Roles, roles_of
 from sparserank.errors import DataError, TableError
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 
 def read_tables(tables: Sequence[Table], reading: Reading, *, like: RankingDataset | None = None) -> RankingDataset:

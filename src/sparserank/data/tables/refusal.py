@@ -14,7 +14,7 @@ from sparserank.data.tables.guess import Proposal, percent, propose
 from sparserank.data.tables.roles import LABEL
 from sparserank.data.tables.survey import Survey, survey
 from sparserank.errors import SparserankError, TableError
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 LONGEST_CALL = 800  # characters; beyond, the options are in the error alone
 SHOWN = 5  # names in a list

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sparserank.data.tables.frames import QID
 from sparserank.errors import DataError, TableError
 from sparserank.options import option
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 if TYPE_CHECKING:
     from sparserank.arrow import pa

@@ -12,7 +12,7 @@ from sparserank.arrow import csv, pa, pc
 from sparserank.data.missing import is_missing
 from sparserank.data.tables.batches import Table
 from sparserank.data.tables.roles import is_number
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 ROWS, BYTES = 100_000, 1 << 28  # that are surveyed, at most
 BLOCK_ROWS = 1 << 13  # that are read at once: texts may be long

@@ -9,8 +9,8 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning, DataError, ParameterError
-from sparserank.given_weights import as_floats
 from sparserank.metrics import Metric
+from sparserank.number_checks import as_floats
 from sparserank.options import Choice, Count, Flag, Number
 from sparserank.papers.measures import (
     CORRELATIONS,

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.papers.rls._backfitting_kernels import candidate_errors
+from sparserank.papers.rls._kernels import candidate_errors
 from sparserank.papers.rls.centring import (
     centre_rows,
     determined,

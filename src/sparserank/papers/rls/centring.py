@@ -13,8 +13,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import as_dense
 from sparserank.data.varying import ROUNDING, nothing_varies
 from sparserank.errors import DataError
-from sparserank.given_weights import usable_weights
-from sparserank.grid import LARGEST, SMALLEST
+from sparserank.number_checks import LARGEST, SMALLEST, usable_weights
 
 MAX_DENSE_BYTES = 8 << 30
 DETERMINED = 1e-12  # hold-out systems this close to singular leave fewer than four digits

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparserank.execution import BlockExecutor, split_queries
-from sparserank.papers.rls import _greedy_kernels as kernels
+from sparserank.papers.rls import _kernels as kernels
 from sparserank.papers.rls.centring import DETERMINED, CentredData, lam_too_small
 
 Candidates = Callable[[np.ndarray], np.ndarray]  # the features that may be added now, of those that remain

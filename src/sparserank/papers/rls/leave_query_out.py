@@ -24,7 +24,7 @@ from sparserank.papers.rls.centring import (
     row_scale,
     varying_features,
 )
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 MAX_SIDE = 20_000  # side of the matrix that is decomposed: the smaller of n_docs and n_features
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from sparserank.data.fusion.norms import RRF, Norm, rules_of
 from sparserank.errors import DataError
-from sparserank.export.options import Files
+from sparserank.export.engine import Files
 from sparserank.model.fusion import FusionFormula, FusionTerm
 from sparserank.options import option
-from sparserank.quoting import brief
+from sparserank.text import brief
 
 LARGEST_K = 999_999_999
 

@@ -15,7 +15,8 @@ from sparserank.paths.makers import OnColumns
 from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.sizes import SizeOf, points_by_size
 from sparserank.paths.starts import PathStarts
-from sparserank.solvers import Status
+from sparserank.penalties import Ridge
+from sparserank.solvers import Solution, Status
 from sparserank.solvers.lockstep import Evaluate, Seconds, Steps
 from sparserank.solvers.solution import Iterate
 
@@ -104,3 +105,83 @@ def refit_of(alphas: np.ndarray, alpha: float, relax: float) -> int | None:
     refitted."""
     at = np.flatnonzero(alphas == alpha)
     return int(at[RELAX.index(relax)]) if len(at) else None
+
+
+TOUCH = 1e-100  # a weight that is in the support and moves no score
+
+
+@dataclass(frozen=True, eq=False)
+class GivenSupports(OnColumns):
+    """A path maker: the ridge solution on each of these sets of coefficients, as in `relaxed`.
+
+    starts   (n_sets, n_coefficients) CSR, the start of each solve; its entries are the set; an empty set gives the
+             model 0
+    monotone    of all coefficients, or None
+    """
+
+    starts: sp.csr_array
+    monotone: tuple[int, ...] | None = None
+
+    def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
+        points, ridge = [], []
+        for i in range(self.starts.shape[0]):
+            began = yield Seconds()
+            start = self.starts[[i]].toarray()[0]
+            if start.any():
+                solution = yield from refitting(objective, start, max(plan.tol, MIN_TOL), self.monotone)
+                ridge.append(refit_strength(objective, np.flatnonzero(start)))
+            else:
+                here = yield Evaluate(objective, start)
+                solution = Solution(Iterate(start, here, here.value), np.nan, None, 0, Status.NOT_CERTIFIED)
+                ridge.append(np.nan)
+            now = yield Seconds()
+            points.append(Point.of(solution, now - began))
+        return PathResult.of(
+            points,
+            Ridge(),
+            np.array(ridge),
+            float(np.nanmax([*ridge, 0.0])),
+            float(np.abs(objective.gradient_at_zero).max()),
+            objective,
+            plan.feature_names,
+            ridge=np.array(ridge),
+        )
+
+    def n_points(self, plan: PathPlan) -> int:
+        return int(self.starts.shape[0])
+
+
+@dataclass(frozen=True)
+class NamedFormulas(OnColumns):
+    """A path maker with one point for each formula, the same on any training queries.
+
+    names     of the formulas
+    columns   of each formula, the columns whose sum is its score
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[tuple[int, ...], ...]
+
+    def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
+        scale, points = objective.weighting.scale_of(objective.k), []
+        for columns in self.columns:
+            began = yield Seconds()
+            w = np.zeros(objective.n_features)
+            w[list(columns)] = 1.0 if scale is None else scale[0, list(columns)]  # 1 in units of the columns
+            here = yield Evaluate(objective, w)
+            now = yield Seconds()
+            solution = Solution(Iterate(w, here, here.value), np.nan, None, 0, Status.NOT_CERTIFIED)
+            points.append(Point.of(solution, now - began))
+        alpha_max = float(np.abs(objective.gradient_at_zero).max())
+        return PathResult.of(
+            points,
+            self.rules,
+            np.ones(len(points)),
+            1.0,
+            alpha_max,
+            objective,
+            plan.feature_names,
+        )
+
+    def n_points(self, plan: PathPlan) -> int:
+        return len(self.names)

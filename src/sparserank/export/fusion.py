@@ -1,4 +1,4 @@
-"""Explanations of fused lists: exact, because a fused score is a sum over retrievers."""
+"""Exports of fusion formulas to engines and libraries; explanations of fused lists, exact because scores are sums."""
 
 from __future__ import annotations
 
@@ -8,9 +8,51 @@ import numpy as np
 
 from sparserank.data.runs import Run, ranked
 from sparserank.errors import DataError
+from sparserank.export import elasticsearch, fusion_libraries, python_code, sql, vespa
+from sparserank.export.engine import Files
 from sparserank.export.explanation import QueryExplanation
+from sparserank.export.fusion_engine import FusionEngine
 from sparserank.model.fusion import FusionFormula
-from sparserank.quoting import brief
+from sparserank.text import brief
+
+FUSION_ENGINES: dict[str, FusionEngine] = {
+    engine.name: engine
+    for engine in (
+        elasticsearch.FUSION,
+        elasticsearch.OPENSEARCH_FUSION,
+        vespa.FUSION,
+        fusion_libraries.QDRANT,
+        fusion_libraries.RANX,
+        fusion_libraries.PYTERRIER,
+        python_code.FUSION,
+        sql.FUSION,
+    )
+}
+
+
+def export_fusion(formula: FusionFormula, to: str, name: str = "sparserank") -> Files:
+    """{file name: text} of a formula in the format of an engine.
+
+    Raises
+        DataError   the format is unknown, or it cannot express the formula; the message has the remedy
+    """
+    if not isinstance(to, str) or to not in FUSION_ENGINES:
+        raise DataError(
+            f"there is no export of fused retrievers to {brief(str(to))}; known formats: {', '.join(FUSION_ENGINES)}."
+        )
+    engine = FUSION_ENGINES[to]
+    engine.check(formula)
+    return engine.write(formula, name)
+
+
+def fusion_command(formula: FusionFormula, place: str) -> str:
+    """The command that exports the formula at a place, which is quoted, for the first engine that runs it."""
+    engine = next(name for name, e in FUSION_ENGINES.items() if e.runs(formula))
+    several = " --out engine" if engine == "opensearch" else ""  # which has two files
+    return f"sparserank export {place} --to {engine}{several}"
+
+
+__all__ = ["FUSION_ENGINES", "FusionEngine", "export_fusion", "fusion_command"]
 
 
 def explain_fused(formula: FusionFormula, runs: Any, query: str) -> QueryExplanation:
