@@ -153,7 +153,7 @@ def _finished(folder: Path, systems: list[str], seed: int) -> bool:
 def _sets(folder: Path) -> dict[str, tuple[Any, int, str]]:
     """{name: (data, repeats, description)}"""
     import sparserank as sr
-    from sparserank.data.synthetic import make_curved_ranking
+    from sparserank.datasets import make_curved_ranking
 
     mslr = folder / "mslr-web10k-sample"
     return {

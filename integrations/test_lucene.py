@@ -15,7 +15,7 @@ from tests.conftest import data_folder_or_skip
 from tests.support.real_models import REAL, real_model
 
 import sparserank as sr
-from sparserank.data.synthetic import make_curved_ranking, make_ranking
+from sparserank.datasets import make_curved_ranking, make_ranking
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
 

@@ -57,7 +57,7 @@ LINES = {
     "ground": 600,
 }
 REPRODUCTION = 2457  # code lines of `reproduction/`, beside the package
-FILES = 330
+FILES = 323
 
 # Upward imports, from module to module.
 VIOLATIONS: set[tuple[str, str]] = set()

@@ -8,7 +8,7 @@ from benchmarks.trees_by_size import ALL, CHOICE, ComparisonPlan, compare, compa
 from sparserank.crossval.trees import TreeSettings, fit_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
-from sparserank.data.synthetic import make_ranking
+from sparserank.datasets import make_ranking
 from sparserank.errors import DataError
 from sparserank.evaluation import per_query_values
 from sparserank.paths import PathPlan

@@ -84,7 +84,7 @@ def _interleaved(*objectives: Any) -> list[float]:
 
 def _truth() -> list[Verdict]:
     import sparserank as sr
-    from sparserank.data.synthetic import make_curved_ranking
+    from sparserank.datasets import make_curved_ranking
 
     made = make_curved_ranking(n_queries=2500, random_state=0)
     train, test = made.data.take_queries(np.arange(500)), made.data.take_queries(np.arange(500, 2500))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from reproduction.systems.base import Candidate, Candidates, Fold, Grid
-from sparserank.papers.solvers.laporte2014 import PENALTIES, Point, laporte2014_penalty, laporte_path
+from sparserank.papers.rankers.laporte2014 import PENALTIES, Point, laporte2014_penalty, laporte_path
 
 
 def _info(point: Point) -> dict[str, Any]:

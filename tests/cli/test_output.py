@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import sparserank as sr
-from sparserank.data.synthetic import make_ranking
+from sparserank.datasets import make_ranking
 from sparserank.workdir.work import LaterWork
 from tests.support.command_line import Cli
 

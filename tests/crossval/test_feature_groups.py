@@ -9,7 +9,7 @@ import pytest
 import sparserank as sr
 from sparserank.crossval.feature_groups import groups_of, read_groups
 from sparserank.data.letor.writer import write_letor
-from sparserank.data.synthetic import make_ranking
+from sparserank.datasets import make_ranking
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.model.size_models import load_model
 from sparserank.objective import PairwiseObjective

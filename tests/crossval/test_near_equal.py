@@ -9,7 +9,7 @@ import sparserank as sr
 from sparserank.crossval.substitutes import NearEqual
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
-from sparserank.data.synthetic import make_ranking
+from sparserank.datasets import make_ranking
 from sparserank.evaluation import per_query_values
 from sparserank.selection.ablation import Ablation
 from sparserank.selection.job import Problem, SelectionJob

@@ -8,7 +8,7 @@ from sparserank.crossval.feature_transforms import RAW
 from sparserank.crossval.folded_paths import FoldedPaths
 from sparserank.crossval.tasks import FINAL
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.synthetic import make_ranking
+from sparserank.datasets import make_ranking
 from sparserank.metrics import parse_metric
 from sparserank.paths import PathPlan
 

@@ -19,7 +19,7 @@ from sparserank.crossval.tree_files import read_tree_file
 from sparserank.crossval.trees import TreeData, TreeSettings, fit_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
-from sparserank.data.synthetic import make_ranking
+from sparserank.datasets import make_ranking
 from sparserank.errors import DataFormatError, ParameterError
 from tests.support.command_line import Cli
 

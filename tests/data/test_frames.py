@@ -11,7 +11,7 @@ from sklearn.feature_selection import SelectFromModel
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, StratifiedKFold, cross_validate
 
 import sparserank as sr
-from sparserank.data.synthetic import make_ranking
+from sparserank.datasets import make_ranking
 from sparserank.errors import DataError, ParameterError
 from sparserank.penalties import PENALTIES
 

@@ -18,7 +18,7 @@ from sparserank.data.missing import MissingPolicy
 from sparserank.data.read import as_datasets
 from sparserank.data.reading import Reading
 from sparserank.data.store.convert import convert
-from sparserank.data.synthetic import make_ranking
+from sparserank.datasets import make_ranking
 from sparserank.errors import DataError
 from tests.oracles import filling as oracle
 from tests.support.command_line import Cli, assert_refused

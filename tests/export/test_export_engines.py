@@ -11,7 +11,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.curves import Curve
-from sparserank.data.synthetic import make_curved_ranking, make_ranking
+from sparserank.datasets import make_curved_ranking, make_ranking
 from sparserank.errors import DataError
 from sparserank.export import ENGINES, offset_of
 from sparserank.model.ranking_model import RankingModel

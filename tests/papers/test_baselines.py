@@ -10,10 +10,10 @@ import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
+from sparserank.papers.rankers.laporte2014 import PENALTIES, laporte2014_penalty, laporte_path
+from sparserank.papers.rankers.truncated_gradient import TruncatedGradient
 from sparserank.papers.rankers.two_stage import gas_order
 from sparserank.papers.solvers._importance_kernels import weighted_huber
-from sparserank.papers.solvers.laporte2014 import PENALTIES, laporte2014_penalty, laporte_path
-from sparserank.papers.solvers.truncated_gradient import TruncatedGradient
 from sparserank.penalties import MCP, Lp
 from sparserank.solvers import Reweighted, Status, Stop, lockstep, solve
 from sparserank.solvers.fista import tight_lipschitz

@@ -5,7 +5,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.curves import fit_knots
-from sparserank.data.synthetic import make_curved_ranking, make_ranking
+from sparserank.datasets import make_curved_ranking, make_ranking
 from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import BestK, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path, fit_path_on

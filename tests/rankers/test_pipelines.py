@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PowerTransformer, RobustScaler, StandardScaler
 
 import sparserank as sr
-from sparserank.data.synthetic import make_ranking
+from sparserank.datasets import make_ranking
 from sparserank.errors import DataError, DataWarning
 from sparserank.model.ranking_model import RankingModel
 

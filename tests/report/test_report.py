@@ -21,8 +21,8 @@ from sparserank.crossval.current_model import InUse
 from sparserank.crossval.substitutes import MIN_CORRELATION, redundant_features, within_query_correlations
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.synthetic import make_curved_ranking
 from sparserank.data.transformed import fit_transform, transformed
+from sparserank.datasets import make_curved_ranking
 from sparserank.evaluation import per_query_values
 from sparserank.metrics import parse_metric
 from sparserank.model.ranking_model import RankingModel

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.data.synthetic import make_ranking
+from sparserank.datasets import make_ranking
 
 DOCS = Path(__file__).parents[2] / "docs"
 SCHEMA = json.loads((DOCS / "result.schema.json").read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ from sparserank.crossval.trees import TreeData, TreeSettings, fit_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.data.letor.writer import write_letor
-from sparserank.data.synthetic import make_ranking
+from sparserank.datasets import make_ranking
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import per_query_values
 from tests.support.command_line import Cli

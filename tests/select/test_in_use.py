@@ -13,7 +13,7 @@ import sparserank as sr
 from sparserank.crossval.current_model import Change
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.letor.writer import write_letor
-from sparserank.data.synthetic import make_ranking
+from sparserank.datasets import make_ranking
 from sparserank.errors import DataError, DataWarning, ParameterError
 from tests.support.command_line import Cli
 

@@ -12,7 +12,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.synthetic import make_ranking
+from sparserank.datasets import make_ranking
 from sparserank.errors import ParameterError, TableError
 from sparserank.export import ENGINES, export_command
 from sparserank.selection.for_engine import BestLeftOut, ForEngine

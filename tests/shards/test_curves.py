@@ -15,7 +15,7 @@ from sparserank.curves import CURVE_FREEDOM, curvatures_of, curve_blocks, fit_kn
 from sparserank.data.letor.writer import write_letor
 from sparserank.data.reading import Reading
 from sparserank.data.store.convert import convert
-from sparserank.data.synthetic import make_curved_ranking
+from sparserank.datasets import make_curved_ranking
 from sparserank.errors import DataError, ModelFormatError
 from sparserank.losses import LOSSES
 from sparserank.metrics import parse_metric

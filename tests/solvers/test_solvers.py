@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.synthetic import make_ranking
+from sparserank.datasets import make_ranking
 from sparserank.errors import ConvergenceWarning
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties import L1, MCP, SCAD, ElasticNet, Log, Lp, Penalty, Ridge

@@ -23,7 +23,7 @@ def run(*, out: Path = Path("demo-run"), random_state: int = 0, n_threads: int |
     from sparserank.cli.selection_tables import show_selection
     from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.letor.writer import write_letor
-    from sparserank.data.synthetic import make_ranking
+    from sparserank.datasets import make_ranking
     from sparserank.errors import SparserankError
     from sparserank.files import atomic_write
     from sparserank.solvers._descent_kernels import descend

@@ -1,16 +1,129 @@
-"""Solr's learning-to-rank module: a LinearModel, with function queries for transformed features."""
+"""The learning-to-rank module of Solr: a LinearModel, with function queries for transformed features."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
+from sparserank.export.expression import IDENTIFIER
 from sparserank.export.linear_weights import Names, definition_of, json_text, single_precision
-from sparserank.export.solr_functions import PACKAGE, QUERY, functions, source_of
 from sparserank.export.terms import Sum, Term
 from sparserank.options import option
 from sparserank.text import brief
+from sparserank.transforms import ASINH, LOG
+
+PACKAGE = "org.apache.solr.ltr.feature."
+FIELD, QUERY = "FieldValueFeature", "SolrFeature"
+SMALL = "0.01"  # below, ln(1 + x) in single precision loses digits that the series has
+
+
+@dataclass(frozen=True)
+class Source:
+    """A feature as a function.
+
+    header   of the query that contains the function; value: the function
+    signed   whether it can be negative
+    filters  of the feature, kept
+    """
+
+    header: str
+    value: str
+    signed: bool
+    filters: Any = None
+
+
+def source_of(name: str, definition: Mapping[str, Any]) -> Source:
+    """The function whose value is the feature of the store.
+
+    Raises
+        DataError   its class has none, or a parameter is missing
+    """
+    kind, params = definition["class"].removeprefix(PACKAGE), definition.get("params")
+    params = params if isinstance(params, Mapping) else {}
+    default = _number(name, params.get("defaultValue", 0.0))
+    if kind == FIELD:
+        field = _text(name, params.get("field"), "field")
+        plain = field if IDENTIFIER.fullmatch(field) else quoted(field)
+        return Source("{!func}", f"def(field({plain}),{default})", True)
+    if kind != QUERY:
+        raise DataError(
+            f"features: {brief(name)} is a {brief(kind)}, whose logarithm or curve Solr cannot compute. Define it as a "
+            f"{FIELD} or a {QUERY}, or leave it out of the model."
+        )
+    query = _text(name, params.get("q"), "q")
+    filters = params.get("fq")
+    if filters and float(default):
+        raise DataError(f"features: {brief(name)} has both fq and a defaultValue. Put the filter into q.")
+    return Source(f"{{!func x={quoted(query)}}}", f"def(query($x,{default}),{default})", float(default) < 0, filters)
+
+
+def quoted(text: str) -> str:
+    """A text in the quotes of local parameters and functions."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def functions(term: Term, source: Source) -> list[tuple[str, float]]:
+    """(function, weight) of the features that together are the term without its constant. None is negative: one is the
+    transform of positive values, a second that of negative values if there can be any; or the curve above its lowest
+    value.
+
+    Raises
+        DataError   the feature has a filter, and the curve is not 0 where the filter does not match
+    """
+    x = source.value
+    above = _transformed(term, f"max({x},0)")
+    below = _transformed(term, f"max(sub(0,{x}),0)")
+    if term.curve is None:
+        return [(above, term.slope), *([(below, -term.slope)] if source.signed else [])]
+    if source.filters:
+        raise DataError(
+            f"features: {brief(term.name)} is transformed by a curve, and its definition has fq. Put the filter into q."
+        )
+    own = term.in_units
+    assert own.curve is not None
+    t = f"sub({above},{below})" if source.signed else above
+    first = float(own.curve.values[0] - own.curve.values.min())
+    rises = [f"product({s!r},sub(min(max({t},{a!r}),{b!r}),{a!r}))" for a, b, s in own.pieces()]
+    return [(f"sum({','.join([repr(first), *rises])})", term.slope)]
+
+
+def _transformed(term: Term, x: str) -> str:
+    """The transform of a function that is never negative."""
+    if term.kind == LOG:
+        whole = f"ln(sum(1,{x}))"
+        return _near_zero(x, f"product({x},sub(1,product({x},sub(0.5,div({x},3)))))", whole) if term.fine else whole
+    if term.kind != ASINH:
+        return x
+    z = f"div({x},{term.constant!r})"
+    whole = f"ln(sum({z},hypot({z},1)))"
+    return _near_zero(z, f"product({z},sub(1,div(product({z},{z}),6)))", whole) if term.fine else whole
+
+
+def _near_zero(x: str, series: str, whole: str) -> str:
+    return f"if(lt({x},{SMALL}),{series},{whole})"
+
+
+def _number(name: str, value: Any) -> str:
+    try:
+        found = float(value) if isinstance(value, str | Real) and not isinstance(value, bool) else math.nan
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise DataError(f"features: the defaultValue of {brief(name)} must be a number; got {brief(str(value))}.")
+    return "0" if found == 0 else repr(found)
+
+
+def _text(name: str, value: Any, what: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise DataError(f"features: the params of {brief(name)} need {what!r} as a string; got {brief(str(value))}.")
+    if what == "field" and "${" in value:
+        raise DataError(f"features: the field of {brief(name)} cannot contain '${{'; got {brief(value)}.")
+    return value
 
 
 def solr(of: Sum, options: Options) -> Files:

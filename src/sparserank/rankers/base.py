@@ -28,8 +28,7 @@ from sparserank.options.arguments import check_arguments
 from sparserank.options.kinds import Kind
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.options.reading import N_THREADS
-from sparserank.rankers.evaluation_sets import evaluation_sets
-from sparserank.rankers.inputs import feature_names, features_to_score, training_data
+from sparserank.rankers.inputs import evaluation_sets, feature_names, features_to_score, training_data
 from sparserank.rankers.validation import (
     checked_metric,
     checked_missing,

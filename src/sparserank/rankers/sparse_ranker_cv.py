@@ -24,10 +24,11 @@ from sparserank.paths import BestK, PathPlan, PenaltyPath
 from sparserank.rankers.base import TrainingSet
 from sparserank.rankers.parameters import SparseRankerCVParameters
 from sparserank.rankers.penalty_parameters import PenalizedRanker
-from sparserank.rankers.query_splits import check_splits, split_queries
 from sparserank.rankers.validation import (
+    check_splits,
     checked_metric,
     require_variation,
+    split_queries,
     usable_penalty,
 )
 
