@@ -24,7 +24,7 @@ from sparserank.objective import PairwiseObjective
 from sparserank.paths import CurvePath, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path_on, on_coefficients
 from sparserank.penalties import L1, MCP, SCAD, Log
 from sparserank.penalties.nested import nested
-from sparserank.selection import tasks as trials
+from sparserank.selection import menu
 from sparserank.selection.plan import SelectionPlan
 from sparserank.solvers import ProxNewton, solve
 from sparserank.solvers.certificates import gap_safe_screen
@@ -462,18 +462,18 @@ def test_curves_are_tried_unasked_where_they_cost_little(case, tmp_path, monkeyp
     given, tried, notes = UNASKED[case]
     fields = {"penalties": (L1(), MCP()), "metric": parse_metric("ndcg@10"), **given}
     data = SMALL
-    monkeypatch.setattr(trials, "MAX_VALUES_OF_CURVES", fields.pop("most", 1e9))
+    monkeypatch.setattr(menu, "MAX_VALUES_OF_CURVES", fields.pop("most", 1e9))
     if fields.pop("stored", False):
         write_letor(SMALL, tmp_path / "data.txt")
         convert([tmp_path / "data.txt"], tmp_path / "store")
         data = sr.read([tmp_path / "store"])
     plan = SelectionPlan(**fields)
     with shortcuts.curves():
-        found = trials.trials_of(plan, data, each_alone(data.feature_names))
+        found = menu.trials_of(plan, data, each_alone(data.feature_names))
     assert any(t.transform.knots.curved for t in found) == tried
     # A curve of logarithms can follow what a feature is as itself or as its logarithm: not both are tried.
     assert not tried or all(len(t.transform.transforms) < 2 for t in found)
-    assert list(trials.notes_of_curves(plan, data, None)) == notes
+    assert list(menu.notes_of_curves(plan, data, None)) == notes
 
 
 def test_a_binary_feature_pays_the_same_whether_monotone_or_not():

@@ -17,8 +17,8 @@ from sparserank.errors import DataError, ModelFormatError, ParameterError
 from sparserank.metrics import parse_metric
 from sparserank.paths import OneTransformEach, PathPlan, PenaltyPath
 from sparserank.penalties import L1, MCP
+from sparserank.selection.menu import transforms_tried
 from sparserank.selection.plan import SelectionPlan
-from sparserank.selection.tasks import transforms_tried
 from sparserank.solvers.lockstep import run
 from sparserank.transforms import Transform
 from tests.support.command_line import Cli

@@ -9,7 +9,7 @@ import pytest
 import sparserank as sr
 from sparserank.crossval.choice import Candidate
 from sparserank.paths import PathPlan
-from sparserank.paths.on_columns import RELAX
+from sparserank.paths.refits import RELAX
 from sparserank.penalties import Penalty, parse_penalty
 from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.plan import make_plan

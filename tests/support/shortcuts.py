@@ -12,13 +12,12 @@ import pytest
 from sparserank.crossval import fitting, tree_rivals
 from sparserank.evaluation import loss_bounds, rival_intervals
 from sparserank.report import page, size_picture
-from sparserank.selection import fusion_plan, plan, select
-from sparserank.selection import tasks as trials
+from sparserank.selection import fusion_plan, menu, plan, select
 from sparserank.selection.plan import SelectionPlan
 from sparserank.workdir import work
 from sparserank.workdir.processes import run_pieces
 
-TRIES_CURVES = trials.tries_curves
+TRIES_CURVES = menu.tries_curves
 DRAWN_ON_PAGES = ("coefficient_path", "kept_by_halves", "worth_of_features", "curve_picture")
 FIGURES = {(page, name): getattr(page, name) for name in DRAWN_ON_PAGES}
 FIGURES |= {(size_picture, "quality_against_size"): size_picture.quality_against_size}
@@ -67,7 +66,7 @@ def no_curves() -> Iterator[None]:
     """Curves are tried only where they are asked for, as on large data."""
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trials, "tries_curves", lambda plan, data, client: False)
+        patch.setattr(menu, "tries_curves", lambda plan, data, client: False)
         yield
 
 
@@ -75,7 +74,7 @@ def no_curves() -> Iterator[None]:
 def curves() -> Iterator[None]:
     """Inside `no_curves`: they are tried as users have them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trials, "tries_curves", TRIES_CURVES)
+        patch.setattr(menu, "tries_curves", TRIES_CURVES)
         yield
 
 

@@ -18,7 +18,7 @@ from sparserank.lazy import cached_property
 from sparserank.model import RankingModel
 from sparserank.paths import PathResult
 from sparserank.paths.certificate import Certificate, certificate_of
-from sparserank.paths.on_columns import RELAX, NamedFormulas, refit_of
+from sparserank.paths.refits import RELAX, NamedFormulas, refit_of
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf, point_within, points_by_size
 

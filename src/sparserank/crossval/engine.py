@@ -21,7 +21,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathPlan
-from sparserank.paths.on_columns import GivenSupports
+from sparserank.paths.refits import GivenSupports
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 from sparserank.workdir.pieces import WorkStore

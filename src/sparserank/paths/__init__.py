@@ -18,8 +18,8 @@ from sparserank.paths.follow import (
     warn_of_missed,
 )
 from sparserank.paths.makers import CurvePath, OnColumns, PathMaker, PenaltyPath, RuledMaker, SizedMaker
-from sparserank.paths.on_columns import RefitPath
 from sparserank.paths.one_transform import OneTransformEach
+from sparserank.paths.refits import RefitPath
 from sparserank.paths.result import PathCertificate, PathResult, Point
 from sparserank.paths.starts import PathStarts
 

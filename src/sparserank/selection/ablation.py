@@ -18,7 +18,7 @@ from sparserank.crossval.substitutes import NearEqual
 from sparserank.crossval.tasks import FINAL
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.model import RankingModel
-from sparserank.paths.on_columns import TOUCH
+from sparserank.paths.refits import TOUCH
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.worth import Substitute, Worth, drawn
 from sparserank.workdir.pieces import WorkStore, kept

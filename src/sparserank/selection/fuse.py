@@ -27,7 +27,7 @@ from sparserank.model.fusion import facts_of
 from sparserank.options import Given, asked, option
 from sparserank.options.arguments import check_arguments
 from sparserank.options.fusion import FUSE
-from sparserank.paths.on_columns import NamedFormulas
+from sparserank.paths.refits import NamedFormulas
 from sparserank.selection.fusion import FusionFacts, FusionResult, alone, title_of
 from sparserank.selection.fusion_plan import (
     NO_PATH,

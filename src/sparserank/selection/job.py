@@ -36,11 +36,12 @@ from sparserank.losses import loss_name
 from sparserank.model import RankingModel
 from sparserank.model.lowest_score import with_lowest_scores
 from sparserank.options.jobs import RIVAL_TIME
-from sparserank.paths.on_columns import NamedFormulas
+from sparserank.paths.refits import NamedFormulas
 from sparserank.selection.ablation import Ablation, ablation_of_sizes
 from sparserank.selection.comparisons import Comparisons, against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.inputs import check_relevant
+from sparserank.selection.menu import notes_of_curves, tasks_of
 from sparserank.selection.notes import (
     notes_of_choice,
     notes_of_kept,
@@ -49,7 +50,6 @@ from sparserank.selection.notes import (
 )
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.tasks import notes_of_curves, tasks_of
 from sparserank.warmup import load_curve_kernels
 from sparserank.workdir.pieces import WorkStore, kept
 from sparserank.workdir.work import LaterWork, Progress

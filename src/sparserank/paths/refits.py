@@ -1,5 +1,4 @@
-"""Relaxed lasso: for each size on a path, the refit of its model without the sparsity penalty, and the model half-way
-to this refit."""
+"""Refits on given columns: of the models of a path without their penalty (relaxed), of any sets; fixed formulas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tasks of a selection: every penalty under every transform of the features, and the dense reference."""
+"""The menu of a selection: every penalty under every transform of the features, and the dense reference."""
 
 from __future__ import annotations
 
