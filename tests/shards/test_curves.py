@@ -469,7 +469,7 @@ def test_curves_are_tried_unasked_where_they_cost_little(case, tmp_path, monkeyp
         data = sr.read([tmp_path / "store"])
     plan = SelectionPlan(**fields)
     with shortcuts.curves():
-        found = menu.trials_of(plan, data, each_alone(data.feature_names))
+        found = menu.tasks_of(plan, data, each_alone(data.feature_names))
     assert any(t.transform.knots.curved for t in found) == tried
     # A curve of logarithms can follow what a feature is as itself or as its logarithm: not both are tried.
     assert not tried or all(len(t.transform.transforms) < 2 for t in found)
