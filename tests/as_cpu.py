@@ -6,8 +6,6 @@ lengths. Numba compiles for the processor that is asked for, into a cache of its
 A tolerance that only holds on one machine fails here.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

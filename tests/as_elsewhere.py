@@ -5,8 +5,6 @@ signals that Windows lacks (`elsewhere/sitecustomize.py`). This shows that nothi
 the paths, locks and consoles of another system behave.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 """A penalty in one file: alpha |w_j| with |w_j| <= 0.4. Its prox is all that solvers need;
 a compiled one is only faster."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

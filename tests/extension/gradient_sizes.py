@@ -1,8 +1,6 @@
 """A path maker: for k = 1, 2, ..., the model of the k features whose gradient at 0 is largest,
 refitted with a little ridge."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

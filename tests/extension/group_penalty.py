@@ -1,8 +1,6 @@
 """A penalty that ties columns together: alpha times the sum of the Euclidean norms of pairs of columns (0, 1), (2, 3),
 ..."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """A pairwise logistic loss, O(pairs): a loss that shares nothing with the squared hinge, as somebody might add one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar

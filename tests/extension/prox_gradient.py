@@ -1,7 +1,5 @@
 """A solver: plain proximal gradient, for any penalty with a prox."""
 
-from __future__ import annotations
-
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.problem import Penalised
 from sparserank.solvers.solution import Iterate, Status, Stop

@@ -1,7 +1,5 @@
 """A metric: the reciprocal rank of the best document, times its grade."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Everything of this package at work, without anything else of the tests: what its author would run first."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import sparserank as sr

@@ -1,7 +1,5 @@
 """The other systems that the papers run, by loops over documents and pairs: nothing from the package."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.oracles.pairs import hinge, pairs_of

@@ -1,7 +1,5 @@
 """The best set of k features by trying all of them, on explicit pairs: nothing from the package."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

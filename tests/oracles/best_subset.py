@@ -1,7 +1,5 @@
 """The best subset of features for ridge regression by looking at every one. Imports nothing from the package."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -4,8 +4,6 @@ package.
 numpy.longdouble reaches 1e4932 where it has 80 bits, so squares of any float64 are numbers here.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 LONG = np.longdouble

@@ -1,7 +1,5 @@
 """What a column of values holds, and how well one orders pairs, by loops over Python objects."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

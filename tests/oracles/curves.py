@@ -1,7 +1,5 @@
 """Curves with every column and pair written out: loops and brute force, nothing from the package."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -16,8 +16,6 @@ is a running error analysis (Wilkinson; Higham (2002), section 3.3), u = 2^-53 t
 A bound is doubled where it is used, for products of errors.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,8 +1,6 @@
 """Feature stores of engines, as far as their sources say what they do: derived features of the learning-to-rank plugin
 of Elasticsearch and OpenSearch, function queries of Solr; nothing from the package."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

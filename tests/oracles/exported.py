@@ -1,8 +1,6 @@
 """What engines do with exported models, as far as their contracts say it: scores in float32, summed in feature order;
 nothing from the package."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

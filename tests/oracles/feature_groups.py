@@ -1,8 +1,6 @@
 """Groups of features, some of them curves, with every pair written out:
 loops and brute force, nothing from the package."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -5,8 +5,6 @@ In original units w' = r w: D = -f(w'), f the mean squared hinge; d^T K = -r g w
 gap = r max|g_j| + w'.g. The printed rule for the other step size has min and max swapped and lacks p / (2 r^2).
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What missing values become, value by value; nothing from the package."""
 
-from __future__ import annotations
-
 import math
 import statistics
 

@@ -7,8 +7,6 @@ with A >= 0 at most one of w_i, w_(d+i) is positive, and the quadratic is |w|^T 
 signed weights and w^T A w itself. A feature of importance 0 has an infinite price: its weight is 0.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.oracles.pairs import pairs_of

@@ -1,7 +1,5 @@
 """What retrievers returned, the slow way: one list at a time, one document at a time, in plain Python."""
 
-from __future__ import annotations
-
 import math
 
 

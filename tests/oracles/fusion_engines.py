@@ -3,8 +3,6 @@
 Lists are {retriever: [(document, score)]}, best first; every function returns {document: score}.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import re

@@ -1,8 +1,6 @@
 """Plain reader of ranking text: str.split, float(), dictionaries, patterns. Slow and obvious.
 And texts to try readers on."""
 
-from __future__ import annotations
-
 import gzip
 import math
 import random

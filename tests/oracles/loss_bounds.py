@@ -1,8 +1,6 @@
 """Multiple comparisons with the best, the slow way: explicit loops over candidates and draws.
 Imports nothing from the package."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import stats
 

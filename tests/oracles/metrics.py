@@ -1,7 +1,5 @@
 """Ranking metrics of one list by explicit loops, for any gain, discount and tie rule."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

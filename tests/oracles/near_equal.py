@@ -1,7 +1,5 @@
 """Which models are nearly as good as a chosen one, and what they use in a feature's place: explicit sets."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import ceil
 

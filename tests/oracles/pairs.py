@@ -1,7 +1,5 @@
 """Pairwise losses with every pair written out: loops only, nothing from the package."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Penalties written out as scalar formulas, and their prox by search: nothing from the package."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

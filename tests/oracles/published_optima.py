@@ -12,8 +12,6 @@ h = max(0, 1 - m) the dual at u = -2 s h is 2 s mean(h) - s^2 mean(h^2), for the
 alpha. The optimum lies between that and the objective.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -8,8 +8,6 @@ An error counts as smaller than another only if it is smaller by more than TIE, 
 up to the order of their sums are a tie, and ties go to the smaller index.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 TIE = 1e-12

@@ -3,8 +3,6 @@
 Source: Tsamardinos, Greasidou and Borboudakis (2018), Machine Learning 107, algorithm 5.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

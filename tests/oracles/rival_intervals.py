@@ -3,8 +3,6 @@
 Source: Dunnett (1955), JASA 50, with critical values drawn from the covariance of the values at hand.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.stats import norm, t
 

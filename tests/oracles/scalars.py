@@ -6,8 +6,6 @@ and how near a decision is. u = 2^-53 is the unit roundoff. No formula here or i
 than ROUNDINGS / 2 roundings, two for each power, logarithm and cosine.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

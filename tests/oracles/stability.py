@@ -1,7 +1,5 @@
 """How alike sets are, set by set. Imports nothing from the package."""
 
-from __future__ import annotations
-
 import random
 from itertools import combinations
 

@@ -1,8 +1,6 @@
 """Whether a folder is a store that may be read, decided slowly:
 every field of the manifest, every value of every array, one by one."""
 
-from __future__ import annotations
-
 import io
 import json
 import math
