@@ -8,8 +8,7 @@ from sparserank.penalties.nested import nested
 from sparserank.solvers import quadratic
 from sparserank.solvers.quadratic import minimise_model, newton_on_support
 
-D = 6
-SIGNS, GROUPS = (1, -1, 0, 0, 1, -1), (0, 0, 1, 1, 2, 2)
+D, SIGNS, GROUPS = 6, (1, -1, 0, 0, 1, -1), (0, 0, 1, 1, 2, 2)
 PENALTIES = {
     "l1": sr.penalties.L1(0.2),
     "signs": sr.penalties.L1(0.2, monotone=SIGNS),
