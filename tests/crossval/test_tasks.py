@@ -22,21 +22,15 @@ def test_a_concave_penalty_starts_from_the_l1_path_of_the_same_rules():
     assert planned(tasks[:1]) == [("start 1 (l1)", None, False), ("mcp", "start 1 (l1)", True)]
     found = planned([tasks[0], PathTask("mcp b", PenaltyPath(MCP(drop=(0,)))), PathTask("best_k", BestK())])
     assert found[:2] == [("start 1 (l1)", None, False), ("start 2 (l1)", None, False)]
-    assert found[2:] == [
-        ("mcp", "start 1 (l1)", True),
-        ("mcp b", "start 2 (l1)", True),
-        ("best_k", "start 1 (l1)", True),
-    ]
+    starts = {"mcp": "start 1 (l1)", "mcp b": "start 2 (l1)", "best_k": "start 1 (l1)"}
+    assert found[2:] == [(label, start, True) for label, start in starts.items()]
     stronger = PathTask("l1", PenaltyPath(L1(7.0)))  # a path has strengths of its own
     assert planned([tasks[0], stronger])[-1] == ("mcp", "l1", True)
 
 
 def test_refits_follow_the_paths_that_shrink_under_each_transform():
-    tasks = [
-        PathTask("l1", L1_PATH),
-        PathTask("b", BestK()),
-        PathTask("l1 on other", L1_PATH, replace(RAW, name="other")),
-    ]
+    on_other = PathTask("l1 on other", L1_PATH, replace(RAW, name="other"))
+    tasks = [PathTask("l1", L1_PATH), PathTask("b", BestK()), on_other]
     found = planned(tasks, relaxed=True)
     assert [label for label, _, _ in found] == ["l1", "b", "l1 relaxed", "l1 on other", "l1 on other relaxed"]
     with pytest.raises(ValueError, match="must differ"):
