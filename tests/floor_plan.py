@@ -36,11 +36,11 @@ LINES = {
     "cli": 1982,
     "report": 1801,
     "papers": 1832,
-    "selection": 3240,
-    "rankers": 1200,
+    "selection": 3243,
+    "rankers": 1201,
     "crossval": 2517,
     "evaluation": 510,
-    "export": 1299,
+    "export": 1298,
     "model": 600,
     "paths": 1267,
     "solvers": 1044,
@@ -57,7 +57,7 @@ LINES = {
     "ground": 600,
 }
 REPRODUCTION = 2457  # code lines of `reproduction/`, beside the package
-FILES = 323
+FILES = 324
 
 # Upward imports, from module to module.
 VIOLATIONS: set[tuple[str, str]] = set()

@@ -21,20 +21,20 @@ from sparserank.evaluation import Evaluation as Evaluation
 from sparserank.evaluation import compare_systems as compare_systems
 from sparserank.evaluation import evaluate as evaluate
 from sparserank.export.explanation import explain_query as explain_query
-from sparserank.jobs.fuse import fuse as fuse
-from sparserank.jobs.select import select as select
 from sparserank.metrics import parse_metric as parse_metric
 from sparserank.model.fusion import FusionFormula as FusionFormula
-from sparserank.model.loading import load_model as load_model
 from sparserank.model.ranking_model import RankingModel as RankingModel
+from sparserank.model.size_models import load_model as load_model
 from sparserank.paths import PathResult as PathResult
 from sparserank.paths import alpha_max as alpha_max
 from sparserank.paths import fit_path as fit_path
 from sparserank.paths import refit_on_support as refit_on_support
 from sparserank.rankers import SparseRanker as SparseRanker
 from sparserank.rankers import SparseRankerCV as SparseRankerCV
+from sparserank.selection.fuse import fuse as fuse
 from sparserank.selection.fusion import FusionResult as FusionResult
 from sparserank.selection.result import SelectionResult as SelectionResult
+from sparserank.selection.select import select as select
 from sparserank.shards.scaling import FeatureScaling as FeatureScaling
 from sparserank.shards.scaling import fit_scaling as fit_scaling
 

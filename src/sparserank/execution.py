@@ -16,6 +16,11 @@ from threadpoolctl import ThreadpoolController
 
 SHARD_BYTES = 128 << 20  # of features; a shard is what is placed, in memory, on a disk or on a worker, as a whole
 BLOCK_BYTES = 4 << 20  # below this a thread hand-over costs more than the work it carries
+T = TypeVar("T")
+_blas_lock = Lock()
+_blas_users = 0
+_blas_before: list[tuple[Any, int]] = []
+_depth = local()
 
 
 def split_queries(query_ptr: np.ndarray, row_bytes: float, minimum_bytes: float = 0.0) -> np.ndarray:
@@ -47,9 +52,6 @@ def shard_end(ends: np.ndarray, until: np.ndarray, at: int, n_bytes: int) -> int
     return int(ends[min(np.searchsorted(ends, full), len(ends) - 1)])
 
 
-T = TypeVar("T")
-
-
 @lru_cache(maxsize=8)
 def _pool(n_threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(n_threads, thread_name_prefix="sparserank")
@@ -58,12 +60,6 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
 @lru_cache(maxsize=1)
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
-
-
-_blas_lock = Lock()
-_blas_users = 0
-_blas_before: list[tuple[Any, int]] = []
-_depth = local()
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-"""Read files that somebody else names or made: up to a limit, and only regular ones where nothing else is meant."""
+"""Files: read up to a limit, and only regular ones; written completely or not at all, through links, with the mode of
+the old file, never over an input."""
 
 from __future__ import annotations
 
@@ -14,6 +15,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from sparserank.errors import RunDirectoryError
+
+PART = ".sparserank-*.part"  # what unfinished files are called, so that nobody else's are ever taken for ours
+HEAD_BYTES = 10_000  # of an existing file, by which it is recognised
+MAX_LINKS = 40  # in a chain, as systems have it
+_DESCRIPTOR = re.compile(rf"/(?:dev|proc/(?:self|{os.getpid()}))/fd/(\d+)")
+_unfinished: set[str] = set()
 
 
 @contextmanager
@@ -65,15 +72,6 @@ def _whole(file: IO[bytes], max_bytes: int) -> bytes:
     if max(size, n_read) > max_bytes:
         raise ValueError(f"it is larger than {max_bytes // 2**20} MB")
     return b"".join(parts)
-
-
-PART = ".sparserank-*.part"  # what unfinished files are called, so that nobody else's are ever taken for ours
-
-HEAD_BYTES = 10_000  # of an existing file, by which it is recognised
-MAX_LINKS = 40  # in a chain, as systems have it
-_DESCRIPTOR = re.compile(rf"/(?:dev|proc/(?:self|{os.getpid()}))/fd/(\d+)")
-
-_unfinished: set[str] = set()
 
 
 @contextmanager

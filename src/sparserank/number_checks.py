@@ -11,6 +11,7 @@ from sparserank.errors import DataError
 from sparserank.text import brief
 
 SMALLEST, LARGEST = 1e-100, 1e100  # squares of these, summed and multiplied, stay far from the ends of float64
+LARGEST_OFFSET = 1e9  # a value this many times a feature's deviations leaves seven digits of them in a score
 
 
 def as_floats(given: Any) -> np.ndarray:
@@ -34,9 +35,6 @@ def usable_weights(given: Any, n: int) -> np.ndarray | None:
     """`given` as (n,) float64, finite and >= 0, or None if it is anything else."""
     weights = finite_numbers(given, n)
     return weights if weights is not None and (weights >= 0).all() else None
-
-
-LARGEST_OFFSET = 1e9  # a value this many times a feature's deviations leaves seven digits of them in a score
 
 
 def kept_in_vain(features: Sequence[str]) -> str:

@@ -19,6 +19,9 @@ _HIDDEN = (
 )  # controls (terminal escapes among them), lone surrogates, line and paragraph separators
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # these reorder what stands around them
 MAX_LISTED = 60  # characters of a name among others
+LONGEST = 60
+MAX_NAMES = 10_000  # that are compared with a mistyped one
+MAX_BITS = 1000  # of an integer that is written out
 
 
 def visible(text: object) -> str:
@@ -91,11 +94,6 @@ def relative(difference: float, low: float, high: float, reference: float, *, sh
     side = sign * (int(low > 0) - int(high < 0)) if shown else 0
     word = {1: " better", -1: " worse", 0: ""}[side]
     return f"{percent(difference / size)} ({lower(low / size).removesuffix('%')} to {upper(high / size)}){word}"
-
-
-LONGEST = 60
-MAX_NAMES = 10_000  # that are compared with a mistyped one
-MAX_BITS = 1000  # of an integer that is written out
 
 
 def brief(value: Any) -> str:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES, ModifiedHuber, PairwiseLoss, SquaredHinge
-from sparserank.losses.levels import WORK_ROWS
+from sparserank.losses._sizes import WORK_ROWS
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties import L1
 from sparserank.solvers import ProxNewton, Status, Stop, solve

@@ -84,7 +84,7 @@ def test_import_sparserank_removes_no_cache_and_imports_no_numba(tmp_path: Path)
 def test_kernels_are_in_hashed_files_and_take_nothing_from_other_files() -> None:
     """A constant of another file would be compiled in, and its change would go unnoticed."""
     with_kernels = [file for file in ROOM.rglob("*.py") if "_kernel_cache import kernel" in file.read_text()]
-    assert len(with_kernels) > 20
+    assert len(with_kernels) > 15
     for file in with_kernels:
         assert file.name.startswith("_"), file
         for statement in ast.walk(ast.parse(file.read_text())):

@@ -222,7 +222,7 @@ def test_a_changed_plan(line, run, bases, inputs, tmp_path, tmp_path_factory):
 @pytest.mark.parametrize("option", ["tol", "metric", "train"])
 def test_the_comparison_sees_what_a_forgotten_dependence_does(option, run, tmp_path, tmp_path_factory, monkeypatch):
     """The wrong variant: an identity that leaves something out."""
-    left_out = {"tol": "path_plan", "metric": "metrics", "train": "train"}[option]
+    left_out = {"tol": "settings", "metric": "metrics", "train": "train"}[option]
     whole = SelectionPlan.identity
     monkeypatch.setattr(SelectionPlan, "identity", lambda *a: {k: v for k, v in whole(*a).items() if k != left_out})
     given = SELECT[option]

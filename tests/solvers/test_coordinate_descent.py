@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparserank.penalties import _scalar_prox as _dispatch
+from sparserank.penalties import _scalar_prox
 from sparserank.solvers._descent_kernels import descend
 from tests.oracles import descent as oracle
 from tests.oracles import scalars
@@ -23,7 +23,7 @@ every_penalty = pytest.mark.parametrize("name", PENALTIES)
 
 
 def test_every_penalty_that_the_kernel_knows_is_compared() -> None:
-    numbers = {value for name, value in vars(_dispatch).items() if name.isupper() and isinstance(value, int)}
+    numbers = {value for name, value in vars(_scalar_prox).items() if name.isupper() and isinstance(value, int)}
     assert {kind.number for kind in PENALTIES.values()} == numbers
 
 
@@ -216,13 +216,13 @@ def test_coordinate_descent_on_degenerate_models(what: str, name: str) -> None:
 # here is rounded.
 EXACT_TIES = {
     # z = price sqrt(gamma / h): 1/8 both
-    "mcp": (Kind(_dispatch.MCP, (0.25, 0.0), scalars.mcp(0.25), lambda a: 4.0), 1.0, 0.5, 1.0),
+    "mcp": (Kind(_scalar_prox.MCP, (0.25, 0.0), scalars.mcp(0.25), lambda a: 4.0), 1.0, 0.5, 1.0),
     # h z^2 / 2 = 2, what a flat coefficient pays
-    "scad": (Kind(_dispatch.SCAD, (3.0, 1.0), scalars.scad(3.0, 1.0), lambda a: 0.5), 0.25, 4.0, 1.0),
+    "scad": (Kind(_scalar_prox.SCAD, (3.0, 1.0), scalars.scad(3.0, 1.0), lambda a: 0.5), 0.25, 4.0, 1.0),
     "l1, at the threshold": (PENALTIES["l1"], 2.0, 0.25, 0.5),
     "mcp, at the threshold": (PENALTIES["mcp"], 2.0, 0.25, 0.5),
     "scad, at the threshold": (PENALTIES["scad"], 2.0, 0.25, 0.5),
-    "log, at the threshold": (Kind(_dispatch.LOG, (1.0, 0.0), scalars.log(1.0), lambda a: a), 2.0, 0.25, 0.5),
+    "log, at the threshold": (Kind(_scalar_prox.LOG, (1.0, 0.0), scalars.log(1.0), lambda a: a), 2.0, 0.25, 0.5),
 }
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sparserank.losses import PairwiseLoss
-from sparserank.losses.levels import WORK_ROWS
+from sparserank.losses._sizes import WORK_ROWS
 
 
 def value_and_gradient(

@@ -1,4 +1,4 @@
-"""The help of a command in panels: arguments, and options under their headings."""
+"""Click commands, built from the declarations when the program starts, and their help in panels."""
 
 from __future__ import annotations
 
@@ -24,6 +24,15 @@ from sparserank.options.spelling import command_line, flag_of, rendered
 
 FIRST_SENTENCE = re.compile(r".*?\.(?= [A-Z]|$)")
 Row = tuple[str, str, str, str, Text]  # star of what is required, name, short name, kind, text
+HELP_NAMES = {"help_option_names": ["--help", "-h"]}
+TYPES = {
+    "str": click.STRING,
+    "int": click.INT,
+    "float": click.FLOAT,
+    "bool": click.BOOL,
+    "Path": click.Path(path_type=Path),
+}
+ALL = "help_all"
 
 
 def help_of_command(command: click.Command, context: click.Context, shown: set[str]) -> str:
@@ -104,17 +113,6 @@ def _printed(command: click.Command, context: click.Context, panels: Iterable[Pa
     return captured.get()
 
 
-HELP_NAMES = {"help_option_names": ["--help", "-h"]}
-TYPES = {
-    "str": click.STRING,
-    "int": click.INT,
-    "float": click.FLOAT,
-    "bool": click.BOOL,
-    "Path": click.Path(path_type=Path),
-}
-ALL = "help_all"
-
-
 class DeclaredArgument(click.Argument):
     """A positional argument, as declared."""
 
@@ -190,7 +188,6 @@ class HelpfulCommand(click.Command):
         click.echo(context.get_help())
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-
         formatter.write(help_of_command(self, ctx, set() if ctx.meta.get(ALL) else self.shown))
 
 
@@ -198,7 +195,6 @@ class HelpfulGroup(click.Group):
     """The program; its --help lists the commands."""
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-
         formatter.write(help_of_group(self, ctx))
 
 

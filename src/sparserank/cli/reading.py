@@ -1,4 +1,4 @@
-"""Conversion of command-line values to arguments of Python calls."""
+"""Command-line values as arguments of Python calls, options for reading files, and what models require of them."""
 
 from __future__ import annotations
 
@@ -104,12 +104,11 @@ def client_of(scheduler: str | None) -> Any:
     """A client of the cluster that --scheduler names, or None."""
     if scheduler is None:
         return None
-    from sparserank.cli.screen import note
     from sparserank.shards.dask import connect
 
     client = connect(scheduler)
     _quieten("distributed")  # whose import sets the levels; what matters of it is said in one sentence
-    note(f"{len(client.nthreads())} workers at {scheduler}; dashboard: {client.dashboard_link}")
+    screen.note(f"{len(client.nthreads())} workers at {scheduler}; dashboard: {client.dashboard_link}")
     return client
 
 

@@ -162,7 +162,7 @@ class CrossValidation:
         """
         n = len(self.fold) if self.folds else self.first.n_judged
         values = np.full((len(self.metrics), next(iter(starts.values())).shape[0], n), np.nan)
-        wanted = [PathTask("refits", GivenSupports(own, monotone), fold=f) for f, own in starts.items()]
+        wanted = [PathTask("refits", GivenSupports(own, monotone), transform, fold=f) for f, own in starts.items()]
         for want, path in zip(wanted, self.works[transform](wanted), strict=True):
             values[:, :, self.fold == want.fold if self.folds else slice(None)] = path.values
         return values

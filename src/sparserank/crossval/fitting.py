@@ -24,9 +24,8 @@ from sparserank.workdir.work import Progress, TimeLeft, Work
 
 CHECKPOINT_S = 1.0  # at least between two checkpoints of unfinished paths, one task each
 CHECKPOINT_SHARE = 0.05  # and no more of the time than this
-MAX_TOGETHER = (
-    12  # paths in lockstep, or those of one task: more hold more orders of documents than they save reads of X
-)
+# Paths in lockstep, or those of one task: more orders of documents cost more than reads of X.
+MAX_TOGETHER = 12
 MIN_PROCESS_WORK = 4e8  # values read by one pass of every solve, and SOLVE_WORK each: below, a few seconds of work
 SOLVE_WORK = 1e5  # what Python itself does for a solve, in values that a pass reads in that time
 # Of X, and of X of the judged documents. Above, threads share each pass as well as processes share the paths, and need
@@ -94,21 +93,23 @@ class FittedPaths:
         n_workers: int,
     ) -> None:
         self.works, self.tasks, self.n_workers = works, tasks, n_workers
-        self.of_fold = {_name(t.label, f): replace(t, fold=f) for t in tasks for f in folds}  # by name of the piece
+        self.pieces = {_name(t.label, f): replace(t, fold=f) for t in tasks for f in folds}
 
     def all(self, store: WorkStore | None, progress: Progress | None) -> Paths:
         """{(label, fold): path}, whatever the order of finishing. Issues a ConvergenceWarning if solves missed their
         tolerance."""
-        kinds = {name: task.label for name, task in self.of_fold.items()}
-        keeper = None if store is None else _Kept(store, self.works, self.of_fold)
+        kinds = {name: task.label for name, task in self.pieces.items()}
+        keeper = None if store is None else _Kept(store, self.works, self.pieces)
         work: Work[PathResult] = Work(kinds, keeper=keeper, progress=progress)
-        done = {(t.label, t.fold): work.results[name] for name, t in self.of_fold.items() if name in work.results}
+        done = {(t.label, t.fold): work.results[name] for name, t in self.pieces.items() if name in work.results}
         waiting: dict[str, list[PathTask]] = {t.label: [] for t in self.tasks}
-        for name, task in self.of_fold.items():
+        for name, task in self.pieces.items():
             if name not in work.results:
                 waiting[task.label].append(task)
-        known = _known_points(store, [t for some in waiting.values() for t in some], self.works)
-        points = sum(len(p) for of_fold in known.values() for p in of_fold.values())
+        unfinished = [task for tasks in waiting.values() for task in tasks]
+        stored = _known_points(store, unfinished, self.works).values()
+        points = sum(len(p) for of_fold in stored for p in of_fold.values())
+        del stored
         work.begin(f", and {points} points of unfinished paths" if points else "")
         if self._use_processes(sum(map(len, waiting.values()))):
             coming = self._by_processes(waiting, done, store)
@@ -127,8 +128,8 @@ class FittedPaths:
 
     def kept(self, store: WorkStore) -> Paths | None:
         """The paths of an earlier run; None if one is missing."""
-        keeper, found = _Kept(store, self.works, self.of_fold), {}
-        for name, task in self.of_fold.items():
+        keeper, found = _Kept(store, self.works, self.pieces), {}
+        for name, task in self.pieces.items():
             path = keeper.load(name)
             if path is None:
                 return None

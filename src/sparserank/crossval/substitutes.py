@@ -18,6 +18,10 @@ from sparserank.data.matrices import n_stored
 from sparserank.lazy import cached_property
 
 MORE_FEATURES = 1.25  # times those of the chosen model: the largest models that count
+MIN_CORRELATION = 0.9  # in size, of a redundant feature with a selected one
+MAX_DOCUMENTS = 500_000  # about; of more, every so many-th query is looked at
+BLOCK_VALUES = 1 << 19  # values read at once: a few megabytes, whatever the store
+MAX_PRODUCTS = 1 << 24  # products of features summed up at once; of more the data are read again
 
 
 @dataclass(frozen=True)
@@ -75,12 +79,6 @@ def near_equal(choice: Choice, candidate_set: CandidateSet) -> NearEqual:
         if enough and c.n_features <= most:
             sets.setdefault(tuple(candidate_set.features(c, FINAL).tolist()))
     return NearEqual.of(most, list(sets))
-
-
-MIN_CORRELATION = 0.9  # in size, of a redundant feature with a selected one
-MAX_DOCUMENTS = 500_000  # about; of more, every so many-th query is looked at
-BLOCK_VALUES = 1 << 19  # values read at once: a few megabytes, whatever the store
-MAX_PRODUCTS = 1 << 24  # products of features summed up at once; of more the data are read again
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""Fitted curves in a model: piecewise linear functions of a feature."""
+"""Curves of features in a model, and their coordinates: a linear part first, then bends, with a lower penalty for
+smoother ones; for a monotone curve, its linear part and its rises."""
 
 from __future__ import annotations
 
@@ -8,6 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparserank.curves.knots import CURVE_FREEDOM, Knots
+
+STRAIGHT = 1e-9  # relative change of slope below which a curve does not bend
+FLAT = 1e-10  # share of the largest eigenvalue below which the ramps of a feature say nothing new
+HALVINGS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +33,6 @@ class Curve:
 
 Curves = Mapping[int, Curve]  # by feature number
 
-STRAIGHT = 1e-9  # relative change of slope below which a curve does not bend
-
 
 def curves_of(knots: Knots, increments: np.ndarray, weights: np.ndarray) -> dict[int, Curve]:
     """The curves of the features that have an increment (n_features, m), divided by weights (n_features,),
@@ -44,10 +47,6 @@ def curves_of(knots: Knots, increments: np.ndarray, weights: np.ndarray) -> dict
         values = np.concatenate([[0.0], np.cumsum(rises)])
         out[j] = Curve(at.copy(), values - 0.5 * (values.min() + values.max()))
     return out
-
-
-FLAT = 1e-10  # share of the largest eigenvalue below which the ramps of a feature say nothing new
-HALVINGS = 60
 
 
 def curve_blocks(knots: Knots, grams: np.ndarray) -> np.ndarray:

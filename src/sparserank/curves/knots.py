@@ -1,4 +1,4 @@
-"""Features without curves: the counterpart of `Knots` for linear features."""
+"""Knots of curves: quantiles of the values of each feature, learned without labels; and features without curves."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ from sparserank.options.paths import DEFAULT_KNOTS, MAX_KNOTS, MIN_KNOTS
 from sparserank.shards import as_rows
 from sparserank.shards.rows import Rows
 from sparserank.shards.shaped import ShapedRows
+
+CURVE_FREEDOM = 3.0  # degrees of freedom of the bends of a feature
+ROWS_AT_ONCE = 1 << 14
+CLOSE = 1e-12  # of the largest value: knots that are closer are one
+SMALLEST_VALUE = 1e-290  # a feature of smaller values is taken for 0
+MAX_SPARSE_BYTES = 2 << 30  # of the segments of sparse features, which are dense
 
 
 @dataclass(frozen=True)
@@ -42,13 +48,6 @@ class Straight:
 
 
 STRAIGHT = Straight()
-
-
-CURVE_FREEDOM = 3.0  # degrees of freedom of the bends of a feature
-ROWS_AT_ONCE = 1 << 14
-CLOSE = 1e-12  # of the largest value: knots that are closer are one
-SMALLEST_VALUE = 1e-290  # a feature of smaller values is taken for 0
-MAX_SPARSE_BYTES = 2 << 30  # of the segments of sparse features, which are dense
 
 
 def not_in_memory() -> str:

@@ -22,6 +22,10 @@ from sparserank.text import brief
 MUSTACHE, DERIVED = "mustache", "derived_expression"
 VARIABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)  # of an expression, which is the name of a feature
 ONE = "1"  # the derived feature whose weight is the constant
+NORMALIZERS = {MINMAX: "minmax", L2: "l2_norm"}
+TECHNIQUES = {MINMAX: "min_max", L2: "l2"}
+MAX_QUERIES = 5  # clauses of a hybrid query
+MAX_RANK_CONSTANT = 10_000
 
 
 def elasticsearch(of: Sum, options: Options) -> Files:
@@ -99,9 +103,6 @@ ENGINE = Engine(
 OPENSEARCH = replace(ENGINE, name="opensearch")
 
 
-NORMALIZERS = {MINMAX: "minmax", L2: "l2_norm"}
-
-
 def elasticsearch_fusion(formula: FusionFormula, name: str) -> Files:
     """The body of a search request, with a placeholder for each retriever's own body."""
     norm = formula.norm
@@ -128,11 +129,6 @@ FUSION = FusionEngine(
     of_positive=(MINMAX, L2),
     single=True,
 )
-
-
-TECHNIQUES = {MINMAX: "min_max", L2: "l2"}
-MAX_QUERIES = 5  # clauses of a hybrid query
-MAX_RANK_CONSTANT = 10_000
 
 
 def opensearch_fusion(formula: FusionFormula, name: str) -> Files:

@@ -22,6 +22,8 @@ FAR = 700.0  # of asinh: its inverse is e^t / 2 there, and overflows at 710
 # What ends an expression or hides the rest of it in one of the languages, in quotes too: where these end is not agreed
 # on. `$$` and `$name$` are quotes in PostgreSQL.
 FORBIDDEN = re.compile(r"--|/\*|;|(?<![\w$])\$\w*\$|[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+SMALL, LARGE = 1e-4, 1e8  # where log(1 + x) would lose digits, and x * x + 1 its 1
 
 
 def number(value: float) -> str:
@@ -172,12 +174,6 @@ def _is_one_expression(text: str, comments: Sequence[str]) -> bool:
         elif letter in BRACKETS and (not opened or opened.pop() != BRACKETS[letter]):
             return False
     return not quote and not opened
-
-
-IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
-
-
-SMALL, LARGE = 1e-4, 1e8  # where log(1 + x) would lose digits, and x * x + 1 its 1
 
 
 def between(x: str, t: str, ends: tuple[str, str], values: tuple[str, str]) -> str:

@@ -52,9 +52,6 @@ def fusion_command(formula: FusionFormula, place: str) -> str:
     return f"sparserank export {place} --to {engine}{several}"
 
 
-__all__ = ["FUSION_ENGINES", "FusionEngine", "export_fusion", "fusion_command"]
-
-
 def explain_fused(formula: FusionFormula, runs: Any, query: str) -> QueryExplanation:
     """Explain the fused list of a query: the features are the retrievers, and their values the ranks in their lists
     (nan where a retriever did not return the document).

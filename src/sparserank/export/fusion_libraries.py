@@ -13,6 +13,22 @@ from sparserank.export.fusion_engine import FusionEngine, as_json, own_query
 from sparserank.export.python_code import IMPORTS, NORMS, norm_and_depth
 from sparserank.model.fusion import FusionFormula
 
+PIPELINE = '''
+def normalised(results):
+    """The results of one query, with normalised scores."""
+    results = results.sort_values("rank")
+    values = NORM(results["score"].tolist()) if len(results) else []
+    return results.assign(score=[value if value > 0 else LEAST for value in values])
+
+
+def pipeline(retrievers):
+    """The fused retrievers as a step; retrievers: {name: step}."""
+    norm = pt.apply.by_query(normalised, add_ranks=False)
+    return (
+        TERMS
+    )
+'''
+
 
 def ranx(formula: FusionFormula, name: str) -> Files:
     """`fuse(runs=[...], **arguments)`, with the runs in the order of `retrievers`, each cut at the depth."""
@@ -37,23 +53,6 @@ def qdrant(formula: FusionFormula, name: str) -> Files:
 
 
 QDRANT = FusionEngine("qdrant", "Qdrant", qdrant, norms=(RRF,), rrf_k=(0, 0), positive=True, single=True)
-
-
-PIPELINE = '''
-def normalised(results):
-    """The results of one query, with normalised scores."""
-    results = results.sort_values("rank")
-    values = NORM(results["score"].tolist()) if len(results) else []
-    return results.assign(score=[value if value > 0 else LEAST for value in values])
-
-
-def pipeline(retrievers):
-    """The fused retrievers as a step; retrievers: {name: step}."""
-    norm = pt.apply.by_query(normalised, add_ranks=False)
-    return (
-        TERMS
-    )
-'''
 
 
 def pyterrier(formula: FusionFormula, name: str) -> Files:

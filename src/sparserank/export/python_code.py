@@ -54,39 +54,6 @@ def _curve(x, knots, values):
     return values[i - 1] + (values[i] - values[i - 1]) * ((x - knots[i - 1]) / (knots[i] - knots[i - 1]))
 
 '''
-
-
-def python(of: Sum, options: Options) -> Files:
-    """Write model.py with score(row); row maps feature names to numbers, absent ones are missing. score raises KeyError
-    or ValueError for a missing value that the model refuses."""
-    from sparserank import __version__  # of which options are no part: they read the table of engines
-
-    options.refuse(
-        "the scaling is folded into the Python code, which uses the feature names", "normalizers", "features"
-    )
-    inner = summed([repr(of.intercept + options.offset), *map(_line, of.terms)], "\n        ")
-    names = "".join(f"    {t.name!r},\n" for t in of.terms)
-    result = "_sigmoid(total)" if options.sigmoid else "total"
-    text = (
-        f'"""A ranking model, written by sparserank {__version__}. score(row) needs only Python."""\n'
-        f"{HEAD}\nFEATURES = (\n{names})\n\n\ndef score(row):\n"
-        '    """The score of a document; row: a mapping from the FEATURES to numbers."""\n    total = (\n        '
-        f"{inner}\n    )\n    return {result}\n"
-    )
-    return {"model.py": text}
-
-
-def _line(term: Term) -> str:
-    x = f"_given(row, {term.name!r})" if term.fill is None else f"_known(row.get({term.name!r}), {term.fill!r})"
-    t = f"_log({x})" if term.kind == LOG else f"_asinh({x}, {term.constant!r})" if term.kind == ASINH else x
-    if term.curve is None:
-        return f"{term.slope!r} * {t}"
-    return f"_curve({t}, {term.curve.knots.tolist()!r}, {term.curve.values.tolist()!r})"
-
-
-ENGINE = Engine("python", "Python", python)
-
-
 IMPORTS = "from functools import partial\nfrom math import frexp, ldexp, log, sqrt\n"
 NORMS = f'''
 LEAST = {LEAST!r}  # the value of a returned document in place of 0
@@ -144,6 +111,37 @@ def fuse(lists):
             fused[document] = fused.get(document, 0.0) + weight * (value if value > 0 else LEAST)
     return sorted(fused.items(), key=lambda entry: -entry[1])[:LONGEST]
 '''
+
+
+def python(of: Sum, options: Options) -> Files:
+    """Write model.py with score(row); row maps feature names to numbers, absent ones are missing. score raises KeyError
+    or ValueError for a missing value that the model refuses."""
+    from sparserank import __version__  # of which options are no part: they read the table of engines
+
+    options.refuse(
+        "the scaling is folded into the Python code, which uses the feature names", "normalizers", "features"
+    )
+    inner = summed([repr(of.intercept + options.offset), *map(_line, of.terms)], "\n        ")
+    names = "".join(f"    {t.name!r},\n" for t in of.terms)
+    result = "_sigmoid(total)" if options.sigmoid else "total"
+    text = (
+        f'"""A ranking model, written by sparserank {__version__}. score(row) needs only Python."""\n'
+        f"{HEAD}\nFEATURES = (\n{names})\n\n\ndef score(row):\n"
+        '    """The score of a document; row: a mapping from the FEATURES to numbers."""\n    total = (\n        '
+        f"{inner}\n    )\n    return {result}\n"
+    )
+    return {"model.py": text}
+
+
+def _line(term: Term) -> str:
+    x = f"_given(row, {term.name!r})" if term.fill is None else f"_known(row.get({term.name!r}), {term.fill!r})"
+    t = f"_log({x})" if term.kind == LOG else f"_asinh({x}, {term.constant!r})" if term.kind == ASINH else x
+    if term.curve is None:
+        return f"{term.slope!r} * {t}"
+    return f"_curve({t}, {term.curve.knots.tolist()!r}, {term.curve.values.tolist()!r})"
+
+
+ENGINE = Engine("python", "Python", python)
 
 
 def python_fusion(formula: FusionFormula, name: str) -> Files:

@@ -16,6 +16,54 @@ from sparserank.model.fusion import FusionFormula
 from sparserank.options import option
 from sparserank.text import brief
 
+VALUES = {  # of a row of `lists`
+    MINMAX: "CASE WHEN high = low THEN 1e0 ELSE (score - low) / (high - low) END",
+    L2: "CASE WHEN high = 0e0 THEN score ELSE score / high / SQRT(squares) END",
+    ZSCORE: "CASE WHEN high = low THEN 1e0 ELSE (score - low) / (high - low) / deviation END",
+    RETURNED: "1e0",
+}
+QUERY = """-- Fuses retrievers; needs a table retrieved(qid, docno, retriever, score, rank).
+-- Equal scores of a retriever are in the order of its ranks, which may be NULL, and then of docno.
+WITH ranked AS (
+  SELECT qid, docno, retriever, CAST(score AS DOUBLE PRECISION) AS score,
+    ROW_NUMBER() OVER (PARTITION BY qid, retriever ORDER BY score DESC, rank, docno) AS place
+  FROM retrieved
+  WHERE retriever IN ({names})
+),
+cut AS (
+  SELECT qid, docno, retriever, score, place,
+    MIN(score) OVER (PARTITION BY qid, retriever) AS low,
+    MAX(score) OVER (PARTITION BY qid, retriever) AS high,
+    AVG(score) OVER (PARTITION BY qid, retriever) AS middle
+  FROM ranked
+  WHERE place <= {depth}
+),
+lists AS (
+  SELECT qid, docno, retriever, score, place, low, high,
+    {squares} AS squares,
+    {deviation} AS deviation
+  FROM cut
+),
+terms AS (
+{terms}
+)
+{fused}
+ORDER BY qid, score DESC, docno
+"""
+FUSED = """SELECT qid, docno, SUM(weight * CASE WHEN value > 0e0 THEN value ELSE {least} END) AS score
+FROM terms
+GROUP BY qid, docno"""
+TRIMMED = """SELECT qid, docno, score
+FROM (
+  SELECT qid, docno, score, ROW_NUMBER() OVER (PARTITION BY qid ORDER BY score DESC, docno) AS place
+  FROM ({fused}) AS fused
+) AS ordered
+WHERE place <= {longest}"""
+# of scores in units of the highest one and of their range: their squares would vanish if all scores are tiny
+SQUARES = "SUM(score / NULLIF(high, 0e0) * (score / NULLIF(high, 0e0))) OVER (PARTITION BY qid, retriever)"
+SPREAD = "(score - middle) / NULLIF(high - low, 0e0)"
+DEVIATION = f"SQRT(AVG({SPREAD} * ({SPREAD})) OVER (PARTITION BY qid, retriever))"
+
 
 def _column(name: str) -> str:
     if not name or "\0" in name:
@@ -84,55 +132,6 @@ def sql(of: Sum, options: Options) -> Files:
 
 
 ENGINE = Engine("sql", "SQL", sql)
-
-
-VALUES = {  # of a row of `lists`
-    MINMAX: "CASE WHEN high = low THEN 1e0 ELSE (score - low) / (high - low) END",
-    L2: "CASE WHEN high = 0e0 THEN score ELSE score / high / SQRT(squares) END",
-    ZSCORE: "CASE WHEN high = low THEN 1e0 ELSE (score - low) / (high - low) / deviation END",
-    RETURNED: "1e0",
-}
-QUERY = """-- Fuses retrievers; needs a table retrieved(qid, docno, retriever, score, rank).
--- Equal scores of a retriever are in the order of its ranks, which may be NULL, and then of docno.
-WITH ranked AS (
-  SELECT qid, docno, retriever, CAST(score AS DOUBLE PRECISION) AS score,
-    ROW_NUMBER() OVER (PARTITION BY qid, retriever ORDER BY score DESC, rank, docno) AS place
-  FROM retrieved
-  WHERE retriever IN ({names})
-),
-cut AS (
-  SELECT qid, docno, retriever, score, place,
-    MIN(score) OVER (PARTITION BY qid, retriever) AS low,
-    MAX(score) OVER (PARTITION BY qid, retriever) AS high,
-    AVG(score) OVER (PARTITION BY qid, retriever) AS middle
-  FROM ranked
-  WHERE place <= {depth}
-),
-lists AS (
-  SELECT qid, docno, retriever, score, place, low, high,
-    {squares} AS squares,
-    {deviation} AS deviation
-  FROM cut
-),
-terms AS (
-{terms}
-)
-{fused}
-ORDER BY qid, score DESC, docno
-"""
-FUSED = """SELECT qid, docno, SUM(weight * CASE WHEN value > 0e0 THEN value ELSE {least} END) AS score
-FROM terms
-GROUP BY qid, docno"""
-TRIMMED = """SELECT qid, docno, score
-FROM (
-  SELECT qid, docno, score, ROW_NUMBER() OVER (PARTITION BY qid ORDER BY score DESC, docno) AS place
-  FROM ({fused}) AS fused
-) AS ordered
-WHERE place <= {longest}"""
-# of scores in units of the highest one and of their range: their squares would vanish if all scores are tiny
-SQUARES = "SUM(score / NULLIF(high, 0e0) * (score / NULLIF(high, 0e0))) OVER (PARTITION BY qid, retriever)"
-SPREAD = "(score - middle) / NULLIF(high - low, 0e0)"
-DEVIATION = f"SQRT(AVG({SPREAD} * ({SPREAD})) OVER (PARTITION BY qid, retriever))"
 
 
 def sql_fusion(formula: FusionFormula, name: str) -> Files:

@@ -19,6 +19,8 @@ from sparserank.transforms import LOG, NONE, Transform
 
 MISSING_FROM = f"{HUGE:g}".replace("+", "")  # in size: these, infinity and NaN are missing values, as in all data
 FINE_SCALE = 1e-4  # of t: below, its rounding near 0 (1e-16) is no more 1e-12 of what the term says
+AUTO = "auto"
+ROOM = 1.0  # between the lowest score of a training document and 0, about: others may score lower
 
 
 @dataclass(frozen=True)
@@ -159,10 +161,6 @@ def _refuse_infinite(name: str, *numbers: float) -> None:
             f"feature {brief(name)} cannot be exported: its weight in units of the feature overflows. Scale the "
             "feature first."
         )
-
-
-AUTO = "auto"
-ROOM = 1.0  # between the lowest score of a training document and 0, about: others may score lower
 
 
 def offset_of(model: RankingModel, offset: float | str) -> float:

@@ -19,6 +19,29 @@ from sparserank.model.fusion import FusionFormula
 from sparserank.options import option
 from sparserank.text import brief
 
+PROFILE = """# All hits of the retrievers must reach the global phase, and an operator often matches more than its
+# targetHits: set rerank-count to at least the number of hits that a query matches.
+rank-profile {name} inherits default {{
+{declared}
+    match-features {{
+{features}
+    }}
+    first-phase {{
+        expression: {first}
+    }}
+    global-phase {{
+        rerank-count: {reached}
+        expression {{
+            {score}
+        }}
+    }}
+}}
+"""
+FUNCTION = """    function {function}() {{
+        # score of {retriever}: above 0 for documents that it returns, 0 or less for all others
+        expression: REPLACE_{function}
+    }}"""
+
 
 def _no_attribute(name: str) -> str:
     raise DataError(
@@ -71,30 +94,6 @@ def require_profile_name(name: str) -> None:
 
 
 ENGINE = Engine("vespa", "Vespa", vespa)
-
-
-PROFILE = """# All hits of the retrievers must reach the global phase, and an operator often matches more than its
-# targetHits: set rerank-count to at least the number of hits that a query matches.
-rank-profile {name} inherits default {{
-{declared}
-    match-features {{
-{features}
-    }}
-    first-phase {{
-        expression: {first}
-    }}
-    global-phase {{
-        rerank-count: {reached}
-        expression {{
-            {score}
-        }}
-    }}
-}}
-"""
-FUNCTION = """    function {function}() {{
-        # score of {retriever}: above 0 for documents that it returns, 0 or less for all others
-        expression: REPLACE_{function}
-    }}"""
 
 
 def vespa_fusion(formula: FusionFormula, name: str) -> Files:

@@ -18,8 +18,8 @@ from __future__ import annotations
 import numpy as np
 
 from sparserank._kernel_cache import kernel
+from sparserank.losses._sizes import AT_ONCE
 from sparserank.losses._sorting_kernels import sort_descending
-from sparserank.losses.levels import AT_ONCE
 
 SUMS = 2 * AT_ONCE  # sums per document: one of weights and one of weights times score, for each level of a round
 _AT_ONCE = np.uint64(AT_ONCE)  # a power of two

@@ -1,4 +1,5 @@
-"""Sort one query by score, starting from the permutation of the last pass."""
+"""Sort one query by score, starting from the permutation of the last pass; and Fenwick trees over relevance ranks: sums
+over all lower ranks in O(log n), of numbers or of rows."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 

@@ -1,4 +1,4 @@
-"""Relevance as ranks from 0, the input form of pair sweeps, and the sizes that are compiled into these."""
+"""Relevance as ranks from 0, the input form of pair sweeps."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataError
+from sparserank.losses._sizes import AT_ONCE
 from sparserank.number_checks import as_floats
 from sparserank.text import brief
-
-AT_ONCE = 4  # levels that a scan has in registers
-WORK_ROWS = 17  # scratch rows of a sweep, each at least as long as the list and one more than there are levels;
-# those of the modified Huber use all
-
 
 MAX_TABLE_LEVELS = 12  # up to here a scan over levels beats a Fenwick tree
 CHUNK = 1 << 16  # documents, about, that are ranked together: sorting needs ten times their relevance

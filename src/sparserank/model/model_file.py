@@ -34,6 +34,8 @@ from sparserank.text import brief
 from sparserank.transforms import NONE, Transform
 
 # What a feature may have, and since which version: a file without it is of the version that older readers know.
+INTEGER, NUMBER, TEXT = ("an integer", (int,)), ("a number", (int, float)), ("a string", (str,))
+LIST, OBJECT = ("a list", (list,)), ("an object", (dict,))
 
 
 def read_model(path: str | os.PathLike, *, links: bool = True) -> RankingModel:
@@ -157,10 +159,6 @@ def _index_base(content: dict[str, Any]) -> int:
     if base not in (0, 1):
         raise ValueError(f"{INDEX_BASE} must be 0 or 1; got {brief(base)}")
     return base
-
-
-INTEGER, NUMBER, TEXT = ("an integer", (int,)), ("a number", (int, float)), ("a string", (str,))
-LIST, OBJECT = ("a list", (list,)), ("an object", (dict,))
 
 
 def _part(content: dict[str, Any], key: str, kind: tuple[str, tuple[type, ...]]) -> Any:

@@ -1,4 +1,4 @@
-"""Load a model from its file, or that of a size from the directory of its run."""
+"""The file with the best model of every size that a selection tried; and models from files, by size too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of options by name, for type checkers; a test compares them with the declarations."""
+"""Paths from data, and their makers and options by name."""
 
 from __future__ import annotations
 
@@ -28,11 +28,9 @@ from sparserank.solvers.lockstep import run
 from sparserank.text import brief
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy as np
-
     from sparserank.losses import PairwiseLoss
+
+MAKERS: dict[str, type[FeatureRules]] = {**PENALTIES, BestK.name: BestK}
 
 
 class PathOptions(TypedDict, total=False):
@@ -48,9 +46,6 @@ class PathOptions(TypedDict, total=False):
     max_iter: int
     k: int | None
     early_stop: float | None
-
-
-MAKERS: dict[str, type[FeatureRules]] = {**PENALTIES, BestK.name: BestK}
 
 
 def parse_maker(spec: str | Penalty | SizedMaker, **parameters: Any) -> Penalty | SizedMaker:

@@ -14,7 +14,6 @@ from sparserank.paths.makers import OnColumns
 from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.sizes import SizeOf, points_by_size
 from sparserank.paths.starts import PathStarts
-from sparserank.penalties import Ridge
 from sparserank.solvers import Solution, Status
 from sparserank.solvers.lockstep import Evaluate, Seconds, Steps
 from sparserank.solvers.solution import Iterate
@@ -22,6 +21,7 @@ from sparserank.solvers.solution import Iterate
 RELAX = (0.5, 1.0)  # shares of the way from a point to its refit
 MAX_FEATURES = 100  # larger models are not refitted: they are hardly shrunken, and a refit fits noise
 MIN_TOL = 1e-6
+TOUCH = 1e-100  # a weight that is in the support and moves no score
 
 
 @dataclass(frozen=True)
@@ -106,12 +106,9 @@ def refit_of(alphas: np.ndarray, alpha: float, relax: float) -> int | None:
     return int(at[RELAX.index(relax)]) if len(at) else None
 
 
-TOUCH = 1e-100  # a weight that is in the support and moves no score
-
-
 @dataclass(frozen=True, eq=False)
 class GivenSupports(OnColumns):
-    """A path maker: the ridge solution on each of these sets of coefficients, as in `relaxed`.
+    """A path maker: the ridge solution on each of these sets of coefficients, as in `RefitPath`.
 
     starts   (n_sets, n_coefficients) CSR, the start of each solve; its entries are the set; an empty set gives the
              model 0
@@ -137,7 +134,7 @@ class GivenSupports(OnColumns):
             points.append(Point.of(solution, now - began))
         return PathResult.of(
             points,
-            Ridge(),
+            self.rules,
             np.array(ridge),
             float(np.nanmax([*ridge, 0.0])),
             float(np.abs(objective.gradient_at_zero).max()),

@@ -15,6 +15,7 @@ import math
 from sparserank._kernel_cache import kernel
 
 ELASTIC, MCP, SCAD, LOG, LP, SMOOTHED_LP = range(6)
+FINITE_SLOPES = (ELASTIC, MCP, SCAD, LOG)  # those whose slope at 0 is finite
 
 
 @kernel
@@ -127,9 +128,6 @@ def prox_smoothed_lp(z, h, alpha, p, eps):
         return x
     rise = mu * eps**p * math.expm1(p * math.log1p(x / eps))
     return x if x * (0.5 * x - z) + rise < 0.0 else 0.0
-
-
-KINDS = (ELASTIC, MCP, SCAD, LOG)  # those whose slope at 0 is finite
 
 
 @kernel

@@ -10,7 +10,7 @@ import numpy as np
 from sparserank.errors import DataError
 from sparserank.options import Choice
 from sparserank.options.arguments import check_arguments
-from sparserank.penalties import _scalar_prox as _dispatch
+from sparserank.penalties import _scalar_prox
 from sparserank.penalties.base import Penalty
 
 GAMMA_SCALES = ("curvature", "mean", "sum")
@@ -58,7 +58,7 @@ class MCP(Penalty):
     gamma_scale: str = "curvature"
 
     name: ClassVar[str] = "mcp"
-    kind: ClassVar[int] = _dispatch.MCP
+    kind: ClassVar[int] = _scalar_prox.MCP
 
     def _check(self) -> None:
         if not self.gamma > 0:

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.penalties._scalar_prox import KINDS
+from sparserank.penalties._scalar_prox import FINITE_SLOPES
 from sparserank.penalties.base import KEEP_BOX, Penalty
 from sparserank.penalties.l1 import L1
 from sparserank.penalties.parts import BlockPart, Conjugate
@@ -380,7 +380,7 @@ def nests(of: FeatureRules) -> bool:
     """Whether a penalty supports groups and curves: its slope at 0 is finite, and it has no quadratic part."""
     if not isinstance(of, Penalty):
         return False
-    return of.kind in KINDS and not of.smooth_at_zero and not (of.is_convex and of.shape()[0] > 0)
+    return of.kind in FINITE_SLOPES and not of.smooth_at_zero and not (of.is_convex and of.shape()[0] > 0)
 
 
 def nested(of: Penalty, width: int = 1, kappa: np.ndarray | None = None, monotone: np.ndarray | None = None) -> Nested:

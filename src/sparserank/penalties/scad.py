@@ -10,7 +10,7 @@ import numpy as np
 from sparserank.errors import DataError
 from sparserank.options import Choice
 from sparserank.options.arguments import check_arguments
-from sparserank.penalties import _scalar_prox as _dispatch
+from sparserank.penalties import _scalar_prox
 from sparserank.penalties.base import Penalty
 from sparserank.penalties.mcp import GAMMA_SCALES, scale_factor
 
@@ -58,7 +58,7 @@ class SCAD(Penalty):
     threshold_scale: float = 1.0
 
     name: ClassVar[str] = "scad"
-    kind: ClassVar[int] = _dispatch.SCAD
+    kind: ClassVar[int] = _scalar_prox.SCAD
 
     def _check(self) -> None:
         if not self.a > 2:

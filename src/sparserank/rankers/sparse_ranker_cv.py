@@ -170,14 +170,15 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
         maker = PenaltyPath(usable_penalty(type(self).__name__, penalty, cv.objective))
         candidate_set = cv.fit([PathTask(PATH, maker, transform)])
         final = candidate_set.paths[PATH, FINAL]
-        self.path_ = replace(final, scaling=None if self.scaling == "none" else final.scaling, values=None)
+        scaling = None if self.scaling == "none" else final.scaling
+        self.path_ = replace(final, scaling=scaling, blocks=None, values=None)
         if unseen is data:  # queries that do not count judge nothing
             assert final.values is not None
             known = np.where(np.isin(np.arange(data.n_queries), counted), final.values, np.nan)
             candidate_set.paths[PATH, FINAL] = replace(final, values=known)
         self._choose(candidate_set)
         self.scaled_coef_ = self.path_.scaled_coef(self.chosen_index_)
-        self.scale_ = getattr(self.path_.scaling, "scale", None)
+        self.scale_ = None if scaling is None else scaling.scale
         if isinstance(transform.knots, Knots):
             assert final.blocks is not None
             self._draw(transform.knots, final.blocks)

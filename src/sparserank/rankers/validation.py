@@ -23,6 +23,33 @@ from sparserank.penalties import Penalty
 from sparserank.text import brief
 
 EXPECTED = "a number of folds >= 2, a scikit-learn splitter, or a list of pairs (train rows, test rows)"
+HARMLESS = ("verbose",)  # nothing is printed anyway
+OURS = {
+    "sample_weight": (
+        "pass one weight per query as query_weight= (SparseRanker also takes one per document, doc_weight=)"
+    ),
+    "group_id": "pass the query id of each row as qid=",
+    "subgroup_id": "pass the query id of each row as qid=",
+    "group_weight": "pass one weight per query as query_weight=",
+    "eval_at": "set the metric and its cutoff in the constructor, metric='ndcg@10'",
+    "eval_metric": "set the metric in the constructor, metric='ndcg@10'",
+    "callbacks": (
+        "fitting has no rounds, so callbacks are never called; fit a whole path with sr.fit_path, or monitor a "
+        "selection with sr.select(progress=)"
+    ),
+    "early_stopping_rounds": "there are no rounds; SparseRankerCV chooses the strength on eval_set",
+    "feature_weights": "pass a penalty with weights, sr.penalties.L1(weights=...)",
+    "feature_name": "pass X as a data frame; its column names are used",
+    "cat_features": "features must be numbers; encode categories first",
+    "categorical_feature": "features must be numbers; encode categories first",
+    "init_score": (
+        "initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty"
+    ),
+    "baseline": ("initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty"),
+    "base_margin": (
+        "initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty"
+    ),
+}
 
 
 def check_splits(owner: str, cv: Any) -> None:
@@ -106,35 +133,6 @@ def _whole(owner: str, rows: Any, code: np.ndarray, counted: np.ndarray) -> np.n
             f"{owner}: cv splits the rows of a query; pass rows of whole queries (GroupKFold with groups=qid)."
         )
     return np.flatnonzero(held[counted] > 0)
-
-
-HARMLESS = ("verbose",)  # nothing is printed anyway
-OURS = {
-    "sample_weight": (
-        "pass one weight per query as query_weight= (SparseRanker also takes one per document, doc_weight=)"
-    ),
-    "group_id": "pass the query id of each row as qid=",
-    "subgroup_id": "pass the query id of each row as qid=",
-    "group_weight": "pass one weight per query as query_weight=",
-    "eval_at": "set the metric and its cutoff in the constructor, metric='ndcg@10'",
-    "eval_metric": "set the metric in the constructor, metric='ndcg@10'",
-    "callbacks": (
-        "fitting has no rounds, so callbacks are never called; fit a whole path with sr.fit_path, or monitor a "
-        "selection with sr.select(progress=)"
-    ),
-    "early_stopping_rounds": "there are no rounds; SparseRankerCV chooses the strength on eval_set",
-    "feature_weights": "pass a penalty with weights, sr.penalties.L1(weights=...)",
-    "feature_name": "pass X as a data frame; its column names are used",
-    "cat_features": "features must be numbers; encode categories first",
-    "categorical_feature": "features must be numbers; encode categories first",
-    "init_score": (
-        "initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty"
-    ),
-    "baseline": ("initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty"),
-    "base_margin": (
-        "initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty"
-    ),
-}
 
 
 def checked_penalty(owner: str, value: Any) -> Penalty | BestK:

@@ -1,1 +1,1 @@
-"""What a selection is asked and what it says: plan and results as values, and sentences about them."""
+"""Selections, fits and fusions: front ends, plans, jobs, results and the sentences about them."""

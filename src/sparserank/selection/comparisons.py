@@ -26,6 +26,8 @@ from sparserank.selection.rivals import RivalReport, report_of
 from sparserank.workdir.pieces import WorkStore
 from sparserank.workdir.work import Progress
 
+MAX_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer than the paths
+
 
 @dataclass(frozen=True)
 class AllFeatures:
@@ -54,9 +56,6 @@ def against_all_features(choice: Choice, dense: Candidate, by_size: Sequence[Can
         return b if math.isfinite(b.high - b.low) else Beside(b.difference, -math.inf, math.inf)
 
     return AllFeatures(dense.n_features, dense.mean, against(choice.chosen), tuple(map(against, by_size)))
-
-
-MAX_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer than the paths
 
 
 def compare_on_test(

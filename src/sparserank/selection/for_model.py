@@ -90,7 +90,9 @@ def _plan(chosen: AllSelectOptions) -> SelectionPlan:
         ParameterError   an option cannot be combined with for_model
     """
     given, taken = option("for_model"), {o.name for o in FOR_MODEL_TAKES}
-    for o, value in zip(SELECT, values_of(SELECT, chosen).values(), strict=True):
+    values = values_of(SELECT, chosen)
+    for o in SELECT:
+        value = values[o.name]
         if o.name not in taken and (value is not None if o.default is None else value != o.default):
             raise ParameterError(o.name, f"cannot be combined with {given}.")
     path = chosen["for_model"]
@@ -171,7 +173,7 @@ class ForModel:
         if name in (AUTO, MIXED):
             name = MIXED if logs_differ(data) else NONE
         ((label, penalty),), (transform,) = plan.labelled.items(), feature_transforms(data, [name])
-        self.trial = PathTask(transform.label(label), maker_of(transform.limited(penalty)), transform)
+        self.task = PathTask(transform.label(label), maker_of(transform.limited(penalty)), transform)
         fold = query_folds(data.n_queries, n_folds, plan.random_state)
         threads: dict[str, Any] = {"n_workers": self.n_threads, "n_threads": self.n_threads}
         self.cv = CrossValidation(data, fold, [transform], plan.path_plan, plan.metrics, **threads)
@@ -194,7 +196,7 @@ class ForModel:
         plan, of_trees, usable, settings = self.plan, self.on_folds.data, self.rival.columns, self.rival.settings
         # Our path, and the trees on all features, without each fold and on all queries.
         report = ThreeParts(progress, len(self.cv.folds), 2 * len(self.sizes))
-        candidate_set = self.cv.fit([self.trial], relaxed=True, store=store, progress=report.on_paths)
+        candidate_set = self.cv.fit([self.task], relaxed=True, store=store, progress=report.on_paths)
         report.n_before = len(candidate_set.paths)
         (all_features,) = self.on_folds.fit(store, report.on_all_features)
         full = fit_trees(of_trees, usable, settings, plan.random_state, n_threads=self.n_threads)

@@ -151,7 +151,7 @@ class FusionResult:
         return f"{name} is above the choice, which is {between} against it; {asked} measures against it instead"
 
     def norm_of(self, c: Candidate) -> str:
-        """The norm of a candidate: that of its trial, or for a retriever alone the first of the table."""
+        """The norm of a candidate: that of its task, or for a retriever alone the first of the table."""
         if c.formula:
             return self.selection.model.feature_names[0].rpartition(":")[2]
         return c.penalty.rpartition(" on ")[2]

@@ -24,56 +24,6 @@ from sparserank.selection.plan import SelectionPlan, make_plan, planned
 from sparserank.selection.typed import AllFuseOptions
 from sparserank.text import brief
 
-
-def retriever_costs(given: Any, names: Sequence[str]) -> dict[str, float]:
-    """{retriever: cost > 0}, from such a mapping or from a file of lines 'retriever cost'; empty for None.
-
-    Raises
-        ParameterError, DataFormatError   name what cannot be used
-    """
-    if given is None:
-        return {}
-    places: dict[str, str] = {}
-    if isinstance(given, Mapping):
-        costs = {str(name): cost for name, cost in given.items()}
-    elif isinstance(given, str | os.PathLike):
-        costs = {}
-        for line, text in enumerate(read_entries(given, "'retriever cost' per line"), start=1):
-            name, cost = _split(text)
-            if name in costs:
-                raise DataFormatError(f"{given}:{line}: {brief(name)} already has a cost.")
-            costs[name], places[name] = cost, f"{given}:{line}: "
-    else:
-        raise ParameterError("costs", f"must be {{retriever: cost}} or a file; got {brief(given)}.")
-    for name, cost in costs.items():
-        _refuse_unless(name in names, places.get(name, ""), f"{brief(name)} is not a retriever; {_known(names)}.")
-        value = None if isinstance(cost, bool) else positive_cost(cost)
-        said = f"expected a cost > 0 of {brief(name)}; got {brief(cost)} (costs may be {COSTS})."
-        _refuse_unless(value is not None, places.get(name, ""), said)
-        costs[name] = value
-    missing = next((name for name in names if name not in costs), None)
-    _refuse_unless(missing is None, "", f"there is no cost of {brief(missing)}; give one for every retriever.")
-    return {name: float(costs[name]) for name in names}
-
-
-def _split(text: str) -> tuple[str, str]:
-    """'name cost', 'name, cost' or with a tab; a name may contain blanks and commas."""
-    line = text.strip().replace("\t", " ")
-    at = max(line.rfind(" "), line.rfind(","))
-    return line[:at].rstrip(" ,") if at >= 0 else line, line[at + 1 :].strip() if at >= 0 else ""
-
-
-def _refuse_unless(condition: bool, place: str, message: str) -> None:
-    if not condition:
-        if place:
-            raise DataFormatError(f"{place}{message}")
-        raise ParameterError("costs", f"cannot be used: {message}")
-
-
-def _known(names: Sequence[str]) -> str:
-    return f"the retrievers are {brief(', '.join(names))}"
-
-
 OF_RUNS, OF_RANK_COLUMNS = ("minmax", "zscore", "rrf"), ("rrf", "rrf(k=10)", "logrank")  # what auto tries
 NO_PATH = "no retriever ranks the relevant documents above the others"
 N_ALPHAS = 20  # regularisation strengths on each path: retrievers are few
@@ -200,3 +150,52 @@ def _of_runs(metric: Metric, relevant_from: float, longest: int | None) -> Metri
     """The metric of fused lists: without documents that no retriever in use returned, and what an engine cuts off."""
     own = replace(metric.convention, zero_scores="left_out", longest=longest)
     return replace(metric, convention=own if relevant_from == 1 else replace(own, relevant_from=relevant_from))
+
+
+def retriever_costs(given: Any, names: Sequence[str]) -> dict[str, float]:
+    """{retriever: cost > 0}, from such a mapping or from a file of lines 'retriever cost'; empty for None.
+
+    Raises
+        ParameterError, DataFormatError   name what cannot be used
+    """
+    if given is None:
+        return {}
+    places: dict[str, str] = {}
+    if isinstance(given, Mapping):
+        costs = {str(name): cost for name, cost in given.items()}
+    elif isinstance(given, str | os.PathLike):
+        costs = {}
+        for line, text in enumerate(read_entries(given, "'retriever cost' per line"), start=1):
+            name, cost = _name_and_cost(text)
+            if name in costs:
+                raise DataFormatError(f"{given}:{line}: {brief(name)} already has a cost.")
+            costs[name], places[name] = cost, f"{given}:{line}: "
+    else:
+        raise ParameterError("costs", f"must be {{retriever: cost}} or a file; got {brief(given)}.")
+    for name, cost in costs.items():
+        _require(name in names, places.get(name, ""), f"{brief(name)} is not a retriever; {_known_retrievers(names)}.")
+        value = None if isinstance(cost, bool) else positive_cost(cost)
+        said = f"expected a cost > 0 of {brief(name)}; got {brief(cost)} (costs may be {COSTS})."
+        _require(value is not None, places.get(name, ""), said)
+        costs[name] = value
+    missing = next((name for name in names if name not in costs), None)
+    _require(missing is None, "", f"there is no cost of {brief(missing)}; give one for every retriever.")
+    return {name: float(costs[name]) for name in names}
+
+
+def _name_and_cost(text: str) -> tuple[str, str]:
+    """'name cost', 'name, cost' or with a tab; a name may contain blanks and commas."""
+    line = text.strip().replace("\t", " ")
+    at = max(line.rfind(" "), line.rfind(","))
+    return line[:at].rstrip(" ,") if at >= 0 else line, line[at + 1 :].strip() if at >= 0 else ""
+
+
+def _require(condition: bool, place: str, message: str) -> None:
+    if not condition:
+        if place:
+            raise DataFormatError(f"{place}{message}")
+        raise ParameterError("costs", f"cannot be used: {message}")
+
+
+def _known_retrievers(names: Sequence[str]) -> str:
+    return f"the retrievers are {brief(', '.join(names))}"

@@ -19,6 +19,8 @@ from sparserank.number_checks import usable_weights
 from sparserank.options import option
 from sparserank.text import brief
 
+Weighted = tuple[RankingDataset, RankingDataset | None, np.ndarray | None]
+
 
 def check_overlap(parts: Mapping[str, RankingDataset | None], *, may_be_allowed: bool = True) -> None:
     """Refuse a query id that stands in two parts: its documents would leak.
@@ -81,9 +83,6 @@ def read_query_weights(path: str | os.PathLike) -> dict[str, float]:
             )
         weights[fields[0]] = value
     return weights
-
-
-Weighted = tuple[RankingDataset, RankingDataset | None, np.ndarray | None]
 
 
 def weighted(

@@ -192,7 +192,7 @@ class SelectionJob:
             },
             models=models,
             size_costs=ablation_of_sizes(ablation, choice.by_size, models, store),
-            paths={label: candidate_set.path(label) for label in candidate_set.tasks},
+            paths={t: replace(candidate_set.path(t), blocks=None, values=None) for t in candidate_set.tasks},
             all_features=against_all_features(choice, strongest, choice.by_size),
             worth=worth,
             stability=stability,
@@ -329,8 +329,8 @@ class SelectionJob:
     ) -> tuple[RedundantFeatures, dict[int, float]]:
         """Left-out features that are redundant with a selected one, and the correlation of each selected feature with
         its substitute."""
-        work, kept = self.cv.works[candidate_set.transform(chosen)], candidate_set.transform_numbers(chosen)
-        return redundant_features(self.cv.data, self.names, kept, work.in_transforms, near.substitutes)
+        work, selected = self.cv.works[candidate_set.transform(chosen)], candidate_set.transform_numbers(chosen)
+        return redundant_features(self.cv.data, self.names, selected, work.in_transforms, near.substitutes)
 
     def _for_engine(
         self, candidate_set: CandidateSet, model: RankingModel, store: WorkStore | None, notes: list[str]

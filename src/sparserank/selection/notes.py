@@ -24,6 +24,9 @@ from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.typed import AllFuseOptions
 from sparserank.text import brief
 
+JUDGED_AT = 10  # where the metric has no cutoff
+MAX_NAMED = 3
+
 
 def notes_of_choice(plan: SelectionPlan, choice: Choice) -> list[str]:
     """Notes for a choice that the margin could not decide."""
@@ -85,10 +88,6 @@ def notes_of_rules(plan: SelectionPlan, data: RankingDataset) -> list[str]:
     said = kept_in_vain([names[int(j)] for j in kept])
     warnings.warn(said, DataWarning, stacklevel=2)
     return [said]
-
-
-JUDGED_AT = 10  # where the metric has no cutoff
-MAX_NAMED = 3
 
 
 def facts(judged: JudgedRuns, plan: SelectionPlan, costs: Mapping[str, float], chosen: AllFuseOptions) -> FusionFacts:

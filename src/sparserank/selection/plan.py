@@ -17,7 +17,7 @@ from sparserank.errors import ParameterError
 from sparserank.export import ENGINES, Engine
 from sparserank.losses import loss_identity
 from sparserank.metrics import Convention, Metric, parse_convention, parse_metric
-from sparserank.options import check_given, option, parse_option
+from sparserank.options import check_given, option, parse_option, values_of
 from sparserank.options import paths as of_paths
 from sparserank.options import selection as of_selection
 from sparserank.options.paths import LINEAR_SCALINGS
@@ -190,6 +190,7 @@ class SelectionPlan:
         transforms, the engine and half-samples only add some, or leave some out, under names of their own (of refits
         for the metric with their sizes).
         """
+        loss = self.path_plan.loss
         return {
             "sparserank": __version__,
             "code": code_hash(_computes_nothing_here),
@@ -197,7 +198,7 @@ class SelectionPlan:
             "valid": None if valid is None else data_hash(valid),
             "query_weight": None if query_weight is None else [float(v) for v in query_weight],
             "penalties": [repr(p) + foreign_code(type(p)) for p in self.penalties],
-            "path_plan": repr({**vars(self.path_plan), "loss": loss_identity(self.path_plan.loss)}),
+            "settings": repr(values_of(of_paths.SETTINGS, vars(self.path_plan)) | {"loss": loss_identity(loss)}),
             "protocol": self.protocol,
             "folds": self.cv,
             "seed": self.random_state,
@@ -241,6 +242,6 @@ def make_plan(
 
 
 def planned(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """What `make_plan` takes of the options of a job, but penalties and settings."""
+    """What `make_plan` takes of the options of a job, but penalties and the plan of paths."""
     names = {"metric", "report_metrics", "convention", *(o.name for o in of_selection.PLANNED)}
     return {name: value for name, value in chosen.items() if name in names}

@@ -14,6 +14,7 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.selection.statements import counted
 
 BINS = 30
+MAX_NAMED = 3  # features, substitutes in a sentence
 
 
 def drawn(model: RankingModel, data: RankingDataset, j: int) -> dict[str, Any] | None:
@@ -35,9 +36,6 @@ def drawn(model: RankingModel, data: RankingDataset, j: int) -> dict[str, Any] |
         "edges": edges.tolist(),
         "counts": counts.tolist(),
     }
-
-
-MAX_NAMED = 3  # features, substitutes in a sentence
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from sparserank._kernel_cache import kernel
-from sparserank.losses.levels import WORK_ROWS
+from sparserank.losses._sizes import WORK_ROWS
 from sparserank.shards._instructions import LINE_BYTES, prefetch
 
 APART = 1 << 14  # values of a gradient that grow so; of more the lines at its ends do not matter

@@ -1,4 +1,4 @@
-"""Range, sums and within-query squares of features, for K sets of queries in one read."""
+"""Compiled sums for statistics of features: range and squares for K sets of queries in one read; the pair norms."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 

@@ -1,4 +1,5 @@
-"""Coordinate descent on a d x d quadratic model plus a separable penalty."""
+"""Descent on a quadratic model plus a penalty: by coordinates of a separable penalty, by blocks of columns of a nested
+one."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
@@ -10,6 +11,8 @@ import numpy as np
 
 from sparserank._kernel_cache import kernel
 from sparserank.penalties._scalar_prox import prox_one, slope_one
+
+STEPS = 3  # prox steps on a block at each visit: its curvature is not the same along all of its columns
 
 
 @kernel
@@ -55,9 +58,6 @@ def descend(H, residual, w, alphas, monotone, kind, first, second, tol, max_swee
         else:
             full = False
     return sweeps, largest
-
-
-STEPS = 3  # prox steps on a block at each visit: its curvature is not the same along all of its columns
 
 
 @kernel

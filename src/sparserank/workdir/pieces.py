@@ -25,38 +25,6 @@ from sparserank.options import option
 from sparserank.text import source_of
 from sparserank.workdir.directory import WorkDirectory
 
-
-def arrays_of_npz(content: bytes) -> dict[str, np.ndarray]:
-    """The arrays of `np.savez`; nothing is decompressed or unpickled.
-
-    Raises
-        ValueError   the content is anything else
-    """
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            if any(member.compress_type != zipfile.ZIP_STORED for member in arrays.zip.infolist()):
-                raise ValueError("its arrays are compressed")
-            return {name: np.asarray(arrays[name]) for name in arrays.files}
-    except Exception as error:  # of whatever kind: the content may be anything
-        raise ValueError(f"it is not an archive of arrays: {error}") from error
-
-
-def checked(arrays: dict[str, np.ndarray], **expected: tuple[str, tuple[int | None, ...]]) -> dict[str, np.ndarray]:
-    """The arrays, which must include these: {name: (kinds of dtype, shape)}; None in a shape: any number.
-
-    Raises
-        ValueError   one is missing, or has another type or shape
-    """
-    for name, (kinds, shape) in expected.items():
-        values = arrays.get(name)
-        if values is None:
-            raise ValueError(f"it has no {name}")
-        fits = values.ndim == len(shape) and all(n in (None, m) for n, m in zip(shape, values.shape, strict=True))
-        if values.dtype.kind not in kinds or not fits:
-            raise ValueError(f"{name} has type {values.dtype} and shape {values.shape}; expected shape {shape}")
-    return arrays
-
-
 COMPUTING_LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
 PRESENTING = ("cli", "report")  # rooms that show results and compute none
 LONGEST_LABEL = 100  # file systems allow 255 bytes
@@ -65,7 +33,6 @@ MAX_RECORD_BYTES, MAX_BYTES = 1 << 20, 1 << 34
 RULES = {"drop": "drop", "keep": "keep", "monotone": "monotone", "feature_groups": "feature_groups", "weights": "costs"}
 _MAKER = re.compile(r"(\w+)\(")
 _PART = re.compile(r"'?(\w+)'?(?:=|: )((?:\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\]|[^,()\[\]{}])+)")
-
 Arrays = dict[str, np.ndarray]
 
 
@@ -279,3 +246,37 @@ def _changed_in(name: str, before: Any, now: Any) -> list[str]:
 
 def _file(name: str) -> str:
     return f"{ARRAYS}/{name}.npz"
+
+
+# -- arrays in archives
+
+
+def arrays_of_npz(content: bytes) -> dict[str, np.ndarray]:
+    """The arrays of `np.savez`; nothing is decompressed or unpickled.
+
+    Raises
+        ValueError   the content is anything else
+    """
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            if any(member.compress_type != zipfile.ZIP_STORED for member in arrays.zip.infolist()):
+                raise ValueError("its arrays are compressed")
+            return {name: np.asarray(arrays[name]) for name in arrays.files}
+    except Exception as error:  # of whatever kind: the content may be anything
+        raise ValueError(f"it is not an archive of arrays: {error}") from error
+
+
+def checked(arrays: dict[str, np.ndarray], **expected: tuple[str, tuple[int | None, ...]]) -> dict[str, np.ndarray]:
+    """The arrays, which must include these: {name: (kinds of dtype, shape)}; None in a shape: any number.
+
+    Raises
+        ValueError   one is missing, or has another type or shape
+    """
+    for name, (kinds, shape) in expected.items():
+        values = arrays.get(name)
+        if values is None:
+            raise ValueError(f"it has no {name}")
+        fits = values.ndim == len(shape) and all(n in (None, m) for n, m in zip(shape, values.shape, strict=True))
+        if values.dtype.kind not in kinds or not fits:
+            raise ValueError(f"{name} has type {values.dtype} and shape {values.shape}; expected shape {shape}")
+    return arrays

@@ -17,6 +17,7 @@ from sparserank.text import brief
 
 Judgments = dict[tuple[str, str], float]
 USUAL_DEPTH = 100  # at which lists are cut
+MAX_RANK = 1e9  # ranks are numbers of documents
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +112,6 @@ def _only(run: RetrieverLists, new: np.ndarray) -> RetrieverLists:
     return RetrieverLists(
         run.name, new[run.query[kept]][order], list_ptr, document, score, rank, run.n_contrary, run.n_other
     )
-
-
-MAX_RANK = 1e9  # ranks are numbers of documents
 
 
 def judged_columns(data: RankingDataset, depth: int | None, *, ranks: bool) -> JudgedRuns:

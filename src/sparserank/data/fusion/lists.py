@@ -16,6 +16,9 @@ from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.text import brief
 
 SUFFIXES = (".gz", ".run", ".txt", ".trec", ".json", ".parquet", ".pq", ".csv", ".tsv")
+NO_QUERY = "contains none of the judged queries; do the query ids agree?"
+NO_ENTRY = f"contains no entry; expected lines '{RUN}'."
+MAX_SCORE = 1e100  # squares of scores must not overflow
 
 
 def named_runs(runs: Any, least: int = 2) -> dict[str, Any]:
@@ -91,11 +94,6 @@ def _distinct(names: list[str], files: Sequence[str | os.PathLike]) -> list[str]
             "in Python."
         )
     return names
-
-
-NO_QUERY = "contains none of the judged queries; do the query ids agree?"
-NO_ENTRY = f"contains no entry; expected lines '{RUN}'."
-MAX_SCORE = 1e100  # squares of scores must not overflow
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,5 @@
-"""Decimal numbers in bytes, correctly rounded or left to Python's float()."""
+"""Byte parser for LETOR / SVMlight ranking text, with decimal numbers correctly rounded or left to Python's float().
+Inputs are read-only; outputs are the named arrays."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
@@ -9,6 +10,19 @@ import numpy as np
 from sparserank._kernel_cache import kernel
 
 _POWERS = 10.0 ** np.arange(23)  # exact in float64 up to 1e22
+OK = 0
+BAD_LABEL = 1
+MISSING_QID = 2
+BAD_TOKEN = 3
+BAD_INDEX = 4
+INDEX_BELOW_BASE = 5
+BAD_VALUE = 6
+INDEX_ABOVE_LIMIT = 7  # SPAN_START holds the feature, as numbered in the file
+EMPTY_QID = 8
+# Slots of the `info` output.
+STATUS, SPAN_START, SPAN_STOP, N_ROWS, N_VALUES, N_RUNS, N_SLOW, N_LINES, FIRST_NAN, MAX_INDEX, MAX_LINE = range(11)
+UNSORTED = 11  # the first row whose indices do not ascend, or -1
+N_INFO = 12
 
 
 @kernel
@@ -98,22 +112,6 @@ def _ends_inity(buf: np.ndarray, i: int) -> bool:
     """True when buf[i:i + 5] reads 'inity', in any case."""
     first = (buf[i] | 32) == 105 and (buf[i + 1] | 32) == 110 and (buf[i + 2] | 32) == 105
     return first and (buf[i + 3] | 32) == 116 and (buf[i + 4] | 32) == 121
-
-
-OK = 0
-BAD_LABEL = 1
-MISSING_QID = 2
-BAD_TOKEN = 3
-BAD_INDEX = 4
-INDEX_BELOW_BASE = 5
-BAD_VALUE = 6
-INDEX_ABOVE_LIMIT = 7  # SPAN_START holds the feature, as numbered in the file
-EMPTY_QID = 8
-
-# Slots of the `info` output.
-STATUS, SPAN_START, SPAN_STOP, N_ROWS, N_VALUES, N_RUNS, N_SLOW, N_LINES, FIRST_NAN, MAX_INDEX, MAX_LINE = range(11)
-UNSORTED = 11  # the first row whose indices do not ascend, or -1
-N_INFO = 12
 
 
 @kernel

@@ -1,4 +1,12 @@
-"""Open stores: as data sets, or as a stream of rows."""
+"""Open stores, as data sets or as a stream of rows: a folder of .npy shards of whole queries, and a manifest with a
+checksum of each file.
+
+manifest.json    written last, so that a folder without one is not a store
+NNNNN-X.npy      features (n_docs, n_features), C-ordered; sparse ones as NNNNN-data, -indices, -indptr
+NNNNN-label, -qid (n_queries,), -query_ptr (n_queries + 1,), and where the input has them -docid (UTF-8), -weight
+stamps.json      size and time of change of each file when its checksum was last verified; valid for this copy of the
+                 store only
+"""
 
 from __future__ import annotations
 

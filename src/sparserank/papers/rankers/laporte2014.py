@@ -1,4 +1,4 @@
-"""The published settings of Laporte et al. (2014), as a preset."""
+"""RankSVM with the sparse penalties and published settings of Laporte et al. (2014), and its solver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Truncated gradient: gradient steps, with the shrinkage of the l1 norm applied once per window."""
+"""TGRank and RSRank, the papers' baselines: l1-penalised pairwise losses by truncated gradient, gradient steps with the
+shrinkage of the l1 norm applied once per window."""
 
 from __future__ import annotations
 
@@ -18,6 +19,8 @@ from sparserank.solvers.lockstep import Steps, run
 from sparserank.solvers.loop import minimising
 from sparserank.solvers.problem import Penalised, Problem
 from sparserank.solvers.solution import Iterate, Status, Stop
+
+NEVER = -1.0  # a tolerance that no violation meets: the published method has no stopping rule
 
 
 class TruncatedGradient:
@@ -63,9 +66,6 @@ class TruncatedGradient:
                 "finite; use a smaller step."
             )
         return (yield from self._problem.evaluate(w))
-
-
-NEVER = -1.0  # a tolerance that no violation meets: the published method has no stopping rule
 
 
 class TGRank(LinearRanker):

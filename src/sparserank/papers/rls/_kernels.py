@@ -1,4 +1,5 @@
-"""Compiled steps of Algorithm 1 of Pahikkala et al. (2010), for all candidates at once and a block of queries."""
+"""Compiled steps of Algorithm 1 of Pahikkala et al. (2010), for all candidates at once and a block of queries; and
+back-fitting scores of sparse candidates."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
