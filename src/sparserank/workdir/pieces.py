@@ -248,7 +248,7 @@ def _file(name: str) -> str:
     return f"{ARRAYS}/{name}.npz"
 
 
-# -- arrays in archives
+# -- arrays in archives ------------------------------------------------------------------------------------------------
 
 
 def arrays_of_npz(content: bytes) -> dict[str, np.ndarray]:
