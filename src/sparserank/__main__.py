@@ -1,5 +1,4 @@
-"""Entry point of `sparserank` and `python -m sparserank`; interrupts are quiet from before the first import that takes
-time."""
+"""Entry point of `sparserank` and `python -m sparserank`; interrupts end it quietly even during slow imports."""
 
 from __future__ import annotations
 

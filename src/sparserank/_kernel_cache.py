@@ -1,9 +1,9 @@
-"""Compilation of kernels, and their disk cache, which belongs to one state of the sources.
+"""Compile kernels, and cache them on disk for one state of the sources.
 
-Numba compares a cache file with the source of the kernel itself, but not with the sources of what the kernel inlines:
-after an upgrade, an unchanged kernel would run with an old copy of what it calls. The name of each cache file therefore
-contains a hash of all kernel files (`_*.py`) of this package. A change to any of them leads to other cache files, in
-whatever folder Numba keeps them, and also while a process with the old sources is still running.
+Numba checks a cache file against the source of the kernel itself, but not against those of the functions it inlines, so
+after an upgrade an unchanged kernel would still run old copies of them. The name of each cache file therefore contains
+a hash of all kernel files (`_*.py`) of this package. A change to any of them leads to new cache files, in whatever
+folder Numba keeps them, even while a process with the old sources is still running.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ def kernel(function: Callable | None = None, **options: Any) -> Any:
         return partial(kernel, **options)
     from numba import njit  # slow to import; the command line asks `is_compiled` without it
 
-    function.__qualname__ += f"_{sources_hash()}"  # Numba names the cache file by it
+    function.__qualname__ += f"_{sources_hash()}"  # Numba uses it in the name of the cache file
     compile_lazily = partial(njit, nogil=True, **options)
     try:
         compiled = compile_lazily(cache=True)(function)
     except RuntimeError as error:
-        if "no locator" not in str(error):  # what Numba says if no folder for cache files is writable
+        if "no locator" not in str(error):  # Numba's error if no folder for cache files is writable
             raise
         _warn_of_no_cache()
         return compile_lazily()(function)
-    if hasattr(compiled, "stats"):  # not so with NUMBA_DISABLE_JIT
+    if hasattr(compiled, "stats"):  # absent with NUMBA_DISABLE_JIT
         _remove_outdated(compiled.stats.cache_path)
     return compiled
 

@@ -1,4 +1,4 @@
-"""pyarrow, which only tables need: an extra, imported at its first use; and frames for users."""
+"""pyarrow, an optional dependency that only tables need, imported on first use; and tables returned to users."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def require_arrow() -> None:
 
 
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """A table of rows with the same columns, for users: a pandas frame, or without pandas an Arrow table."""
+    """Rows with the same columns as a table for users: a pandas frame, or an Arrow table if pandas is missing."""
     try:
         import pandas as pd
     except ImportError:

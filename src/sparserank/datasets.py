@@ -33,7 +33,7 @@ class SyntheticRanking:
     coef : ndarray
         Their weights.
     redundant : ndarray of int
-        Features that are noisy copies of one of them.
+        Features that are noisy copies of a feature in support.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def make_ranking(
     n_grades : int, default 3
         Relevance 0 to n_grades - 1; higher grades are rarer (shares 2^-1, 2^-2, ...).
     grade_shares : tuple of float, optional
-        Share of each grade, lowest first, instead of these shares.
+        Share of each grade, lowest grade first. Default: the shares described under n_grades.
     noise : float, default 0.1
         Standard deviation of the noise of the score, relative to that of the clean score.
     query_spread : float, default 1.0

@@ -15,7 +15,7 @@ class DataFormatError(SparserankError, ValueError):
 
 
 class TooManyFeaturesError(DataFormatError):
-    """A file with more features than expected; `width` is the number of features that would accept it."""
+    """A file with more features than expected; `width` is the number of features with which it can be read."""
 
     def __init__(self, message: str, width: int) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ class TableError(DataFormatError, DataError):
 class ParameterError(DataError):
     """A parameter of a call, or an option of a command, that is outside its range.
 
-    parameter   its name in Python; message: the text about it; owner: the ranker that it is a parameter of, or ""
+    parameter   its name in Python; message: what is wrong with it; owner: the ranker it belongs to, or ""
     """
 
     def __init__(self, parameter: str, message: str, *, owner: str = "") -> None:
@@ -54,7 +54,7 @@ class ParameterError(DataError):
         super().__init__(f"{owner}: {sentence}" if owner else sentence)
         self.parameter, self.message, self.owner = parameter, message, owner
 
-    def __reduce__(self) -> tuple[Any, ...]:  # from worker processes
+    def __reduce__(self) -> tuple[Any, ...]:  # for pickling in worker processes
         return _parameter_error, (self.parameter, self.message, self.owner)
 
 

@@ -1,4 +1,4 @@
-"""Map-reduce over blocks of whole queries, and threads."""
+"""Threads: map-reduce over blocks of whole queries, BLAS limits, available cores."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-SHARD_BYTES = 128 << 20  # of features; a shard is what is placed, in memory, on a disk or on a worker, as a whole
-BLOCK_BYTES = 4 << 20  # below this a thread hand-over costs more than the work it carries
+SHARD_BYTES = 128 << 20  # of features; a shard is placed as a unit: in memory, on disk or on a worker
+BLOCK_BYTES = 4 << 20  # below this, handing a block to a thread costs more than its work
 T = TypeVar("T")
 _blas_lock = Lock()
 _blas_users = 0
@@ -41,10 +41,10 @@ def split_queries(query_ptr: np.ndarray, row_bytes: float, minimum_bytes: float 
 
 
 def shard_end(ends: np.ndarray, until: np.ndarray, at: int, n_bytes: int) -> int:
-    """The row after a shard that begins with row `at`: the first end of a query with at least n_bytes of features
-    before it.
+    """The row after the shard that begins at row `at`: the first end of a query at which the shard has at least n_bytes
+    of features.
 
-    ends    row after each query, rising; the last one is after all rows
+    ends    row after each query, ascending; the last one is the number of rows
     until   (n_docs + 1,) bytes of features before each row
     The same rule applies to data in memory and in stores, so that both are summed in the same order.
     """
@@ -64,7 +64,7 @@ def _controller() -> ThreadpoolController:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS from starting threads inside ours, and its sums from depending on the machine or the thread.
+    """Limit BLAS to one thread: it starts none inside ours, and its sums do not depend on the machine or the thread.
 
     If BLAS has one pool for all threads, the limit applies to the process: the first user sets it, the last lifts it.
     """
@@ -95,13 +95,13 @@ def _leave_blas_limit() -> None:
     with _blas_lock:
         _blas_users -= 1
         for library, n_threads in _blas_before:
-            if _blas_users == 0 or library.threading_layer == "openmp":  # whose limits belong to each thread
+            if _blas_users == 0 or library.threading_layer == "openmp":  # OpenMP has a limit per thread
                 _set_threads(library, n_threads)
 
 
 def _set_threads(library: Any, n_threads: int) -> None:
-    """Set the limit. threadpoolctl changes OpenBLAS only in the first thread that ever set a limit;
-    we count our users ourselves."""
+    """Set the limit directly: threadpoolctl changes OpenBLAS only in the first thread that ever set a limit. We count
+    users of the limit ourselves."""
     getattr(library, "_real_set_num_threads", library.set_num_threads)(n_threads)
 
 
@@ -109,7 +109,7 @@ def _after_fork() -> None:
     """Reset pools and locks in a forked child, which has none of the threads that would release them."""
     global _blas_lock, _blas_users
     _pool.cache_clear()
-    _blas_lock, _blas_users = Lock(), int(getattr(_depth, "value", 0) > 0)  # the one thread that is left
+    _blas_lock, _blas_users = Lock(), int(getattr(_depth, "value", 0) > 0)  # only the forking thread is left
 
 
 if hasattr(os, "register_at_fork"):
@@ -145,10 +145,10 @@ class BlockExecutor:
             yield pending.popleft().result()
 
     def share(self, works: Sequence[tuple[Callable[[int, int], object], int]]) -> None:
-        """For each (function, n_blocks) of works, call `function(start, step)` in every thread, for the blocks start,
-        start + step, ... Work is handed over once per thread, not per block or function. Threads take blocks in turn,
-        also across functions. After an error no thread begins another work; the error is raised when all threads have
-        ended."""
+        """For each (function, n_blocks) in works, call `function(start, step)` in every thread, for the blocks start,
+        start + step, ... Each thread gets its work once, not per block or function. Blocks are dealt to threads in
+        turn, also across functions. After an error, no thread begins another function; the error is raised when all
+        threads have ended."""
         total = sum(n_blocks for _, n_blocks in works)
         step = max(min(self.n_threads, total), 1)
         failed: list[int] = []

@@ -1,5 +1,5 @@
-"""Files: read up to a limit, and only regular ones; written completely or not at all, through links, with the mode of
-the old file, never over an input."""
+"""Read files up to a size limit, and only regular ones; write files completely or not at all, through links, with the
+mode of the existing file, and never over an input."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from typing import IO, Any
 
 from sparserank.errors import RunDirectoryError
 
-PART = ".sparserank-*.part"  # what unfinished files are called, so that nobody else's are ever taken for ours
-HEAD_BYTES = 10_000  # of an existing file, by which it is recognised
-MAX_LINKS = 40  # in a chain, as systems have it
+PART = ".sparserank-*.part"  # name of unfinished files, unlike those of any other program
+HEAD_BYTES = 10_000  # of an existing file, from which its kind is recognised
+MAX_LINKS = 40  # in a chain; the usual limit of operating systems
 _DESCRIPTOR = re.compile(rf"/(?:dev|proc/(?:self|{os.getpid()}))/fd/(\d+)")
 _unfinished: set[str] = set()
 
@@ -31,7 +31,7 @@ def open_regular(path: str | os.PathLike, *, links: bool = False) -> Iterator[Bu
         OSError      the file cannot be read
         ValueError   it is a link, or a device, a pipe or a folder
     """
-    if not links and os.path.islink(path):  # said here, because O_NOFOLLOW is not known everywhere
+    if not links and os.path.islink(path):  # checked here, because not every system has O_NOFOLLOW
         raise ValueError("it is a link")
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags | (0 if links else getattr(os, "O_NOFOLLOW", 0)))
@@ -99,7 +99,7 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         with os.fdopen(handle, mode, **options) as stream:
             if old is not None and hasattr(os, "fchown"):  # not so on Windows
-                with suppress(OSError):  # not every file system and user may
+                with suppress(OSError):  # some file systems and users cannot
                     os.fchmod(handle, stat.S_IMODE(old.st_mode))
                     os.fchown(handle, old.st_uid, old.st_gid)
             yield stream
@@ -120,7 +120,7 @@ def refuse_inputs(out: str | os.PathLike, inputs: Iterable[str | os.PathLike]) -
         RunDirectoryError   `out` is one of `inputs`, under this or another name, or `atomic_write` cannot write it
     """
     for source in inputs:
-        with suppress(OSError):  # what cannot be looked at is not there to be overwritten
+        with suppress(OSError):  # a file that cannot be examined cannot be overwritten either
             if stat.S_ISREG(os.stat(out).st_mode) and os.path.samefile(out, source):
                 raise RunDirectoryError(f"{out}: is also an input ({source}); choose another output file.")
     try:
@@ -134,12 +134,12 @@ def refuse_inputs(out: str | os.PathLike, inputs: Iterable[str | os.PathLike]) -
 
 
 def refuse_foreign(out: str | os.PathLike, is_ours: Callable[[bytes], bool], what: str) -> None:
-    """Refuse to overwrite a file that cannot have been written here.
+    """Refuse to overwrite a file that this package cannot have written.
 
     Parameters
-        is_ours   whether the first HEAD_BYTES of the file can be ours; what: the reason if they cannot
+        is_ours   whether a file that begins with these HEAD_BYTES can be ours; what: how to describe one that cannot
     Raises
-        RunDirectoryError   they cannot
+        RunDirectoryError   the file cannot be ours
     """
     if os.path.isfile(out):
         with open(out, "rb") as old:
@@ -149,7 +149,7 @@ def refuse_foreign(out: str | os.PathLike, is_ours: Callable[[bytes], bool], wha
 
 
 def try_to_create_in(folder: str | os.PathLike) -> None:
-    """Create an empty file in a folder and remove it; raise OSError if the folder takes none."""
+    """Create an empty file in a folder and remove it; raise OSError if that is not possible."""
     part = _part_in(folder)
     try:
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
@@ -164,13 +164,13 @@ def discard_unfinished() -> None:
 
 
 def discard_parts(folder: Path) -> None:
-    """Remove the unfinished files of an earlier, killed process from `folder`; call only with its lock."""
+    """Remove the unfinished files of an earlier, killed process from `folder`; the caller must hold its lock."""
     for part in folder.glob(PART):
         part.unlink(missing_ok=True)
 
 
 def _part_in(folder: str | os.PathLike) -> str:
-    """A new name of an unfinished file, which `discard_unfinished` would remove."""
+    """A new name for an unfinished file, registered so that `discard_unfinished` removes it."""
     part = os.path.join(folder, PART.replace("*", secrets.token_hex(8)))
     _unfinished.add(part)
     return part
@@ -181,18 +181,18 @@ def _unwritable(path: str | os.PathLike, error: OSError) -> RunDirectoryError:
 
 
 def _is_device(old: os.stat_result) -> bool:
-    """Whether `atomic_write` writes to what is there instead of replacing it: devices, pipes, sockets."""
+    """Whether `atomic_write` writes to the existing file instead of replacing it: devices, pipes, sockets."""
     return not stat.S_ISREG(old.st_mode) and not stat.S_ISDIR(old.st_mode)
 
 
 def _discard(part: str) -> None:
     with suppress(OSError):
         os.unlink(part)
-    _unfinished.discard(part)  # last: a signal that comes between the two leaves it to discard_unfinished
+    _unfinished.discard(part)  # last, so that after a signal in between, discard_unfinished still knows it
 
 
 def _open_descriptor(path: str | os.PathLike) -> int | None:
-    """The number of this process's open file that `path` names, through up to MAX_LINKS links; None for other paths."""
+    """The file descriptor of this process that `path` names, through at most MAX_LINKS links; None for other paths."""
     name = os.path.abspath(path)
     for _ in range(MAX_LINKS):
         found = _DESCRIPTOR.fullmatch(name)

@@ -12,8 +12,8 @@ else:
     T = TypeVar("T")
 
     class cached_property(Generic[T]):
-        """functools.cached_property without the lock that it has before Python 3.12: one for all instances, which a
-        forked child may inherit locked. Two threads may both compute the value; one of the two equal results stays."""
+        """functools.cached_property without the lock that it has before Python 3.12, which all instances share and a
+        forked child may inherit locked. Two threads may both compute the value; of the equal results, one stays."""
 
         def __init__(self, function: Callable[[Any], T]) -> None:
             self.function, self.__doc__ = function, function.__doc__

@@ -1,4 +1,4 @@
-"""Checks of numbers from outside: weights, values, and magnitudes that floating point can handle."""
+"""Checks of numbers that users pass: weights, values, and magnitudes that floating point can handle."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from sparserank.errors import DataError
 from sparserank.text import brief
 
-SMALLEST, LARGEST = 1e-100, 1e100  # squares of these, summed and multiplied, stay far from the ends of float64
-LARGEST_OFFSET = 1e9  # a value this many times a feature's deviations leaves seven digits of them in a score
+SMALLEST, LARGEST = 1e-100, 1e100  # sums and products of their squares stay well within the range of float64
+LARGEST_OFFSET = 1e9  # an offset this many times a feature's deviations leaves them seven digits in a score
 
 
 def as_floats(given: Any) -> np.ndarray:
@@ -23,7 +23,7 @@ def as_floats(given: Any) -> np.ndarray:
 
 
 def finite_numbers(given: Any, n: int) -> np.ndarray | None:
-    """`given` as (n,) float64, finite, or None if it is anything else: the caller's message names the parameter."""
+    """`given` as finite (n,) float64, or None if that is not possible; the caller raises and names the parameter."""
     try:
         numbers = as_floats(given)
     except (TypeError, ValueError, OverflowError):
@@ -53,9 +53,9 @@ def refuse_extreme(
     """Refuse features whose scores or squares floating point cannot represent.
 
     Parameters
-        deviations, offsets   (n_features,) largest |deviation| within a query (0: constant), and largest |value| from
-                              which features deviate, both divided by scale
-        scale                 (n_features,) of the features, so that messages quote the user's numbers; None: 1
+        deviations, offsets   (n_features,) largest |deviation| within a query (0: constant), and largest |value| around
+                              which a feature varies, both divided by scale
+        scale                 (n_features,) divisors, so that messages can quote unscaled values; None: 1
     Raises
         DataError             the message names the first such feature
     """

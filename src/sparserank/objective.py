@@ -146,9 +146,9 @@ class PairwiseObjective:
         self.n_docs, self.n_features = weighting.shards.n_docs, weighting.n_coordinates
         self.n_pairs, self.total_weight = weighting.n_pairs[k], weighting.total_weight[k]
         self.n_useful_docs = weighting.n_useful_docs[k]  # documents of queries that have pairs of positive weight
-        self.shares_reads = weighting.shares_reads  # a second w evaluated beside another costs much less than alone
+        self.shares_reads = weighting.shares_reads  # evaluating a second w in the same read is much cheaper than alone
         self.pair_weights = weighting.pair_weights
-        # The last evaluation, replaced whole: reading it from another thread is safe, and losing it costs time alone.
+        # The last evaluation, always replaced as a whole: other threads may read it, and losing it costs only time.
         self._last: tuple[np.ndarray, Evaluation] | None = None
         self.n_evaluations = 0
 
@@ -251,7 +251,7 @@ class PairwiseObjective:
         """
         with np.errstate(
             over="ignore", invalid="ignore"
-        ):  # at a trial point that is far out; solvers refuse what is not finite
+        ):  # trial points may be far out; solvers refuse values that are not finite
             slope = float(w @ here.gradient)
         return self.loss.dual(here.value, slope, lambda: here.square, lambda s: self._swept_dual(w, s))
 
@@ -281,7 +281,7 @@ class PairwiseObjective:
         """(n_features,) sum over pairs of v_p (x_ia - x_ja)^2, computed without forming pairs; exactly 0 for a feature
         that is constant within queries up to rounding.
 
-        The loss's smoothness times these bounds the curvature of f along each coordinate: `curvature`.
+        These norms times the smoothness of the loss bound the curvature of f along each coordinate: `curvature`.
         """
         return self.weighting.pair_norms[self.k]
 
@@ -323,7 +323,7 @@ class PairwiseObjective:
 
 def _checked_lists(X: Any, relevance: Any, query_ptr: Any) -> tuple[np.ndarray, np.ndarray]:
     """relevance (n_docs,) and query_ptr (n_queries + 1,), checked against the rows of X."""
-    if hasattr(X, "dtype"):  # else rows of a kind of their own
+    if hasattr(X, "dtype"):  # otherwise a custom row type
         if X.dtype not in (np.float32, np.float64) or X.ndim != 2:
             raise DataError(f"X must be a float32 or float64 matrix; got {X.ndim} dimensions of {X.dtype}.")
         n_docs = X.shape[0]

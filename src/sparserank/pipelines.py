@@ -22,7 +22,7 @@ KNOWN = (
 
 @dataclass(frozen=True)
 class _Affine:
-    """x -> (x of source - center) / scale for each column so far; fill (n_features_in,) replaces a missing x."""
+    """x -> (x[source] - center) / scale: columns after the steps so far; fill (n_features_in,) replaces missing x."""
 
     source: np.ndarray
     center: np.ndarray
@@ -33,7 +33,7 @@ class _Affine:
         return replace(self, source=self.source[columns], center=self.center[columns], scale=self.scale[columns])
 
     def then(self, center: np.ndarray, scale: np.ndarray) -> _Affine:
-        """Followed by y -> (y - center) / scale."""
+        """This map followed by y -> (y - center) / scale."""
         return replace(self, center=self.center + self.scale * center, scale=self.scale * scale)
 
     @property

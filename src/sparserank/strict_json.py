@@ -16,8 +16,8 @@ from sparserank.files import read_bounded, read_regular
 from sparserank.text import brief
 
 MAX_BYTES = 256 * 2**20
-MAX_DEPTH = 20  # objects and lists within each other
-MAX_DIGITS = 300  # of an integer: such a one is still smaller than the largest float
+MAX_DEPTH = 20  # levels of nested objects and lists
+MAX_DIGITS = 300  # of an integer; the largest float has more
 
 _TOO_DEEP = f"it is nested deeper than {MAX_DEPTH} levels"
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")

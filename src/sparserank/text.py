@@ -1,4 +1,4 @@
-"""Text for people: numbers, and names and values from outside, which are untrusted, in messages; objects as text."""
+"""Text for people: numbers and untrusted names and values in messages; objects as text, and back."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _HIDDEN = (
     "Cs",
     "Zl",
     "Zp",
-)  # controls (terminal escapes among them), lone surrogates, line and paragraph separators
-_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # these reorder what stands around them
-MAX_LISTED = 60  # characters of a name among others
+)  # control characters (including terminal escapes), lone surrogates, line and paragraph separators
+_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # these reorder the text around them
+MAX_LISTED = 60  # characters of a name in a list
 LONGEST = 60
-MAX_NAMES = 10_000  # that are compared with a mistyped one
-MAX_BITS = 1000  # of an integer that is written out
+MAX_NAMES = 10_000  # names that are compared with a mistyped one
+MAX_BITS = 1000  # bits of an integer that is written out
 
 
 def visible(text: object) -> str:
-    """The text on one line; characters that act instead of being shown become escapes (\\x1b, \\n, \\u202e)."""
+    """The text on one line; control and bidirectional characters become escapes (\\x1b, \\n, \\u202e)."""
     shown = str(text)
     if shown.isprintable():
         return shown
@@ -62,12 +62,12 @@ def p_text(value: Any) -> str:
 
 
 def percent(share: float) -> str:
-    """'+1.4%', '-0.3%', '0.0%', '-' for a missing value."""
+    """A share as a signed percentage: '+1.4%', '-0.3%', '0.0%'; '-' if it is missing."""
     return "-" if math.isnan(share) else _signed(round(100.0 * share, 1))
 
 
 def change(value: float, reference: float) -> str:
-    """A value against a reference: '-2.1%'."""
+    """The relative difference of a value from a reference: '-2.1%'."""
     return percent((value - reference) / (abs(reference) or 1.0))
 
 
@@ -86,8 +86,8 @@ def _signed(value: float) -> str:
 
 
 def relative(difference: float, low: float, high: float, reference: float, *, shown: bool = True, sign: int = 1) -> str:
-    """'-0.9% (-4.6 to +3.7%)', with 'better' or 'worse' if the interval shows it. low, high: of the difference,
-    infinite if unknown; shown: whether another test shows it too; sign: -1 if lower is better."""
+    """A difference relative to a reference: '-0.9% (-4.6 to +3.7%)', with 'better' or 'worse' if the interval excludes
+    0. low, high: its interval, infinite if unknown; shown: if another test confirms it; sign: -1 if lower is better."""
     size = abs(reference) or 1.0
     if not math.isfinite(high - low):
         return percent(difference / size)
@@ -98,18 +98,18 @@ def relative(difference: float, low: float, high: float, reference: float, *, sh
 
 def brief(value: Any) -> str:
     """repr(value) on one line, cut to LONGEST characters, whatever the size, depth and type of `value`."""
-    # NumPy's scalars have the type's name in their repr. What is no scalar of NumPy can raise anything when asked.
+    # NumPy scalars have their type in their repr, so they are converted first. Other objects may raise when inspected.
     is_scalar = any(kind.__module__ == "numpy" and kind.__name__ == "generic" for kind in type(value).__mro__)
     text = _SHORT.repr(value.item() if is_scalar else value)
-    if "\n" in text:  # of an array or frame
+    if "\n" in text:  # the repr of an array or frame
         text = " ".join(text.split())
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def no_such(name: Any, known: Sequence[str], what: str) -> str:
-    """What follows the name of something that does not exist: the name that was probably meant, or what exists.
+    """The end of a message about an unknown name: the name that was probably meant, or the range of known names.
 
-    `what` completes the sentence: 'feature' makes 'the features are a ... z'.
+    `what` is the noun in it: 'feature' makes 'the features are a ... z'.
     """
     close = difflib.get_close_matches(str(name), known[:MAX_NAMES], 1)
     if close:
@@ -133,7 +133,7 @@ _SHORT = _Short()
 
 
 def source_of(cls: type) -> str:
-    """The source, or an empty text if it cannot be found, as for a class defined in a console."""
+    """The source of a class, or an empty text if it cannot be found, as for a class defined in a console."""
     try:
         return inspect.getsource(cls)
     except (OSError, TypeError):

@@ -14,14 +14,14 @@ from sparserank.text import brief
 
 NONE, LOG, ASINH = "none", "log", "asinh"
 KINDS = (NONE, LOG, ASINH)
-AUTO = "auto"  # of a selection: several, whichever is best out of fold
+AUTO = "auto"  # for selections: try several, and decide out of fold
 MIXED = "mixed"  # each feature as it is or as its log, whichever separates preferred pairs better
-CURVES = {  # {piecewise linear curves: of what}
+CURVES = {  # {name of piecewise linear curves: transform before them}
     "curves": NONE,
     "curves(log)": LOG,
     "curves(asinh)": ASINH,
 }
-REMOVED = "query-log"  # in no data set better than the logarithm
+REMOVED = "query-log"  # no better than the logarithm on any data set
 ROWS_AT_ONCE = 1 << 14
 
 
@@ -40,7 +40,7 @@ def parse_transform(name: Any) -> str:
 
 
 def removed(name: str) -> str:
-    """What is said of the transform that is no more."""
+    """The message about the transform that was removed."""
     return f"the transform {name} was removed; use {name.replace(REMOVED, LOG)} (sparserank 0.3.0 is the last with it)."
 
 

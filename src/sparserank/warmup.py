@@ -74,8 +74,8 @@ def load_curve_kernels() -> None:
 
 
 def start_compiling(curves: bool = False) -> subprocess.Popen | None:
-    """After an installation, compile half of the kernels in a second process. Meanwhile this process reads the files,
-    and compiles its reader. curves: whether models of curves may be tried.
+    """On the first run after an installation, compile half of the kernels in a second process, while this process reads
+    the files and compiles their reader. curves: whether models with curves may be tried.
 
     Numba compiles one function at a time per process; the disk cache passes the result on.
     """

@@ -1,4 +1,4 @@
-"""Weightings: folds, bootstraps and query weights as columns of weights over the same shards."""
+"""Weightings: folds, bootstraps and query weights, all as weights over the same shards."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Weighting:
     Parameters
         query_weight  (K, n_queries) finite >= 0
         scale         (K, n_features) > 0 divisors of the features, or None
-        knots         of shaped rows, whose coefficients are those of `curve_blocks` (a linear part and changes of
+        knots         of the curves, whose coefficients are those of `curve_blocks` (a linear part and changes of
                       slope), or STRAIGHT
         blocks        (K, n_features, m, width) the `curve_blocks`, if they are not learned from these weights
         pair_weights, feature_names   as in PairwiseObjective
@@ -62,7 +62,7 @@ class Weighting:
         pairs = np.concatenate([f.pair_weight for f in facts])
         plain = np.concatenate([f.n_pairs for f in facts])
         counted = query_weight > 0
-        with np.errstate(over="ignore", invalid="ignore"):  # what leaves the range is refused
+        with np.errstate(over="ignore", invalid="ignore"):  # values out of range are refused below
             weight = query_weight
             if pair_weights == "query":
                 weight = np.divide(weight, pairs, out=np.zeros_like(weight), where=pairs > 0)
@@ -122,8 +122,8 @@ class Weighting:
         return out
 
     def hessians(self, asks: Sequence[tuple[np.ndarray, np.ndarray, int, int | None, int]]) -> list[np.ndarray]:
-        """PairwiseObjective.hessian for several (w, columns, k, n_docs, turn), each shard visited once; turn:
-        which of its samples."""
+        """PairwiseObjective.hessian for several (w, columns, k, n_docs, turn), visiting each shard once; turn selects
+        the sample."""
         steps = [1 if n is None else max(1, self.n_useful_docs[k] // max(n, 1)) for _, _, k, n, _ in asks]
         small = [(w, columns, k, turn, s) for (w, columns, k, _, turn), s in zip(asks, steps, strict=True)]
         sums = [np.zeros((len(columns), len(columns))) for _, columns, *_ in asks]

@@ -73,13 +73,13 @@ def _run(application: click.Group) -> None:
         try:
             application()
         finally:
-            _flush()  # here, and not at the interpreter's end, where nobody could say what went wrong
+            _flush()  # here, and not at interpreter exit, where an error could not be reported
     except TableError as error:
         _fail(*remedied(error, sys.argv[1:]))
     except SparserankError as error:
         _fail(str(error))
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nobody reads any more: what is left to say goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader has gone: discard the remaining output
         sys.exit(1)
     except OSError as error:
         _fail(f"{error.filename or 'input/output'}: {error.strerror or error}.")
@@ -93,7 +93,7 @@ def _flush() -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is lost is reported once
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # report the loss only once
         raise OSError(error.errno, f"{error.strerror}; the output is lost", "standard output") from error
 
 

@@ -23,7 +23,7 @@ from sparserank.options import Option
 from sparserank.options.spelling import command_line, flag_of, rendered
 
 FIRST_SENTENCE = re.compile(r".*?\.(?= [A-Z]|$)")
-Row = tuple[str, str, str, str, Text]  # star of what is required, name, short name, kind, text
+Row = tuple[str, str, str, str, Text]  # star if required, name, short name, kind, text
 HELP_NAMES = {"help_option_names": ["--help", "-h"]}
 TYPES = {
     "str": click.STRING,
@@ -36,7 +36,7 @@ ALL = "help_all"
 
 
 def help_of_command(command: click.Command, context: click.Context, shown: set[str]) -> str:
-    """shown: the names of the options to show, each in its first sentence; empty: all, whole."""
+    """shown: names of the options to show, each with only its first sentence; empty: all options in full."""
     panels: dict[str, list[Row]] = {"Arguments": [], "Options": []}
     for param in command.get_params(context):
         if isinstance(param, click.Argument):
@@ -126,8 +126,8 @@ class DeclaredArgument(click.Argument):
 class DeclaredOption(click.Option):
     """An option, as declared.
 
-    panel     its heading in the help; kind: its type there, after which numbers are checked
-    words     its default there, "" if it has none
+    panel     heading in the help; kind: type in the help, by which numbers are checked
+    words     default in the help, "" if it has none
     """
 
     def __init__(self, declared: Option, *, required: bool = False) -> None:
@@ -164,8 +164,8 @@ def _read_as(command: str) -> tuple[str, bool, bool]:
 
 
 class HelpfulCommand(click.Command):
-    """A command whose --help shows the arguments and only some options, in a sentence each, if `shown` names these;
-    then --help-all shows all."""
+    """A command. If `shown` names options, --help shows only the arguments and these options, each in one sentence,
+    and --help-all shows everything."""
 
     def __init__(self, declared: Command, help: str, shown: Sequence[str], run: Callable[..., None]) -> None:
         self.shown = set(shown)
@@ -233,7 +233,7 @@ def _eager(flag: str, help: str, show: Callable[[click.Context], None]) -> click
 
 
 def _completion() -> tuple[Path, str]:
-    """(where the shell of the user looks for completions, what to write there)"""
+    """(path where the user's shell looks for completions, text to write there)"""
     import os
 
     shell = Path(os.environ.get("SHELL", "bash")).name

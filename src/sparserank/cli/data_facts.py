@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def facts_of(
     files: Sequence[Any], data: RankingDataset, *, features: bool = True, remedy: str = "--drop {}"
 ) -> tuple[dict[str, Any], list[list[str]]]:
-    """({fact: value}, rows of a table) of data whose missing values may be kept. With features=False, they are about
-    queries and labels only. remedy: as in `suspects`, whose sentences are shown as warnings."""
+    """({fact: value}, rows of a table) for data whose missing values may be kept. With features=False, the facts are
+    about queries and labels only. remedy: as in `suspects`, whose sentences are shown as warnings."""
     import numpy as np
 
     from sparserank.data.matrices import with_zeros
@@ -91,7 +91,7 @@ def _missing(data: RankingDataset) -> np.ndarray:
 
     from sparserank.data.matrices import missing_counts
 
-    if data.is_stored:  # nothing is missing there
+    if data.is_stored:  # stores have no missing values
         return np.zeros(data.n_features)
     return missing_counts(data.X) / data.n_docs
 

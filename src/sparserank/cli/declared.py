@@ -18,7 +18,7 @@ MODEL = "Model file of select or fit."
 
 @dataclass(frozen=True)
 class Argument:
-    """A positional argument of a command; command: the type that it reads."""
+    """A positional argument of a command; command: the type of its values."""
 
     name: str
     command: str
@@ -27,7 +27,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Command:
-    """One command, which `run` of the module `cli.NAME` does with the values from the command line, by option name.
+    """One command: `run` of the module `cli.NAME` is called with the values from the command line, by option name.
 
     required   options that the user must set
     """

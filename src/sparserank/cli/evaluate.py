@@ -109,7 +109,7 @@ def run(
 
 
 def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
-    """A run, or what a model of `fuse` makes of the runs of its retrievers."""
+    """A run, or the run that a model of `fuse` computes from the runs of its retrievers."""
     from sparserank.data.run_reader import read_run
     from sparserank.errors import ModelFormatError
     from sparserank.model.fusion import formula_of, is_fusion
@@ -136,7 +136,7 @@ def _kind_of(path: Path) -> str:
     from sparserank.data.text_lines import text_lines
     from sparserank.data.trec import RUN
 
-    if path.is_dir():  # a selection stands for its chosen model
+    if path.is_dir():  # the directory of a selection stands for its chosen model
         return "model"
     if holds(path) in (EITHER, TABLE):
         return "run"
@@ -173,7 +173,7 @@ def _scores(path: Path, data: Any) -> Any:
     return np.array(scores)
 
 
-MAX_ROWS = 18  # of the screen without --verbose
+MAX_ROWS = 18  # shown without --verbose
 
 
 def _show(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]) -> None:

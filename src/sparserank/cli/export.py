@@ -116,7 +116,7 @@ def _write(out: Path | None, files: Mapping[str, str | bytes], to: str) -> None:
             give({"files": files}, [{"file": name, "content": text} for name, text in files.items()], exact=True)
             return
         sys.stdout.flush()
-        sys.stdout.buffer.write(texts[0].encode())  # names of features as they are, whatever the terminal's encoding
+        sys.stdout.buffer.write(texts[0].encode())  # feature names unchanged, regardless of the terminal's encoding
     else:
         wrote = _write_file(out, files) if _is_file(out, files) else _write_folder(out, files)
         give({"wrote": wrote}, [{"file": file} for file in wrote])
@@ -166,7 +166,7 @@ def _notes(
 
 
 def _is_file(out: Path, files: Mapping[str, str | bytes]) -> bool:
-    """Whether --out names the one file of the format by its ending, and no folder."""
+    """Whether --out has the suffix of the format's only file, so that it names a file and not a folder."""
     names = next((file for file in files if out.suffix == Path(file).suffix), None)
     if names is None or out.is_dir():
         return False

@@ -14,7 +14,7 @@ from sparserank.report.document import Table
 if TYPE_CHECKING:
     from sparserank.selection.fit import FittedModel
 
-MAX_FEATURES = 12  # of the screen without --verbose
+MAX_FEATURES = 12  # shown without --verbose
 
 HELP = """Fit one model at one regularisation strength and save it.
 

@@ -21,7 +21,7 @@ SHOWN = (
     "depth",
     "norm",
     "test_qrels",
-)  # by --help
+)  # shown by --help
 HELP = """Find which retrievers are worth running, and the weights with which to fuse them.
 
 The command reads one run of each retriever and judgments, evaluates models of one retriever, of two and so on out of \

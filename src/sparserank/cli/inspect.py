@@ -49,7 +49,7 @@ def run(*, files: list[Path], verify: bool = False, **options: Any) -> None:
 
     reading = reading_of(options)
     found = holds(files[0]) if len(files) == 1 else ""
-    is_table = found == TABLE or {".csv", ".tsv"} & {*files[0].suffixes}  # whose columns are shown
+    is_table = found == TABLE or {".csv", ".tsv"} & {*files[0].suffixes}  # its columns are shown
     if found and not is_table:
         _entries(files[0], found)
         return

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from sparserank.data.tables.guess import Proposal
     from sparserank.data.tables.survey import Column, Survey
 
-MAX_SHOWN = 100  # columns on the screen; programs get all
-IN_MEMORY = 1 << 28  # bytes of features; of more, the queries and labels alone are read
+MAX_SHOWN = 100  # columns shown as text; the output for programs has all
+IN_MEMORY = 1 << 28  # bytes of features; above this, only queries and labels are read
 WORDS = {"label": "label", "qid": "query", "docid": "document"}
 
 
@@ -131,13 +131,13 @@ def _next(files: Sequence[Path], reading: Reading, told: Proposal, facts: dict[s
         options["unjudged"] = reading.unjudged
     names = [] if reading.feature_names is None else ["--feature-names", str(reading.feature_names)]
     places = [f"./{f}" if str(f).startswith("-") else str(f) for f in files]
-    if facts["n_queries"] < 2:  # which cannot be split
+    if facts["n_queries"] < 2:  # a single query cannot be split
         return pasted(["sparserank", "fit", *places, *flags(options), *names, "--out", _unused("model", ".json")])
     return pasted(["sparserank", "select", *places, *flags(options), *names, "--out", _unused("run", "")])
 
 
 def _unused(stem: str, suffix: str) -> str:
-    """A name that no file has."""
+    """The name of a file that does not exist."""
     number = 1
     while Path(name := f"{stem}{'' if number == 1 else number}{suffix}").exists():
         number += 1

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
-from sparserank.text import visible  # here, and not in the handler, which may interrupt this very import
+from sparserank.text import visible  # not in the handler, which may interrupt this very import
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 UNDONE = (("sparserank.workdir.processes", "kill_workers"), ("sparserank.files", "discard_unfinished"))
@@ -27,7 +27,7 @@ def leave_on_signals() -> None:
     for number, code in CODES.items():
         if (
             signal.getsignal(number) is signal.SIG_IGN
-        ):  # a job in the background of a script: that is how it was started
+        ):  # started as a background job of a script: keep ignoring the signal
             continue
         signal.signal(number, lambda *_, code=code: leave(code))
 
@@ -48,12 +48,12 @@ def resumable(place: object, *, restart: bool = False) -> Iterator[None]:
 
 def leave(code: int) -> NoReturn:
     for module, undo in UNDONE:
-        # The interrupt may have come in the middle of the import of either, before there was anything to undo.
+        # The interrupt may have come during the import of either module, before there was anything to undo.
         getattr(sys.modules.get(module), undo, lambda: None)()
     if sys.stderr is not None:
         line = visible("interrupted; " + _advice if _advice else "interrupted.")
         with suppress(
             RuntimeError, OSError
-        ):  # the interrupt came in the middle of a line on the same stream, or it is closed
+        ):  # the interrupt came in the middle of a line on the same stream, or the stream is closed
             print((SHOW_CURSOR if sys.stderr.isatty() else "") + f"\n{line}", file=sys.stderr, flush=True)
     os._exit(code)

@@ -17,8 +17,8 @@ FORMATS = (TEXT, JSON, CSV)
 
 @dataclass
 class Answer:
-    """Output of a command, collected while it runs. sentences and tables replace the document of a command that makes
-    none."""
+    """Output of a command, collected while it runs. sentences and tables are the output for programs if the
+    command gives no document."""
 
     format: str = TEXT
     quiet: bool = False
@@ -27,7 +27,7 @@ class Answer:
     tables: list[dict[str, Any]] = field(default_factory=list)
     document: Any = None
     rows: Sequence[Mapping[str, Any]] | None = None
-    exact: bool = False  # whether texts of the rows are content that must stay what it is
+    exact: bool = False  # whether texts in the rows must not be escaped
 
     def print(self) -> None:
         """Print the document or the rows; nothing in text format, which is printed while the command runs."""

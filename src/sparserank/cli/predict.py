@@ -101,7 +101,7 @@ def run(
 
 
 def _fuse(model: RankingModel, runs: list[Path], out: Path | None) -> None:
-    """Write the fused run of a model of `fuse`."""
+    """Write the run that a model of `fuse` computes."""
     from sparserank.data.runs import ranked, run_lines
     from sparserank.files import atomic_write
     from sparserank.model.fusion import formula_of
@@ -121,7 +121,7 @@ def _fuse(model: RankingModel, runs: list[Path], out: Path | None) -> None:
 
 
 def _can_be(layout: str, head: bytes) -> bool:
-    """Whether the first line of a file that begins so can be one of `predict`."""
+    """Whether the first line of a file that begins with `head` can be a line that `predict` writes in this layout."""
     fields, names = next((line.split() for line in head.splitlines() if line.strip()), []), layout.split()
     try:
         return not fields or (

@@ -39,7 +39,7 @@ def check(flag: str, kind: Kind, value: Any) -> None:
 
 
 def typed(problem: str) -> str:
-    """What is wrong with a value, without the alternative that nobody can type."""
+    """The problem with a value, without the alternative None, which cannot be typed."""
     return problem.replace(" or None; got", "; got", 1)
 
 
@@ -77,7 +77,7 @@ def _directions(given: list[str]) -> dict[str, str]:
     return found
 
 
-READ: dict[str, Callable[[Any], Any]] = {  # how options are written that Python takes otherwise
+READ: dict[str, Callable[[Any], Any]] = {  # parsers of options that have another form in Python
     "feature_columns": _columns,
     "ignore_columns": _names,
     "monotone": _directions,
@@ -88,7 +88,7 @@ def split_names(given: str) -> list[str]:
     """Split names at commas; a name that contains a comma is in double quotes."""
     try:
         rows = list(csv.reader([given], strict=True))
-    except csv.Error:  # a quote that does not end, or that a name goes on behind, is one of the name
+    except csv.Error:  # an unclosed quote, or one followed by more text, belongs to the name
         return given.split(",")
     return rows[0] if len(rows) == 1 and rows[0] else given.split(",")
 
@@ -96,7 +96,7 @@ def split_names(given: str) -> list[str]:
 def joined_names(names: Sequence[str]) -> str:
     """Join names into a text that `split_names` splits."""
     out = io.StringIO()
-    csv.writer(out, lineterminator="\r\n").writerow(names)  # what ends lines is quoted
+    csv.writer(out, lineterminator="\r\n").writerow(names)  # line breaks are quoted
     return "" if list(names) == [""] else out.getvalue().removesuffix("\r\n")
 
 
@@ -107,7 +107,7 @@ def client_of(scheduler: str | None) -> Any:
     from sparserank.shards.dask import connect
 
     client = connect(scheduler)
-    _quieten("distributed")  # whose import sets the levels; what matters of it is said in one sentence
+    _quieten("distributed")  # its import sets log levels; we report errors in one sentence
     screen.note(f"{len(client.nthreads())} workers at {scheduler}; dashboard: {client.dashboard_link}")
     return client
 
@@ -168,7 +168,7 @@ def for_models(
 def read_for_models(
     reading: Reading, models: Sequence[RankingModel], data: Sequence[Path], index_base: int | None
 ) -> RankingDataset:
-    """Read files as `for_models` says."""
+    """Read files with the options of `for_models`."""
     from sparserank.data.read_files import read_files
 
     adapted = for_models(reading, models, data, index_base)
@@ -224,7 +224,7 @@ def _with_columns_of(reading: Reading, models: Sequence[RankingModel], data: Seq
     kind = kind_of(data[0])
     if reading.feature_columns is not None or kind not in TABLES:
         return reading
-    # Features that are called f1, f2, ... may also be found by their place, for which all of them are needed.
+    # Features named f1, f2, ... may also be matched by position, which requires all of them.
     used = list(
         dict.fromkeys(name for m in models for name in (m.feature_names if numbered(m.feature_names) else selected(m)))
     )

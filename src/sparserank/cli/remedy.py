@@ -15,8 +15,8 @@ from sparserank.text import visible
 
 NAMES = ("label", "qid", "docid", "feature_columns", "ignore_columns", "missing", "unjudged")
 FLAGS = {name: flag_of(name, SPELLED) for name in NAMES}
-COLUMNS = ("feature_columns", "ignore_columns")  # of which one stands for both
-TAUGHT = ("predict", "evaluate", "explain")  # commands of models that are trained: what is missing they cannot learn
+COLUMNS = ("feature_columns", "ignore_columns")  # either one replaces both
+TAUGHT = ("predict", "evaluate", "explain")  # commands that use trained models and cannot learn replacements
 
 
 def remedied(error: TableError, arguments: Sequence[str]) -> tuple[str, str]:

@@ -23,8 +23,8 @@ from sparserank.report.document import Table
 from sparserank.text import visible
 
 QUIET_INTERVAL_S = 5.0
-WIDTH_ELSEWHERE = 160  # of tables in files and pipes
-MAX_UNBROKEN = 24  # characters of a cell beside the first that stays in one line, however narrow the terminal
+WIDTH_ELSEWHERE = 160  # width of tables in files and pipes
+MAX_UNBROKEN = 24  # up to this length, cells after the first are not wrapped, however narrow the terminal
 
 
 def prepare_streams() -> None:
@@ -33,7 +33,7 @@ def prepare_streams() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            # The null device also keeps the number of the stream, which a file of results would get otherwise.
+            # The null device also occupies the descriptor of the stream, which a result file would get otherwise.
             access = os.O_RDONLY if name == "stdout" else os.O_WRONLY
             setattr(sys, name, os.fdopen(os.open(os.devnull, access), "w", encoding="utf-8", errors="backslashreplace"))
         elif hasattr(stream, "reconfigure"):
@@ -51,7 +51,7 @@ def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     shown = [[visible(cell) for cell in row] for row in rows]
     for k, column in enumerate(columns):
         widest = max((len(row[k]) for row in shown), default=0)
-        # Figures are never broken: a heading takes the width of what is below it, and the first column gives way.
+        # Figures are never wrapped: a heading is as wide as its column, and the first column shrinks.
         heading = _broken(visible(column), widest)
         out.add_column(
             Text(heading),
@@ -169,7 +169,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
         task = bar.add_task(title, total=None, what="", left="")
 
         def show(done: int, total: int, what: str, left: float | None) -> None:
-            bar.start()  # not before there is work: an error before it is one line alone
+            bar.start()  # only once there is work, so that an earlier error is a single line
             shown = "" if left is None else f"about {duration(left)} left"
             bar.update(task, completed=done, total=total, what=visible(what), left=shown)
 
@@ -184,7 +184,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
         nonlocal last, ended, begun
         if what.startswith("resumed"):
             note(f"{title}: {done} of {total} pieces reused from an earlier run{what.removeprefix('resumed')}")
-        elif not begun and done == 0 and left is None and what != "start":  # what is to be done
+        elif not begun and done == 0 and left is None and what != "start":  # a description of the work
             note(f"{title}: {what}")
         now, begun = time.monotonic(), True
         one_more, ended = done > ended, done

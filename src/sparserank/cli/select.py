@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SHOWN = (
     *("out", "valid", "test", "label", "qid", "missing", "drop", "ignore_columns", "metric", "k", "margin"),
     *("current", "rival", "engine", "for_model", "verbose"),
-)  # by --help
+)  # shown by --help
 HELP = """Find the smallest ranking model that ranks as well as the best.
 
 The command reads LETOR text or tables, evaluates every model out of fold, keeps the smallest one with an estimated \

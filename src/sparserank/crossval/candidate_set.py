@@ -53,8 +53,8 @@ class CandidateSet:
 
     @cached_property
     def sparse(self) -> list[Candidate]:
-        """Candidates that may be chosen, task by task: of makers that select, and named formulas. A formula of a
-        single feature is that feature: beside named formulas, no other candidate has only one."""
+        """Candidates that may be chosen, task by task: of makers that select, and named formulas. A formula with a
+        single feature represents that feature, so with named formulas, no other candidate has only one feature."""
         learned = [c for label, t in self.tasks.items() if t.maker.selects for c in self.of_sizes(label)]
         named = [c for label in self._named for c in self.of_points(label)]
         return [*(c for c in learned if not named or c.n_features > 1), *named]
@@ -85,7 +85,7 @@ class CandidateSet:
                 if at is not None:
                     points[f] = at
             if len(points) <= len(self._folds):
-                continue  # a fold has no model that small: there is nothing to judge this size by
+                continue  # a fold has no model that small, so this size cannot be evaluated
             out.append(self._candidate(label, k, 0.0, {f: (label, i) for f, i in points.items()}))
             for relax in RELAX if (refit_label(label), FINAL) in self.paths else ():
                 relaxed = {f: self._refit(label, f, i, relax) for f, i in points.items()}
@@ -109,7 +109,7 @@ class CandidateSet:
             for i in np.flatnonzero(nnz).tolist()
         ]
 
-    # -- what is behind a candidate ----------------------------------------------------------------------------------
+    # -- the models of a candidate -----------------------------------------------------------------------------------
 
     def values(self, c: Candidate, metric: int) -> np.ndarray:
         """(n_queries,) values of one of the metrics."""
@@ -148,12 +148,12 @@ class CandidateSet:
         return self.path(c.penalty).width
 
     def transform_numbers(self, c: Candidate) -> dict[int, int]:
-        """{feature: the number of the transform under which the final model takes it}"""
+        """{feature: number of its transform in the final model}"""
         path, index = self._point(c, FINAL)
         return {int(j) % self._n_features: int(j) // self._n_features for j in path.support(index)}
 
     def alpha(self, c: Candidate) -> float:
-        """Strength of the point on the final path that is the candidate, or that it comes from."""
+        """Strength of the candidate's point on the final path, or of the point that it refits."""
         path, index = self._point(c, FINAL)
         return float(path.alphas[index])
 
@@ -170,7 +170,7 @@ class CandidateSet:
             curves=path.blocks is not None,
         )
 
-    # -- making them -------------------------------------------------------------------------------------------------
+    # -- construction ------------------------------------------------------------------------------------------------
 
     def _point(self, c: Candidate, fold: int) -> tuple[PathResult, int]:
         label, index = self._where[c][fold]

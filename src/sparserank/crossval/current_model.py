@@ -22,12 +22,12 @@ from sparserank.text import brief
 
 LABEL = "model in use"
 MAX_WORST = 5  # queries that are named
-SAME = 1e-12  # a difference that is none
+SAME = 1e-12  # smaller differences count as none
 
 
 @dataclass(frozen=True)
 class InUse:
-    """The ranker in use: a model, or a feature that contains its score. features: those it reads."""
+    """The ranker in use: a model, or a feature that contains its score. features: names of those that it reads."""
 
     name: str
     features: tuple[str, ...]
@@ -47,7 +47,7 @@ class InUse:
 
 
 def in_use(given: Any, names: Sequence[str]) -> InUse:
-    """Make it from a RankingModel, a model file or the name of a feature.
+    """The ranker in use, from a RankingModel, a model file or the name of a feature.
 
     Raises
         ParameterError     it is none of these
@@ -67,8 +67,8 @@ def in_use(given: Any, names: Sequence[str]) -> InUse:
 
 
 def left_out(current: Any, names: Sequence[str], keep: Any, drop: Any, penalties: Sequence[FeatureRules]) -> str | None:
-    """The feature that contains today's score, unless it is kept or dropped by name: a model that reads today's score
-    does not replace that score.
+    """The feature that contains the current ranker's score and is to be left out, unless it is kept or dropped by name:
+    a model that reads this score cannot replace the current ranker.
 
     Raises
         ParameterError   there is no other feature
@@ -90,10 +90,10 @@ def left_out_note(score: str) -> str:
 
 @dataclass(frozen=True)
 class Change:
-    """Effect of a change from the model in use to the chosen model, on the queries that candidates are judged on.
+    """Effect of replacing the model in use by the chosen model, on the queries on which candidates are evaluated.
 
-    difference   mean metric of the chosen model minus that of the model in use. The chosen model is judged on queries
-                 that its models have not seen. The model in use may have been fitted to these queries.
+    difference   mean metric of the chosen model minus that of the model in use. The chosen model is evaluated on
+                 queries that its models have not seen. The model in use may have been fitted to these queries.
     low, high    interval of the difference, with the confidence of the choice, valid for any choice; infinite: too few
                  queries
     wins, losses, ties   numbers of queries

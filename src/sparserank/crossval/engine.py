@@ -33,16 +33,16 @@ class CrossValidation:
 
     Parameters
         data          training queries
-        fold          (n_queries,) fold numbers from 0; below 0 for queries that nothing is judged on
+        fold          (n_queries,) fold numbers from 0; below 0 for queries on which nothing is evaluated
         transforms    under which features may enter; all read the same data
-        path_plan     of all paths; metrics: metrics that judge candidates, the first by default
-        valid         queries that the final paths are judged on, if there are no folds
+        path_plan     of all paths; metrics: metrics that evaluate candidates, the first by default
+        valid         queries on which the final paths are evaluated, if there are no folds
         query_weight  (n_queries,) weights >= 0 of the training queries in the loss (0 leaves one out), or None
         feature_groups  groups of features, each paid for once; default each feature alone, of cost 1
         by_cost       models are matched by cost, not by number of features
-        n_workers     number of processes, if they pay; n_threads: of a pass. No result depends on either
+        n_workers     number of processes, if worthwhile; n_threads: threads of a pass; results depend on neither
         client        a dask.distributed Client whose workers read the training queries
-        judged        the training queries with more documents, on which candidates are judged; None: `data`
+        judged        the training queries with more documents, on which candidates are evaluated; None: `data`
     """
 
     def __init__(
@@ -137,8 +137,8 @@ class CrossValidation:
         return FittedPaths(self.works, wanted, [FINAL, *self.folds], self._n_workers)
 
     def without(self, candidate_set: CandidateSet, c: Candidate, sets: Sequence[np.ndarray]) -> np.ndarray:
-        """(n_metrics, n_sets, n_queries) metric of a candidate with its weights of each set of features at 0, by the
-        models that have not seen the query."""
+        """(n_metrics, n_sets, n_queries) metric of a candidate whose weights are set to 0 for each set of features, by
+        the models that have not seen the query."""
         transform, n = candidate_set.transform(c), len(c.values)
         values = np.full((len(self.metrics), len(sets), n), np.nan)
         models = {}

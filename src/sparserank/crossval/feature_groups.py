@@ -18,9 +18,9 @@ from sparserank.errors import DataFormatError, ParameterError
 from sparserank.lazy import cached_property
 from sparserank.text import brief, no_such
 
-MIN_COST, MAX_COST = 1e-100, 1e100  # products of two, and sums, are numbers too
+MIN_COST, MAX_COST = 1e-100, 1e100  # sums and products of two stay finite and above 0
 COSTS = f"from {MIN_COST:g} to {MAX_COST:g}"
-DIGITS = 12  # of a sum of costs: 0.1 + 0.2 is 0.3
+DIGITS = 12  # significant digits of a sum of costs, so that 0.1 + 0.2 is 0.3
 SUM, MAX = "sum", "max"
 HEADER = ["feature", "group", "cost"]
 EXPECTED = "feature,group or feature,group,cost per line"
@@ -28,8 +28,8 @@ EXPECTED = "feature,group or feature,group,cost per line"
 
 @dataclass(frozen=True)
 class FeatureGroups:
-    """names, costs: of each group; of_feature: (n_features,) numbers of their groups; rule: costs of several groups add
-    up ('sum': money), or the largest counts ('max': the latency of parallel work)."""
+    """names, costs: of each group; of_feature: (n_features,) the group number of each feature; rule: costs of several
+    groups add up ('sum': money), or only the largest counts ('max': latency of parallel work)."""
 
     names: tuple[str, ...]
     costs: tuple[float, ...]
@@ -57,7 +57,7 @@ class FeatureGroups:
         return np.array([self.cost(features[lo:hi]) for lo, hi in pairwise(coefs.indptr.tolist())])
 
     def beyond(self, k: int | None, budget: float | None) -> tuple[int, ...]:
-        """The features of groups that alone exceed k features or the budget."""
+        """The features of groups that exceed k features or the budget on their own."""
         sizes = np.bincount(self._group, minlength=len(self.names))
         too_large = sizes > k if k is not None else np.zeros(len(sizes), dtype=bool)
         too_dear = (
@@ -184,7 +184,7 @@ def positive_cost(given: Any) -> float | None:
 
 def _numbered(of: Mapping[str, str], costs: Mapping[str, float], names: Sequence[str]) -> FeatureGroups:
     """Groups numbered in the order of their first features."""
-    at: dict[tuple[str, bool], int] = {}  # a feature of its own may have the name of a group
+    at: dict[tuple[str, bool], int] = {}  # an ungrouped feature may have the name of a group
     of_feature = tuple(at.setdefault((of.get(n, n), n in of), len(at)) for n in names)
     prices = tuple(costs.get(name, 1.0) if named else 1.0 for name, named in at)
     taken = {name for name, named in at if named}

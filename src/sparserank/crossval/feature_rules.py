@@ -1,4 +1,4 @@
-"""Costs, groups, directions of features, which to keep or drop: read, and completed into penalties."""
+"""Read rules for features (costs, groups, directions, features to keep or drop) and complete penalties with them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def costs_of(given: Any, names: Sequence[str]) -> tuple[float, ...]:
     """One cost > 0 per feature, from numbers, or from a file with one per line.
 
     Raises
-        ParameterError    they are no such numbers
+        ParameterError    the costs are not such numbers
         DataFormatError   names file and line
     """
     if isinstance(given, str | os.PathLike):
@@ -49,7 +49,7 @@ def signs_of(monotone: Mapping[str, Any], names: Sequence[str]) -> tuple[int, ..
     """Per feature 1, -1 or 0, from {feature: '+' or '-'} (or 1 and -1).
 
     Raises
-        ParameterError   a name that is no feature, another direction
+        ParameterError   a name is not a feature, or a direction is invalid
     """
     if not isinstance(monotone, Mapping):
         raise ParameterError("monotone", f"must be a mapping of feature names to '+' or '-'; got {brief(monotone)}.")
@@ -70,11 +70,11 @@ def features_named(given: Any, option: str, names: Sequence[str]) -> tuple[int, 
     """The numbers of the named features.
 
     Raises
-        ParameterError   a name that is no feature, or something else than a list of names
+        ParameterError   a name is not a feature, or `given` is not a list of names
     """
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise ParameterError(option, f"must be a list of feature names; got {brief(given)}.")
-    if len(given) == 0:  # which needs no numbers of all features
+    if len(given) == 0:  # no need to number all features
         return ()
     at = {name: j for j, name in enumerate(names)}
     for name in given:
@@ -88,8 +88,8 @@ def features_named(given: Any, option: str, names: Sequence[str]) -> tuple[int, 
 def rules_of(
     monotone: Mapping[str, Any] | None, keep: Any, drop: Any, names: Sequence[str], own: FeatureRules
 ) -> dict[str, Any]:
-    """The rules of a penalty, changed as users name features: which way they may act, always to be used, never to be
-    used.
+    """The rules of a penalty, extended by the features that users name: their directions, and those that are always or
+    never used.
 
     Raises
         ParameterError   as `signs_of` and `features_named`; a feature that is both kept and dropped
@@ -131,8 +131,8 @@ class FeatureOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class CompletedPenalties:
-    """Penalties with the rules of a call, features by number; the groups, or the costs of the features, that they
-    have."""
+    """Penalties with the rules of a call, features by number, and the feature groups or costs that these rules
+    contain."""
 
     penalties: tuple[Penalty | SizedMaker, ...]
     feature_groups: FeatureGroups | None
@@ -177,14 +177,14 @@ def complete_penalties(
 
 
 def _refuse_rules_that_are_not_kept(p: Penalty | SizedMaker) -> None:
-    """Raise ParameterError for a rule that the models of somebody else's maker would break."""
+    """Raise ParameterError for a rule that the models of a custom maker do not respect."""
     for rule in ("monotone", "keep", "drop", "feature_groups"):
         if isinstance(p, SizedMaker) and rule not in p.respects and getattr(p, rule):
             raise ParameterError(rule, f"is not supported by {p.name}, which supports {', '.join(p.respects)}.")
 
 
 def _refuse_groups_of_their_own(penalties: Sequence[Penalty | SizedMaker]) -> None:
-    """Raise ParameterError where a penalty cannot take groups, or has some."""
+    """Raise ParameterError if a penalty does not support groups, or already has some."""
     unknown = next(
         (p for p in penalties if not ((isinstance(p, SizedMaker) and "feature_groups" in p.respects) or nests(p))), None
     )

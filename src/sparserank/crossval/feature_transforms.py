@@ -25,8 +25,8 @@ Rules = TypeVar("Rules", bound=FeatureRules)
 
 @dataclass(frozen=True)
 class FeatureTransform:
-    """One way in which features enter. transforms: of all features, one block of columns each; every feature enters
-    under one of them; empty: unchanged. knots: of curves of the features under their single transform. left_out:
+    """One way in which features enter. transforms: of all features, each with its own block of columns; a feature
+    enters under one of them; empty: unchanged. knots: of curves of the features under a single transform. left_out:
     numbers of features that do not enter. least: share of the sum of absolute weights below which a weight counts as
     0."""
 
@@ -37,11 +37,11 @@ class FeatureTransform:
     least: float = 0.0
 
     def label(self, penalty: str) -> str:
-        """The label of a penalty under it."""
+        """The label of a penalty under this transform."""
         return penalty if self == RAW else f"{penalty} on {self.name}"
 
     def on(self, maker: RuledMaker) -> PathMaker:
-        """A maker's path on its columns."""
+        """The path maker that applies a maker to the columns of this transform."""
         if self.knots.curved:
             return CurvePath(maker) if maker.shrinks else maker
         if len(self.transforms) < 2 or isinstance(maker, OnColumns):
@@ -53,7 +53,7 @@ class FeatureTransform:
         return replace(rules, drop=tuple(sorted({*rules.drop, *self.left_out}))) if self.left_out else rules
 
     def monotone(self, rules: FeatureRules) -> tuple[int, ...] | None:
-        """The signs of all its coefficients under the rules of a penalty."""
+        """The sign rules of all coefficients under the rules of a penalty."""
         monotone = self.knots.monotone(rules.monotone)
         if monotone is None:
             return None
@@ -93,7 +93,7 @@ class FeatureTransform:
         if not self.transforms:
             return RankingModel(coef, names, scaling, **more)
         d = len(names)
-        number = np.argmax(coef.reshape(-1, d) != 0, axis=0)  # at most one has a weight
+        number = np.argmax(coef.reshape(-1, d) != 0, axis=0)  # a feature has a weight under at most one transform
         at = number * d + np.arange(d)
         kinds = tuple(self.transforms[k].kinds[j] for j, k in enumerate(number.tolist()))
         constants = np.array([self.transforms[k].constants[j] for j, k in enumerate(number.tolist())])

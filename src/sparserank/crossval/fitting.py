@@ -22,18 +22,18 @@ from sparserank.workdir.pieces import WorkStore
 from sparserank.workdir.processes import kept_workers, run_pieces
 from sparserank.workdir.work import Progress, TimeLeft, Work
 
-CHECKPOINT_S = 1.0  # at least between two checkpoints of unfinished paths, one task each
-CHECKPOINT_SHARE = 0.05  # and no more of the time than this
-# Paths in lockstep, or those of one task: more orders of documents cost more than reads of X.
+CHECKPOINT_S = 1.0  # shortest time between checkpoints of unfinished paths, one task each
+CHECKPOINT_SHARE = 0.05  # largest share of the time that checkpoints may take
+# Paths in lockstep, or all those of one task: with more, their document orders cost more than shared reads of X save.
 MAX_TOGETHER = 12
-MIN_PROCESS_WORK = 4e8  # values read by one pass of every solve, and SOLVE_WORK each: below, a few seconds of work
-SOLVE_WORK = 1e5  # what Python itself does for a solve, in values that a pass reads in that time
-# Of X, and of X of the judged documents. Above, threads share each pass as well as processes share the paths, and need
-# no copies.
+MIN_PROCESS_WORK = 4e8  # values that one pass of every solve reads, plus SOLVE_WORK each; less is a few seconds of work
+SOLVE_WORK = 1e5  # Python's overhead of a solve, as the number of values that a pass reads in that time
+# Size of X and of X of the judged documents. Above it, threads share a pass as well as processes share the paths, and
+# they need no copies.
 MAX_PROCESS_BYTES = 48 << 20
 
 Paths = dict[tuple[str, int], PathResult]  # by label and fold
-# Task, path, seconds that it took, how many are left then.
+# Task, path, seconds that it took, and a function that estimates the seconds left.
 Computed = Generator[tuple[PathTask, PathResult, float, Callable[[], float | None]], None, None]
 Works = Mapping[FeatureTransform, FoldedPaths]
 Waiting = Mapping[str, list[PathTask]]  # paths to compute, by label
@@ -43,7 +43,7 @@ Report = Callable[[str, float | None], None]  # what is done, seconds left
 
 @dataclass(frozen=True)
 class _OnePath:
-    """The task of a worker process."""
+    """Computes one path at a time in a worker process."""
 
     work: FoldedPaths
 
@@ -52,8 +52,8 @@ class _OnePath:
 
 
 class _Kept:
-    """Paths in a store, as arrays; of: {name: the task of one path}. Checkpoints of a task are removed with its last
-    path."""
+    """Paths in a store, as arrays; of: {name: the task of one path}. The checkpoints of a task are removed when its
+    last path is saved."""
 
     def __init__(self, store: WorkStore, works: Works, of: Mapping[str, PathTask]) -> None:
         self._store, self._works, self._of = store, works, of
@@ -79,9 +79,9 @@ class _Kept:
 
 
 class FittedPaths:
-    """The paths of every task on every fold, one transform after another (their features are different copies).
+    """The paths of every task on every fold, one transform after another (each has its own copy of the features).
 
-    Small data are processed by one process per path, because threads would wait for Python itself. For large data, all
+    Small data are processed by one process per path, because threads would wait for the GIL. For large data, all
     paths that can be started advance together, and threads share each pass. Both give the same bits.
     """
 
@@ -146,8 +146,8 @@ class FittedPaths:
         return here and self.n_workers > 1 and n_paths > 1 and enough and size <= MAX_PROCESS_BYTES
 
     def _stages(self, waiting: Waiting, most: float) -> list[list[PathTask]]:
-        """Lists of paths that are computed at the same time: all of a task, at most so many, starts before the paths
-        that start from them."""
+        """Lists of paths to compute at the same time: all paths of a task together, at most `most` in a list, and
+        starts before the paths that start from them."""
         stages: list[list[PathTask]] = []
         depths = self._depths()
         for transform, depth in product(self.works, range(1 + max(depths.values()))):
@@ -162,7 +162,7 @@ class FittedPaths:
     def _depths(self) -> dict[str, int]:
         """For each task, the number of tasks that must be finished before it."""
         depths: dict[str, int] = {}
-        for t in self.tasks:  # which are in such an order
+        for t in self.tasks:  # starts come first in this order
             depths[t.label] = 0 if t.start is None else 1 + depths[t.start]
         return depths
 
@@ -200,7 +200,7 @@ class FittedPaths:
                 left.drop(label)
             for task, path in zip(stage, paths, strict=True):
                 yield task, path, seconds, left.seconds
-        if work is not None and not work.data.is_stored:  # to transform features in memory once more costs little
+        if work is not None and not work.data.is_stored:  # transforming features in memory again costs little
             work.release()
 
 
@@ -225,10 +225,10 @@ class _Following:
         self.points, self._in_all, self._store, self._left, self._report = points, in_all, store, left, report
         for label, of_fold in points.items():
             left.skip(label, sum(map(len, of_fold.values())))
-        self._saved = dict.fromkeys(points, 0)  # points of a task in its last checkpoint
+        self._saved = dict.fromkeys(points, 0)  # number of points of a task in its last checkpoint
         self._turns = dict.fromkeys(points, 0)
         self._next_save = time.perf_counter() + CHECKPOINT_S
-        self._last: float | None = None  # the first point comes after scaling and compiling, and tells nothing
+        self._last: float | None = None  # the time of the first point includes scaling and compiling
 
     def keep(self, label: str, fold: int, point: Point, n: int) -> None:
         self.points[label][fold].append(point)

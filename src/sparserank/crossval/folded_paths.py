@@ -30,11 +30,11 @@ from sparserank.solvers.lockstep import Steps, run_all
 from sparserank.weighting import Weighting
 
 AT_ONCE = 10  # half-samples in lockstep
-MORE, MORE_OF_STARTS = 1.25, 2.0  # times the features of the model sought: where paths of half-samples may end
-MADE = ("prepared", "_shards", "_judging", "_unseen")  # of the data, when first asked for
-UNSCALED = ("none", "query-min-max")  # nothing is left to divide by
-FIRST_SAMPLE = -100  # the number of the first sample's path; the next is -101
-FOLD_TOL = 1e-4  # paths that only estimate quality: no ranking changes between this and the tolerance of the final path
+MORE, MORE_OF_STARTS = 1.25, 2.0  # half-sample paths and their starts may end at these multiples of the size sought
+MADE = ("prepared", "_shards", "_judging", "_unseen")  # attributes derived from the data on first use
+UNSCALED = ("none", "query-min-max")  # methods without divisors
+FIRST_SAMPLE = -100  # fold number of the first half-sample; the next is -101
+FOLD_TOL = 1e-4  # for paths that only estimate quality: down to the tolerance of the final path, rankings do not change
 
 
 class FoldedPaths:
@@ -76,7 +76,7 @@ class FoldedPaths:
         self.valid, self.query_weight, self.n_threads = valid, query_weight, n_threads
         self.samples = np.zeros((0, 0), dtype=bool)  # (n_samples, n_queries), see `halves`
         self._weighted: tuple[tuple[int, ...], list[PairwiseObjective], list[FeatureScaling]] | None = None
-        self.alike: FoldedPaths | None = None  # which reads the same values, so that one copy of `judged` is enough
+        self.alike: FoldedPaths | None = None  # an object with the same columns, whose copy of `judged` is shared
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {name: value for name, value in self.__dict__.items() if name not in MADE}
@@ -113,9 +113,9 @@ class FoldedPaths:
     def halves(
         self, wanted: PathTask, samples: np.ndarray, k: float, start: PathTask | None, size_of: SizeOf, most: int
     ) -> tuple[list[np.ndarray], list[str]]:
-        """(the columns of the model of at most that size that a task gives on each sample of the queries (n_samples,
-        n_queries) bool, how the solves ended). `start` makes the l1 paths that the paths start from. Paths end after
-        MORE times `most` features, and the l1 paths after MORE_OF_STARTS times."""
+        """Run a task on each sample of the queries (n_samples, n_queries) bool. Returns the columns of its model of at
+        most size k on each sample, and the statuses of the solves. `start` makes the l1 paths that the paths start
+        from. Paths end after MORE times `most` features, and the l1 paths after MORE_OF_STARTS times."""
         self.samples = samples
         folds = [FIRST_SAMPLE - b for b in range(len(samples))]
         plan, of_starts = (
@@ -250,7 +250,7 @@ class FoldedPaths:
             return fitted
 
     def _run(self, steps: Sequence[Steps[PathResult]], scalings: Sequence[FeatureScaling]) -> list[PathResult]:
-        """The paths with their scalings, made together, without weights that the transform counts as 0."""
+        """Run the paths in lockstep; return them with scalings and without weights that the transform counts as 0."""
         paths = [replace(path, scaling=own) for path, own in zip(run_all(steps), scalings, strict=True)]
         return [path.without_traces(self.transform.least) for path in paths] if self.transform.least else paths
 
@@ -284,6 +284,6 @@ class FoldedPaths:
 
 
 def _measured(shards: Shards, models: sp.csr_array | Columns, metrics: Sequence[Metric]) -> np.ndarray:
-    """(n_metrics, n_models, n_queries)"""
+    """(n_metrics, n_models, n_queries) metric of each model on each query."""
     parts = shards.call("measure", [models], metrics, per_query=np.zeros(shards.n_queries, dtype=np.int64))
     return np.concatenate([p[0] for p in parts], axis=2)

@@ -102,7 +102,7 @@ def csr_from(name: str, arrays: dict[str, np.ndarray], shape: tuple[int, int]) -
     """The sparse array that `csr_arrays` stored.
 
     Raises
-        ValueError   it is none, or has another shape
+        ValueError   the arrays are not a sparse array, or have another shape
     """
     kinds = {"data": "f", "indices": "i", "indptr": "i", "shape": "iu"}
     checked(arrays, **{f"{name} {part}": (kind, (None,)) for part, kind in kinds.items()})

@@ -10,8 +10,8 @@ import numpy as np
 from sparserank.execution import one_blas_thread
 
 N_RESAMPLES = 1000
-BLOCK_BYTES = 1 << 24  # of the counts that are held at a time
-TIE = 1e-9  # of a mean: means that agree to this are equal but for rounding, which depends on order and processor
+BLOCK_BYTES = 1 << 24  # memory for the counts held at a time
+TIE = 1e-9  # relative; means that agree to this differ only by rounding, which depends on summation order and processor
 
 
 def tied(means: np.ndarray) -> np.ndarray:
@@ -33,10 +33,10 @@ class Resamples:
                 N_RESAMPLES may remain; a single query leaves no draw
     Source
         Tsamardinos, Greasidou and Borboudakis (2018), Machine Learning 107, bootstrap bias corrected cross-validation.
-        Difference from it: the bias of the choice is estimated by differences to the candidate that all queries choose,
-        whose mean on left-out queries is on average its mean. A candidate that every draw picks keeps its mean exactly.
-        Candidates that tie on a draw differ on just the queries that it left out, so none of them is picked alone: a
-        pick is a set of tied candidates, which count equally.
+        Difference from it: the bias of the choice is estimated from differences to the candidate that all queries
+        choose, whose mean on left-out queries equals its mean in expectation. A candidate that every draw picks thus
+        keeps its mean exactly. Candidates that tie on a draw differ only on queries that it left out, so a pick is the
+        set of all tied candidates, which count equally.
     """
 
     def __init__(self, values: np.ndarray, seed: int) -> None:

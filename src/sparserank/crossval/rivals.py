@@ -1,4 +1,4 @@
-"""Rivals on the queries that candidates are judged on: their intervals, and formulas that need no training."""
+"""Rivals on the queries on which candidates are evaluated: their intervals, and formulas that need no training."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sparserank.workdir.work import Progress
 
 @dataclass(frozen=True, eq=False)
 class Rival:
-    """values: (n_queries,) metric on the queries that candidates are judged on; n_features: that it reads."""
+    """values: (n_queries,) metric on the queries on which candidates are evaluated; n_features: those it reads."""
 
     name: str
     n_features: int
@@ -97,9 +97,9 @@ class ColumnSums(Mapping[str, np.ndarray]):
 
 @dataclass
 class Formulas:
-    """Sums of columns, as `RivalsOnFolds`.
+    """Sums of columns as rivals, with the interface of `RivalsOnFolds`.
 
-    judged    queries that candidates are judged on; test: test queries
+    judged    queries on which candidates are evaluated; test: test queries
     columns   {name: the columns that its formula adds}
     """
 
@@ -124,7 +124,7 @@ class Formulas:
         return {}
 
     def fit(self, store: WorkStore | None, progress: Progress | None) -> list[Rival]:
-        """All of them."""
+        """Evaluate all formulas."""
         for name, scores in self.scores.items():
             (values,) = per_query_values(scores, self.judged, [self.metric])
             self.rivals[name] = Rival(name, len(self.columns[name]), values)

@@ -23,23 +23,23 @@ from sparserank.options import option
 from sparserank.text import brief
 
 OTHERWISE = "or score the documents with LightGBM and pass the scores"
-SPLITS = ("split_feature", "threshold", "decision_type", "left_child", "right_child")  # of a tree, all needed
+SPLITS = ("split_feature", "threshold", "decision_type", "left_child", "right_child")  # required fields of a tree
 OF_SPLITS = ("split_gain", "internal_value", "internal_weight", "internal_count")
 OF_LEAVES = ("leaf_weight", "leaf_count")
-FRACTIONS = {  # the fields of a tree that are no whole numbers
+FRACTIONS = {  # fields of a tree that are not whole numbers
     *("threshold", "split_gain", "internal_value", "internal_weight", "leaf_value", "leaf_weight", "shrinkage"),
     *("leaf_const", "leaf_coeff"),
 }
 KNOWN = {*SPLITS, *OF_SPLITS, *OF_LEAVES, *FRACTIONS, "num_leaves", "num_cat", "cat_boundaries", "cat_threshold"}
 KNOWN |= {"is_linear", "num_features", "leaf_features"}
-NUMBER = re.compile(r"[ 0-9.e+\-inf]*")  # which LightGBM and Python read alike
+NUMBER = re.compile(r"[ 0-9.e+\-inf]*")  # characters of numbers that LightGBM and Python read alike
 WHOLE = re.compile(r"[ 0-9-]*")
 
 
 @dataclass(frozen=True, eq=False)
 class SavedTrees:
-    """An ensemble in a file. features: their names; used: those that some split uses; categories: {number of a
-    feature: the categories that pandas had for it, in the order of their codes}."""
+    """A saved ensemble. features: names; used: numbers of the features that some split uses; categories: {number of a
+    feature: its categories in pandas, in the order of their codes}."""
 
     path: Path
     booster: Any
@@ -122,7 +122,7 @@ class SavedTrees:
         return not self.categories and all(NUMBERED.fullmatch(name) for name in self.features)
 
     def _codes(self, j: int, paths: Sequence[str | os.PathLike], reading: Reading, column: str) -> np.ndarray:
-        """(n_docs,) codes of a column of text, which is read as the column of documents is."""
+        """(n_docs,) category codes of a text column, which is read like a column of document ids."""
         data = read_files(list(paths), replace(reading, feature_columns=None, docid=column))
         texts = [] if data.docid is None else data.docid.tolist()
         known = {str(value): float(i) for i, value in enumerate(self.categories[j])}
@@ -158,13 +158,13 @@ def read_saved_trees(path: str | os.PathLike) -> SavedTrees:
     if not lines.get("num_class") == lines.get("num_tree_per_iteration") == "1":
         raise DataError(f"{file}: scores classes, not documents; pass one score per document.")
     damaged = DataFormatError(f"{file}: is a LightGBM model that is damaged; save it again.")
-    try:  # LightGBM ends the process where a tree cannot be parsed
+    try:  # check first: LightGBM ends the process if it cannot parse a tree
         _check(lines, trees)
         held = text.rpartition("\npandas_categorical:")[2] if "\npandas_categorical:" in text else "null"
         categories = json.loads(held) or []
         _require(isinstance(categories, list) and all(isinstance(values, list) for values in categories))
         _require(all(isinstance(value, str | int | float) for values in categories for value in values))
-        end = text.index("\nend of trees")  # of the parameters that follow, LightGBM prints those it does not know
+        end = text.index("\nend of trees")  # cut off the parameters, because LightGBM prints unknown ones
         booster = lightgbm.Booster(model_str=f"{text[:end]}\nend of trees\n")
     except (ValueError, KeyError, RecursionError, lightgbm.basic.LightGBMError) as error:
         raise damaged from error
@@ -180,7 +180,7 @@ def read_saved_trees(path: str | os.PathLike) -> SavedTrees:
 
 
 def _check(lines: dict[str, str], trees: Sequence[str]) -> None:
-    """Raise ValueError or KeyError for a head or a tree that LightGBM could not walk through."""
+    """Raise ValueError or KeyError for a header or a tree that LightGBM could not traverse."""
     sizes = [len(f"Tree={i}\n{tree}\n".encode()) for i, tree in enumerate(trees)]
     n_features = len(lines["feature_names"].split())
     _require(list(map(int, lines["tree_sizes"].split())) == sizes)
@@ -194,7 +194,7 @@ def _check_tree(tree: str, n_features: int) -> None:
     _require(all(equals for _, equals, _ in given))
     held = {name: _numbers(name, value) for name, _, value in given if name in KNOWN}
     n, n_sets = (int(held[name].item()) for name in ("num_leaves", "num_cat"))
-    linear = held.get("is_linear", np.zeros(1)).item()  # earlier versions had no such trees
+    linear = held.get("is_linear", np.zeros(1)).item()  # absent in files of earlier versions
     _require(n >= 1 and len(held["leaf_value"]) == n and linear in (0, 1))
     _require(len(held["shrinkage"]) == 1)
     lengths = {n - 1: (*SPLITS, *OF_SPLITS), n: OF_LEAVES}

@@ -17,11 +17,11 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import n_stored
 from sparserank.lazy import cached_property
 
-MORE_FEATURES = 1.25  # times those of the chosen model: the largest models that count
-MIN_CORRELATION = 0.9  # in size, of a redundant feature with a selected one
-MAX_DOCUMENTS = 500_000  # about; of more, every so many-th query is looked at
+MORE_FEATURES = 1.25  # size of the largest models considered, relative to the chosen model
+MIN_CORRELATION = 0.9  # smallest |correlation| of a redundant feature with a selected one
+MAX_DOCUMENTS = 500_000  # approximate; with more, only every n-th query is read
 BLOCK_VALUES = 1 << 19  # values read at once: a few megabytes, whatever the store
-MAX_PRODUCTS = 1 << 24  # products of features summed up at once; of more the data are read again
+MAX_PRODUCTS = 1 << 24  # products of features summed at once; for more, the data are read again
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class NearEqual:
 
     @classmethod
     def of(cls, most: int, sets: Sequence[tuple[int, ...]]) -> NearEqual:
-        """Make it from sets of features, the chosen one first."""
+        """Create it from sets of features, the chosen set first."""
         features = np.unique(np.concatenate([np.array(s, dtype=np.int64) for s in sets]))
         return cls(most, features, np.array([np.isin(features, s) for s in sets]))
 
@@ -92,8 +92,8 @@ class RedundantFeature:
 
 @dataclass(frozen=True)
 class RedundantFeatures:
-    """Features that were left out and have |correlation| with a selected feature of at least `least`, largest first, in
-    n_queries of the queries."""
+    """Left-out features whose |correlation| with a selected feature is at least `least`, largest first, computed on
+    n_queries queries."""
 
     least: float
     n_queries: int
@@ -107,14 +107,14 @@ def redundant_features(
     shaped: Callable[[RankingDataset], RankingDataset],
     beside: Mapping[int, int],
 ) -> tuple[RedundantFeatures, dict[int, float]]:
-    """(features redundant with those of a model, {kept feature: its correlation with one other})
+    """(features redundant with those of a model, {kept feature: its correlation with the one in `beside`})
 
     Parameters
         names      of the features
-        kept       {feature: the number of the transform under which the model takes it}; each is compared with
-                   others under it
-        shaped     queries with the columns of each transform side by side
-        beside     {kept feature: another one}, pairs whose correlation is returned
+        kept       {feature of the model: number of its transform there}; others are compared with it under this
+                   transform
+        shaped     returns queries with the columns of each transform side by side
+        beside     {kept feature: another one}, the pairs whose correlations are returned
     """
     queries, d = _looked_at(data), len(names)
     features = np.array(sorted(kept), dtype=np.int64)
@@ -122,7 +122,7 @@ def redundant_features(
     best, nearest = (
         np.zeros(d),
         np.zeros(d, dtype=np.int64),
-    )  # of each feature: the largest correlation with a kept one, and with which
+    )  # for each feature: the largest correlation with a kept feature, and that feature
     asked: dict[int, float] = {}
     at_once = max(MAX_PRODUCTS // max(d, 1), 1)
     for lo in range(0, len(features), at_once):

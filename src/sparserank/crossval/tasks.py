@@ -13,17 +13,17 @@ from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 from sparserank.solvers.lockstep import Steps
 
-FINAL = -1  # the fold of the path that is delivered: on all training queries
+FINAL = -1  # fold number of the final path, which is fitted to all training queries
 
 
 @dataclass(frozen=True)
 class PathTask:
-    """A maker that is tried under a transform of the features, with a label; or one of its paths, without a fold.
+    """A maker that is tried under a transform of the features, with a label; or one of its paths, which omits `fold`.
 
-    start    label of the task whose paths these start from, or refit
+    start    label of the task whose paths are the starts of these, or are refitted by them
     scored   False: its paths are only starts for others
-    fold     of one path: the queries that are left out; starts: the path that it starts from, or refits; done, keep: as
-             in `PathPlan`
+    fold     for one path: the fold that is left out; starts: the path that it starts from, or refits; done, keep: as in
+             `PathPlan`
     """
 
     label: str
@@ -52,9 +52,9 @@ def with_starts_and_refits(
 ) -> list[PathTask]:
     """These tasks and those that they need, transform by transform. Concave penalties start from the l1 path under the
     same rules, which is one of the tasks or is added. They come after the paths that they start from, so no path
-    depends on which other tasks there are.
+    depends on the presence of other tasks.
 
-    relaxed  models of each size are refitted too; size_of: function that gives sizes; one point of each is refitted
+    relaxed  models of each size are also refitted; size_of: function that gives sizes; one point per size is refitted
     """
     if len({t.label for t in tasks}) < len(tasks):
         raise ValueError("labels of tasks must differ.")

@@ -16,7 +16,7 @@ from sparserank.errors import DataFormatError
 from sparserank.text import brief
 
 LARGEST_FILE = 1 << 28  # bytes
-LEARNING = {  # what decides which trees are grown, with the names that LightGBM takes as well
+LEARNING = {  # {parameter that affects which trees are grown: its aliases in LightGBM}
     "alpha": (),
     "bagging_by_query": (),
     "bagging_fraction": ("sub_row", "subsample", "bagging"),
@@ -70,28 +70,28 @@ LEARNING = {  # what decides which trees are grown, with the names that LightGBM
     "xgboost_dart_mode": (),
     "zero_as_missing": (),
 }
-FLAGS = (  # of these, which a model file writes as 0 and 1
+FLAGS = (  # parameters above that a model file writes as 0 and 1
     *("bagging_by_query", "boost_from_average", "enable_bundle", "extra_trees", "feature_pre_filter"),
     *("lambdarank_norm", "linear_tree", "uniform_drop", "use_missing", "xgboost_dart_mode", "zero_as_missing"),
     *("quant_train_renew_leaf", "stochastic_rounding", "use_quantized_grad"),
 )
-LIGHTGBM_ROUNDS = 100  # where a file does not say how many
+LIGHTGBM_ROUNDS = 100  # if a file does not give the number of trees
 ROUNDS = (
     *("num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round", "num_rounds", "nrounds"),
     *("num_boost_round", "n_estimators", "max_iter"),
 )
 CATEGORICAL = ("categorical_feature", "cat_feature", "categorical_column", "cat_column", "categorical_features")
-STOPPING = {  # what the queries of a fold would have to be shown for
+STOPPING = {  # parameters that would require the held-out queries in training
     "early stopping": ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change"),
     "metrics": ("metric", "metrics", "metric_types", "eval_at", "ndcg_eval_at", "ndcg_at", "map_eval_at", "map_at"),
     "validation data": ("valid", "test", "valid_data", "valid_data_file", "test_data", "test_data_file"),
 }
-CHOSEN_HERE = re.compile(  # files, machines, seeds, columns, what is printed
+CHOSEN_HERE = re.compile(  # ignored parameters: files, machines, seeds, columns, output
     r".*seed.*|random_(state|type)|data|train.*|.*thread.*|n_jobs|verbos.*|device.*|tree_learner|task.*|.*metric.*"
     r"|(in|out)put_.*|snapshot_.*|save_.*|.*header.*|(label|weight|group|query|ignore)(_.*)?|deterministic|force_.*_wise"
     r"|histogram_pool_size|first_metric_only|early_stopping_min_delta|valid_.*|two_round|pre_partition"
 )
-OF_COLUMNS = (  # of a model file; what is said by column, or by a file
+OF_COLUMNS = (  # parameters in a model file that refer to columns or to other files
     *("monotone_constraints", "interaction_constraints", "feature_contri", "forcedsplits_filename"),
     *("forcedbins_filename", "max_bin_by_feature", "cegb_penalty_feature_lazy", "cegb_penalty_feature_coupled"),
 )

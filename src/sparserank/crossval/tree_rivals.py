@@ -19,17 +19,17 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ParameterError
 from sparserank.text import brief
 
-AUTO, NO, LIGHTGBM = "auto", "none", "lightgbm"  # words for which rivals
-MAX_VALUES = 200_000_000  # of all training documents, of which LightGBM gets a dense copy
-NUMBERED = re.compile(r"Column_\d+")  # what LightGBM calls features without names
-AS_IN, WITHOUT = "LightGBM as in ", ", without "  # of the name of a rival: its file, and what it lacks
+AUTO, NO, LIGHTGBM = "auto", "none", "lightgbm"  # words that select the rivals
+MAX_VALUES = 200_000_000  # values of the training documents, of which LightGBM gets a dense copy
+NUMBERED = re.compile(r"Column_\d+")  # LightGBM's names for unnamed features
+AS_IN, WITHOUT = "LightGBM as in ", ", without "  # in the name of a rival: before its file, and before what it lacks
 NAMED = 3  # features that a name lists
 
 
 @dataclass(frozen=True, eq=False)
 class TreeRival:
-    """Trees that are trained on the folds of a job. columns: the features that they use; for_model: the value that
-    chooses features for them, 'lightgbm' or a file."""
+    """Trees that are trained on the folds of a job. columns: the features that they use; for_model: the value of
+    `--for-model` that chooses features for them, 'lightgbm' or a file."""
 
     name: str
     settings: TreeSettings
@@ -111,14 +111,14 @@ def is_file(given: Any) -> bool:
     """True if this is the path of an existing file."""
     try:
         return isinstance(given, str | os.PathLike) and Path(given).is_file()
-    except (OSError, ValueError):  # a name that no file can have
+    except (OSError, ValueError):  # not a valid file name
         return False
 
 
 def rival_of_file(
     path: str | os.PathLike, names: Sequence[str], columns: np.ndarray
 ) -> tuple[TreeRival, tuple[str, ...]]:
-    """(trees with the settings in a file, on those of these columns that they know; notes on them)
+    """(trees with the settings in a file, on those of these columns that the file names, notes on them)
 
     Raises
         DataFormatError   the file contains no settings
@@ -155,8 +155,8 @@ def rival_of_file(
 
 
 def places(known: Sequence[str], names: Sequence[str]) -> dict[str, int]:
-    """{name of a feature in the trees: its column}: by name, where LightGBM replaces blanks; by number if the trees
-    have no names and as many features as the data."""
+    """{feature name in the trees: column}: matched by name (LightGBM replaces blanks in names), or by number if the
+    trees have no feature names and as many features as the data."""
     if known and all(NUMBERED.fullmatch(name) for name in known):
         return {f"Column_{j}": j for j in range(len(names))} if len(known) == len(names) else {}
     return {**{re.sub(r"\s", "_", name): j for j, name in enumerate(names)}, **{n: j for j, n in enumerate(names)}}

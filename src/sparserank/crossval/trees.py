@@ -18,9 +18,9 @@ from sparserank.errors import DataError
 
 MISSING = "trees need LightGBM; install it with: pip install 'sparserank[trees]'"
 PLAIN_NAME = re.compile(r"[\w.-]+")  # LightGBM refuses commas, colons, quotes and brackets, and changes blanks
-SOURCE_LINE = re.compile(r",? at \S+, line \d+")  # of LightGBM's own code, in its messages
+SOURCE_LINE = re.compile(r",? at \S+, line \d+")  # the place in LightGBM's source that its messages contain
 MAX_GRADE = 30  # LightGBM's table of gains ends there
-MAX_DOCUMENTS = 10_000  # of a query
+MAX_DOCUMENTS = 10_000  # of a query; LightGBM's limit
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class TreeSettings:
         return {"objective": "lambdarank", **dict(self.others)}
 
 
-# What "LightGBM" means without a file of settings: small steps, and trees that differ.
+# The settings of "LightGBM" without a file: small steps and diverse trees.
 SMALL_STEPS = {
     "num_leaves": 7,
     "learning_rate": 0.02,
@@ -80,7 +80,7 @@ class Trees:
         return scores
 
     def by_gain(self, *, used: bool = False) -> np.ndarray:
-        """Its columns, by total gain, largest first; used: without those that no split uses."""
+        """The columns by total gain, largest first; used: only those that some split uses."""
         gain = self.booster.feature_importance(importance_type="gain")
         order = np.argsort(-gain, kind="stable")
         return self.columns[order[gain[order] > 0] if used else order]
@@ -90,7 +90,7 @@ def check_trees(data: RankingDataset) -> None:
     """Raise DataError if LightGBM is missing, or if its objective does not accept the relevance."""
     try:
         importlib.import_module("lightgbm")
-    except (ImportError, OSError) as error:  # OSError: of its library, e.g. without OpenMP
+    except (ImportError, OSError) as error:  # OSError: its library does not load, e.g. without OpenMP
         if isinstance(error, ModuleNotFoundError) and error.name == "lightgbm":
             raise DataError(MISSING) from error
         raise DataError(
@@ -117,10 +117,10 @@ def check_trees(data: RankingDataset) -> None:
 
 @dataclass
 class TreeData:
-    """Some columns of the training data as a data set of LightGBM: values become bins once, over all
-    documents and without their labels, and trees on some of the queries use the same bins.
+    """Some columns of the training data as a LightGBM data set. Values are binned once, over all documents and without
+    labels; trees on subsets of the queries use the same bins.
 
-    seed           of the documents that bins are found from, and of `fit` if it has no other
+    seed           of the sample of documents from which bins are computed, and of `fit` by default
     names          of all features, used if LightGBM accepts such names
     query_weight   (n_queries,) weights of the queries in the loss, or None
     n_threads      of each ensemble; trees do not depend on it
@@ -172,7 +172,7 @@ class TreeData:
 
         parameters = self._parameters(self.seed if seed is None else seed)
         try:
-            with self._lock:  # LightGBM does not expect that two threads read from one data set
+            with self._lock:  # two threads must not use one LightGBM data set at once
                 held = self._held.construct()
                 if seen is not None:
                     rows = np.flatnonzero(np.repeat(seen, np.diff(self.data.query_ptr)))
@@ -202,6 +202,6 @@ def fit_trees(
 
 
 def usable_by_trees(data: RankingDataset, never: Collection[int] = ()) -> np.ndarray:
-    """The features that take two values, counting missing as a value, without those of `never`. Unlike linear models,
-    trees can use a feature that is constant within every query."""
+    """The features with at least two values, counting missing as a value, except those in `never`. Unlike linear
+    models, trees can use a feature that is constant within every query."""
     return np.setdiff1d(np.flatnonzero(~data.single_valued_features()), list(never))

@@ -1,4 +1,4 @@
-"""Rivals of a selection, scored on the queries that its candidates are judged on; trees are trained on its folds."""
+"""Rivals of a selection, scored on the queries on which candidates are evaluated; trees are trained on its folds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sparserank.metrics import Metric
 from sparserank.workdir.pieces import Reader, WorkStore, checked
 from sparserank.workdir.work import Progress, Work
 
-# Of the training data: from here on all threads grow one ensemble, below each thread one of its own.
+# Values of the training data from which on all threads grow one ensemble; with fewer, each thread grows its own.
 MIN_SHARED_VALUES = 5_000_000
 Arrays = dict[str, np.ndarray]
 
@@ -65,9 +65,9 @@ class RivalsOnFolds(Protocol):
 
 @dataclass
 class TreesOfRival:
-    """A piece of work: the trees of a rival without fold f, as scores of the queries of the fold ('scores'). If f is
-    FINAL, the trees are trained on all training queries and score the queries of `unseen`, by name. 'by_gain': the
-    columns that they use, by total gain. Folds with the same columns share one `TreeData`."""
+    """A piece of work: train the trees of a rival without fold f, and score the queries of that fold ('scores'). If f
+    is FINAL, the trees are trained on all training queries and score each data set of `unseen`, by name. 'by_gain': the
+    columns that the trees use, by total gain. Folds with the same columns share one `TreeData`."""
 
     data: RankingDataset
     fold: np.ndarray
@@ -111,9 +111,9 @@ class TreesOnFolds:
 
     cv            cross-validation whose folds and weights the trees use
     data          training queries; trees read their missing values, where these are known
-    judged        queries that candidates are judged on; test: queries that trees on all training queries score too
-    seconds       time limit of each of the trees for all its folds
-    required      an error ends the job, where trees are what is asked for
+    judged        queries on which candidates are evaluated; test: test queries, for trees on all training queries
+    seconds       time limit of each rival for all its folds
+    required      an error ends the job, because the job is about the trees
     scores        {name: scores of the judged documents, in the order of their rows}; test_scores: scores of the test
                   documents, in the order of the input
     rivals        {name: rival}, of those that finished; by_gain: {name: {fold: columns by total gain}}
@@ -182,7 +182,7 @@ class TreesOnFolds:
         columns = {replace(rival, name=own): {f: features[f] for f in folds} for own, features in lists.items()}
         return {r.name: self._values(self._judged(found)) for r, found in self._scored(columns, store, progress)}
 
-    # -- what is behind them -----------------------------------------------------------------------------------------
+    # -- training and scoring ----------------------------------------------------------------------------------------
 
     @property
     def _folds(self) -> list[int]:
@@ -195,7 +195,7 @@ class TreesOnFolds:
         store: WorkStore | None,
         progress: Progress | None,
     ) -> list[tuple[TreeRival, dict[int, Arrays]]]:
-        """(rival, its pieces of work by fold), of those that finish, from the columns of each fold."""
+        """[(rival, {fold: piece of work})], for the rivals that finish; columns: {rival: {fold: columns}}."""
         together = self.data.n_docs * self.data.n_features >= MIN_SHARED_VALUES
         n_workers, n_threads = (1, self.n_threads) if together else (self.n_threads, 1)
         unseen = {"judged": self.judged} if not self.cv.folds else {}
@@ -204,7 +204,7 @@ class TreesOnFolds:
         names = {(r, f): self._name(r, f, own, unseen) for r, of_fold in columns.items() for f, own in of_fold.items()}
         kinds = {name: rival.name for (rival, _), name in names.items()}
         columns_of = {name: columns[rival][f] for (rival, f), name in names.items()}
-        n_docs = np.bincount(np.repeat(self.cv.fold, np.diff(self.data.query_ptr)) - FINAL)  # from FINAL on
+        n_docs = np.bincount(np.repeat(self.cv.fold, np.diff(self.data.query_ptr)) - FINAL)  # index 0 is FINAL
         expected = {
             name: {
                 **({n: d.n_docs for n, d in unseen.items()} if f == FINAL else {"scores": int(n_docs[f - FINAL])}),
@@ -236,13 +236,13 @@ class TreesOnFolds:
                 )
             except TooSlow:
                 self._leave_out(rival, f"training took longer than {self.seconds:g} s")
-            except Exception as error:  # what is only compared must not end what is asked for
+            except Exception as error:  # an error in a mere comparison must not end the job
                 if self.required:
                     raise
                 self._leave_out(rival, str(error).rstrip(".") or type(error).__name__)
             else:
                 out.append((rival, {f: work.results[name] for name, f in own.items()}))
-            finally:  # neither the next rival nor an interrupt waits for trees that nobody wants any more
+            finally:  # neither the next rival nor an interrupt should wait for trees that are no longer needed
                 task.stopped.set()
         return out
 
@@ -251,7 +251,7 @@ class TreesOnFolds:
             self.left_out.append(LeftOut(rival.name, reason))
 
     def _judged(self, of_fold: Mapping[int, Arrays]) -> np.ndarray:
-        """The scores of all documents that candidates are judged on, each by trees that have not seen it."""
+        """The scores of all documents on which candidates are evaluated, each by trees that have not seen it."""
         if not self.cv.folds:
             return of_fold[FINAL]["judged"]
         fold = np.repeat(self.cv.fold, np.diff(self.data.query_ptr))

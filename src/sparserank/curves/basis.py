@@ -11,7 +11,7 @@ import numpy as np
 from sparserank.curves.knots import CURVE_FREEDOM, Knots
 
 STRAIGHT = 1e-9  # relative change of slope below which a curve does not bend
-FLAT = 1e-10  # share of the largest eigenvalue below which the ramps of a feature say nothing new
+FLAT = 1e-10  # share of the largest eigenvalue below which ramps of a feature are linearly dependent
 HALVINGS = 60
 
 
@@ -27,7 +27,7 @@ class Curve:
 
     @property
     def is_linear(self) -> bool:
-        """Whether it bends only at its ends."""
+        """Whether the curve bends only at its ends."""
         return len(self.knots) == 2
 
 
@@ -35,8 +35,8 @@ Curves = Mapping[int, Curve]  # by feature number
 
 
 def curves_of(knots: Knots, increments: np.ndarray, weights: np.ndarray) -> dict[int, Curve]:
-    """The curves of the features that have an increment (n_features, m), divided by weights (n_features,),
-    around the value in the middle of their range."""
+    """The curves of features with nonzero increments (n_features, m), which are divided by weights (n_features,); each
+    curve is centred on the middle of its range."""
     out = {}
     for j in np.flatnonzero(increments.any(axis=1)).tolist():
         L = int(knots.n_segments[j])
@@ -114,7 +114,7 @@ def _bends(M: np.ndarray, delta: np.ndarray) -> np.ndarray:
     slopes = C / delta[:, None]
     _, singular, across = np.linalg.svd(
         np.diff(slopes, axis=0)
-    )  # squares would lose what narrow segments leave of the others
+    )  # squares would lose the digits of other segments beside narrow ones
     bent = np.zeros(C.shape[1])
     bent[: len(singular)] = singular**2
     return np.column_stack([linear, (C @ across.T) / np.sqrt(1.0 + _stiffness(bent) * bent)])
@@ -124,7 +124,7 @@ def _stiffness(bent: np.ndarray) -> float:
     """rho with sum 1 / (1 + rho d_k) = CURVE_FREEDOM; 0 if there are no more bends than that."""
     if len(bent) <= CURVE_FREEDOM:
         return 0.0
-    low, high = -60.0, 60.0  # of log10 of rho times the mean
+    low, high = -60.0, 60.0  # bounds of log10(rho * mean)
     unit = 1.0 / max(float(bent.mean()), 1e-300)
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)

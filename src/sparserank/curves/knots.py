@@ -19,9 +19,9 @@ from sparserank.shards.shaped import ShapedRows
 
 CURVE_FREEDOM = 3.0  # degrees of freedom of the bends of a feature
 ROWS_AT_ONCE = 1 << 14
-CLOSE = 1e-12  # of the largest value: knots that are closer are one
-SMALLEST_VALUE = 1e-290  # a feature of smaller values is taken for 0
-MAX_SPARSE_BYTES = 2 << 30  # of the segments of sparse features, which are dense
+CLOSE = 1e-12  # relative to the largest value: closer knots are merged
+SMALLEST_VALUE = 1e-290  # a feature with only smaller values counts as 0
+MAX_SPARSE_BYTES = 2 << 30  # for the segments of sparse features, which are stored densely
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class Knots:
         return "none"
 
     def bends(self, curvature: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
-        """(coefficients of a feature, penalties of its bends: as many coefficients as they have degrees of freedom, 1
-        for a monotone curve), from the curvatures of the loss along the coefficients at 0."""
+        """(number of coefficients of a feature; penalties of its bends, the root of their degrees of freedom; 1 for
+        features with a monotone curve), from the curvatures of the loss along the coefficients at 0."""
         by_feature = curvature.reshape(len(self.at), -1)
         bends = by_feature[:, 1:].sum(axis=1)  # 1 / (1 + rho d_k) each
         freedom = np.where(self.directions == 0, bends, np.clip(self.n_segments - 1.0, 0.0, CURVE_FREEDOM))
@@ -106,7 +106,7 @@ class Knots:
 
     @property
     def booleans(self) -> np.ndarray:
-        """(n_features,) bool: features whose values are 0 and 1 alone, of which any curve is a straight line."""
+        """(n_features,) bool: features whose only values are 0 and 1, so that any curve is a straight line."""
         found: np.ndarray = (self.n_segments == 1) & (self.at[:, 0] == 0.0) & (self.at[:, 1] == 1.0)
         return found
 
@@ -141,7 +141,7 @@ class Knots:
 
 
 def fit_knots(data: RankingDataset, n_knots: int = DEFAULT_KNOTS, directions: np.ndarray | None = None) -> Knots:
-    """Knots at quantiles of each feature, from about `transforms.SAMPLE_VALUES` values, without labels. If quantiles
+    """Knots at quantiles of each feature, from about `transformed.SAMPLE_VALUES` values, without labels. If quantiles
     coincide (many equal values), knots are at quantiles of the distinct values, or at all distinct values if these are
     fewer than knots.
 
@@ -170,16 +170,16 @@ def fit_knots(data: RankingDataset, n_knots: int = DEFAULT_KNOTS, directions: np
 
 
 def _quantiles(values: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """At most len(levels) distinct numbers, rising."""
+    """At most len(levels) distinct numbers in ascending order."""
     with np.errstate(over="ignore", invalid="ignore"):
         found = np.unique(np.quantile(values, levels)) if len(values) else np.zeros(1)
         if len(found) < len(levels):
             different = np.unique(values) if len(values) else np.zeros(1)
             found = different if len(different) <= len(levels) else np.unique(np.quantile(different, levels))
-    if not np.isfinite(found).all():  # between values that are further apart than numbers go
+    if not np.isfinite(found).all():  # differences of values overflow
         return np.array([values.min(), values.max()])
     size = np.abs(found).max()
-    if size < SMALLEST_VALUE:  # differences that no slope can be divided by
+    if size < SMALLEST_VALUE:  # too small to divide by
         return np.zeros(1)
-    apart = np.diff(found, prepend=-np.inf) > CLOSE * size  # what rounding has made two is one
+    apart = np.diff(found, prepend=-np.inf) > CLOSE * size  # merges knots that differ only by rounding
     return np.asarray(found[apart] + 0.0)  # no -0.0

@@ -33,7 +33,7 @@ def collect(stream: Stream, policy: MissingPolicy | None) -> RankingDataset:
     for piece in stream.weighted_pieces():
         features.add(piece.X)
         queries.add(piece)
-        rest.append(piece._replace(X=None, qid=queries.none, where=queries.none, line=None))  # said once for all rows
+        rest.append(piece._replace(X=None, qid=queries.none, where=queries.none, line=None))  # X and qid are kept apart
     X, qid = features.whole(stream), queries.of_rows(stream)
     label = np.concatenate([piece.label for piece in rest])
     docid, weight, comment = (_column([getattr(piece, name) for piece in rest]) for name in _COLUMNS)
@@ -67,7 +67,7 @@ _COLUMNS = ("docid", "weight", "comment")
 
 
 def _column(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    """The parts concatenated; None if any piece has none."""
+    """Concatenate the parts; None if any part is None."""
     held = [part for part in parts if part is not None]
     return np.concatenate(held) if len(held) == len(parts) else None
 
@@ -77,7 +77,7 @@ def _unless_empty(texts: np.ndarray | None) -> np.ndarray | None:
 
 
 class _Features:
-    """X of the pieces; if the number of rows is known, dense pieces are written straight into the final array."""
+    """Accumulates X; if the number of rows is known, dense pieces are written directly into the final array."""
 
     def __init__(self, n_rows: int | None) -> None:
         self._n_rows, self._at = n_rows, 0
@@ -102,14 +102,14 @@ class _Features:
 
 
 class _Queries:
-    """Query ids by runs of rows of one query: text is compared, and converted to numbers, once per run."""
+    """Accumulates query ids as runs of equal ids, so that text is compared and converted to numbers once per run."""
 
     none = np.empty(0)
 
     def __init__(self) -> None:
         self._ids: list[np.ndarray] = []
         self._lengths: list[np.ndarray] = []
-        self._places: list[tuple[int, np.ndarray]] = []  # of the runs of a text: file, lines
+        self._places: list[tuple[int, np.ndarray]] = []  # for text: file and first line of each run
 
     def add(self, piece: RowBlock) -> None:
         starts = np.flatnonzero(np.append(True, piece.qid[1:] != piece.qid[:-1]))
@@ -130,7 +130,7 @@ class _Queries:
 
     def _warn_of_scattered(self, ids: np.ndarray, stream: Stream) -> None:
         """Warn about the first query that continues after other queries."""
-        runs = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))  # a query may go on in the next piece
+        runs = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))  # a query may continue in the next piece
         distinct, first, code = np.unique(ids[runs], return_index=True, return_inverse=True)
         if len(distinct) == len(runs):
             return

@@ -89,8 +89,8 @@ def refuse_other_filling(datasets: Sequence[RankingDataset]) -> None:
     for _, values in known[1:]:
         names, first = known[0]
         if values.shape != first.shape:
-            continue  # said better where features are counted
-        differ = values.astype(np.float32) != first.astype(np.float32)  # data of either precision
+            continue  # the check of the feature counts reports this better
+        differ = values.astype(np.float32) != first.astype(np.float32)  # their precision may differ
         differ &= np.isfinite(values) & np.isfinite(first)
         if differ.any():
             j = int(np.argmax(differ))
@@ -142,7 +142,7 @@ def aligned(data: RankingDataset, like: RankingDataset, place: str) -> RankingDa
 def columns_by_name(
     held: Sequence[str], wanted: Sequence[str], place: str, nameless: tuple[bool, bool]
 ) -> list[int] | None:
-    """Index of each wanted feature; None: match by position, as one side has only numbered names and counts agree.
+    """Index of each wanted feature; None: match by position (one side has only numbered names, counts agree).
 
     nameless   whether the held and the wanted names are only numbers
 

@@ -1,4 +1,4 @@
-"""The hash of a data set: everything that results depend on."""
+"""A hash of a data set that covers everything results depend on."""
 
 from __future__ import annotations
 

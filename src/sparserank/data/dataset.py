@@ -173,7 +173,7 @@ class RankingDataset:
     ) -> RankingDataset:
         """Create a data set from arrays that are already grouped and checked, without checking them again."""
         self = object.__new__(cls)
-        ids = query_ids if query_ids.dtype.kind in "iu" else query_ids.astype(object)  # texts are shared, not repeated
+        ids = query_ids if query_ids.dtype.kind in "iu" else query_ids.astype(object)  # strings are shared, not copied
         fields = {
             "X": X,
             "relevance": relevance,
@@ -381,7 +381,7 @@ def _as_fill_values(given: Any) -> np.ndarray:
 
 
 def _as_features(X: Features, fill_values: np.ndarray | None = None, *, keep_missing: bool = False) -> Features:
-    """X as C-ordered float32/float64 array or canonical CSR, filled; refuses what is not numeric or not finite."""
+    """X as C-ordered float32/float64 array or canonical CSR, filled; raises DataError unless numeric and finite."""
     if isinstance(X, StoredFeatures):
         return X
     if keep_missing:
@@ -424,7 +424,7 @@ def _as_features(X: Features, fill_values: np.ndarray | None = None, *, keep_mis
 
 
 def _unmasked(name: str, values: Any) -> Any:
-    """Return `values` unless some are masked: values under a mask are not data."""
+    """Return `values`; raise DataError if any are masked, because masked values are not data."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
         raise DataError(f"{name} contains masked values; fill or drop them.")
     return values
@@ -459,7 +459,7 @@ def _why_not_numeric(X: Any, error: Exception) -> str:
 
 
 def numbered(names: Sequence[str], index_base: int | None = None) -> bool:
-    """Whether features have only numbered names: f1, f2, ..., or those of text whose first feature is index_base."""
+    """Whether features have only numbered names: f1, f2, ..., or from the number index_base on."""
     return tuple(names) == numbers(len(names), index_base)
 
 
@@ -469,13 +469,13 @@ def first_index(data: RankingDataset) -> int:
 
 
 def numbers(n_features: int, index_base: int | None = None) -> tuple[str, ...]:
-    """The names of features that have none."""
+    """Default names: f1, f2, ..., or from the number index_base on."""
     first = 1 if index_base is None else index_base
     return tuple(f"f{j}" for j in range(first, first + n_features))
 
 
 def numbered_from_1(features: str, others: str) -> str:
-    """The sentence on text that was read from index 1, for a model or data whose numbers begin at 0."""
+    """Error message: text was read with indices from 1, but the model or other data number features from 0."""
     return (
         f"{features} were read as text whose numbers begin at 1, but those of {others} begin at 0; read the text with "
         f"{option('index_base', 0)}, or name its features as there ({option('feature_names')})."

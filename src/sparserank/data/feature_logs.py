@@ -136,11 +136,11 @@ def _entry(line: bytes, place: str) -> tuple[str, float, str, dict[str, float]]:
 
 
 class _Twice(Exception):
-    """What appears twice."""
+    """A key appears twice; the argument is the key."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Raises _Twice for a key that appears twice."""
+    """A dict from JSON pairs; raises _Twice for a key that appears twice."""
     out: dict[str, Any] = {}
     for key, value in pairs:
         if key in out:
@@ -152,12 +152,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _name(name: Any) -> str:
     if not isinstance(name, str):
         raise ValueError("a name is not a string")
-    name.encode()  # lone surrogates are none either
+    name.encode()  # also refuses lone surrogates
     return name
 
 
 def _number(value: Any) -> float:
-    """NaN for null, which means missing; a value that was not logged is 0, as in both engines."""
+    """The value as a float; NaN for null, which means missing. A value that was not logged is 0, as in both engines."""
     return math.nan if value is None or value == "null" else float(value)
 
 

@@ -25,16 +25,16 @@ from sparserank.data.reading import choices
 from sparserank.errors import DataError
 from sparserank.text import brief
 
-SAMPLE_VALUES = 4_000_000  # that medians of what does not fit into memory are learned from, about
+SAMPLE_VALUES = 4_000_000  # approximate sample size for medians of data larger than memory
 
 
 @dataclass(frozen=True, eq=False)
 class Filling:
     """Replacement for a missing value of each feature.
 
-    values     (n_features,) float64, NaN where there is no single value: replaced by query, or refused
-    by_query   (n_features,) bool: the smallest value of the feature within the query, 0 where the query has none
-    names      of the features, for messages; None: their numbers
+    values     (n_features,) float64, NaN where missing values are replaced per query, or refused
+    by_query   (n_features,) bool: replace by the smallest value within the query, or by 0 if the query has none
+    names      feature names for messages; None: their numbers
     """
 
     values: np.ndarray
@@ -103,7 +103,7 @@ def learn_filling(
     changed.
 
     A median is taken over the known values, including zeros that a sparse matrix does not store; beyond sample_values,
-    over evenly spread rows. A feature without a known value gets 0.
+    over evenly spaced rows. A feature without a known value gets 0.
     """
     rules = policy.rules(n_features, names, index_base)
     learned = np.zeros(n_features)
@@ -115,7 +115,7 @@ def learn_filling(
             learned[j] = _median(sample, at)
     values = np.array([_value(rule, learned[j]) for j, rule in enumerate(rules)], dtype=np.float64)
     with np.errstate(over="ignore"):
-        rounded = values.astype(dtype).astype(np.float64)  # a model fills in what it was trained on
+        rounded = values.astype(dtype).astype(np.float64)  # a model must fill in exactly the values it was trained on
     if np.isinf(rounded).any():
         raise DataError(
             f"missing={values[np.isinf(rounded)][0]:g} is too large for {dtype}, the dtype of the features; use a "
@@ -125,12 +125,12 @@ def learn_filling(
 
 
 def training_medians(X: Any, columns: np.ndarray, counted: np.ndarray | None = None) -> np.ndarray:
-    """(n_features,) medians of these columns of the training rows, in their dtype; NaN elsewhere. Of more than about
-    SAMPLE_VALUES values they are those of evenly spread rows.
+    """(n_features,) medians of the given columns over the training rows, rounded to the dtype of X; NaN for other
+    columns. With more than about SAMPLE_VALUES values, only evenly spaced rows are used.
 
     Parameters
-        X         (n_docs, n_features) array, CSR matrix or stored features, none missing; read once, and of a store
-                  only these rows
+        X         (n_docs, n_features) array, CSR matrix or stored features, none missing; read once, from a store
+                  only the rows used
         counted   (n_docs,) bool: the rows that count; None: all
     """
     out = np.full(X.shape[1], np.nan)
@@ -150,10 +150,10 @@ def training_medians(X: Any, columns: np.ndarray, counted: np.ndarray | None = N
         sample = sample.tocsc()
         of_entry = np.repeat(np.arange(len(columns)), np.diff(sample.indptr))
         sides = [np.bincount(of_entry[side], minlength=len(columns)) for side in (sample.data < 0, sample.data > 0)]
-        out[columns] = 0.0  # the middle, unless half of the values are on one side of it
+        out[columns] = 0.0  # the median, unless half of the values have one sign
         busy = np.flatnonzero(2 * np.maximum(*sides) >= sample.shape[0])
         out[columns[busy]] = [_median(sample, int(k)) for k in busy]
-    else:  # a column at a time: `np.median` copies what it gets
+    else:  # one column at a time: `np.median` copies its input
         out[columns] = [_median(sample, k) for k in range(len(columns))]
     return out.astype(X.dtype).astype(np.float64)
 
@@ -169,7 +169,7 @@ def _value(rule: str | float, learned: float) -> float:
 def _looked_at(
     blocks: Iterable[Any], n_features: int, columns: np.ndarray, sample_values: float
 ) -> tuple[np.ndarray, Any]:
-    """((n_features,) smallest known values, infinite where none is known; the columns in evenly spread rows)."""
+    """((n_features,) smallest known values, infinite where none is known; the columns in evenly spaced rows)."""
     low = np.full(n_features, np.inf)
     kept: list[Any] = []
     at, step = 0, 1

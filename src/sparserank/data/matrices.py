@@ -69,7 +69,7 @@ def _kind(X: Any) -> type:
 
 
 def with_holes(X: Any) -> Any:
-    """A pandas frame with NaN in place of None or NA, which object arrays would keep; anything else after
+    """For a pandas frame, NaN in place of None or NA, which object arrays would keep; for anything else, the result of
     `without_mask`."""
     if not hasattr(X, "loc"):
         return without_mask(X)
@@ -145,7 +145,7 @@ def by_columns(X: Any) -> Any:
 
 
 def n_stored(X: Any) -> int:
-    """Values that X stores; a dense X stores all."""
+    """Number of values that X stores; a dense X stores all."""
     return int(X.nnz if sp.issparse(X) else X.shape[0] * X.shape[1])
 
 
@@ -160,14 +160,14 @@ def stored_bytes(X: Any) -> int:
 
 
 def bytes_until(X: Any) -> np.ndarray:
-    """(n_docs + 1,) `stored_bytes` of the rows before each."""
+    """(n_docs + 1,) cumulative `stored_bytes` of the rows before each row."""
     if sp.issparse(X):
         return np.asarray(X.indptr.astype(np.int64) * (X.data.itemsize + X.indices.itemsize))
     return np.arange(len(X) + 1) * X.itemsize * X.shape[1]
 
 
 def missing_counts(X: Any) -> np.ndarray:
-    """(n_features,) documents whose value is NaN."""
+    """(n_features,) number of documents whose value is NaN."""
     if sp.issparse(X):
         return np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
     return np.asarray(np.isnan(X).sum(axis=0))

@@ -15,21 +15,21 @@ from sparserank.text import brief
 ERROR, ZERO, MINIMUM, MEDIAN, QUERY_MIN = "error", "zero", "min", "median", "query-min"
 WORDS = (ERROR, ZERO, MINIMUM, MEDIAN, QUERY_MIN)
 LEARNED = (MINIMUM, MEDIAN)
-KEPT = "keep"  # of KEEP alone: no word for users
-# from here on a number means "no value": Istella writes the largest float64, rounded up, which some parsers read as
+KEPT = "keep"  # used only by KEEP; not an option for users
+# magnitudes from here on mean "no value": Istella writes the largest float64, rounded up, which some parsers read as
 # infinity
 HUGE = 1.79e308
-MAX_DIGITS = 18  # of a feature's number; longer ones are names
+MAX_DIGITS = 18  # longest feature number; more digits are a name
 EXPECTED = f"{', '.join(repr(w) for w in WORDS)} or a number"
 
 
 def is_missing(values: np.ndarray | float) -> np.ndarray:
-    """Which of the numbers mean "no value": NaN, infinite, or of magnitude HUGE and above, whatever the sign. A bool
-    array of the same shape.
+    """Bool array of the same shape: which numbers mean "no value", that is, are NaN, infinite, or at least HUGE in
+    magnitude.
 
     Every reader and every model follows this rule.
     """
-    return np.asarray(~(np.abs(values) < np.float64(HUGE)))  # in float64, where HUGE is; NaN is smaller than nothing
+    return np.asarray(~(np.abs(values) < np.float64(HUGE)))  # compared in float64, like HUGE; false for NaN
 
 
 def holds_missing(values: np.ndarray) -> bool:
@@ -49,7 +49,7 @@ class MissingPolicy:
 
     default: str | float
     by_feature: Mapping[int | str, str | float]
-    by_position: tuple[str | float, ...] | None = None  # instead: one for each feature, in their order
+    by_position: tuple[str | float, ...] | None = None  # overrides the other fields: one rule per feature
 
     @classmethod
     def parse(cls, spec: str | float | Mapping | MissingPolicy | None) -> MissingPolicy | None:

@@ -169,8 +169,8 @@ def ids_of_rows(qid: Any, group: Any, n_docs: int) -> Any:
         return None
     try:
         shape = np.shape(qid)
-    except ValueError:  # rows of unequal length
+    except ValueError:  # rows of unequal length raise it
         shape = ()
     if shape != (n_docs,):
         raise DataError(f"qid must have one value per row of X ({n_docs}); got shape {shape}.")
-    return qid  # as it came: the data set looks for missing values, which an array may no longer show
+    return qid  # unchanged: the data set checks for missing values, which an array may hide

@@ -33,7 +33,7 @@ from sparserank.options.arguments import check_arguments
 from sparserank.options.kinds import Given
 from sparserank.text import brief
 
-COLUMNS = ("label", "qid", "docid", "doc_weight")  # that are said beside a Reading
+COLUMNS = ("label", "qid", "docid", "doc_weight")  # options that are passed separately from a Reading
 FORMS = (
     "a path, a list of paths, a RankingDataset, a data frame, a triple (X, y, qid), or (only the first data set) X "
     "with label= and qid="
@@ -182,8 +182,8 @@ def as_datasets(
         reading   a Reading or some of its fields, for files and frames; its field missing also applies to arrays
         to_store  names of sources that a cluster will read: files and Dask collections go to a temporary store, block
                   by block
-        query_weights   receives the weights of queries beside files, by name of the source; None: they become those of
-                  documents
+        query_weights   receives the query weights in files beside the data, by source name; None: they become document
+                  weights
     Raises
         DataError   a source of another kind, an unknown column, features that differ between the sources
     """
@@ -237,7 +237,7 @@ def as_datasets(
 def read_weighted_sources(
     sources: Mapping[str, Any], options: Mapping[str, Any], *, to_store: Sequence[str] = ()
 ) -> tuple[dict[str, RankingDataset | None], dict[str, np.ndarray]]:
-    """(the result of `read_sources`, {name of a source: (n_queries,) the weights of its queries beside its files})."""
+    """(the data sets, {source name: (n_queries,) query weights in the file beside the data})."""
     query_weights: dict[str, np.ndarray] = {}
     columns: dict[str, Any] = {name: options.get(name) for name in COLUMNS}
     found = as_datasets(
@@ -249,7 +249,7 @@ def read_weighted_sources(
 def read_sources(
     sources: Mapping[str, Any], options: Mapping[str, Any], *, to_store: Sequence[str] = ()
 ) -> dict[str, RankingDataset | None]:
-    """Call `as_datasets` with the options of a job that has no use for weights beside files, and warn of these."""
+    """Call `as_datasets` with the options of a job that does not use weight files beside the data; warn of these."""
     columns: dict[str, Any] = {name: options.get(name) for name in COLUMNS}
     parts = as_datasets(sources, **columns, reading=reading_from(options), to_store=to_store)
     for name, source in sources.items():
@@ -261,18 +261,18 @@ def read_sources(
 
 
 def weight_files(source: Any) -> list[Path]:
-    """The files of weights beside the files of a source."""
+    """The weight files beside the data files of a source."""
     return [file for path in paths_of(source) if is_path(path) for file in beside(path, WEIGHTS)]
 
 
 def _learned_from(options: Reading, first: RankingDataset) -> Reading:
-    """The options for later data sets, from which nothing is learned: replacements are those of the first."""
+    """The options for later data sets: nothing is learned from them, replacements are those of the first data set."""
     policy = MissingPolicy.parse(options.missing)
     return replace(options, missing=taught(policy, first.fill_values, first.feature_names or (), options.index_base))
 
 
 def _from_arrays(X: Any, y: Any, qid: Any, options: Reading, docid: Any = None) -> RankingDataset:
-    """X may be a frame, whose column qid is no feature."""
+    """A data set from arrays; X may be a frame, whose column qid is not a feature."""
     policy = MissingPolicy.parse(options.missing)
     docid = None if docid is None else document_texts(docid)
     if policy is None or policy.keeps:
@@ -286,7 +286,7 @@ def _from_arrays(X: Any, y: Any, qid: Any, options: Reading, docid: Any = None) 
 
 
 def _is_values(label: Any) -> bool:
-    """Whether labels are values and not the name of a column."""
+    """Whether `label` contains values rather than the name of a column."""
     return label is not None and not isinstance(label, str)
 
 
@@ -309,7 +309,7 @@ def _of_files(options: Reading, named: Mapping[str, str]) -> Reading:
 
 
 def _columns(named: Mapping[str, str]) -> dict[str, str]:
-    """Those of the names that can be columns: doc_weight may be a file of weights."""
+    """The names that refer to columns: doc_weight may name a file of weights instead."""
     is_file = "doc_weight" in named and os.path.exists(named["doc_weight"])
     return {name: given for name, given in named.items() if name != "doc_weight" or not is_file}
 
@@ -330,7 +330,7 @@ def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
 def _as_stream(
     name: str, source: Any, options: Reading, names: Mapping[str, Any], first: RankingDataset | None
 ) -> Stream | None:
-    """The rows of a source that need not be in memory as a whole: files other than stores, Dask collections;
+    """The rows of a source that can be read in blocks (files other than stores, Dask collections);
     None for other sources."""
     named = {parameter: given for parameter, given in names.items() if isinstance(given, str)}
     if is_path(source):

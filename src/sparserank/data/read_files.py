@@ -50,7 +50,7 @@ def kind_of(path: str | os.PathLike) -> str:
         )
     head = head_of(place)
     if head is None:
-        return "letor"  # whose reader says what is wrong
+        return "letor"  # its reader reports the error
     if head[:4] == b"PAR1":
         return "parquet"
     if head[:6] == b"ARROW1":
@@ -70,10 +70,10 @@ def kind_of(path: str | os.PathLike) -> str:
 
 
 def existing(path: str | os.PathLike) -> Path:
-    """The path.
+    """The path, if it exists.
 
     Raises
-        DataFormatError   nothing is there
+        DataFormatError   there is no such file
     """
     if "\0" in str(path) or not Path(path).exists():
         raise no_such_file(path)
@@ -81,8 +81,8 @@ def existing(path: str | os.PathLike) -> Path:
 
 
 def head_of(place: Path) -> bytes | None:
-    """The first HEAD_BYTES of a file, of its content if it is gzip; None for a pipe, which can be read once only, and
-    for a file that cannot be read."""
+    """The first HEAD_BYTES of a file, decompressed if it is gzip; None for a pipe, which can be read only once, and for
+    a file that cannot be read."""
     if not place.is_file():
         return None
     try:
@@ -100,7 +100,7 @@ def refuse_mixed(paths: Sequence[Any], kinds: Sequence[str]) -> str:
     """The kind that all files have in common.
 
     Raises
-        DataError   names two of different kinds
+        DataError   the kinds differ; the message names two files
     """
     other = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), None)
     if other is not None:
@@ -112,7 +112,7 @@ def refuse_mixed(paths: Sequence[Any], kinds: Sequence[str]) -> str:
 
 
 def is_dask(source: Any) -> bool:
-    """Whether the source is a Dask collection, whose values are elsewhere or not yet computed."""
+    """Whether the source is a Dask collection, whose values are remote or not yet computed."""
     return hasattr(source, "__dask_graph__") and hasattr(source, "compute")
 
 
@@ -139,8 +139,8 @@ def read_weighted(
     *,
     like: RankingDataset | None = None,
 ) -> tuple[RankingDataset, bool]:
-    """(what `read_files` reads, whether weights beside the files are all of queries): `doc_weight` then contains the
-    weight of the query of each row."""
+    """(the data set of `read_files`, whether every weight file beside the data contains query weights). If so,
+    `doc_weight` contains the weight of each row's query."""
     reading = reading or Reading()
     listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not listed:

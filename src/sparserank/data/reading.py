@@ -97,11 +97,11 @@ class Reading:
     grouped: bool = True
     featureless: bool = False
     takes_zero: bool = field(default=False, repr=False)
-    docid: str | None = field(default=None, repr=False)  # earlier versions had none, and conversions go by their repr
+    docid: str | None = field(default=None, repr=False)  # added later, and conversions are identified by their repr
 
     def __post_init__(self) -> None:
         check_given((*READING, N_THREADS), vars(self))
-        lists = ("feature_columns", "ignore_columns")  # which may also be sets
+        lists = ("feature_columns", "ignore_columns")  # may also be sets
         check_arguments(Reading, {name: value for name, value in vars(self).items() if name not in lists})
         for name in lists:
             given = getattr(self, name)
@@ -109,7 +109,7 @@ class Reading:
             if isinstance(given, str) or not named:
                 raise ParameterError(name, f"must be a list of names; got {brief(getattr(self, name))}.")
         ignored = () if self.ignore_columns is None else tuple(self.ignore_columns)
-        object.__setattr__(self, "ignore_columns", ignored)  # conversions go by the repr
+        object.__setattr__(self, "ignore_columns", ignored)  # conversions are identified by the repr
 
     @property
     def names(self) -> tuple[str, ...] | None:

@@ -135,7 +135,7 @@ def _write_parquet(rows: _Rows, out: str | os.PathLike, progress: Progress | Non
 
 def _table(block: RowBlock, names: Sequence[str]) -> pa.Table:
     docid = [""] * len(block.label) if block.docid is None else block.docid.tolist()
-    qid = pa.array(block.qid.tolist())  # of a NumPy array Arrow takes texts up to a NUL
+    qid = pa.array(block.qid.tolist())  # as a list: Arrow cuts strings of a NumPy array at a NUL
     columns = {QID: qid, LABEL: pa.array(block.label), DOCUMENT: pa.array(docid, pa.string())}
     if block.weight is not None:
         columns[WEIGHT] = pa.array(block.weight)

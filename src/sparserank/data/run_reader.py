@@ -1,6 +1,6 @@
-"""Read runs and judgments in every form in which the field writes them.
+"""Read runs and judgments in all common forms.
 
-Both assign a number to documents of queries. They come as TREC text, as BEIR's TSV, as JSON {query id: {document id:
+Both assign a number to query-document pairs. They come as TREC text, as BEIR's TSV, as JSON {query id: {document id:
 number}} (ranx, pytrec_eval, ir_measures), as Parquet or CSV, as a data frame, as a dictionary, or as an object of ranx.
 """
 
@@ -40,15 +40,15 @@ from sparserank.strict_json import MAX_BYTES, parse_json
 from sparserank.text import brief
 
 ROWS_AT_ONCE = 1 << 16
-JUDGMENTS, EITHER, TABLE = "judgments", "run or judgments", "table"  # what a file holds, beside "run"
+JUDGMENTS, EITHER, TABLE = "judgments", "run or judgments", "table"  # kinds of files, besides "run"
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What is read, in words of messages, and how its forms write it.
+    """The words for runs or for judgments in messages and in files.
 
-    verb      with the noun: 'a run must be'; needs: 'a run needs'; values: its numbers
-    columns   names of the column of numbers in a table, the usual one first; line: of TREC text
+    verb      noun and verb, 'a run must be'; needs: 'a run needs'; values: the word for its numbers
+    columns   possible names of the column of numbers in a table, the usual one first; line: layout of TREC text
     """
 
     verb: str
@@ -67,7 +67,7 @@ OF_QRELS = Layout("judgments must be", "judgments need", "grades", GRADE_NAMES, 
 
 
 class Ids(dict[str, int]):
-    """{id: number}; a new id gets the next number, from 0. Runs share one, so that an id is kept once."""
+    """{id: number}; a new id gets the next number, from 0. Runs share one instance, so that each id is stored once."""
 
     def __missing__(self, key: str) -> int:
         self[key] = number = len(self)
@@ -75,7 +75,7 @@ class Ids(dict[str, int]):
 
 
 class AnyIds(Ids):
-    """Ids that say of every id that they contain it."""
+    """Ids for which `in` is always true."""
 
     def __contains__(self, key: object) -> bool:
         return True
@@ -84,8 +84,8 @@ class AnyIds(Ids):
 class Entries:
     """The entries of a run or of judgments in the order of the source, in packed arrays.
 
-    place     what messages call the source; unit: 'line', 'row' or 'entry'
-    queries   numbers of the queries; entries of queries that it does not contain are only counted (n_other)
+    place     name of the source in messages; unit: 'line', 'row' or 'entry'
+    queries   {query id: number}; entries of other queries are only counted (n_other)
     """
 
     def __init__(self, layout: Layout, place: str, unit: str, queries: Mapping[str, int], documents: Ids) -> None:
@@ -96,7 +96,7 @@ class Entries:
         self.n_other = 0
 
     def add(self, at: int, qid: str, docno: str, value: float, rank: float = 0.0) -> None:
-        """Add the entry on line, or in row, `at`."""
+        """Add the entry at line or row `at`."""
         if qid not in self.queries:
             self.n_other += 1
             return
@@ -107,7 +107,7 @@ class Entries:
         self._rank.append(rank)
 
     def columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """(n_entries,) numbers of the queries and documents, places in the source, values, ranks.
+        """(n_entries,) each: query numbers, document numbers, places in the source, values, ranks.
 
         Raises
             DataFormatError   a document occurs twice for a query
@@ -171,7 +171,7 @@ def read_run(source: Any) -> Run:
 
 
 def run_of(source: Any, name: str) -> Run:
-    """The result of `read_run`; messages call a source that is not a file by this name."""
+    """Like `read_run`; `name` stands in messages for a source that is not a file."""
     return Run(read_entries(source, name, OF_RUNS, AnyIds(), Ids(), ranks=False).values())
 
 
@@ -208,7 +208,7 @@ def read_qrels(source: Any) -> Qrels:
 
 
 def judgments_of(source: Any, name: str) -> Qrels:
-    """The result of `read_qrels`; messages call a source that is not a file by this name."""
+    """Like `read_qrels`; `name` stands in messages for a source that is not a file."""
     entries = read_entries(source, name, OF_QRELS, AnyIds(), Ids())
     found = Qrels(entries.values())
     if not found:
@@ -221,7 +221,7 @@ def judgments_of(source: Any, name: str) -> Qrels:
 def read_entries(
     source: Any, name: str, layout: Layout, queries: Mapping[str, int], documents: Ids, *, ranks: bool = True
 ) -> Entries:
-    """The entries of a run or of judgments; without `ranks`, those of TREC runs are not read.
+    """The entries of a run or of judgments; with ranks=False, the ranks in TREC runs are not read.
 
     Raises
         DataFormatError   a malformed line or row; the message names file and line
@@ -239,7 +239,7 @@ def read_entries(
 
 
 def is_mapping(source: Any) -> bool:
-    """Whether a source is a mapping, or an object of ranx, which can become one."""
+    """Whether a source is a mapping, or a ranx object, which can be converted to one."""
     return isinstance(source, Mapping) or (
         hasattr(source, "to_dict") and not hasattr(source, "__array__") and not is_frame(source)
     )
@@ -286,7 +286,7 @@ def _of_file(
 
 
 def _kind_of_table(place: Path, head: bytes, layout: Layout) -> str | None:
-    """'parquet' or 'csv' for a table. Judgments with tabs, named or not, are lines."""
+    """'parquet' or 'csv' for a table, else None. Tab-separated judgments, with or without a header, are not tables."""
     if head[:4] == b"PAR1":
         return "parquet"
     suffixes = {".csv"} if layout is OF_QRELS else {".csv", ".tsv"}
@@ -335,12 +335,12 @@ def _keyed_values(content: Any, must: str) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _is_finite(value: Any) -> bool:
-    """Whether it is a finite number, and no truth value."""
+    """Whether a value is a finite number, and not a bool."""
     if not isinstance(value, int | float | np.number) or isinstance(value, bool):
         return False
     try:
         return math.isfinite(value)
-    except OverflowError:  # a whole number beyond all floats
+    except OverflowError:  # an integer beyond the range of floats
         return False
 
 

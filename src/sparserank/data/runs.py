@@ -1,4 +1,4 @@
-"""Runs of retrievers and judgments, as values, and their files."""
+"""Runs and judgments: their classes and their TREC files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparserank.files import atomic_write
 from sparserank.options.arguments import Numbers, check_arguments
 from sparserank.text import brief
 
-_SURROGATE = re.compile(r"[\ud800-\udfff]")  # no text that a file can hold
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # cannot be encoded
 
 
 class Run(dict[tuple[str, str], float]):
@@ -95,7 +95,7 @@ def _refuse_unwritable(qid: str, docnos: Sequence[str]) -> None:
 
 
 def _is_word(name: str) -> bool:
-    """Whether a column of a file can contain the name."""
+    """Whether a name fits into one column of a TREC file."""
     return name.split() == [name] and not _SURROGATE.search(name)
 
 

@@ -51,8 +51,8 @@ class RowBlock(NamedTuple):
 
 
 class FileWeights(NamedTuple):
-    """The weights beside a file: of_queries, or of rows; rows (n_rows,) the weight of each row; first: the first row of
-    each block."""
+    """The weights in the file beside a data file. of_queries: whether they are per query, not per row; rows (n_rows,):
+    the weight of each row; first: {block: its first row}."""
 
     of_queries: bool
     rows: np.ndarray
@@ -100,7 +100,7 @@ class Stream:
     n_rows: int | None = None
     index_base = 1  # number of the first feature, where users number them
     text_base: int | None = None  # number of the first feature in the text that rows come from; None: not from text
-    unjudged = "error"  # what becomes of a label of -1 in `blocks`: 'zero', 'drop', else it stays
+    unjudged = "error"  # treatment of a label of -1 in `blocks`: 'zero', 'drop', otherwise unchanged
     place = "the data"
     error: type[SparserankError] = DataFormatError
     _beside: Sequence[SideWeights | None] = ()  # the weights beside each file
@@ -110,8 +110,8 @@ class Stream:
         """Determine the attributes of all blocks; reads as much as necessary, and nothing if they are known."""
 
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
-        """All rows, including unjudged ones, from the block of a position on. X of text is a CSR matrix, which is only
-        as wide as its rows need until `look` has determined the width.
+        """All rows, including unjudged ones, starting at the block of a position. The X of text is a CSR matrix; until
+        `look` has determined the width, it is only as wide as its rows require.
 
         Raises
             DataFormatError   an invalid value; the message names file and line, or row and column
@@ -119,19 +119,19 @@ class Stream:
         raise NotImplementedError
 
     def with_weights_beside(self, paths: Sequence[str | os.PathLike]) -> Self:
-        """The stream, whose rows have the weights beside the files, unless they have weights of their own."""
+        """This stream, with the weights beside the files for rows that have no weights."""
         self._beside = [side_weights(path) for path in paths]
         return self
 
     def weights_beside(self) -> dict[int, FileWeights]:
-        """The weights beside files, by number of the file; reads all rows, to count rows and queries, if there are any.
+        """The weights beside the files, by file number; if there are any, reads all rows to count rows and queries.
 
         Raises
             DataFormatError   as `pieces`, or the number of weights is neither that of the rows nor of the queries
         """
         if self._file_weights is None:
-            numbers: list[dict[Any, int]] = [{} for _ in self._beside]  # of the queries of each file
-            codes: list[list[np.ndarray]] = [[] for _ in self._beside]  # their numbers in each row
+            numbers: list[dict[Any, int]] = [{} for _ in self._beside]  # query numbers, per file
+            codes: list[list[np.ndarray]] = [[] for _ in self._beside]  # query number of each row, per file
             first: list[dict[int, int]] = [{} for _ in self._beside]
             n_rows = [0] * len(self._beside)
             for piece in self.pieces() if any(self._beside) else ():
@@ -159,7 +159,7 @@ class Stream:
             yield piece
 
     def blocks(self, start: Position = BEGIN) -> Iterator[RowBlock]:
-        """All rows that are wanted, from a position on; call `look` first.
+        """The rows that `unjudged` leaves, starting at a position; call `look` first.
 
         Raises
             DataFormatError   as `pieces`, or there is no row
@@ -194,7 +194,7 @@ class Stream:
 
     @property
     def known_names(self) -> tuple[str, ...] | None:
-        """The names, and the numbers of text that begins at 0; None: f1, f2, ..."""
+        """The feature names, or f0, f1, ... for text with indices from 0; None: f1, f2, ..."""
         return numbers(self.n_features, 0) if self.feature_names is None and self.text_base == 0 else self.feature_names
 
     def file(self, number: int) -> str:

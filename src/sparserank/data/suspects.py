@@ -17,17 +17,17 @@ from sparserank.errors import DataWarning
 from sparserank.options import option
 from sparserank.text import brief
 
-PERFECT = 0.99  # share of preferred pairs that a feature alone orders right (ties half) from which it is told
+PERFECT = 0.99  # a feature is reported if it alone orders this share of preferred pairs correctly (ties count half)
 MIN_QUERIES = (
-    20  # with pairs, and one more for each doubling of the features: by chance, one in a million has one that is told
+    20  # with pairs, plus one for each doubling of the features: one data set in a million has a report by chance
 )
-MIN_ROWS = 50  # of fewer nothing is told: counts may all differ there, and a flag may equal the labels
-MAX_QUERIES, MAX_PAIRS, PAIRS_OF_QUERY = 200, 10_000, 50  # that are looked at
-MAX_VALUES = 1 << 23  # of their rows; and 2 ** 24 of their pairs
-MIN_OTHERS = 10  # rows without the most common value that agree with a label: fewer may do so by chance
-WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # of a name, split at capitals and at everything but letters
+MIN_ROWS = 50  # with fewer, nothing is reported: by chance, counts may all differ, and a flag may equal the labels
+MAX_QUERIES, MAX_PAIRS, PAIRS_OF_QUERY = 200, 10_000, 50  # limits of the sample
+MAX_VALUES = 1 << 23  # limit of the values in the sampled rows; 2 ** 24 for the sampled pairs
+MIN_OTHERS = 10  # rows with other than the most common value that agree with a label: fewer may agree by chance
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # words of a name, split at capitals and at non-letters
 OF_A_LIST = ("rank", "position", "pos", "slot")  # words for the place of a document in a list that was shown
-OF_A_SITE = ("page", "site", "domain", "host", "trust", "text")  # whose rank is known before any list is made
+OF_A_SITE = ("page", "site", "domain", "host", "trust", "text")  # words whose `rank` is known before ranking
 
 
 def warn_of_suspects(data: RankingDataset, excused: Iterable[str] = (), *, stacklevel: int = 4) -> dict[str, str]:
@@ -39,7 +39,7 @@ def warn_of_suspects(data: RankingDataset, excused: Iterable[str] = (), *, stack
 
 
 def suspects(data: RankingDataset, excused: Iterable[str] = (), *, remedy: str = "drop") -> list[str]:
-    """The sentences of `suspected`."""
+    """The messages of `suspected`."""
     return list(suspected(data, excused, remedy=remedy).values())
 
 
@@ -50,8 +50,8 @@ def names_in(*options: Any) -> list[str]:
 
 
 def suspected(data: RankingDataset, excused: Iterable[str] = (), *, remedy: str = "drop") -> dict[str, str]:
-    """One sentence for each feature that has one value for each label, has a different whole number in every row, alone
-    orders nearly all preferred pairs correctly, or is named like a position in a list.
+    """One message for each feature that has a single value per label, has a different whole number in every row, orders
+    nearly all preferred pairs correctly by itself, or is named like a position in a list.
 
     The check is cheap: it examines a few hundred queries, and reads only conspicuous columns completely.
 
@@ -81,12 +81,12 @@ def suspected(data: RankingDataset, excused: Iterable[str] = (), *, remedy: str 
 
 
 def suspect(name: str, reason: str, remedy: str = "drop") -> str:
-    """The sentence about a feature; reason: what it does, with a place for the {remedy}."""
+    """The message about a feature; `reason` has a placeholder {remedy}."""
     return f"feature {brief(name)} {reason.format(remedy=option(remedy, [name]))}"
 
 
 def named_like_a_position(names: Sequence[str]) -> list[int]:
-    """The features whose name has a word for the place in a list; PageRank and its like are no such place."""
+    """The features whose name contains a word for a position in a list; PageRank and similar names do not count."""
     found = []
     for j, name in enumerate(names):
         words = [word.lower() for word in WORD.findall(name)]
@@ -122,7 +122,7 @@ def _where(X: Any, accepts: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
 def _functions_of_label(data: RankingDataset, sample: RankingDataset) -> Iterator[tuple[int, str]]:
     labels, of_row = np.unique(np.asarray(sample.relevance), return_inverse=True)
     X, columns = sample.X, np.arange(sample.n_features)
-    if sp.issparse(X):  # of each label, a column stores a value in all rows or in none
+    if sp.issparse(X):  # for each label, a column must store a value in all rows or none
         held = X.data != 0
         at = np.repeat(of_row, np.diff(X.indptr))[held] * X.shape[1] + X.indices[held]
         stored = np.bincount(at, minlength=len(labels) * X.shape[1]).reshape(len(labels), X.shape[1])
@@ -136,7 +136,7 @@ def _functions_of_label(data: RankingDataset, sample: RankingDataset) -> Iterato
         same = bool((values == y.astype(data.X.dtype)).all())
         _, of_value, counts = np.unique(values, return_inverse=True, return_counts=True)
         others = y[of_value != counts.argmax()]
-        # the first row of each further label agrees with anything, except where it must equal the label
+        # the first row of each further label cannot disagree, unless the value must equal the label
         n_agree = len(others) - (0 if same else len(np.unique(others)) - 1)
         if n_agree < MIN_OTHERS:
             continue
@@ -149,7 +149,7 @@ def _functions_of_label(data: RankingDataset, sample: RankingDataset) -> Iterato
 
 
 def _one_value_each(X: np.ndarray, of_row: np.ndarray) -> np.ndarray:
-    """(n_features,) whether a column has one value in all rows of a label, but not the same for all labels."""
+    """(n_features,) bool: whether a column has a single value per label, but not the same value for all labels."""
     order = np.argsort(of_row, kind="stable")
     starts = np.searchsorted(of_row[order], np.arange(of_row.max() + 1))
     lowest, highest = (take.reduceat(X[order], starts, axis=0) for take in (np.minimum, np.maximum))

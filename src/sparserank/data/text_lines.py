@@ -14,7 +14,7 @@ from typing import Any
 from sparserank.errors import DataFormatError
 from sparserank.text import brief
 
-LONE_RETURN = re.compile(rb"\r[^\r\n]")  # after carriage returns must come a line feed or the end of the file
+LONE_RETURN = re.compile(rb"\r[^\r\n]")  # carriage returns must be followed by a line feed or the end of the file
 LINE_ENDS = "save the file with LF or CRLF line endings"
 BLANKS = " \t"
 GZIP = b"\x1f\x8b"

@@ -15,13 +15,13 @@ from sparserank.text import brief
 from sparserank.transforms import ASINH, KINDS, NONE, Transform, in_transforms
 
 COLUMNS_AT_ONCE = 64
-SAMPLE_VALUES = 4_000_000  # that constants are learned from, and transforms compared on, about: evenly spread queries
-NEARLY_LINEAR = 0.9  # correlation within queries from which a transformed feature says what the feature itself does
+SAMPLE_VALUES = 4_000_000  # approximate sample, of evenly spaced queries, for learning and comparing transforms
+NEARLY_LINEAR = 0.9  # correlation within queries from which a transformed feature adds nothing to the original
 
 
 def fit_transform(data: RankingDataset, kind: str) -> Transform:
-    """The same transform for every feature, but none for a boolean, on which it could only change the scale. Constants
-    are the medians of |x| where it is not 0. Both are learned without labels from about SAMPLE_VALUES values.
+    """The same transform for every feature, but none for a boolean, of which it could only change the scale. Constants
+    are the medians of the nonzero |x|. Both are learned without labels from about SAMPLE_VALUES values.
 
     Raises
         DataError   an unknown kind
@@ -45,7 +45,7 @@ def fit_transform(data: RankingDataset, kind: str) -> Transform:
 def sample_rows(data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
     """(rows, query_ptr) of evenly spaced queries, about SAMPLE_VALUES values in total."""
     X = data.X
-    n_values = X.nnz if sp.issparse(X) else X.nbytes // X.dtype.itemsize  # of stored sparse rows twice as many: no harm
+    n_values = X.nnz if sp.issparse(X) else X.nbytes // X.dtype.itemsize  # twice that for stored sparse rows: no harm
     step = max(-(-n_values // SAMPLE_VALUES), 1)
     queries = np.arange(0, data.n_queries, step)
     queries = queries[np.diff(data.query_ptr)[queries] > 0]

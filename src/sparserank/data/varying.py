@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-ROUNDING = 1e-14  # differences this small beside their values are the rounding of sums and products, no feature
+ROUNDING = 1e-14  # differences this small relative to the values are rounding errors of sums and products
 
 
 def varying_dense(X: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
-    """(n_features,) bool: features that take two values in a query."""
+    """(n_features,) bool: features that take at least two values within some query."""
     starts = query_ptr[:-1][np.diff(query_ptr) > 0]
     if len(starts) == 0:
         return np.zeros(X.shape[1], dtype=bool)
@@ -20,7 +20,7 @@ def varying_dense(X: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
 
 
 def varying_sparse(X: sp.csr_matrix, query_ptr: np.ndarray) -> np.ndarray:
-    """Features that take two values in a query; 0 is one of them if some document does not store the feature."""
+    """Features that take at least two values within some query; a document that does not store a feature has 0."""
     varying, sizes = np.zeros(X.shape[1], dtype=bool), np.diff(query_ptr)
     query = np.repeat(np.repeat(np.arange(len(sizes)), sizes), np.diff(X.indptr))
     key = query * X.shape[1] + X.indices
@@ -51,10 +51,10 @@ def differ(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Whether the smallest and largest values of features differ by more than the rounding error of their
     computation."""
     low, high = low.astype(np.float64), high.astype(np.float64)
-    with np.errstate(over="ignore"):  # an infinite difference is one
+    with np.errstate(over="ignore"):  # an infinite difference counts
         return np.asarray(high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high)))
 
 
 def nothing_varies(n_docs: int) -> str:
-    """The sentence for data in which every feature is constant within every query."""
+    """The message for data in which every feature is constant within every query."""
     return f"no feature varies within the queries (n_samples={n_docs}), so there is nothing to learn or to select."

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from sparserank._kernel_cache import kernel
 
-GROUP = 32  # neighbouring candidates that are looked at together or not at all
+GROUP = 32  # neighbouring candidates that are examined or skipped together
 
 
 @kernel
 def largest_leads(z, top, inverse, room, rows, out):
-    """out[a, d] = max(0, max over i of (z[d, i] - z[d, j]) inverse[j, i]) for j = rows[a], without the groups of
+    """out[a, d] = max(0, max over i of (z[d, i] - z[d, j]) inverse[j, i]) for j = rows[a]; skips groups of
     candidates in which no z exceeds z[d, j] by more than room[j, group].
 
     Parameters

@@ -287,7 +287,7 @@ def _as_judgments(data: Any, for_run: bool) -> Any:
 
 
 def _only_unjudged(run: Run, qrels: Qrels) -> tuple[str, str] | None:
-    """The first document of the queries that are judged, if none of them is judged."""
+    """The first (query, document) of the run in judged queries, if none of its documents there is judged."""
     queries = {q for q, _ in qrels}
     known = [key for key in run if key[0] in queries]
     return known[0] if known and not any(key in qrels for key in known) else None

@@ -19,9 +19,9 @@ from sparserank.evaluation.loss_bounds import (
 from sparserank.evaluation.statistics import check_confidence
 from sparserank.execution import one_blas_thread
 
-# Values out of fold depend on each other: queries of one fold are in the training sets of the others. Intervals as if
-# they did not are too narrow (Bates, Hastie and Tibshirani 2023): of 100 refitted worlds of 100 queries too many had a
-# difference outside (`python -m benchmarks coverage`). They are 1 + DEPENDENCE / n_queries times as long.
+# Out-of-fold values are dependent: queries of one fold are in the training sets of the others. Intervals that ignore
+# this are too narrow (Bates, Hastie and Tibshirani 2023): in 100 refitted simulations with 100 queries, they missed too
+# many differences (`python -m benchmarks coverage`). Ours are 1 + DEPENDENCE / n_queries times as long.
 DEPENDENCE = 20.0
 
 
@@ -62,9 +62,9 @@ def rival_intervals(
         ParameterError   confidence is out of its range
     Source
         Dunnett (1955), JASA 50, two-sided, with a quantile drawn from the candidates' and rivals' own covariance: that
-        of the largest |z_i - z_r| / error_ir over all i and r. Differs as `loss_bounds` does: the normal
+        of the largest |z_i - z_r| / error_ir over all i and r. As in `loss_bounds`, the normal
         quantile is converted to one of Student's t with n - 1 degrees of freedom, and errors below MIN_ERROR of the
-        median are raised to it; DEPENDENCE.
+        median are raised to it; DEPENDENCE lengthens intervals.
     """
     check_confidence(confidence)
     V = np.concatenate([values, rivals]).astype(np.float64)

@@ -29,7 +29,7 @@ ENGINES: dict[str, Engine] = {
     )
 }
 
-NEED_DEFINITIONS = ("solr", "vespa")  # of features, to write what is done with them
+NEED_DEFINITIONS = ("solr", "vespa")  # need definitions of features to write operations on them
 
 
 def export(
@@ -113,7 +113,7 @@ def export(
 
 
 def export_command(model: RankingModel, place: str, to: str) -> str:
-    """The command that exports the model at a place, which is quoted; "" if the format cannot express the model."""
+    """The command that exports the model at `place`, a quoted path; "" if the format cannot express the model."""
     engine, defined = ENGINES[to], " --features FILE" if to in NEED_DEFINITIONS else ""
     try:
         of = sum_of(model)

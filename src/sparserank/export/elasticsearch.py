@@ -20,7 +20,7 @@ from sparserank.options import option
 from sparserank.text import brief
 
 MUSTACHE, DERIVED = "mustache", "derived_expression"
-VARIABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)  # of an expression, which is the name of a feature
+VARIABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)  # a variable of an expression: a feature name
 ONE = "1"  # the derived feature whose weight is the constant
 NORMALIZERS = {MINMAX: "minmax", L2: "l2_norm"}
 TECHNIQUES = {MINMAX: "min_max", L2: "l2"}
@@ -69,7 +69,7 @@ def elasticsearch(of: Sum, options: Options) -> Files:
 
 
 def _base(term: Term, names: Names, options: Options) -> str:
-    """Name of the feature itself in the set: its name, unless that cannot be a variable of an expression."""
+    """Name of the untransformed feature in the set: its own name, unless an expression cannot use it as a variable."""
     if term.is_linear or VARIABLE.fullmatch(term.name):
         return term.name
     if options.features is None:
@@ -85,8 +85,8 @@ def _derived(name: str, text: str) -> dict[str, Any]:
 
 
 def _constant(of: Sum, options: Options) -> float:
-    """The part of score + offset that the weighted features do not add up to; 0 if no offset was requested, because
-    it changes no order. Derived curves begin at 0, and normalisers subtract the centres themselves."""
+    """The part of score + offset that the weighted features do not contribute; 0 if no offset was requested, because a
+    constant changes no order. Derived curves begin at 0, and normalisers subtract the centres themselves."""
     if not options.shifted:
         return 0.0
     return options.offset + of.constant - (of.intercept if options.normalizers else 0.0)

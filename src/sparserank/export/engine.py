@@ -1,4 +1,4 @@
-"""What an export is asked for, and the capabilities of each engine, which are declared next to its writer."""
+"""The options of an export, and the capabilities of each engine, which are declared next to its writer."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Engine:
     negative: str = ""
 
     def lacks(self, transforms: Collection[str] = (), *, curves: bool = False, lists: bool = False) -> str:
-        """The part of these that it cannot run, as a predicate: 'cannot run curves'; "" if it can run all.
+        """What the engine cannot run of these, as a predicate: 'cannot run curves'; "" if it can run all.
 
         lists  whether features are scaled within each query
         """
@@ -93,7 +93,7 @@ class Engine:
         return ""
 
     def check(self, of: Sum, options: Options) -> None:
-        """Raise DataError for a term that it cannot run, or whose fill value is not the 0 that it takes."""
+        """Raise DataError for a term that the engine cannot run, or whose fill value is not 0 although it takes 0."""
         for term in of.terms:
             if self.lacks([term.kind], curves=term.curve is not None):
                 self._refuse(term)

@@ -21,9 +21,9 @@ class QueryExplanation:
 
     features       names of the selected features
     documents, relevance, scores   (n_docs,)
-    values         (n_docs, n_features) as they are in the data
-    contributions  (n_docs, n_features) what each adds to the score, relative to the mean over the query: rows sum to
-                   the score minus the mean score
+    values         (n_docs, n_features) unchanged from the data
+    contributions  (n_docs, n_features) contribution of each to the score, relative to the mean over the query: rows sum
+                   to the score minus the mean score
     """
 
     query: str
@@ -41,7 +41,7 @@ class QueryExplanation:
         return [(self.features[j], float(own[j])) for j in order if own[j] != 0.0]
 
     def pair(self, above: str, below: str) -> list[dict[str, Any]]:
-        """Compare two documents: for each feature, both values and what it adds to the score difference, largest first.
+        """Compare two documents: for each feature, both values and contribution to the score difference, largest first.
         The differences sum to that of the scores.
 
         Raises

@@ -15,12 +15,12 @@ from sparserank.text import brief
 from sparserank.transforms import ASINH, LOG
 
 SIMPLE = re.compile(r"[\w.$]+|[\w.$]+\([^()]*\)")  # needs no brackets
-TOGETHER = 8  # summands of one bracket: a long chain is too deep for parsers
+TOGETHER = 8  # summands per bracket: parsers fail on long chains
 BRACKETS = {")": "(", "]": "[", "}": "{"}
 QUOTES = "'\"`"
-FAR = 700.0  # of asinh: its inverse is e^t / 2 there, and overflows at 710
-# What ends an expression or hides the rest of it in one of the languages, in quotes too: where these end is not agreed
-# on. `$$` and `$name$` are quotes in PostgreSQL.
+FAR = 700.0  # from here on, sinh(t) is e^t / 2; it overflows at 710
+# Tokens that end an expression or hide the rest of it in one of the languages. They are refused in quotes too, because
+# languages differ in where quotes end. `$$` and `$name$` are quotes in PostgreSQL.
 FORBIDDEN = re.compile(r"--|/\*|;|(?<![\w$])\$\w*\$|[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 SMALL, LARGE = 1e-4, 1e8  # where log(1 + x) would lose digits, and x * x + 1 its 1
@@ -36,12 +36,12 @@ def number(value: float) -> str:
 class Dialect:
     """The syntax of a language; each function takes and returns text.
 
-    variable   for a feature name; raises DataError where the language has no such variables
-    log        sign(x) log(1 + |x|), and whether it must keep its digits near 0
-    asinh      of x over a constant > 0, likewise
-    clip       t, a rising function of x, between two values: of (x, t, (the x where t takes the lower one, and the
-               upper one), (the two values))
-    given      a value if x is not missing; else another one, or with None no score: of (x, value, other)
+    variable   the variable of a feature name; raises DataError if the language has no such variable
+    log        (x, fine): sign(x) log(1 + |x|); fine: whether it must keep its digits near 0
+    asinh      (x, c, fine): asinh(x / c) with a constant c > 0, likewise
+    clip       (x, t, (low x, high x), (low, high)): t, an increasing function of x, clipped to [low, high]; low x and
+               high x are the x at which t takes these values
+    given      (x, value, other): `value` if x is not missing, else `other`, or no score if that is None
     real       a feature as a number of double precision
     exp        e^x; number: a constant
     comments   tokens that begin a comment outside quotes
@@ -86,16 +86,16 @@ def summed(lines: Sequence[str], between: str) -> str:
 
 
 def _line(term: Term, dialect: Dialect, x: str) -> str:
-    """Text of what a term adds to the constant."""
+    """Text of the contribution of a term, without its part of the constant."""
     other = term.filled
     if other is not None and term.curve is not None:
-        other -= float(term.curve.values[0])  # which is in the constant
+        other -= float(term.curve.values[0])  # part of the constant
     value = summed(_pieces(term, dialect, x, _transformed(term, dialect, x)), "\n        ")
     return dialect.given(x, value, None if other is None else dialect.number(other))
 
 
 def shape(term: Term, dialect: Dialect, x: str) -> str:
-    """t(x), or its curve without the first value, in units of the weight: the term over its slope."""
+    """t(x), or its curve minus the first value, in units of the weight: the term divided by its slope."""
     if term.curve is None:
         return _transformed(term, dialect, x)
     return summed(_pieces(term.in_units, dialect, x, _transformed(term, dialect, x)), " ")
@@ -120,7 +120,7 @@ def _pieces(term: Term, dialect: Dialect, x: str, t: str) -> list[str]:
 
 
 def _before(term: Term, t: float) -> float:
-    """The x of which t is the transform."""
+    """The x whose transform is t."""
     try:
         if term.kind == LOG:
             return math.copysign(math.expm1(abs(t)), t)
@@ -162,7 +162,7 @@ def _is_one_expression(text: str, comments: Sequence[str]) -> bool:
         if quote:
             if (
                 letter in "\\{}"
-            ):  # an escape in some languages and a letter in others; Vespa counts braces in quotes too
+            ):  # some languages escape with a backslash, others do not; Vespa counts braces in quotes too
                 return False
             quote = "" if letter == quote else quote
         elif letter in QUOTES:
@@ -182,7 +182,7 @@ def between(x: str, t: str, ends: tuple[str, str], values: tuple[str, str]) -> s
 
 @dataclass(frozen=True)
 class Words:
-    """Syntax of a language for transforms; signed: (x, f(|x|)) as sign(x) f(|x|); number: a constant."""
+    """Syntax of a language for transforms; signed: sign(x) f(|x|) from (x, f(|x|)); number: a constant."""
 
     ln: str
     size: str
@@ -198,7 +198,7 @@ class Words:
         return self.choice(f"{size} < {SMALL}", series, whole) if fine else whole
 
     def asinh(self, x: str, c: float, fine: bool) -> str:
-        # z = x / c is computed only where |x| is small enough; far from 0, asinh(z) is log(2 z), of x and c apart.
+        # z = x / c is computed only for small enough |x|; far from 0, asinh(z) is log(2 z), from log x and log c.
         z, size = f"({x} / {self.number(c)})", f"{self.size}({x})"
         small, large = (self.number(min(c * bound, sys.float_info.max)) for bound in (SMALL, LARGE))
         near = f"{self.ln}({self.size}{z} + sqrt({z} * {z} + {self.one}))"
@@ -212,7 +212,7 @@ def by_choice(choice: Callable[[str, str, str], str]) -> Callable[[str, str], st
 
 
 def given_or_nan(choice: Callable[[str, str, str], str], size: str) -> Callable[[str, str, str | None], str]:
-    """NaN as the score of a missing value without a fill value: for every x, the square root of a number below 0."""
+    """NaN as the score of a missing value without a fill value, as the square root of a negative number."""
 
     def given(x: str, value: str, other: str | None) -> str:
         nothing = f"sqrt(-1 - {size}({x}))"

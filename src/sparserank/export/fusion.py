@@ -46,9 +46,9 @@ def export_fusion(formula: FusionFormula, to: str, name: str = "sparserank") -> 
 
 
 def fusion_command(formula: FusionFormula, place: str) -> str:
-    """The command that exports the formula at a place, which is quoted, for the first engine that runs it."""
+    """The command that exports the formula at `place`, a quoted path, for the first engine that runs it."""
     engine = next(name for name, e in FUSION_ENGINES.items() if e.runs(formula))
-    several = " --out engine" if engine == "opensearch" else ""  # which has two files
+    several = " --out engine" if engine == "opensearch" else ""  # its export has two files
     return f"sparserank export {place} --to {engine}{several}"
 
 

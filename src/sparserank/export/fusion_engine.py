@@ -23,7 +23,7 @@ def as_json(content: Mapping[str, Any]) -> str:
 
 
 def own_query(term: FusionTerm) -> dict[str, str]:
-    """What users replace by the query of a retriever."""
+    """The placeholder that users replace with the query of a retriever."""
     return {"REPLACE": f"the query of {term.retriever}"}
 
 
@@ -33,11 +33,11 @@ class FusionEngine:
 
     name       as users write it; title: its name in messages
     write      writes the files of a formula, with a name of the model
-    norms      that it computes; empty: all
+    norms      the norms that it computes; empty: all
     rrf_k      lowest and highest constant of its rrf
     positive   whether weights must be >= 0
-    of_positive  norms that are another formula for lists with scores below 0
-    single     whether it scores in single precision
+    of_positive  norms whose formula differs for lists with scores below 0
+    single     whether it computes scores in single precision
     most       largest number of retrievers, or None
     """
 
@@ -66,7 +66,7 @@ class FusionEngine:
         return ", ".join(f"{name}{k}" if name == RRF else name for name in names)
 
     def why_not(self, norm: Norm, negative: Sequence[str], it: str = "") -> str | None:
-        """Why it does not compute a norm, for messages, which call it by its title or `it`; negative: retrievers with
+        """Why it does not compute a norm, for messages; `it` replaces its title there; negative: retrievers with
         scores below 0."""
         it = it or self.title
         if not self.computes(norm):
@@ -84,7 +84,7 @@ class FusionEngine:
         return formula.engine in (None, self.name)
 
     def notes(self, formula: FusionFormula) -> list[str]:
-        """What its files do not show: retrievers whose scores it cannot tell apart."""
+        """Notes that are not in its files: retrievers with scores that it cannot distinguish."""
         merged = {t.retriever: t.merged for t in formula.terms if t.merged} if self.single else {}
         if not merged:
             return []

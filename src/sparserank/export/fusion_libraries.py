@@ -1,8 +1,8 @@
 """Fused retrievers in ranx (arguments of `ranx.fuse`), Qdrant (a query) and PyTerrier (a module with an expression).
 
 The RRF of Qdrant is the sum over prefetches of 1 / (rank / weight + k - 1), so a weight also changes how fast the value
-falls with the rank. With k = 1 it is the sum of weight / rank: the only constant for which weights are those of a
-weighted sum.
+falls with the rank. With k = 1 it is the sum of weight / rank. This is the only constant for which the weights are
+those of a weighted sum.
 """
 
 from __future__ import annotations

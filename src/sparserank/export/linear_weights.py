@@ -64,7 +64,7 @@ class Names:
 
 
 def _fits(sizes: np.ndarray) -> bool:
-    """Whether positive numbers are normal numbers in single precision."""
+    """Whether all of these positive numbers are normal numbers in single precision."""
     limits = np.finfo(np.float32)
     return bool(((sizes >= limits.tiny) & (sizes <= limits.max)).all())
 

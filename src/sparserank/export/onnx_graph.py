@@ -102,8 +102,8 @@ def _shaped(graph: _Graph, x: str, of: Sum) -> str:
             size = _log1p(graph, graph.add("Abs", x))
             bent = graph.add("Mul", graph.add("Sign", x), size)
         else:
-            # asinh has no double kernel everywhere: of min(z, LARGE), z = x / c, and what log(2 z) grows beyond.
-            # That is of x and c apart, because z may be too large for a number.
+            # Not every runtime has asinh for doubles. With z = x / c, it is asinh(min(z, LARGE)) plus the growth of
+            # log(2 z) beyond LARGE, which is computed from log x and log c because z may overflow.
             c = np.array([[t.constant for t in of.terms]])
             z = graph.add("Div", x, graph.constant(c))
             size, large = graph.add("Abs", z), graph.constant(np.array([LARGE]))
@@ -122,7 +122,7 @@ def _shaped(graph: _Graph, x: str, of: Sum) -> str:
 
 
 def _log1p(graph: _Graph, x: str) -> str:
-    """log(1 + x) of x >= 0; its series where 1 + x would lose digits."""
+    """log(1 + x) for x >= 0, from its series where 1 + x would lose digits."""
     square = graph.add("Mul", x, x)
     half = graph.add("Mul", square, graph.constant(np.array([0.5])))
     third = graph.add("Mul", graph.add("Mul", square, x), graph.constant(np.array([1.0 / 3.0])))
@@ -132,7 +132,7 @@ def _log1p(graph: _Graph, x: str) -> str:
 
 
 class _Graph:
-    """Nodes and constants, named by number, unlike any of `names`."""
+    """Nodes and constants, with numbered names that differ from all `names`."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._own = "/"

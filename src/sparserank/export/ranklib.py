@@ -6,7 +6,7 @@ from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.terms import Sum
 from sparserank.transforms import NONE
 
-# RankLib keeps feature 0 for itself.
+# RankLib reserves feature 0.
 FROM_0 = "Numbers are one more than in the training file, which begins at 0: RankLib numbers features from 1."
 
 

@@ -19,16 +19,16 @@ from sparserank.transforms import ASINH, LOG
 
 PACKAGE = "org.apache.solr.ltr.feature."
 FIELD, QUERY = "FieldValueFeature", "SolrFeature"
-SMALL = "0.01"  # below, ln(1 + x) in single precision loses digits that the series has
+SMALL = "0.01"  # below this, ln(1 + x) in single precision loses digits that the series keeps
 
 
 @dataclass(frozen=True)
 class Source:
-    """A feature as a function.
+    """A feature as a function query.
 
-    header   of the query that contains the function; value: the function
+    header   header of the query that contains the function; value: the function
     signed   whether it can be negative
-    filters  of the feature, kept
+    filters  filters of the feature, unchanged
     """
 
     header: str
@@ -41,7 +41,7 @@ def source_of(name: str, definition: Mapping[str, Any]) -> Source:
     """The function whose value is the feature of the store.
 
     Raises
-        DataError   its class has none, or a parameter is missing
+        DataError   its class has no such function, or a parameter is missing
     """
     kind, params = definition["class"].removeprefix(PACKAGE), definition.get("params")
     params = params if isinstance(params, Mapping) else {}
@@ -63,14 +63,14 @@ def source_of(name: str, definition: Mapping[str, Any]) -> Source:
 
 
 def quoted(text: str) -> str:
-    """A text in the quotes of local parameters and functions."""
+    """A text, quoted as in local parameters and functions."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def functions(term: Term, source: Source) -> list[tuple[str, float]]:
-    """(function, weight) of the features that together are the term without its constant. None is negative: one is the
-    transform of positive values, a second that of negative values if there can be any; or the curve above its lowest
-    value.
+    """(function, weight) of the features whose sum is the term without its constant. No function is negative: the first
+    is the transform of positive values, the second that of negative values, if any are possible; for a curve, there is
+    one, the curve minus its lowest value.
 
     Raises
         DataError   the feature has a filter, and the curve is not 0 where the filter does not match
@@ -169,7 +169,7 @@ def _given(term: Term, options: Options) -> list[dict[str, Any]]:
 
 
 def _derived(term: Term, names: Names, options: Options) -> list[tuple[dict[str, Any], float]]:
-    """(definition, weight) of the features that together express a term that is not a weight of the raw feature."""
+    """(definition, weight) of the features that together express a term other than a weighted raw feature."""
     if options.features is None:
         raise DataError(
             f"Solr needs the definition of {brief(term.name)} to express {term.shown}. Define every selected feature "

@@ -16,7 +16,7 @@ from sparserank.model.fusion import FusionFormula
 from sparserank.options import option
 from sparserank.text import brief
 
-VALUES = {  # of a row of `lists`
+VALUES = {  # norms of a row of `lists`
     MINMAX: "CASE WHEN high = low THEN 1e0 ELSE (score - low) / (high - low) END",
     L2: "CASE WHEN high = 0e0 THEN score ELSE score / high / SQRT(squares) END",
     ZSCORE: "CASE WHEN high = low THEN 1e0 ELSE (score - low) / (high - low) / deviation END",
@@ -59,7 +59,7 @@ FROM (
   FROM ({fused}) AS fused
 ) AS ordered
 WHERE place <= {longest}"""
-# of scores in units of the highest one and of their range: their squares would vanish if all scores are tiny
+# scores are divided by the highest one or by their range, because squares of tiny scores would underflow
 SQUARES = "SUM(score / NULLIF(high, 0e0) * (score / NULLIF(high, 0e0))) OVER (PARTITION BY qid, retriever)"
 SPREAD = "(score - middle) / NULLIF(high - low, 0e0)"
 DEVIATION = f"SQRT(AVG({SPREAD} * ({SPREAD})) OVER (PARTITION BY qid, retriever))"
@@ -92,7 +92,7 @@ def _case(condition: str, yes: str, no: str) -> str:
 
 
 def approximate(value: float) -> str:
-    """A literal of approximate type: databases read 1.25 as a decimal, which overflows or rounds."""
+    """A floating-point literal: databases read 1.25 as a decimal, which overflows or rounds."""
     text = repr(float(value))
     text = text if "e" in text else f"{text}e0"
     return f"({text})" if value < 0 else text
@@ -100,7 +100,7 @@ def approximate(value: float) -> str:
 
 def _known(x: str, value: str, other: str | None) -> str:
     """The value if x is known. NaN is larger than all numbers in DuckDB and PostgreSQL, so the second comparison would
-    do; but DuckDB decides it by a Parquet file's minimum and maximum, without NaN. It does compute differences."""
+    suffice, but DuckDB decides it by a Parquet file's minimum and maximum, which ignore NaN, unlike differences."""
     known = f"{x} - {x} = 0 AND ABS({x}) < {MISSING_FROM}"
     return f"CASE WHEN {known} THEN {value} END" if other is None else _case(known, value, other)
 

@@ -17,21 +17,21 @@ from sparserank.options import option
 from sparserank.text import brief
 from sparserank.transforms import LOG, NONE, Transform
 
-MISSING_FROM = f"{HUGE:g}".replace("+", "")  # in size: these, infinity and NaN are missing values, as in all data
-FINE_SCALE = 1e-4  # of t: below, its rounding near 0 (1e-16) is no more 1e-12 of what the term says
+MISSING_FROM = f"{HUGE:g}".replace("+", "")  # magnitudes from here on are missing, as are infinity and NaN
+FINE_SCALE = 1e-4  # for smaller ranges of t, its rounding near 0 (1e-16) exceeds 1e-12 of the term
 AUTO = "auto"
-ROOM = 1.0  # between the lowest score of a training document and 0, about: others may score lower
+ROOM = 1.0  # least distance from 0 to the lowest training score: other documents may score lower
 
 
 @dataclass(frozen=True)
 class Term:
     """slope * t(x), or curve(t(x)), of a feature x.
 
-    index     of the feature, from 0
-    kind      of t: 'none', 'log' (sign(x) log(1 + |x|)) or 'asinh' (asinh(x / constant))
+    index     number of the feature, from 0
+    kind      kind of t: 'none', 'log' (sign(x) log(1 + |x|)) or 'asinh' (asinh(x / constant))
     slope     weight of the unscaled t(x): the weight divided by the scale
-    coef, center, scale   the same unfolded: coef * (t(x) - center) / scale
-    curve     on the scale of t, slope included; None: linear
+    coef, center, scale   the same without folding: coef * (t(x) - center) / scale
+    curve     as a function of t, slope included; None: linear
     fill      replaces a missing x; None: the model refuses missing values
     fine      whether t must keep its digits near 0
     """
@@ -55,7 +55,7 @@ class Term:
 
     @property
     def shown(self) -> str:
-        """How the feature enters, for messages: curve(log(name))."""
+        """The transformed feature in messages: curve(log(name))."""
         of = self.name if self.kind == NONE else f"{self.kind}({self.name})"
         return of if self.curve is None else f"curve({of})"
 
@@ -76,8 +76,8 @@ class Term:
         return added
 
     def pieces(self) -> list[tuple[float, float, float]]:
-        """(from, to, slope) of the segments of the curve that rise or fall:
-        the curve is its first value plus the sum over these of slope * (clip(t) - from)."""
+        """(from, to, slope) of the segments of the curve that are not flat: the curve
+        is its first value plus the sum over these of slope * (clip(t, from, to) - from)."""
         assert self.curve is not None
         knots, values = self.curve.knots, self.curve.values
         with np.errstate(all="ignore"):
@@ -141,7 +141,7 @@ def sum_of(model: RankingModel) -> Sum:
         terms.append(Term(model.feature_names[j], j, kind, constant, slope, coef, center, scale, curve, fill, fine))
     for term in terms:
         if term.curve is not None:
-            term.pieces()  # refuses what is too steep for numbers
+            term.pieces()  # refuses slopes that overflow
     return Sum(tuple(terms), intercept, model.n_features, model.index_base)
 
 

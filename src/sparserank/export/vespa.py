@@ -1,8 +1,8 @@
 """Vespa: a rank profile with a second phase for a model, and one whose global phase fuses ranks.
 
-The normalisers of a global phase see all hits that it reranks, and not the list of one retriever. The ranks of the
-documents that a retriever returned are the same in both, because all other documents rank below them; their minimum
-is not, so norms of scores cannot be exported.
+The normalisers of a global phase see all hits that it reranks, not the list of one retriever. The documents that a
+retriever returned have the same ranks in both, because all other documents rank below them. Their minimum score
+differs, so norms of scores cannot be exported.
 """
 
 from __future__ import annotations
@@ -113,11 +113,11 @@ def vespa_fusion(formula: FusionFormula, name: str) -> Files:
 
 
 def _term(formula: FusionFormula, weight: float, function: str) -> str:
-    """weight * norm of what a retriever returned up to the depth."""
+    """weight * norm, for the documents of a retriever up to the depth."""
     k = formula.norm.k if formula.norm.name == RRF else 0
     rank = f"reciprocal_rank({function}, {k})"
     value = {RETURNED: "1", RRF: rank, LOGRANK: f"({math.log1p(formula.depth)!r} + log({rank}))"}[formula.norm.name]
-    last = 1.0 / (k + formula.depth + 0.5)  # between the reciprocal ranks of the depth and of the next document
+    last = 1.0 / (k + formula.depth + 0.5)  # between the reciprocal ranks at the depth and just below it
     return f"{weight!r} * if ({function} > 0 && {rank} > {last!r}, {value}, 0)"
 
 

@@ -8,7 +8,7 @@ Conventions
     nothing. Pair (i, j), levels[i] > levels[j], is active iff scores[i] - scores[j] < 1.0: one predicate, on the raw
     floats, in every sweep. Both sweeps only add documents, never remove one: on a separated list the sums stay
     exactly 0. Plain loops replace array expressions, each of which costs 0.3 to 1 s of compile time. Positions in the
-    sums, and levels, are unsigned: a signed index is checked at every access, because it may count from the end.
+    sums, and levels, are unsigned, because a signed index may be negative and is therefore checked at every access.
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
@@ -32,11 +32,11 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
 
     With r_i = sum of h_ij over the active lower partners of i, the loss is sum_i r_i + gradient . (scores - one of
     them) / 2: linear in the scores, so a spread of 1e6 costs 1e-10 of accuracy where C u^2 + 2 u A + B costs 1e-4.
-    Documents of level 0 are never the upper of a pair, so the others are in a separate list, half of all or a
-    twentieth. One merge finds where the active partners of each document begin and end; after it only addresses depend
-    on the data. A document is added to the sums of every level with which it forms pairs, four levels at a time.
+    Documents of level 0 are never the upper one of a pair, so the others, half or a twentieth of all documents, are in
+    a separate list. One merge finds where the active partners of each document begin and end; after it, only addresses
+    depend on the data. A document is added to the sums of every level with which it forms pairs, four levels at a time.
     work (WORK_ROWS, more than m) float64, C-ordered, is scratch: an allocation per query would cost a quarter of the
-    sweep. It is small, because X displaces it from the first-level cache and it comes back slowly.
+    sweep. It is small, because X evicts it from the first-level cache, and reloading it is slow.
     """
     m = len(scores)
     ranked, slope, sums = work[0], work[1], work[2 : 2 + SUMS].reshape((work.shape[1], SUMS))

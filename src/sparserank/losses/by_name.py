@@ -49,7 +49,7 @@ def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
         with suppress(SyntaxError, ValueError, TypeError, RecursionError, MemoryError, KeyError):
             name, parameters = parse_call(given)
             loss = {cls.__name__: cls for cls in LOSSES.values()}[name](**parameters)
-            if loss_name(loss) not in LOSSES:  # otherwise that is how it is spelled
+            if loss_name(loss) not in LOSSES:  # otherwise only the name in LOSSES is valid
                 return loss
     raise ParameterError("loss", f"must be one of {', '.join(LOSSES)}, or a PairwiseLoss; got {brief(given)}.")
 
@@ -80,7 +80,7 @@ def loss_identity(loss: PairwiseLoss) -> str:
         return name
     try:
         state = pickle.dumps(parameters_of(loss), protocol=4)
-    except Exception:  # pickling runs code of the parameters
+    except Exception:  # pickling runs arbitrary code
         return f"{name} {uuid.uuid4().hex}"
     digest = hashlib.sha256(state + source_of(cls).encode()).hexdigest()
     return f"{cls.__module__}.{cls.__qualname__} {digest}"

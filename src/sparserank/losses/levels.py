@@ -13,15 +13,15 @@ from sparserank.losses._sizes import AT_ONCE
 from sparserank.number_checks import as_floats
 from sparserank.text import brief
 
-MAX_TABLE_LEVELS = 12  # up to here a scan over levels beats a Fenwick tree
-CHUNK = 1 << 16  # documents, about, that are ranked together: sorting needs ten times their relevance
+MAX_TABLE_LEVELS = 12  # up to this number, a scan over levels is faster than a Fenwick tree
+CHUNK = 1 << 16  # approximate number of documents ranked at once: sorting takes ten times the memory of their relevance
 
 Table = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)
 class RelevanceLevels:
-    """levels (n_docs,), uint8 where there is a table of at most 256 levels, as a pass reads them each time, else int32;
+    """levels (n_docs,), uint8 with a table of at most 256 levels, because every pass reads them, else int32;
     n_levels (n_queries,) int64, 0 for an empty query; table (K, K): pair weights below the diagonal and 0 elsewhere, or
     (0, 0) for the tree. K - 1 is a multiple of AT_ONCE, whatever the number of levels.
     """

@@ -124,7 +124,7 @@ def loss_name(loss: PairwiseLoss) -> str:
     """
     check_arguments(loss_name, locals())
     shown = [f"{name}={_plain(value)!r}" for name, value in parameters_of(loss).items() if value is not None]
-    own = vars(type(loss)).get("name")  # not that of a class that it is derived from
+    own = vars(type(loss)).get("name")  # not inherited from a base class
     if not shown and own is not None:
         return str(own)
     return f"{type(loss).__name__}({', '.join(shown)})"

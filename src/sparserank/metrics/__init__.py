@@ -29,7 +29,7 @@ METRICS: dict[str, type[Metric]] = {
         PairwiseError,
     )
 }
-MAX_DIGITS = 19  # of a 64-bit integer
+MAX_DIGITS = 19  # digits of a 64-bit integer
 _NAME = re.compile(
     r"(?:(?P<convention>[a-z0-9]+):)?(?P<name>[a-z_]+)(?:\(rel=(?P<rel>[0-9.]+)\))?(?:@(?P<cutoff>-?[0-9]+))?(?P<minus>-?)"
 )
@@ -78,7 +78,7 @@ def parse_metric(name: str | Metric, convention: str | Convention = "default") -
     if match["rel"]:
         chosen = _relevant_from(match["rel"], METRICS[match["name"]], chosen)
     cutoff: Any = match["cutoff"]
-    if cutoff is not None and len(cutoff) <= MAX_DIGITS:  # a longer text is no cutoff: the metric refuses it
+    if cutoff is not None and len(cutoff) <= MAX_DIGITS:  # longer numbers are refused by the metric
         cutoff = int(cutoff)
     return METRICS[match["name"]](cutoff, chosen)
 

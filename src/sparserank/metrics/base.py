@@ -29,12 +29,12 @@ class Metric:
     name: ClassVar[str]
     description: ClassVar[str]
     source: ClassVar[str]
-    limits: ClassVar[tuple[float, float]] = (-math.inf, math.inf)  # between which its values lie
+    limits: ClassVar[tuple[float, float]] = (-math.inf, math.inf)  # range of the values
     higher_is_better: ClassVar[bool] = True
     takes_cutoff: ClassVar[bool] = True
-    needs_cutoff: ClassVar[int | None] = None  # a usual one, if there must be one
-    uses_gain: ClassVar[bool] = False  # of a grade, by the convention
-    is_binary: ClassVar[bool] = False  # a document is relevant or not, by the convention
+    needs_cutoff: ClassVar[int | None] = None  # a usual cutoff, if one is required
+    uses_gain: ClassVar[bool] = False  # depends on the gain of a grade, as defined by the convention
+    is_binary: ClassVar[bool] = False  # treats documents as relevant or not, as defined by the convention
 
     def __post_init__(self) -> None:
         if self.cutoff is not None and (type(self.cutoff) is not int or not 1 <= self.cutoff < 2**63):
@@ -69,7 +69,7 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """The name, with the gain if tools differ in it: 'ndcg@10 (gain 2^grade - 1)'."""
+        """The name, with the gain if the metric uses one: 'ndcg@10 (gain 2^grade - 1)'."""
         return f"{self!r} (gain {self.convention.shown_gain})" if self.uses_gain else repr(self)
 
     __str__ = __repr__

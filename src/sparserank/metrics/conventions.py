@@ -9,7 +9,7 @@ import numpy as np
 from sparserank.errors import DataError
 from sparserank.text import brief
 
-MAX_EXPONENTIAL_GRADE = 100  # 2^100 still adds up over any list without overflow
+MAX_EXPONENTIAL_GRADE = 100  # sums of 2^100 over any list do not overflow
 
 
 def exponential_gain(relevance: np.ndarray) -> np.ndarray:

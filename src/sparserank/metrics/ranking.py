@@ -12,7 +12,7 @@ from sparserank.errors import DataError
 from sparserank.metrics._ranking_kernels import order_lists
 from sparserank.metrics.conventions import Convention
 
-DIGITS = 13  # of the score of a run
+DIGITS = 13  # significant digits of the scores of a run
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,8 @@ def rank_lists(
     if not np.isfinite(scores).all():
         raise DataError(f"scores must be finite; document {int(np.argmin(np.isfinite(scores)))} has no finite score.")
     order = rank_documents(scores, relevance, query_ptr, convention.ties, docid)
-    if retrieved is not None:  # the others behind them, in whatever order
-        if not retrieved.all() and scores[retrieved].min(initial=np.inf) <= 0.0:  # else they are there already
+    if retrieved is not None:  # the others follow in any order
+        if not retrieved.all() and scores[retrieved].min(initial=np.inf) <= 0.0:  # otherwise they are last already
             of_query = np.repeat(np.arange(len(query_ptr) - 1), np.diff(query_ptr))
             order = order[np.lexsort((~retrieved[order], of_query))]
         scores = np.where(retrieved, scores, -np.inf)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FORMAT, FORMAT_OF_SIZES = "sparserank-model", "sparserank-models"
 SINCE = {"transform": 2, "curve": 3, "missing": 4, "median": 5}
-INDEX_BASE, SINCE_INDEX_BASE = "index_base", 7  # where it is 0
+INDEX_BASE, SINCE_INDEX_BASE = "index_base", 7  # present only if it is 0
 FORMAT_VERSION = SINCE_INDEX_BASE
 
 

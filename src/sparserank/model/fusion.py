@@ -1,4 +1,4 @@
-"""A model of `fuse` as a formula: weights of what retrievers return, and the depth at which their lists are cut."""
+"""A model of `fuse` as a formula: weights of the lists of retrievers, and the depth at which the lists are cut."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from sparserank.model.size_models import load_model
 from sparserank.options.arguments import check_arguments
 from sparserank.text import brief
 
-KEY = "fusion"  # of the parameters of a model that `fuse` made
-NEGATIVE, MERGED = "negative", "merged"  # facts about scores, if there are any
-MIN_MERGED = 0.01  # smallest share that is kept
+KEY = "fusion"  # key in the parameters of a model that `fuse` made
+NEGATIVE, MERGED = "negative", "merged"  # keys of optional facts about scores
+MIN_MERGED = 0.01  # smallest share that is recorded
 
 
 @dataclass(frozen=True)
 class FusionTerm:
-    """weight: of the normalised values of a retriever; the absolute weights of a formula have the sum 1.
+    """weight: of the normalised values of a retriever; the absolute weights of a formula sum to 1.
 
-    Of its scores on the training queries:
-    negative   whether one is below 0
-    merged     share of neighbours in its lists whose different scores are equal in single precision
+    Facts about its scores on the training queries:
+    negative   whether any is below 0
+    merged     share of neighbours in its lists whose scores differ, but are equal in single precision
     """
 
     retriever: str
@@ -55,7 +55,7 @@ class FusionFormula:
     depth : int
         Rank at which every list is cut before it is normalised.
     engine : str or None
-        The engine whose rules at the edges the norms follow.
+        The engine whose rules for edge cases the norms follow.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class FusionFormula:
         return Run({(q, d): score for q, entries in ranked(fused).items() for d, score in entries[: self.longest]})
 
     def added(self, runs: Any) -> list[Added]:
-        """What each term adds to the scores of documents, in the order of the terms; as `apply`."""
+        """The contribution of each term to the scores of documents, in the order of the terms; runs as in `apply`."""
         named = named_runs(runs, least=1)
         missing = next((name for name in self.retrievers if name not in named), None)
         if missing is not None:
@@ -159,7 +159,7 @@ class FusionFormula:
 
 @dataclass(frozen=True)
 class Added:
-    """What a term adds to the scores of the documents that its retriever returned up to the depth.
+    """The contribution of a term to the scores of the documents that its retriever returned up to the depth.
 
     keys     (query id, document id) of each; ranks: from 1 in the list of the retriever
     values   weight * normalised value
@@ -212,7 +212,7 @@ def is_fusion(model: RankingModel) -> bool:
 def facts_of(
     depth: int, engine: str | None, negative: Sequence[str] = (), merged: Mapping[str, float] | None = None
 ) -> dict[str, Any]:
-    """What a model of `fuse` has among its parameters; negative, merged: as in the terms, by retriever."""
+    """The facts among the parameters of a model of `fuse`; negative, merged: as in `FusionTerm`, by retriever."""
     facts: dict[str, Any] = {"depth": depth, "engine": engine}
     if negative:
         facts[NEGATIVE] = list(negative)

@@ -33,7 +33,7 @@ from sparserank.strict_json import read_own_json
 from sparserank.text import brief
 from sparserank.transforms import NONE, Transform
 
-# What a feature may have, and since which version: a file without it is of the version that older readers know.
+# Types of values in a file, with the words for them in messages.
 INTEGER, NUMBER, TEXT = ("an integer", (int,)), ("a number", (int, float)), ("a string", (str,))
 LIST, OBJECT = ("a list", (list,)), ("an object", (dict,))
 

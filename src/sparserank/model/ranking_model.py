@@ -27,7 +27,7 @@ from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import brief
 from sparserank.transforms import NONE, Transform
 
-OF_MODEL = "model"  # what missing values become, asked of a model: its training medians
+OF_MODEL = "model"  # the rule that replaces missing values by the training medians of the model
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,7 +83,7 @@ class RankingModel:
     index_base: int = 1
 
     def __post_init__(self) -> None:
-        anything = Typed(Mapping)  # what a model file cannot contain is written as text
+        anything = Typed(Mapping)  # values that a model file cannot contain are written as text
         check_arguments(RankingModel, vars(self), parameters=anything, metadata=anything)
         numbers = [self.coef, self.scaling.center, self.scaling.scale]
         numbers += [values for values in (self.fill_values, self.medians) if values is not None]
@@ -246,7 +246,7 @@ class RankingModel:
         """
         check_arguments(RankingModel.contributions, locals())
         columns = self._of_dataset(data)
-        self._score(columns, data.query_ptr, data.row_index)  # refuses what has no score
+        self._score(columns, data.query_ptr, data.row_index)  # raises if a row has no score
         return np.asarray(self._scaled(columns, data.query_ptr) * self.coef[self.support])
 
     def score_dataset(self, data: RankingDataset, *, missing: str | None = None) -> np.ndarray:

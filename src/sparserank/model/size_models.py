@@ -1,4 +1,4 @@
-"""The file with the best model of every size that a selection tried; and models from files, by size too."""
+"""The file with the best model of every size that a selection tried; loading models from files, also by size."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sparserank.options.arguments import check_arguments
 from sparserank.text import brief
 
 FILE, FORMAT_VERSION = "models.json", 1
-NAMES = "feature_names_in"  # of all models: said once
+NAMES = "feature_names_in"  # of all models; stored once
 
 
 def save_size_models(models: Sequence[RankingModel], means: Sequence[float], path: str | os.PathLike) -> None:

@@ -1,7 +1,7 @@
 """Check the arguments of public functions: types from their annotations, ranges from kinds.
 
-`check_arguments(function, locals())` is the first line of a public function, so that no code behind it meets a value
-of another type.
+`check_arguments(function, locals())` is the first line of a public function, so that the code after it never gets a
+value of another type.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MANY = {str: "strings", os.PathLike: "paths", int: "integers", float: "numbers"
 
 
 class HasProblem(typing.Protocol):
-    """What is asked of a `Kind` here."""
+    """The part of `Kind` that is used here."""
 
     def problem(self, value: Any) -> str: ...
 
@@ -66,7 +66,7 @@ class Typed:
         return f"must be {many or _described(self.annotation)}; got {brief(wrong if many else value)}."
 
 
-LATER = Typed(Any)  # of an argument that the function itself checks, in better words
+LATER = Typed(Any)  # for an argument that the function itself checks, with a better message
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def _fits(hint: Any, value: Any) -> bool:
 
 
 def _wrong_item(hint: Any, value: Any) -> tuple[str, Any]:
-    """What the items of a list must be, and the first that is not; ("", None) if no list is given or asked for."""
+    """(required type of items, first item of another type) of a list; ("", None) if no list is given or required."""
     for one in (hint, *typing.get_args(hint)):
         inner = typing.get_args(one)
         if typing.get_origin(one) in (Sequence, list, tuple) and inner and _fits(Sequence[Any], value):
@@ -175,7 +175,7 @@ def is_array_like(value: Any) -> bool:
 
 
 def _in_range(number: Any) -> bool:
-    """Whether a number is not beyond those of 64 bits."""
+    """Whether a number is within the range of 64-bit numbers."""
     try:
         return -(2**63) <= int(number) < 2**63 if isinstance(number, Integral) else float(number) is not None
     except OverflowError:

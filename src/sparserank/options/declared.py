@@ -18,13 +18,13 @@ Options = TypeVar("Options", bound=Mapping[str, Any])
 class Option:
     """One option of a job or ranker.
 
-    help      what it does, for Python and the command line: {name} and {name=value} name other options, which each
-              spells in its way
+    help      description for Python and the command line; {name} and {name=value} refer to other options, in the
+              spelling of either
     says      help for the command line, if it takes other values than Python
     panel     its heading in documents
     flag      its name on the command line; None: its name with dashes; "": not available there
-    command   type that a command reads, if it is not that of the kind
-    shown     its default in documents, if that is not the value itself
+    command   type of its value on the command line, if it differs from that of the kind
+    shown     its default in documents, if that differs from the value itself
     """
 
     name: str
@@ -56,7 +56,7 @@ def check_given(options: Iterable[Option], given: Mapping[str, Any], owner: str 
             option.check(given[option.name], owner)
 
 
-FORMER = {  # what options were called in 0.2
+FORMER = {  # names of options in version 0.2
     "also": "report_metrics",
     "folds": "cv",
     "groups": "feature_groups",
@@ -99,7 +99,7 @@ def values_of(options: Iterable[Option], chosen: Mapping[str, Any]) -> dict[str,
 
 
 def parse_option(name: str, parse: Callable[[Any], Value], value: Any, owner: str = "") -> Value:
-    """What a parameter names.
+    """The object that the value of a parameter names.
 
     Raises
         ParameterError   `parse` refuses the value

@@ -1,4 +1,4 @@
-"""Options of `fuse`, in the order of documents."""
+"""Options of `fuse`, in the order of the documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of the jobs: their values, in the order of documents."""
+"""Options of the jobs and their values, in the order of the documentation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PANEL = "Trees"
 
 
 def lengths_of(sizes: Any) -> tuple[int, ...]:
-    """Different numbers of features, in rising order.
+    """Distinct numbers of features, in ascending order.
 
     Raises
         ParameterError   they are not positive whole numbers

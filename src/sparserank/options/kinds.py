@@ -30,7 +30,7 @@ class Kind(Protocol):
     def command(self) -> str: ...
 
     def problem(self, value: Any) -> str:
-        """What is wrong with a value, to follow the option's name: 'must be ...; got 0.'; "" if nothing is wrong."""
+        """The problem with a value, as the text after the option's name: 'must be ...; got 0.'; "" if there is none."""
         ...
 
     def plain(self, value: Any) -> Any:
@@ -216,7 +216,7 @@ class Parsed:
 @dataclass(frozen=True)
 class Given:
     """Values that are checked when they are used: files, arrays, mappings, functions. words: a string may also be a
-    word, and what is neither is refused together."""
+    word, so it is not checked as a path here."""
 
     python: str
     command: str = ""
@@ -233,7 +233,7 @@ class Given:
 
 
 def is_flag(value: Any) -> bool:
-    """Whether a value is True or False, also NumPy's, which is not imported for this."""
+    """Whether a value is True or False, of Python or of NumPy, which is not imported for this."""
     return type(value).__name__ in ("bool", "bool_")
 
 

@@ -8,9 +8,9 @@ from sparserank.options import Choice, Count, Given, Number, Option, Or, Parsed
 
 PANEL = "Models"
 MAX_ALPHAS = 10_000
-LINEAR_SCALINGS = ("within-query-std", "none", "min-max", "standard")  # a weight per feature undoes them
+LINEAR_SCALINGS = ("within-query-std", "none", "min-max", "standard")  # one factor per weight undoes them
 SCALINGS = ("within-query-std", "none", "min-max", "standard", "log-standard", "query-min-max")
-TRANSFORMS = ("none", "log", "asinh", "curves", "curves(log)", "curves(asinh)")  # of one model
+TRANSFORMS = ("none", "log", "asinh", "curves", "curves(log)", "curves(asinh)")  # transforms of a single model
 WEIGHTS = ("pair", "query")
 MIN_KNOTS, DEFAULT_KNOTS = 3, 10
 MAX_KNOTS = 256  # segments are numbered in one byte
@@ -100,8 +100,8 @@ N_KNOTS = Option(
     help="Number of knots of each curve, placed at quantiles of the training values.",
     panel=PANEL,
 )
-SETTINGS = (SCALING, N_ALPHAS, ALPHA_MIN_RATIO, TOL, PAIR_WEIGHTS, LOSS)  # of every path of a job
-FIT_PATH = (  # of `fit_path`
+SETTINGS = (SCALING, N_ALPHAS, ALPHA_MIN_RATIO, TOL, PAIR_WEIGHTS, LOSS)  # options of every path of a job
+FIT_PATH = (  # options of `fit_path`
     replace(N_ALPHAS, kind=Count(1, 10 * MAX_ALPHAS)),
     ALPHA_MIN_RATIO,
     Option(

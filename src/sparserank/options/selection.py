@@ -1,4 +1,4 @@
-"""What is selected and how: options of `select`."""
+"""Options of `select`: what is selected, and how."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from sparserank.options import paths as of_paths
 MODEL, CHOICE = of_paths.PANEL, "Choice"
 PROTOCOLS = ("cv", "holdout")
 ENGINES = ("solr", "elasticsearch", "opensearch", "vespa", "lucene", "ranklib", "onnx", "python", "sql")
-DEFAULT_MARGIN = 0.01  # largest estimated loss, relative to the best mean
+DEFAULT_MARGIN = 0.01  # largest acceptable estimated loss, relative to the best mean
 DEFAULT_CONFIDENCE = 0.95
-MAX_CONFIDENCE = 0.99  # of simultaneous bounds: their draws are made for this much
-MAX_VALUES_OF_CURVES = 4_000_000  # of training data on which curves are tried unasked: they cost as much as all else
+MAX_CONFIDENCE = 0.99  # of simultaneous bounds: there are enough draws for this
+MAX_VALUES_OF_CURVES = 4_000_000  # up to this size, curves are tried by default: they take as long as all else
 
 PENALTIES = Option(
     name="penalties",
@@ -179,7 +179,7 @@ HALF_SAMPLES = Option(
     panel=CHOICE,
 )
 CHOOSING = (METRIC, ALSO, CONVENTION, FOLDS, SEED, MARGIN, GUARANTEE, CONFIDENCE, K, BUDGET)
-PLANNED = (  # what `SelectionPlan` holds and checks itself
+PLANNED = (  # options that `SelectionPlan` stores and checks itself
     PROTOCOL,
     FOLDS,
     SEED,
@@ -194,4 +194,4 @@ PLANNED = (  # what `SelectionPlan` holds and checks itself
     ENGINE,
     HALF_SAMPLES,
 )
-OF_FEATURES = (COSTS, GROUPS, MONOTONE, KEEP, DROP)  # what users say of single features
+OF_FEATURES = (COSTS, GROUPS, MONOTONE, KEEP, DROP)  # options about single features

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 PLACE = re.compile(r"\{(\w+)(?:=([^{}]*))?\}")
-_lock, _inside = threading.Lock(), 0  # commands that run
-_flags: Mapping[str, str] | None = None  # of the command line while it runs; None: Python calls
+_lock, _inside = threading.Lock(), 0  # number of running commands
+_flags: Mapping[str, str] | None = None  # flags while a command runs; None: Python calls
 
 
 @contextmanager
 def command_line(flags: Mapping[str, str]) -> Iterator[None]:
-    """Inside, messages name options as the command line does; flags: {name: flag} of those that differ."""
+    """A context in which messages name options as on the command line; flags: {name: flag} for those that differ."""
     global _flags, _inside
     with _lock:
         _flags, _inside = flags, _inside + 1
@@ -31,7 +31,7 @@ def command_line(flags: Mapping[str, str]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Spelled:
-    """A task for another process, in which messages name options as in this one."""
+    """A task for another process, in which messages spell options as in this process."""
 
     task: Callable[..., Any]
     flags: Mapping[str, str]
@@ -42,7 +42,7 @@ class _Spelled:
 
 
 def spelled_as_here(task: Callable[..., Any]) -> Callable[..., Any]:
-    """A task for another process, whose messages name options as here."""
+    """Wrap a task for another process, so that its messages spell options as in this process."""
     return task if _flags is None else _Spelled(task, dict(_flags))
 
 
@@ -52,7 +52,7 @@ def flag_of(name: str, flags: Mapping[str, str]) -> str:
 
 
 def option(name: str, value: Any = None) -> str:
-    """An option in a message, with its value if there is one, as the caller has to write it."""
+    """An option in a message, with its value if given, in the spelling that the caller must use."""
     if _flags is None:
         return name if value is None else f"{name}={value!r}"
     flag = flag_of(name, _flags)

@@ -140,7 +140,7 @@ def feature_similarity(
 
 
 def nearest_positive_semidefinite(A: np.ndarray) -> np.ndarray:
-    """A with negative eigenvalues clipped; alternates with clamping entries at 0 until both are true to 1e-12.
+    """A with negative eigenvalues clipped, alternating with clamping entries at 0 until both hold to within 1e-12.
 
     Clipping alone can leave entries below 0, and |w|^T A |w| is convex only with entries >= 0.
     """

@@ -28,7 +28,7 @@ MAX_SPLICES = 25  # exchanges accepted in a row, from one starting set
 MAX_BLOCKS = 50  # elements of several columns that are tried at k = 1
 MAX_TRIED = 3  # exchanges tried from one set; if none lowers the objective, the search there ends
 MAX_SWEEPS = 3  # passes up and down through the sizes
-MIN_USED = 4  # pairs are exchanged among this many elements, those with the cheapest removal
+MIN_USED = 4  # pairs are exchanged among this many elements whose removal costs least
 MAX_COLUMNS = 150  # columns in the quadratic model
 MIN_OTHERS = 5  # unused elements in the model, at least, even if they exceed MAX_COLUMNS
 ENOUGH = 1e-7  # relative decrease of the objective that counts as an improvement
@@ -38,12 +38,12 @@ Found = dict[int, Solution]  # lowest solution found so far, by size
 
 @dataclass(frozen=True, repr=False)
 class BestK(SizedMaker):
-    """A path maker: for k = 1 .. k_max it minimises the mean loss plus a small ridge over sets of at most k features,
-    or groups (all coefficients of a feature, and all features of a group, together). Every set is a local optimum under
-    exchanges of one or two features that a quadratic model of the loss, on the set and the most promising others,
-    suggests. At k = 1 every feature is tried; of more than 1,000, the most promising; of groups and curves, 50
-    (`single_columns`). The search adds a feature from size to size upwards and drops one downwards, until no size
-    improves. It also tries the sets of a penalty's path (`plan.starts`).
+    """A path maker: for k = 1 .. k_max it minimises the mean loss plus a small ridge over sets of at most k features or
+    groups (all coefficients of a feature, and all features of a group, enter together). Every set is a local optimum
+    under those exchanges of one or two features that a quadratic model of the loss, on the set and the most promising
+    others, suggests. At k = 1 every feature is tried, or the 1,000 most promising; of groups and curves, the 50 most
+    promising (`single_columns`). The search adds a feature at each size on the way up and drops one on the way down,
+    until no size improves. It also tries the supports on a penalty's path (`plan.starts`).
 
     Signs, drop, keep and groups are respected; costs are ignored. ridge, a fraction of the mean curvature of the
     features that vary and may be used, keeps the problem well-posed. Point k has the strength 1 / k, so strengths

@@ -17,8 +17,8 @@ class Certificate:
     """Certificate of the coefficients of the scaled features.
 
     problem           the penalty that is added to the mean loss; None: the coefficients solve no problem, such as those
-                      half-way to a refit or changed for a metric. With curves the penalty applies to their
-                      coefficients, as in `penalties.nested`, and the text includes this: it is not a valid penalty
+                      half-way to a refit or changed for a metric. With curves, the penalty applies to their
+                      coefficients, as in `penalties.nested`; the text says so, and cannot be parsed as a penalty
     problem_features  'all' (if features enter under one of several transforms, each under its transform), or 'of the
                       model': the other features (with curves, the other coefficients) are fixed at 0; None without a
                       problem
@@ -51,8 +51,8 @@ def certificate_of(
 
     Parameters
         penalty   of the path, at the strength of the point
-        ridge     strength of the ridge on the features of the model that was solved instead; NaN: no problem was
-                  solved; None: the penalty itself was
+        ridge     strength of the ridge problem on the features of the model, if that was solved instead; NaN: no
+                  problem was solved; None: the problem with the penalty was solved
         curves    whether the coefficients are those of curves
     """
     known = None if gap is None or np.isnan(gap) else float(gap)

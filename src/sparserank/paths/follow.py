@@ -70,12 +70,12 @@ def _kept_alone(objective: PairwiseObjective, penalty: Penalty, tol: float = DEF
     return solve(ProxNewton(), objective, only_kept, stop=stop, warn=False).iterate
 
 
-MAX_IN_HESSIAN = 2000  # varying features of a smooth penalty; with more, products with the Hessian replace it
+MAX_IN_HESSIAN = 2000  # varying features; with more, a smooth penalty uses products with the Hessian, not the matrix
 
 
 @dataclass(frozen=True)
 class PathPlan:
-    """How paths are fitted: settings of all paths of a job, and what one path has of its own.
+    """How paths are fitted: settings shared by all paths of a job, and the state of one path.
 
     k          the path ends after the first point with more features
     starts     starting points for problems of a concave penalty; default: l1 solutions, computed on the way
@@ -83,7 +83,7 @@ class PathPlan:
                same bits
     keep       called with each new point and the total number of points; only points carry over from strength to
                strength
-    scaling, pair_weights, loss   of the objective, which no maker reads
+    scaling, pair_weights, loss   settings of the objective, which makers do not read
     """
 
     n_alphas: int = N_ALPHAS.default
@@ -280,7 +280,7 @@ def on_coefficients(penalty: Penalty, objective: PairwiseObjective) -> Penalty:
     """The penalty on the coefficients of an objective: unchanged, or nested if it has groups or the objective has
     curves.
 
-    The penalty of bending is that of as many coefficients as the bends have degrees of freedom.
+    The bends of a curve are penalised like as many coefficients as they have degrees of freedom.
     """
     if isinstance(penalty, Nested) or not (objective.knots.curved or penalty.feature_groups is not None):
         return penalty

@@ -1,5 +1,5 @@
-"""Path makers: objects that turn an objective into a path of candidates.
-A selection takes any makers, whatever they vary along the path."""
+"""Path makers: objects that turn an objective into a path of candidates. A selection accepts any path maker, whatever
+varies along its path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sparserank.penalties import FeatureRules, Penalty, Ridge
 from sparserank.penalties.nested import like_l1
 from sparserank.solvers.lockstep import Steps
 
-# Where a path on curves ends: curves of more features are neither small nor, from a few hundred queries, to be learned.
+# Paths on curves end here: more curves do not make a small model, nor can a few hundred queries determine them.
 MAX_CURVED_FEATURES = 30
 
 
@@ -49,7 +49,7 @@ class RuledMaker(PathMaker, Protocol):
     """A path maker with rules per feature, which can be applied to features under several transforms; a selection tries
     such makers.
 
-    selects      whether its models have features of weight 0: they are candidates by size, else point by point
+    selects      whether its models leave out features: candidates are then made by size, otherwise point by point
     shrinks      whether models of each size benefit from a refit without the penalty
     starts_from  the maker whose paths provide starts in addition to its last solutions, or None
     """
@@ -74,7 +74,7 @@ class RuledMaker(PathMaker, Protocol):
 
 
 class OnColumns:
-    """Base of makers that are told the columns of each model, whatever the transform, and fit no penalty."""
+    """Base of makers that are given the columns of each model, whatever the transform, and use no sparsity penalty."""
 
     selects: ClassVar[bool] = False
     shrinks: ClassVar[bool] = False

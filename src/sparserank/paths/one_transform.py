@@ -1,4 +1,4 @@
-"""A path on features under several transforms: each uses the one that separates preferred pairs best."""
+"""A path on features under several transforms; each feature uses the one that separates preferred pairs best."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from sparserank.solvers.lockstep import Steps
 
 @dataclass(frozen=True)
 class OneTransformEach:
-    """A path maker: another one on columns of which the k-th n_features are the features under the k-th transform.
+    """A path maker: another maker on columns whose k-th block of n_features contains the features under transform k.
 
     The transform of a feature is the one with the largest |gradient| at 0 over the root of its pair norm (the
-    correlation of a difference with the preference), the first among equals; the other columns are never used. It is
-    learned from the data of the objective, so without the held-out queries of the fold.
+    correlation of differences with preferences), or the first of several; the other columns are never used. It is
+    learned from the data of the objective, and so without the held-out queries of the fold.
     """
 
     maker: RuledMaker
@@ -38,7 +38,7 @@ class OneTransformEach:
         keep = tuple(j for j in rules.keep if j in set(taken.tolist()))
         own = replace(rules, drop=never, keep=keep)
         path = yield from self.maker.under(own).path(objective, plan)
-        return replace(path, penalty=path.penalty.with_rules_of(self.maker.rules))  # those of features, not of columns
+        return replace(path, penalty=path.penalty.with_rules_of(self.maker.rules))  # rules of features, not of columns
 
     def n_points(self, plan: PathPlan) -> int:
         return self.maker.n_points(plan)

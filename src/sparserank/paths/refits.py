@@ -19,16 +19,16 @@ from sparserank.solvers.lockstep import Evaluate, Seconds, Steps
 from sparserank.solvers.solution import Iterate
 
 RELAX = (0.5, 1.0)  # shares of the way from a point to its refit
-MAX_FEATURES = 100  # larger models are not refitted: they are hardly shrunken, and a refit fits noise
+MAX_FEATURES = 100  # larger models are not refitted: they are hardly shrunk, and a refit would fit noise
 MIN_TOL = 1e-6
-TOUCH = 1e-100  # a weight that is in the support and moves no score
+TOUCH = 1e-100  # a weight that puts a feature into the support but changes no score
 
 
 @dataclass(frozen=True)
 class RefitPath(OnColumns):
-    """A path maker. For the point that represents each size on another path (`plan.starts`), it makes the points at the
-    fractions RELAX of the way to the ridge solution on its features (1e-4 of their mean curvature, with the same
-    signs), so 2 points have the alpha of the original point. The full refit is certified for that ridge problem; a
+    """A path maker. For the point that represents each size on another path (`plan.starts`), it makes points at the
+    fractions RELAX of the way to the ridge solution on the features of that point (strength 1e-4 of their mean
+    curvature, same sign rules); both have the alpha of that point. The full refit is certified for its ridge problem; a
     point on the way solves no problem and has no certificate.
 
     Source
@@ -110,9 +110,9 @@ def refit_of(alphas: np.ndarray, alpha: float, relax: float) -> int | None:
 class GivenSupports(OnColumns):
     """A path maker: the ridge solution on each of these sets of coefficients, as in `RefitPath`.
 
-    starts   (n_sets, n_coefficients) CSR, the start of each solve; its entries are the set; an empty set gives the
-             model 0
-    monotone    of all coefficients, or None
+    starts   (n_sets, n_coefficients) CSR; each row starts a solve, and its entries are the set; an empty set gives the
+             zero model
+    monotone    sign rules of all coefficients, or None
     """
 
     starts: sp.csr_array
@@ -149,7 +149,7 @@ class GivenSupports(OnColumns):
 
 @dataclass(frozen=True)
 class NamedFormulas(OnColumns):
-    """A path maker with one point for each formula, the same on any training queries.
+    """A path maker with one point for each formula, independent of the training queries.
 
     names     of the formulas
     columns   of each formula, the columns whose sum is its score

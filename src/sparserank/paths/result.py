@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Point:
-    """One solved strength of a path: a run stores it, and continues from it.
+    """The solution at one strength of a path; a run stores it, and can continue from it.
 
     coef is (1, n_features), sparse: a path stores as many numbers as its models have features. n_iter is 0 if the
-    point was found while the previous strength was solved. ahead, in the shape of coef: the point at which the next
-    strength was evaluated, if it was; its share of the time counts for this point.
+    point was found while the previous strength was solved. ahead, in the shape of coef, is the point at which the next
+    strength was evaluated in advance, if it was; the time of that evaluation counts for this point.
     """
 
     coef: sp.csr_array
@@ -60,12 +60,12 @@ class Point:
 
     @property
     def w(self) -> np.ndarray:
-        """(n_features,)"""
+        """(n_features,) `coef`, dense."""
         return np.asarray(self.coef.toarray()[0])
 
     @property
     def place_ahead(self) -> np.ndarray | None:
-        """(n_features,) `ahead`"""
+        """(n_features,) `ahead`, dense, or None."""
         return None if self.ahead is None else np.asarray(self.ahead.toarray()[0])
 
 
@@ -270,8 +270,8 @@ class PathResult:
         return product
 
     def without_traces(self, share: float) -> PathResult:
-        """Without the coefficients of each point that, divided by their scales, are less than this share of the sum of
-        all. The other fields are those of the solutions."""
+        """The path without coefficients whose absolute value, divided by the scale, is below this share of the sum over
+        their point. Other fields remain those of the solutions."""
         assert self.scaling is not None
         coefs, scale = self.sparse_coefs, self.scaling.scale
         row = np.repeat(np.arange(coefs.shape[0]), np.diff(coefs.indptr))

@@ -7,10 +7,10 @@ import numpy as np
 from sparserank.objective import PairwiseObjective
 from sparserank.solvers.lockstep import Evaluate, Steps
 
-MAX_COLUMNS = 1000  # tried; of more, those whose gradient at 0 promises most
+MAX_COLUMNS = 1000  # columns tried; if there are more, the most promising by the gradient at 0
 MAX_ROUNDS = 40
-CLOSE = 1e-9  # share of the loss at 0 to which a minimum is known
-VALUES_AT_ONCE = 1 << 21  # coefficients of the models of one read
+CLOSE = 1e-9  # accuracy of a minimum, as a share of the loss at 0
+VALUES_AT_ONCE = 1 << 21  # coefficients of the models that share one read of X
 MODELS_AT_ONCE = 32
 
 
@@ -64,7 +64,7 @@ class _Lines:
         self._left, self._right = np.zeros(n), np.full(n, np.inf)
         self._left_value, self._left_slope = np.full(n, value), slopes.copy()
         self._right_value, self._right_slope = np.full(n, np.inf), np.full(n, np.inf)
-        self._stride = -slopes / curvature  # at most that curvature: the step falls short of the minimum
+        self._stride = -slopes / curvature  # the curvature is an upper bound, so this step falls short of the minimum
         self.upper, self.lower = np.full(n, value), np.full(n, -np.inf)
 
     def open(self) -> np.ndarray:

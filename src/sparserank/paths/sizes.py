@@ -10,12 +10,12 @@ import scipy.sparse as sp
 
 SizeOf = Callable[
     [sp.csr_array, int], np.ndarray
-]  # coefficients (n_points, n_columns), columns of a feature -> (n_points,), 0 of empty models
+]  # (coefficients (n_points, n_columns), columns of a feature) -> sizes (n_points,), 0 for empty models
 
 
 def points_by_size(sizes: np.ndarray, losses: np.ndarray) -> dict[float, int]:
-    """{k: the point with the lowest training loss among those of sizes (n_points,) above 0 and up to k} for the sizes
-    that occur; a size with the same point as a smaller one is left out."""
+    """{k: the point with the lowest training loss among those of size > 0 and <= k}, for each k in sizes (n_points,); a
+    size with the same point as a smaller one is left out."""
     out: dict[float, int] = {}
     for k in np.unique(sizes[sizes > 0]).tolist():
         point = point_within(sizes, losses, k)
@@ -25,7 +25,7 @@ def points_by_size(sizes: np.ndarray, losses: np.ndarray) -> dict[float, int]:
 
 
 def point_within(sizes: np.ndarray, losses: np.ndarray, k: float) -> int | None:
-    """The point with the lowest training loss among those of sizes above 0 and up to k; None if the path has none: the
-    empty model does not rank, so it must not represent a model that does."""
+    """The point with the lowest training loss among those of size > 0 and <= k, or None. The empty model does not rank,
+    so it must not represent a model that does."""
     within = np.flatnonzero((sizes > 0) & (sizes <= k))
     return int(within[np.argmin(losses[within])]) if len(within) else None

@@ -22,7 +22,7 @@ from sparserank.solvers.solution import Iterate
 
 SAME_PLACE = 1e-5  # two points are the same if the quadratic term between them is below this share of the loss
 MODEL_DOUBT = 0.5  # possible error of the model far from its iterate, as a share of its quadratic term
-MODEL_TRUST = 0.1  # possible error of a model that was corrected to agree with the point, as such a share
+MODEL_TRUST = 0.1  # the same for a model that was corrected to agree with the point
 
 
 class Starts(Protocol):

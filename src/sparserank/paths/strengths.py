@@ -29,7 +29,7 @@ from sparserank.solvers.working_set import working_sets_to_come
 
 FARTHEST = 0.5  # the next strength is evaluated in advance if it is at least this share of the present one
 SEEN = 3  # last points whose differences predict how the Hessian changes
-ROUGH_TOL = 1e-2  # tolerance of second starts until they are compared; what is left to gain is of its square
+ROUGH_TOL = 1e-2  # tolerance of second starts until they are compared; the remaining gain is of the order of its square
 
 
 class Problems:

@@ -45,12 +45,12 @@ class Penalty(FeatureRules):
 
     kind: ClassVar[int]
     is_convex: ClassVar[bool] = False
-    separable: ClassVar[bool] = True  # a sum over coordinates: what solvers that change one coordinate at a time need
-    blockwise: ClassVar[bool] = False  # a sum over blocks of columns, each of which compiled descent knows
+    separable: ClassVar[bool] = True  # a sum over coordinates, as solvers that change one coordinate at a time require
+    blockwise: ClassVar[bool] = False  # a sum over blocks of columns that compiled descent supports
     smooth_at_zero: ClassVar[bool] = False  # True when p'(0) = 0: no feature is ever exactly 0 at a solution
     kkt_is_vacuous_at_zero: ClassVar[bool] = False
 
-    # -- what a subclass gives ----------------------------------------------------------------------------------
+    # -- defined by subclasses ----------------------------------------------------------------------------------
 
     def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         """Penalty of magnitudes t >= 0 at strengths alphas."""
@@ -225,7 +225,7 @@ class Penalty(FeatureRules):
             return 0.0
         while not all_zero(high):
             high *= 2.0
-        while high > np.finfo(float).tiny and all_zero(0.5 * high):  # strengths have no scale of their own
+        while high > np.finfo(float).tiny and all_zero(0.5 * high):  # strengths have no natural scale
             high *= 0.5
         low = 0.5 * high
         for _ in range(60):

@@ -21,7 +21,7 @@ def is_named(given: Any) -> bool:
         return True
     if not isinstance(given, tuple | list):
         return False
-    kinds = set(map(type, given))  # of numbers by the hundred thousand one or two
+    kinds = set(map(type, given))  # only one or two for hundreds of thousands of numbers
     return any(issubclass(kind, str) for kind in kinds) or (
         tuple in kinds and any(isinstance(v, tuple) and isinstance(v[0], str) for v in given if v)
     )
@@ -65,7 +65,7 @@ def checked_features(owner: str, rule: str, given: Sequence[Any]) -> tuple[int |
 
 def numbered_rules(owner: str, rules: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """The rules with feature names replaced by numbers: one value per feature (default: weight 1, sign 0, a separate
-    group), or the features.
+    group), or feature numbers.
 
     Raises
         DataError   no feature has this name

@@ -180,8 +180,8 @@ class Nested(Penalty):
         return np.where((monotone == NONPOSITIVE) & (w == 0), np.minimum(ascent, 0.0), ascent)
 
     def subdiff_distance(self, w: np.ndarray, grad: np.ndarray) -> np.ndarray:
-        """(n,) distance of the -gradient of a group to the subdifferential, for each of its columns (theory.md section
-        7, KKT)."""
+        """(n,) distance of a group's negative gradient to the subdifferential, for each of its columns (theory.md
+        section 7, KKT)."""
         n = len(w)
         blocks, whole, bends = self._sizes(w)
         group, _ = self._groups(n)
@@ -302,7 +302,7 @@ class Nested(Penalty):
         around = np.where(overlap, np.linalg.norm(blocks, axis=1), blocks.max(axis=1))
         straight, bent = self._pulls(gradient)
         whole, curve_price = self._prices(n)
-        # KKT at 0 with the radius added: of the whole group, and of the bends alone.
+        # KKT at 0 with the radius added, for the whole group and for the bends alone.
         left = np.maximum(bent - np.where(np.isfinite(curve_price), curve_price, 0.0), 0.0)
         out = np.asarray(self._over_groups(straight**2 + left**2, n) + self._over_groups(around**2, n) < whole)
         no_bend = np.asarray(bent + around < curve_price)[:, None] & (np.arange(self.width) > 0)

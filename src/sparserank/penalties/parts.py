@@ -84,7 +84,7 @@ class BlockPart:
             yield slice(lo, hi), price
 
     def value(self, u: np.ndarray) -> float:
-        """The penalty of u (n,), in that order."""
+        """The penalty of u (n,), with columns permuted by `order`."""
         sizes = np.array([np.linalg.norm(u[at]) for at, _ in self.norms()])
         prices = np.concatenate([self.whole, self.curve_price])
         return 0.5 * self.ridge * float(u @ u) + float(self.value_of(sizes, prices).sum())

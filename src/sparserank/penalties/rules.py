@@ -57,11 +57,11 @@ class FeatureRules:
                 if not np.isfinite(getattr(self, f.name)):
                     raise DataError(f"{name}: {f.name} must be finite; got {getattr(self, f.name)}.")
             if f.type == "str" and isinstance(getattr(self, f.name), str):
-                put(self, f.name, str(getattr(self, f.name)))  # numpy's texts have a repr that is not read back
+                put(self, f.name, str(getattr(self, f.name)))  # the repr of a NumPy string cannot be parsed
         if not self.alpha >= 0:
             raise DataError(f"{name}: alpha must be a finite number >= 0; got {self.alpha}.")
         for given in ("weights", "monotone", "feature_groups"):
-            if is_named(getattr(self, given)):  # of no feature: no rule
+            if is_named(getattr(self, given)):  # a rule without features is no rule
                 put(self, given, checked_pairs(name, given, getattr(self, given)) or None)
         for given in ("keep", "drop"):
             if getattr(self, given) is None:
@@ -141,7 +141,7 @@ class FeatureRules:
 
     @property
     def _shown(self) -> str:
-        """Its name in messages."""
+        """Name of the penalty in messages."""
         return type(self).__name__
 
     def feature_weights(self, n_features: int) -> np.ndarray:
@@ -231,11 +231,11 @@ class FeatureRules:
         return np.isfinite(self.feature_weights(n_features))
 
     def usable_values(self, values: np.ndarray) -> np.ndarray:
-        """Those of some values (n_features,) whose features may be used: no other feature may influence a model."""
+        """Entries of `values` (n_features,) of features that may be used: no other feature may influence a model."""
         return values[self.usable(len(values))]
 
     def largest(self, values: np.ndarray) -> float:
-        """The largest of their sizes; of the gradient at 0 it is the unit of tolerances."""
+        """The largest absolute usable value; for the gradient at 0, it is the unit of tolerances."""
         return float(np.abs(self.usable_values(values)).max(initial=0.0))
 
     def always_in(self, n_features: int) -> np.ndarray:

@@ -29,12 +29,12 @@ class SparseFusion(pt.Estimator):
         retrievers  steps that turn topics into results with `qid`, `docno` and `score`: {name: step}, or a list, whose
                     steps are called '1', '2', ...
         formula     a formula of `fuse` for retrievers of these names, to rank without `fit`
-        options     of `sr.fuse`, such as metric='ndcg@10', k=2 or norm='minmax'
+        options     options of `sr.fuse`, such as metric='ndcg@10', k=2 or norm='minmax'
     Attributes
         result_     the FusionResult of the fit
         formula_    its formula, or the one that was passed
     Raises
-        DataError   there are no two retrievers
+        DataError   there are fewer than two retrievers
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class SparseFusion(pt.Estimator):
         the topics.
 
         Raises
-            DataError   there is no formula yet, or it names a retriever that is not there
+            DataError   there is no formula yet, or it names an unknown retriever
         """
         if self.formula_ is None:
             raise DataError("SparseFusion has no formula yet; call fit, or pass formula=.")

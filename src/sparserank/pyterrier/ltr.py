@@ -182,7 +182,7 @@ def _require_columns(frame: Any, columns: Sequence[str], role: str) -> None:
 
 
 def _odd_row(res: Any) -> str:
-    """The first row whose features are not numbers, or not as many as those of the first row."""
+    """The first row whose features are not numbers, or whose number of features differs from the first row."""
     first = None
     for row, values in enumerate(res["features"]):
         try:

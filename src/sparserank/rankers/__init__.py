@@ -1,5 +1,5 @@
-"""Rankers: thin scikit-learn estimators. They are imported on first use, because scikit-learn takes a second and the
-jobs need only the options of this room."""
+"""Rankers: thin scikit-learn estimators. They are imported on first use, because importing scikit-learn takes a second
+and the jobs need only the options of this package."""
 
 from __future__ import annotations
 

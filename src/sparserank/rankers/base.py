@@ -49,7 +49,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     `qid` is the query of each row, ints or strings in any order; None puts all rows into one query. Alternatively,
     `group` contains the sizes of consecutive blocks. Features with a non-zero coefficient are selected (SelectorMixin).
-    `medians_` (n_features,) contains the medians of their training values, and NaN for other features;
+    `medians_` (n_features,) contains the training medians of the selected features, and NaN for other features;
     `to_model().predict(X, missing='model')` replaces missing values by these medians.
     """
 
@@ -60,8 +60,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     coef_: np.ndarray
     scaled_coef_: np.ndarray
     scaling: str
-    _kinds: ClassVar[Mapping[str, Kind]] = {}  # what the constructor's parameters may be
-    _takes_client = False  # whether all that it reads is a sum over shards
+    _kinds: ClassVar[Mapping[str, Kind]] = {}  # allowed values of the constructor's parameters
+    _takes_client = False  # whether it reads the data only as sums over shards
     _takes_doc_weight = False  # whether every pair of the ranker's loss can carry the weight of its preferred document
 
     def fit(
@@ -190,7 +190,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return self
 
     def _prepared(self, data: RankingDataset) -> RankingDataset:
-        """The data after what no factor per feature can do."""
+        """The data after the part of the scaling that is not a factor per feature."""
         return data
 
     @property
@@ -471,7 +471,7 @@ def _parameter(value: Any) -> Any:
 
 
 def used_queries(data: RankingDataset, query_weight: np.ndarray | None) -> RankingDataset:
-    """The queries with a positive weight, for feature measures that support no other weights."""
+    """The queries with a positive weight, for feature measures that do not support weights."""
     return data if query_weight is None or (query_weight > 0).all() else data.take_queries(query_weight > 0)
 
 
@@ -482,7 +482,7 @@ class TrainingSet:
     query_weight   (n_queries,) >= 0, or None
     client         client of the workers that read the data, or None
     evaluation     evaluation sets
-    one_list       whether there were no query ids: all rows are one list
+    one_list       whether all rows are one list because no query ids were given
     """
 
     data: RankingDataset

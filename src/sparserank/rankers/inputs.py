@@ -39,7 +39,7 @@ def training_data(
     X, y, qid, doc_weight = (v.compute() if is_dask(v) else v for v in (X, y, qid, doc_weight))
     X, qid = without_qid(X, qid)
     X = with_holes(X) if policy is not None else without_mask(X)
-    with np.errstate(invalid="ignore"), _naming_missing(ranker):  # sums of huge values, by which infinities are found
+    with np.errstate(invalid="ignore"), _naming_missing(ranker):  # infinities are found by a sum, which may overflow
         X, y = validate_data(ranker, X, y, y_numeric=True, ensure_all_finite=policy is None, **FORMS)
     names = getattr(ranker, "feature_names_in_", None)
     ids, fill_values, filled = ids_of_rows(qid, group, X.shape[0]), None, None
@@ -68,7 +68,7 @@ def features_to_score(ranker: Any, X: Any, fill_values: np.ndarray | None) -> An
 
     Raises
         DataError    a value is missing and has no fill value; the message names row and feature
-        ValueError   other features than in training, with the message of scikit-learn
+        ValueError   the features differ from those in training; the message is that of scikit-learn
     """
     X, _ = without_qid(sparse_as_csr(X))
     X = with_holes(X) if fill_values is not None else without_mask(X)

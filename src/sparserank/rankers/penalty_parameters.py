@@ -85,7 +85,7 @@ class PenalizedRanker(LinearRanker):
                 )
                 raise ValueError(f"Invalid parameter {unknown!r} for {type(self).__name__}: {has}.")
             changed = {n.removeprefix(PREFIX): v for n, v in nested.items() if v is not known[n] and v != known[n]}
-            if changed:  # what get_params gave changes nothing
+            if changed:  # unchanged values from get_params have no effect
                 self.penalty = replace(parse_maker(self._named_penalty), **changed)
         return self
 
@@ -133,7 +133,7 @@ class PenalizedRanker(LinearRanker):
         """The transform of the features, learned on queries with a positive weight without labels; sets transform_.
 
         Raises
-            DataError   curves of features that are not in memory, or monotone of other features
+            DataError   curves need features in memory; or monotone does not fit the features
         """
         if self.feature_transform == NONE:
             return RAW

@@ -39,7 +39,7 @@ from sparserank.shards.dask import placed, sums_on
 from sparserank.shards.scaling import prepared
 from sparserank.solvers import ProxNewton, Solution, Stop, solve
 
-LINEAR_PART = {"log-standard": "standard", "query-min-max": "none"}  # of a scaling, after `prepared`
+LINEAR_PART = {"log-standard": "standard", "query-min-max": "none"}  # part of a scaling that follows `prepared`
 MAX_REFINEMENTS = 6
 REFINED_ALPHAS = 12
 
@@ -219,7 +219,7 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
             self._keep(objective, penalty, self._solve(objective, on_coefficients(penalty, objective)))
         self.C_mean_ = 1.0 / self.alpha_ if self.alpha_ > 0 else float("inf")
         self.C_sum_ = self.C_mean_ / objective.total_weight
-        if isinstance(penalty, BestK):  # there is no strength
+        if isinstance(penalty, BestK):  # best_k has no strength
             self.alpha_ = self.C_mean_ = self.C_sum_ = float("nan")
         if isinstance(knots, Knots):
             blocks = objective.curve_blocks()
@@ -261,7 +261,7 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
         for _ in range(MAX_REFINEMENTS):
             if isinstance(penalty, BestK) or _largest_within(path, k) == k or finer.nnz.max() <= k:
                 break
-            # The grid jumped over size k: look between its last point within and its first larger one.
+            # The grid skipped size k: refine between its last point of at most k features and its first larger one.
             first_larger = int(np.argmax(finer.nnz > k))
             above = finer.alphas[first_larger - 1] if first_larger else finer.alphas[0] * 1.5
             between = np.geomspace(above, finer.alphas[first_larger], REFINED_ALPHAS)
@@ -322,7 +322,7 @@ def _usable(penalty: Penalty | BestK, objective: PairwiseObjective) -> int:
 
 
 def _within(penalty: Penalty | BestK, objective: PairwiseObjective, k: int) -> Penalty | BestK:
-    """The penalty with groups dropped that have more than k features that vary and may be used.
+    """The penalty without groups in which more than k features vary and may be used.
 
     Raises
         DataError   there is no other group
@@ -374,7 +374,7 @@ class RankSVM(RankSVMParameters, SparseRanker):  # type: ignore[misc]  # its alp
     """
 
     _kinds: ClassVar = {o.name: o.kind for o in RANK_SVM}
-    # What SparseRanker would take as arguments is fixed here.
+    # Parameters of SparseRanker that are fixed here.
     monotone = keep = drop = feature_groups = costs = None
     loss = "squared_hinge"
     penalty = "ridge"

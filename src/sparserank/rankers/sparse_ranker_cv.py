@@ -33,7 +33,7 @@ from sparserank.rankers.validation import (
 )
 
 PATH = "path"
-NO_FOLD = -2  # of queries that do not count, and of all with an eval_set
+NO_FOLD = -2  # for queries of weight 0, and for all queries with an eval_set
 
 
 class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
@@ -172,7 +172,7 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
         final = candidate_set.paths[PATH, FINAL]
         scaling = None if self.scaling == "none" else final.scaling
         self.path_ = replace(final, scaling=scaling, blocks=None, values=None)
-        if unseen is data:  # queries that do not count judge nothing
+        if unseen is data:  # queries of weight 0 are not used for evaluation
             assert final.values is not None
             known = np.where(np.isin(np.arange(data.n_queries), counted), final.values, np.nan)
             candidate_set.paths[PATH, FINAL] = replace(final, values=known)

@@ -56,7 +56,7 @@ def check_splits(owner: str, cv: Any) -> None:
     """Raise DataError unless `cv` is one of EXPECTED; its splits are checked later."""
     if hasattr(cv, "split") and not isinstance(cv, str):
         return
-    again = isinstance(cv, Iterable) and not isinstance(cv, Iterator)  # a generator would serve one fit alone
+    again = isinstance(cv, Iterable) and not isinstance(cv, Iterator)  # a generator could be used for only one fit
     if isinstance(cv, bool | str) or not (isinstance(cv, int | np.integer) or again):
         raise ParameterError("cv", f"must be {EXPECTED}; got {brief(cv)}.", owner=owner)
     if isinstance(cv, int | np.integer) and (problem := Count(2).problem(cv)):
@@ -78,7 +78,7 @@ def split_queries(owner: str, cv: Any, data: RankingDataset, counted: np.ndarray
     if hasattr(cv, "split"):
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of splitters that have no use for groups
+                warnings.simplefilter("ignore")  # from splitters that ignore groups
                 parts = [(np.asarray(a), np.asarray(b)) for a, b in cv.split(np.zeros((n, 1)), None, np.arange(n))]
         except (TypeError, ValueError) as error:
             raise DataError(f"{owner}: cv cannot split {n} queries: {brief(str(error))}.") from error
@@ -116,7 +116,7 @@ def _whole(owner: str, rows: Any, code: np.ndarray, counted: np.ndarray) -> np.n
     """The positions, among the counted queries, of the queries of these rows."""
     try:
         rows = np.asarray(rows)
-    except ValueError:  # of unequal length
+    except ValueError:  # rows of unequal length
         rows = np.empty(0)
     if rows.dtype == bool and rows.shape == code.shape:
         rows = np.flatnonzero(rows)
@@ -190,7 +190,7 @@ def usable_penalty(owner: str, penalty: Penalty | BestK, objective: PairwiseObje
     Raises
         DataError   the penalty forbids every feature that varies
     """
-    assert isinstance(penalty, Penalty)  # rankers that take best_k know it before
+    assert isinstance(penalty, Penalty)  # rankers that support best_k handle it before
     on_scale = resolved(penalty, objective)
     if not (objective.varying & on_coefficients(on_scale, objective).usable(objective.n_features)).any():
         raise DataError(
@@ -265,5 +265,5 @@ def weighted_mean(values: np.ndarray, weights: np.ndarray) -> float:
     largest = float(weights[known].max())
     if largest == 0:
         raise DataError("sample_weight must be positive for at least one query with a metric value; all are 0.")
-    shares = weights[known] / largest  # whose sum is finite
+    shares = weights[known] / largest  # divided, so that their sum is finite
     return float(np.average(values[known], weights=shares))

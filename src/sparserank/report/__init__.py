@@ -1,1 +1,1 @@
-"""What people see of a result: the screen, the page and their tables and pictures."""
+"""Presentation of results: terminal output, HTML pages, and their tables and pictures."""

@@ -1,4 +1,4 @@
-"""The heading of a page, the sentence under it, and what the data show about the choice, as a table."""
+"""The heading of a page, the sentences under it, and a table of the claims about the choice that the data support."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_HEADING = 60  # characters
 
 
 def heading(choice: Choice, n_all: int, noun: str = FEATURE, better: str = "") -> str:
-    """What is kept, in one line: '2 of 6 retrievers are enough'.
+    """The choice in one line: '2 of 6 retrievers are enough'.
 
     Parameters
         better   the ranker that is shown to be better, or ''
@@ -54,7 +54,7 @@ def heading(choice: Choice, n_all: int, noun: str = FEATURE, better: str = "") -
 
 
 def lead(result: SelectionResult) -> list[str]:
-    """Under the heading: what the chosen model is worth, what to expect, and what a reader must know first."""
+    """The sentences under the heading: the quality of the chosen model, the expected quality, and the warnings."""
     reference, chosen = result.reference, result.chosen
     said = (
         f"On {queries(result.n_queries)}, {result.metric} is "
@@ -62,13 +62,13 @@ def lead(result: SelectionResult) -> list[str]:
         f"{reference.name} ({change(chosen.mean, reference.mean)})"
     )
     warnings = list(_warnings(result))
-    if result.choice.is_corrected and len(warnings) < 2:  # of more, the table contains it
+    if result.choice.is_corrected and len(warnings) < 2:  # otherwise only the table has it
         said += f"; expect about {result.choice.corrected_chosen:.3f} on new queries"
     return [f"{said}.", *warnings]
 
 
 def _warnings(result: SelectionResult) -> Iterator[str]:
-    """A suspicion, what the queries cannot tell, and a rival above."""
+    """A suspicion about the data, the limits of what the queries show, and a rival with a higher mean."""
     choice, mean, above = result.choice, result.reference.mean, result.rivals.above
     if result.suspicion is not None:
         yield result.suspicion
@@ -90,7 +90,7 @@ def _warnings(result: SelectionResult) -> Iterator[str]:
 
 
 def how_sure(result: SelectionResult) -> Table:
-    """Claims about the choice, the figure of each, and what it means."""
+    """Claims about the choice, each with its figure and its meaning."""
     rows = [list(row) for row in [*_claims(result), *_repeated(result)]]
     return Table("How sure", ["claim", "figure", "what it means"], rows, words=(2,), folded=True)
 
@@ -136,7 +136,7 @@ def _rule(choice: Choice) -> str:
 
 
 def _repeated(result: SelectionResult) -> Iterator[tuple[str, str, str]]:
-    """What the same rule and the same penalty choose on other queries, and how many other sets are as good."""
+    """The choices of the same rule and the same penalty on other queries, and the number of equally good sets."""
     choice, noun, near, stability = result.choice, result.noun, result.worth.near, result.stability
     n = len(choice.resampled_sizes)
     if n:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Table:
-    """screen: the columns that a terminal shows (default all); the other renderers show all columns. strong:
-    highlighted rows. words: columns of text after the first, which wrap. folded: a page shows only the title until it
+    """screen: the columns shown on a terminal (default all); other renderers show all columns. strong:
+    highlighted rows. words: text columns after the first, which wrap. folded: a page shows only the title until it
     is opened."""
 
     title: str

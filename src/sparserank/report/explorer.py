@@ -1,6 +1,6 @@
-"""The top of a selection's page: one size after the other, with what enters, what leaves and what it is worth; and on
-each query the difference to a reference, as sorted bars, losses below the line and wins above it, or, of many queries,
-as a histogram."""
+"""The top of a selection's page: a slider over the sizes, with the features that enter and leave and the quality; and
+the difference to a reference on each query, as sorted bars with losses below the line and wins above it, or, for many
+queries, as a histogram."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from sparserank.text import figure, percent, relative, visible
 
 MAX_SIZES, MAX_FEATURES = 40, 60  # on the slider; rows of the matrix
 MAX_NARROW = 12  # sizes of a matrix in half of the page
-MAX_CHIPS = 30  # of features of one size
+MAX_CHIPS = 30  # features shown for one size
 MAX_NAME = 14  # characters of a name before it wraps
-WIDTH, HEIGHT = 300, 84  # of a picture of differences, in its own units
+WIDTH, HEIGHT = 300, 84  # size of a picture of differences, in its own units
 MAX_BARS = 200  # queries with a bar each; more are counted in a histogram
-BINS = 25  # of a histogram, on either side of 0
+BINS = 25  # bins of a histogram, on either side of 0
 
 
 def explorer(result: SelectionResult, commands: Sequence[str]) -> Markup:
-    """HTML.
+    """The explorer as HTML.
 
     Parameters
-        commands   what gives or exports the model of each size; '' where nothing does
+        commands   the command that returns or exports the model of each size; '' if there is none
     """
     facts, noun = _facts(result, commands), result.noun
     found = zip(facts["beside"], facts["sizes"][facts["chosen"]]["beside"], strict=True)
@@ -52,8 +52,8 @@ def explorer(result: SelectionResult, commands: Sequence[str]) -> Markup:
 
 
 def _facts(result: SelectionResult, commands: Sequence[str]) -> dict[str, Any]:
-    """What the page knows of each size; features by their place among `names`: those of the chosen model in order of
-    worth, then the others in the order in which they enter."""
+    """The data of the page about each size. Features are indices into `names`: first those of the chosen model, most
+    valuable first, then the others in the order in which they enter."""
     shown, taken, by_cost = _shown(result), result.by_size.index(result.chosen), result.choice.by_cost
     by_worth = {i: _by_worth(result, i, i == taken) for i in shown}
     names: dict[str, int] = {}
@@ -85,13 +85,13 @@ def _facts(result: SelectionResult, commands: Sequence[str]) -> dict[str, Any]:
 
 
 def _by_worth(result: SelectionResult, i: int, chosen: bool) -> list[tuple[str, str]]:
-    """(feature, change of the metric without it: '-2.1%'; '' where that is not known) of size i or of the chosen model;
-    the largest loss first, or else the largest weight."""
+    """(feature, change of the metric without it: '-2.1%', or '' if unknown) of size i or of the chosen model, sorted by
+    descending loss, or by descending |weight| if losses are unknown."""
     model, c = (result.model, result.chosen) if chosen else (result.models[i], result.by_size[i])
     names = [model.feature_names[j] for j in sorted(model.support.tolist(), key=lambda j: -abs(model.coef[j]))]
     costs = {row["feature"]: row["cost"] for row in result.worth.features} if chosen else result.size_costs[i] or {}
     lost = {name: costs[name][result.metric]["cost"] for name in names if costs.get(name) is not None}
-    if len(names) == 1 or len(lost) < len(names):  # without its only feature, a model is nothing
+    if len(names) == 1 or len(lost) < len(names):  # a model without its only feature is empty
         return [(name, "") for name in names]
     unit = abs(c.mean) or 1.0
     return [(name, percent(-lost[name] / unit)) for name in sorted(names, key=lambda name: -lost[name])]
@@ -110,12 +110,12 @@ def _worth(result: SelectionResult, c: Candidate, i: int | None) -> str:
 
 
 def _scale(models: Sequence[Candidate], of: Reference) -> float:
-    """The largest difference of any of the models to a reference, on any query."""
+    """The largest absolute difference between any of the models and a reference, on any query."""
     return float(np.nanmax(np.abs(np.array([c.values for c in models]) - of.values), initial=0.0)) or 1.0
 
 
 def _shown(result: SelectionResult) -> list[int]:
-    """At most MAX_SIZES of by_size, evenly, with that of the chosen model."""
+    """Indices of at most MAX_SIZES evenly spaced sizes in by_size, including that of the chosen model."""
     n = len(result.by_size)
     if n <= MAX_SIZES:
         return list(range(n))
@@ -127,8 +127,8 @@ def _shown(result: SelectionResult) -> list[int]:
 
 
 def drawn(values: np.ndarray, reference: np.ndarray, most: float) -> dict[str, Any]:
-    """What the page knows of the differences values - reference (n_queries,): the two paths of the picture, to which
-    `most` is the largest difference, and what they say."""
+    """The data of the page about the differences values - reference (n_queries,): the two SVG paths of the picture, in
+    which `most` has full height, and a description."""
     difference = values - reference
     known = np.sort(difference[np.isfinite(difference)])
     won, lost = int((known > SAME).sum()), int((known < -SAME).sum())
@@ -143,7 +143,7 @@ def drawn(values: np.ndarray, reference: np.ndarray, most: float) -> dict[str, A
 
 
 def _bars(known: np.ndarray, most: float) -> dict[str, str]:
-    """A bar for each query."""
+    """SVG paths with a bar for each query."""
     step = WIDTH / max(len(known), 1)
     middle = HEIGHT / 2
     bars = [f"M{(k + 0.5) * step:.1f} {middle:g}V{middle * (1 - d / most):.1f}" for k, d in enumerate(known.tolist())]
@@ -151,8 +151,8 @@ def _bars(known: np.ndarray, most: float) -> dict[str, str]:
 
 
 def _histogram(known: np.ndarray, most: float) -> tuple[dict[str, str], int]:
-    """(a bar for each range of differences, losses on the left; queries in the tallest one). Equal queries have no
-    bar."""
+    """(SVG paths with a bar for each range of differences, losses on the left; number of queries in the tallest bar).
+    Queries without a difference are not counted."""
     edges, step = np.linspace(-most, most, 2 * BINS + 1), WIDTH / (2 * BINS)
     sides = {"won": known[known > SAME], "lost": known[known < -SAME]}
     counts = {name: np.histogram(own, edges)[0] for name, own in sides.items()}
@@ -166,9 +166,9 @@ def _histogram(known: np.ndarray, most: float) -> tuple[dict[str, str], int]:
 
 
 def differences(metric: str, name: str, found: dict[str, Any], n_queries: int, most: float) -> Markup:
-    """One of the pictures; name: of the reference."""
+    """One of the pictures; name: name of the reference."""
     counted = n_queries > MAX_BARS
-    # Bars touch if they are narrow, and never become a block each if they are few.
+    # Narrow bars touch; the width is limited, so that a few bars do not become blocks.
     bar = 0.85 * min(WIDTH / (2 * BINS) if counted else WIDTH / max(n_queries, 1), 8.0)
     bars = ["each bar is a query, losses in orange", f"full height: {most:.2f}"]
     scale = [f"-{most:.2f}", f"difference of {metric}", f"+{most:.2f}"] if counted else bars

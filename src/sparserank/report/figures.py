@@ -36,9 +36,9 @@ LABELLED = 11  # coefficient curves named at the side; more would overprint each
 
 
 def coefficient_path(result: SelectionResult) -> str:
-    """Coefficients of the chosen penalty's path against alpha; the chosen point as a line, its features coloured."""
+    """Coefficients of the chosen penalty's path against alpha; a line at the chosen point, its features in colour."""
     path = result.paths[result.chosen.penalty]
-    # The point that the chosen model is, or is a refit of.
+    # The point of the path at which the chosen model lies, or of which it is a refit.
     at = int(np.argmin(np.abs(path.alphas / path.alpha_max - result.model.parameters["alpha_fraction"])))
     figure, axes = new_axes(*_path_labels(path), PAGE_SIZE)
     _draw_path(path, axes, at)
@@ -59,8 +59,8 @@ def _path_labels(path: PathResult) -> tuple[str, str]:
 
 
 def _draw_path(path: PathResult, axes: Any, at: int | None = None) -> None:
-    """Coefficients against the strength; the features of point `at` in colour, by default of the last, the others
-    grey."""
+    """Coefficients against the strength; the features in use at point `at` (default: the last point) are coloured, the
+    others are grey."""
     fraction, names = path.alphas / path.alpha_max, path.feature_names
     selected = path.support(len(fraction) - 1 if at is None else at)
     features, weights = path.weights()
@@ -82,7 +82,7 @@ def _draw_path(path: PathResult, axes: Any, at: int | None = None) -> None:
 
 
 def kept_by_halves(result: SelectionResult) -> str:
-    """How often half-samples keep a feature: the selected ones coloured, the others that are kept most often grey."""
+    """Selection frequencies in half-samples: selected features are coloured, the most frequent of the others grey."""
     assert result.stability is not None
     shown = result.stability.often()[:BARS]
     chosen, share_of = set(result.model.support.tolist()), result.stability.frequency
@@ -101,7 +101,7 @@ def kept_by_halves(result: SelectionResult) -> str:
 
 
 def worth_of_features(result: SelectionResult, costs: Mapping[str, Mapping[str, float]]) -> str:
-    """What leaving out each selected feature costs, in percent of the best mean, with its interval; the dearest
+    """The cost of leaving out each selected feature, in percent of the best mean, with its interval; the most costly
     first. costs: {feature: its cost, low and high}."""
     rows = sorted(costs.items(), key=lambda row: -row[1]["cost"])[:BARS]
     unit = result.choice.unit / 100.0
@@ -131,7 +131,7 @@ def _named_bars(names: Sequence[str]) -> tuple[Figure, Any, np.ndarray]:
 
 
 def curve_picture(row: Mapping[str, Any]) -> str:
-    """What a feature adds to the score, and how its training values are spread, beneath."""
+    """The contribution of a feature to the score, above a histogram of its training values."""
     curve, name = row["curve"], row["name"].partition("(")[2].removesuffix(")")
     figure = new_figure((4.2, 3.4))
     axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))

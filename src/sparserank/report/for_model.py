@@ -1,4 +1,4 @@
-"""What people see of `select --for-model`: the screen, in the order in which a reader asks, and the page."""
+"""The output of `select --for-model`: the text on the screen and the page."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _gains(result: TreesSelection) -> Table:
 
 
 def _sizes(result: TreesSelection) -> Table:
-    """At most MAX_SIZES lengths, evenly, with the first, the last and the chosen one."""
+    """At most MAX_SIZES evenly spaced lengths, including the first, the last and the chosen one."""
     shown, n = result.by_size, len(result.by_size)
     if n > MAX_SIZES:
         evenly = {round(i * (n - 1) / (MAX_SIZES - 2)) for i in range(MAX_SIZES - 1)}

@@ -1,4 +1,4 @@
-"""What people see of a fusion, whose features are retrievers: the screen of `fuse` and the page of its selection."""
+"""The output of a fusion, whose features are retrievers: the screen of `fuse` and the page of its selection."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from sparserank.text import figure, relative, signed
 
 MAX_NAMED = 4  # retrievers in the first line
 MAX_RETRIEVER = 28  # characters of a name
-FINE = 0.01  # a loss that one would like to rule out, relative to the best
+FINE = 0.01  # loss for which the number of queries to rule it out is shown, relative to the best
 
 
 def fusion_lines(
     result: FusionResult, folder: str | None = None, *, most: int = MAX_LINES, width: int = MAX_WIDTH
 ) -> list[str]:
-    """The lines; folder: where the run was written, for the commands to come next."""
+    """The lines on the screen; folder: directory of the run, for the next commands."""
     more = more_in(folder, "result.selection.notes")
     screen = FusionScreen(result.selection, max(MIN_WIDTH, min(width, MAX_WIDTH)), more, result)
     return screen.lines(folder, most, True)
@@ -57,7 +57,7 @@ class FusionScreen(Screen):
         return f": {', '.join(said)}{', ...' if len(weights) > MAX_NAMED else ''}"
 
     def judged(self) -> str:
-        """On how many queries, at which depth, under which norm."""
+        """The number of queries, the depth and the norm."""
         cut = f"lists cut at rank {self.fusion.facts.depth}, norm {self.fusion.formula.norm}"
         return f"{queries(self.result.n_queries)}, each scored by weights not learned from it; {cut}"
 
@@ -65,20 +65,20 @@ class FusionScreen(Screen):
         return self.fusion.above
 
     def shown(self, name: str, c: Candidate) -> str:
-        """With its norm."""
+        """The name of a candidate's row, with its norm."""
         if c is self.result.choice.named:
             return f"{name}: {self.all}"
         return f"{name} ({self.fusion.norm_of(c)})"
 
     def best(self) -> list[Row]:
-        """What the rule alone would choose, where the named formula is chosen; else the best formula."""
+        """The choice of the rule by itself if the named formula is chosen; otherwise the best formula."""
         c, choice = self.result.choice.contender, self.result.choice
         if c is None or c is choice.chosen or choice.rule.limit is not None:
             return super().best()
         return [(self.shown("best learned", c), c.n_features, c.mean, "")]
 
     def rivals(self) -> Sequence[ComparedRival]:
-        """The formulas of all, and the best single retriever, unless it is chosen."""
+        """The formulas of all retrievers, and the best single retriever, unless it is chosen."""
         compared, chosen = self.result.rivals.compared, self.result.chosen
         single = max((r for r in compared if r.n_features == 1), key=lambda r: r.mean, default=None)
         named = [replace(r, name=self._with_norm(r.name)) for r in compared if r.n_features != 1]
@@ -94,7 +94,7 @@ class FusionScreen(Screen):
         return []
 
     def sentences(self) -> Iterator[str]:
-        """And how many queries would show a small difference."""
+        """Also the number of queries that would show a small difference."""
         yield from super().sentences()
         choice = self.result.choice
         if len(self.fusion.facts.retrievers) > 1:
@@ -104,7 +104,7 @@ class FusionScreen(Screen):
             yield f"To rule out a loss of {FINE:.0%}, you would need roughly {needed(choice, FINE)} queries."
 
     def worth(self, room: int) -> list[str]:
-        """The kept retrievers, and what switching each off changes."""
+        """The kept retrievers, and the change if each is switched off."""
         rows = [row for row in self.fusion.rows() if row["kept"]]
         shown = rows if len(rows) < room else rows[: max(room - 2, 1)]
         costs, often = bool(self.fusion.facts.costs), self._often()
@@ -114,7 +114,7 @@ class FusionScreen(Screen):
         head = f"{'retriever':{width}}  weight  {'alone ' + self.result.metric:>{metric}}  {'if switched off':>24}"
         lines = [head + ("    cost" if costs else "") + ("  half-samples" if often else "")]
         for row, name in zip(shown, names, strict=True):
-            loss = self._switched_off(row) if len(rows) > 1 else "-"  # without its only retriever there is no formula
+            loss = self._switched_off(row) if len(rows) > 1 else "-"  # a formula needs a retriever
             alone = "" if row["alone"] is None else figure(row["alone"])
             line = f"{name:{width}}  {shown_weight(row['weight'], 3):>6}  {alone:>{metric}}  {loss:>24}"
             line += f"  {row['cost']:6g}" if costs else ""
@@ -128,14 +128,14 @@ class FusionScreen(Screen):
         return relative(-row["loss"], -row["loss_high"], -row["loss_low"], self.result.chosen.mean, shown=False)
 
     def _often(self) -> dict[str, str]:
-        """{kept retriever: '97 of 100'}, the half-samples on which any of its norms was selected."""
+        """{kept retriever: '97 of 100'}, the number of half-samples on which any of its norms was selected."""
         if self.result.stability is None:
             return {}
         n, rows = self.result.stability.n_samples, of_retrievers(self.fusion).facts["features"]
         return {row["feature"]: f"{round(row['selection_frequency'] * n)} of {n}" for row in rows}
 
     def unused(self, n_pairs: int) -> str:
-        """The retrievers that can be switched off; there are no pairs."""
+        """The retrievers that can be switched off; `n_pairs` is ignored."""
         fusion, dropped = self.fusion, self.fusion.dropped
         if not dropped:
             return "Every retriever is kept."
@@ -169,7 +169,7 @@ def render_fusion(result: FusionResult, place: str | None = None) -> str:
 
 
 def of_retrievers(result: FusionResult) -> SelectionResult:
-    """The selection with retrievers in place of their columns, of which each has one for every norm."""
+    """The selection with retrievers as features, instead of one column per retriever and norm."""
     found, names = result.selection, result.facts.retrievers
     n_norms = found.model.n_features // len(names)
 
@@ -213,8 +213,8 @@ def of_retrievers(result: FusionResult) -> SelectionResult:
 
 
 def _of_retrievers(q: QueryDifference, named: Callable[[str], str]) -> QueryDifference:
-    """A query whose pair of documents is explained by retrievers; the two rankers may use one under different norms,
-    of which the value under that of the chosen formula is shown."""
+    """A query whose pair of documents is explained by retrievers. If the two rankers use a retriever under different
+    norms, its value under the norm of the chosen formula is shown."""
     if q.pair is None:
         return q
     merged: dict[str, Added] = {}
@@ -229,7 +229,7 @@ def _of_retrievers(q: QueryDifference, named: Callable[[str], str]) -> QueryDiff
 
 
 def retriever_table(result: FusionResult) -> Table:
-    """Every retriever: its weight, its metric alone, what switching it off loses."""
+    """Every retriever: its weight, its metric by itself, and the loss if it is switched off."""
     selection, facts = result.selection, result.facts
     judged = f"judged@{facts.judged_depth}"
     absent = {*([] if facts.costs else ["cost"]), *([] if facts.judged_share else [judged])}

@@ -1,4 +1,4 @@
-"""Pages, and cells of notebooks, as HTML that asks for nothing from a network.
+"""Pages and notebook cells, as HTML that loads nothing from a network.
 
 The templates escape every text, and characters that act instead of being shown, so that names are only shown.
 """
@@ -33,7 +33,7 @@ def to_html(
 
     Parameters
         intro   below the title
-        names   of the kept features, below it; top: HTML below these
+        names   names of the kept features, below the intro; top: HTML below these
         sure    a table or sentences about the uncertainty, closed at first
     """
     head = {"title": title, "intro": intro, "names": names, "top": top or "", "sure": sure, "notes": notes}
@@ -41,7 +41,7 @@ def to_html(
 
 
 def to_fragment(headline: str, sentences: Sequence[str], section: Section, key: str) -> str:
-    """A line, pictures, and behind them sentences and tables, collapsed, for a cell of a notebook; `key` makes its
+    """A headline and pictures, followed by collapsed sentences and tables, for a notebook cell; `key` makes its
     identifiers differ from those of other cells."""
     folded = replace(section, tables=[replace(t, folded=True) for t in section.tables])
     cell = {"headline": headline, "section": folded, "sentences": sentences, "prefix": f"{key}-"}
@@ -54,7 +54,7 @@ def rendered(template: str, **content: Any) -> Markup:
 
 
 def _shown(value: Any) -> Any:
-    """What a template shows of a value before it is escaped."""
+    """The form in which a template shows a value, before escaping."""
     return value if isinstance(value, Markup) else visible(value)
 
 
@@ -70,8 +70,8 @@ def _palette(dark: bool) -> Markup:
 
 
 def _width(t: Table, column: int) -> int:
-    """The minimum width of the first column or of one of text, in characters: that of its longest cell, up to a limit
-    above which it wraps."""
+    """The minimum width of the first column or of a text column, in characters: the length of its longest cell, up to a
+    limit above which it wraps."""
     longest = max((len(visible(cell)) for cell in (t.columns[column], *(row[column] for row in t.rows))), default=0)
     return min(longest, LINE if column else NAME) + 1
 

@@ -1,4 +1,4 @@
-"""The self-contained HTML report of a selection: the choice first, then what it rests on; and what notebooks show."""
+"""The self-contained HTML report of a selection, with the choice first and then its evidence; and the notebook view."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def render_page(
     """One HTML document: no network, pictures inline; its script moves the size at the top.
 
     Parameters
-        selected   the section of what is selected, in place of a table of features
-        commands   what gives or exports the model of each size; by default those of a selection
-        place      the directory of the run, for these; None: there is none
+        selected   the section about the selected features; by default a table of features
+        commands   the commands that return or export the model of each size; by default those of a selection
+        place      the directory of the run, for the commands; None: there is none
     """
     constant, better = ", ".join(result.constant_features), result.rivals.better
     never = f"Features that are never used, because they are constant within every query: {constant}."
@@ -82,7 +82,7 @@ def render_page(
 
 
 def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
-    """What is selected, and what that rests on."""
+    """The selected features, and the evidence for them."""
     noun, near, redundant, found = result.noun, result.worth.near, result.redundant, result.queries
     yield replace(selected, tables=[*selected.tables, zeroed_table(result)], pictures=_worth(result))
     if result.worth.substitutes:
@@ -125,7 +125,7 @@ def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
 
 
 def _worth(result: SelectionResult) -> list[Picture]:
-    """What leaving out each feature costs; none where one feature is all, and leaving it out leaves nothing."""
+    """The cost of leaving out each feature; no picture if there is only one feature."""
     costs = {row["feature"]: row["cost"][result.metric] for row in result.facts["features"] if row["cost"] is not None}
     if len(costs) < 2:
         return []
@@ -157,7 +157,7 @@ def _quality(result: SelectionResult) -> str:
 
 
 def _path_picture(result: SelectionResult) -> list[Picture]:
-    """Of the path of the chosen model; a named formula has none."""
+    """The picture of the path of the chosen model; a named formula has no path."""
     if result.chosen.formula:
         return []
     weights = listed([f"{row['name']} {signed(row['weight'])}" for row in result.facts["features"]])
@@ -166,8 +166,8 @@ def _path_picture(result: SelectionResult) -> list[Picture]:
 
 
 def selection_fragment(result: SelectionResult, selected: Table | None = None) -> str:
-    """For a cell of a notebook: the choice, the sentences, what is selected (the features, unless there is a table of
-    it), every size, the picture where matplotlib is installed."""
+    """The view for a notebook cell: the choice, the sentences, the table `selected` (default: of the features), every
+    size, and the picture if matplotlib is installed."""
     pictures = [size_picture(result)] if importlib.util.find_spec("matplotlib") else []
     section = Section("", "", [selected or feature_table(result), size_table(result)], pictures)
     return to_fragment(result.headline, result.sentences, section, f"n{id(result):x}")
@@ -180,10 +180,10 @@ def commands_of_sizes(
     chosen_one: str = "result.model",
     others: str = "result",
 ) -> list[str]:
-    """What exports the model of each size, or without a directory what gives it; '' where nothing does.
+    """The command that exports the model of each size, or, without a directory, an expression for it; '' if none.
 
-    export      (model, run) -> the command; by default that for the engine of the plan
-    chosen_one  the expression for the chosen model; others: for the selection that contains the others
+    export      (model, run) -> command; by default the export to the engine of the plan
+    chosen_one  the expression for the chosen model; others: the expression for the selection with the other models
     """
 
     def command(c: Candidate, model: RankingModel) -> str:

@@ -1,5 +1,5 @@
-"""What `select` prints: at most 30 lines, in the order in which a reader asks. How good is it with all features and
-with the chosen ones, on which queries, how sure, which features, what with fewer, what next."""
+"""The output of `select` on the screen: at most 30 lines, in the order of a reader's questions. How good are all
+features and the chosen ones, on which queries, how certain is it, which features, what if fewer, what next."""
 
 from __future__ import annotations
 
@@ -40,32 +40,32 @@ from sparserank.selection.statements import (
 from sparserank.text import change, figure, percent, relative, visible
 
 MAX_LINES, MAX_WIDTH, MIN_WIDTH = 30, 100, 80
-MAX_NAME, MAX_NAME_NARROW, MIN_NAME = 34, 20, 12  # characters of a name in a row of figures; the report has all of it
-FIGURES = 38  # characters of a line of a feature besides its name and what may take its place
+MAX_NAME, MAX_NAME_NARROW, MIN_NAME = 34, 20, 12  # characters of a name in a row of figures; the report has it in full
+FIGURES = 38  # characters of a feature's line without its name and its substitute
 VERBOSE = "--verbose"
 ALONE = "best alone: "
 MAX_SIZES = 8
-MIN_FEATURES = 10  # shown, unless the other lines are too many even in their shortest form
+MIN_FEATURES = 10  # features shown, unless the other lines are too many even in short form
 MAX_NOTES = 3
-PAIRS = 3  # of a redundant feature and the one that it repeats
+PAIRS = 3  # pairs of a redundant feature and the selected one that it repeats
 BAR = 10  # characters of the largest loss
-NO_LOSS = 0.05  # percent: below, a loss is printed as 0.0%
-SIZES = (1, 2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135, 200)  # that are shown, where they exist
+NO_LOSS = 0.05  # percent; smaller losses are printed as 0.0%
+SIZES = (1, 2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135, 200)  # shown if they exist
 
 
-Row = tuple[str, int, float, str]  # name, features, mean, the chosen model against it
+Row = tuple[str, int, float, str]  # name, number of features, mean, comparison of the chosen model with it
 
 
 def screen_lines(
     result: SelectionResult, folder: str | None = None, *, most: int = MAX_LINES, width: int = MAX_WIDTH, k: bool = True
 ) -> list[str]:
-    """The lines; folder: where the run was written, for the commands to come next; k: whether another size is one of
-    them."""
+    """The lines on the screen; folder: directory of the run, for the next commands; k: whether one of these may set
+    another size."""
     return Screen(result, max(MIN_WIDTH, min(width, MAX_WIDTH)), more_in(folder)).lines(folder, most, k)
 
 
 def more_in(folder: str | None, notes: str = "result.notes") -> str:
-    """Where all notes are: an option of the command, or, without the folder of a run, an attribute in Python."""
+    """Where to find all notes: an option of the command, or, without the folder of a run, an attribute in Python."""
     return f"{VERBOSE} shows" if folder is not None else f"{notes} contains"
 
 
@@ -87,7 +87,7 @@ class Screen:
             lines = [line for line in lines if line]
         if len(lines) + len(commands) > most and len(notes) > 1:
             notes = [f"note: {self.more} {counted(len(self.all_notes()), 'note')}"]
-        if len(lines) + len(commands) > most:  # without names of redundant features, and size 1, which comes below
+        if len(lines) + len(commands) > most:  # omit names of redundant features, and size 1, which is below
             last = [*self.sizes(), *self.wrapped(self.unused(0))]
             first = [line for line in first if not line.startswith(ALONE)]
             lines = [line for line in [*first, *self.worth(room), *last, *notes] if line]
@@ -102,7 +102,7 @@ class Screen:
     # -- how good, on which queries ------------------------------------------------------------------------------------
 
     def first(self) -> Iterator[str | None]:
-        """The choice, a suspicion, what the queries cannot tell, and a rival above the chosen model, shown or not."""
+        """The choice, a suspicion about the data, the limits of the queries, and a rival above the chosen model."""
         result, choice = self.result, self.result.choice
         costed = choice.by_cost or result.plan.costs is not None
         cost = f" at a {choice.rule.cost} of {choice.chosen.cost:g}" if costed else ""
@@ -116,15 +116,15 @@ class Screen:
         yield f"{self.above()}." if self.above() else ""
 
     def above(self) -> str:
-        """A rival above the chosen model; '' where there is none."""
+        """A rival with a higher mean than the chosen model; '' if there is none."""
         return self.result.rivals.headline()
 
     def named(self) -> str:
-        """What is kept, after its number, if it has a place in the first line."""
+        """Names of what is kept, for the first line, after the number; '' if they are not shown there."""
         return ""
 
     def judged(self) -> str:
-        """On how many queries, and how they were kept apart."""
+        """The number of queries, and how they were held out."""
         out_of_fold = self.result.plan.protocol == "cv"
         parts = {} if self.result.origin is None else {p.part: p for p in self.result.origin.data}
         used = [parts[name] for name in (("train", "validation") if out_of_fold else ("validation",)) if name in parts]
@@ -135,7 +135,7 @@ class Screen:
         return f"{queries(self.result.n_queries)}{which}, {how}{today}"
 
     def table(self) -> list[str]:
-        """Rankers: their means, each against one reference, and the chosen model against each."""
+        """The rankers: their means, the change from one reference, and the chosen model compared with each."""
         result, wide = self.result, self.width == MAX_WIDTH
         rows = [] if result.change is None else [_row(result.reference, "today")]
         rows += [_row(result.against_all, self.all)] if result.dense is not result.chosen else []
@@ -160,7 +160,7 @@ class Screen:
 
     @property
     def all(self) -> str:
-        """The name of what all are measured against."""
+        """The name of the reference that uses all features."""
         return reference_name(self.result.dense)
 
     def shown(self, name: str, c: Candidate) -> str:
@@ -179,7 +179,7 @@ class Screen:
         return []
 
     def sentences(self) -> Iterator[str]:
-        """The test, what to expect, why this size, and what the stars mean."""
+        """The test result, the expected quality, the reason for this size, and the meaning of the stars."""
         result, choice = self.result, self.result.choice
         if result.test is not None:
             yield on_test(result.test, result.metric, result.plan.confidence, ("dense", self.all), self.all)
@@ -191,7 +191,7 @@ class Screen:
             yield " ".join([star, *rare_sentences(choice)])
 
     def rule(self) -> str:
-        """Why this size."""
+        """The reason for this size."""
         choice, rule = self.result.choice, self.result.choice.rule
         if all_equal(choice):
             return all_equal_sentence(choice)
@@ -215,13 +215,13 @@ class Screen:
 
     @property
     def has_intervals(self) -> bool:
-        """Whether there are queries enough for any."""
+        """Whether there are enough queries for intervals."""
         return math.isfinite(self.result.choice.bound(self.result.chosen))
 
     # -- features ------------------------------------------------------------------------------------------------------
 
     def features(self, room: int) -> list[str]:
-        """The selected features, those that cost most to leave out first, in at most so many lines."""
+        """The selected features, the most costly to leave out first, in at most `room` lines."""
         rows = sorted(self.result.facts["features"], key=_by_loss)
         shown = rows if len(rows) < room else rows[: room - 2]
         largest = max([*(row["loss"] for row in rows if row["loss"] is not None), NO_LOSS])
@@ -229,19 +229,19 @@ class Screen:
         halves = "" if self.result.stability is None else f"   chosen on {self.result.stability.n_samples} half-samples"
         room_of_name = self.width - FIGURES - max([len(halves), *map(len, kept)])
         bar_width = BAR
-        if max((len(visible(row["name"])) for row in shown), default=0) > room_of_name:  # a name is worth more
+        if max((len(visible(row["name"])) for row in shown), default=0) > room_of_name:  # names matter more
             halves, kept, bar_width, room_of_name = "", [""] * len(shown), 0, self.width - FIGURES + BAR
         names = [shortened(row["name"], room_of_name) for row in shown]
         width = max([len("feature"), *map(len, names)])
         lines = [f"{'feature':{width}}    weight  change if left out{halves}"]
         for row, name, often in zip(shown, names, kept, strict=True):
-            text = "" if len(rows) == 1 else _left_out(row)  # without its only feature there is no model
+            text = "" if len(rows) == 1 else _left_out(row)  # a model needs a feature
             bar = "=" * round(bar_width * max(row["loss"] or 0.0, 0.0) / largest)
             lines.append(f"{name:{width}}  {row['weight']:+8.3f}  {text:>7} {bar:{BAR}}   {often}".rstrip())
         return [*lines, *self.others(rows[len(shown) :])]
 
     def kept(self, row: Mapping[str, Any]) -> str:
-        """On how many halves of the queries, and what may take its place."""
+        """The number of half-samples that select a feature, and its substitute."""
         stability, said = self.result.stability, []
         if stability is not None:
             said.append(f"{round(row['selection_frequency'] * stability.n_samples)} of {stability.n_samples}")
@@ -251,7 +251,7 @@ class Screen:
         return ", ".join(said)
 
     def others(self, rest: Sequence[Mapping[str, Any]]) -> list[str]:
-        """The selected features that have no line of their own."""
+        """The selected features that do not have a separate line."""
         losses = [row["loss"] for row in rest if row["loss"] is not None]
         known = rest and len(losses) == len(rest) and max(losses) >= NO_LOSS
         each = f", each at most {max(losses):.1f}%" if known else ""
@@ -260,7 +260,7 @@ class Screen:
         return self.more_names([row["name"] for row in rest], f"{each}{none}")
 
     def feature_groups(self, room: int) -> list[str]:
-        """The groups in use, those that cost most to leave out first."""
+        """The groups in use, the most costly to leave out first."""
         rows = sorted(self.result.facts["feature_groups"], key=_by_loss)
         shown = rows if len(rows) < room else rows[: room - 2]
         names = [shortened(row["group"], self.width // 3) for row in shown]
@@ -271,13 +271,13 @@ class Screen:
         return [*lines, *self.more_names([row["group"] for row in rows[len(shown) :]])]
 
     def more_names(self, names: Sequence[str], what: str = "") -> list[str]:
-        """The names that have no line of their own, and what is true of them."""
+        """The names that do not have a separate line, and a statement about them."""
         return [self.cut(f"{len(names)} more{what}: {', '.join(names)}")] if names else []
 
-    # -- fewer, what goes, what next -----------------------------------------------------------------------------------
+    # -- other sizes, unused features, next commands -------------------------------------------------------------------
 
     def sizes(self) -> list[str]:
-        """Some sizes, and the best model of at most each against the reference."""
+        """Some sizes, and for each the best model of at most this size, compared with the reference."""
         result, by_cost = self.result, self.result.choice.by_cost
         cells = []
         for c in self.some_sizes():
@@ -290,7 +290,7 @@ class Screen:
         return [f"{name:{first}}  {'  '.join(f'{cell[k]:>{width}}' for cell in cells)}" for k, name in enumerate(names)]
 
     def some_sizes(self) -> list[Candidate]:
-        """Sizes apart by about half, with the chosen one and the best."""
+        """Sizes that grow by about half, including the chosen one and the best."""
         by_size, by_cost, chosen = self.result.by_size, self.result.choice.by_cost, self.result.chosen
         best = max(by_size, key=lambda c: c.mean)
         if by_cost:
@@ -298,13 +298,13 @@ class Screen:
         else:
             wanted = [min(by_size, key=lambda c: abs(c.n_features - size)) for size in SIZES]
         found = [c for c in by_size if c is chosen or c is best or any(c is w for w in wanted)]
-        while len(found) > MAX_SIZES:  # those farthest from the chosen one say least
+        while len(found) > MAX_SIZES:  # drop those farthest from the chosen one
             others = [c for c in found if c is not chosen and c is not best]
             found.remove(max(others, key=lambda c: abs(math.log(max(c.n_features, 1) / max(chosen.n_features, 1)))))
         return found
 
     def unused(self, n_pairs: int) -> str:
-        """The features that are not used, and some pairs of one of them and a used one that it repeats."""
+        """The unused features, and at most n_pairs pairs of an unused feature and the used one that it repeats."""
         n = self.result.model.n_features - self.result.chosen.n_features
         if n == 0:
             return ""
@@ -338,7 +338,7 @@ class Screen:
         return self.wrapped(*(f"note: {text}" for text in [*shown, *more]))
 
     def commands(self, folder: str | None, k: bool) -> list[str]:
-        """What people do next."""
+        """The next commands."""
         plan, chosen, sizes = self.result.plan, self.result.chosen, self.some_sizes()
         if self.result.choice.by_cost:
             smaller = [option("budget", c.cost) for c in sizes if c.cost < chosen.cost]
@@ -359,13 +359,13 @@ class Screen:
         command = export_command(self.result.model, place, engine)
         if command:
             return [command]
-        fills = other_fills(ENGINES[engine], self.result.model)  # what select cannot avoid by leaving out transforms
+        fills = other_fills(ENGINES[engine], self.result.model)  # which select cannot avoid by leaving out transforms
         return [f"the same command with {option('missing', 'zero')}, for {engine}"] if fills else []
 
     def joined(self, said: Sequence[str]) -> list[str]:
-        """Commands on as few lines as they fit."""
+        """The commands, on as few lines as possible."""
         lines: list[str] = []
-        for one in said:  # no command is broken
+        for one in said:  # commands are not wrapped
             if lines and len(lines[-1]) + len(one) + 3 <= self.width:
                 lines[-1] += f" | {one}"
             else:
@@ -381,7 +381,7 @@ class Screen:
 
 
 def _row(r: ComparedRival, name: str) -> Row:
-    """A ranker, and the chosen model against it."""
+    """The row of a ranker, with the chosen model compared with it."""
     return name, r.n_features, r.mean, relative(r.difference, r.low, r.high, r.mean)
 
 
@@ -395,14 +395,14 @@ def _left_out(row: Mapping[str, Any]) -> str:
 
 
 def shortened(name: str, most: int) -> str:
-    """A name as it is shown, in at most so many characters; what goes is its end."""
+    """A name for display, cut at the end to at most `most` characters."""
     name, most = visible(name), max(most, MIN_NAME)
     return name if len(name) <= most else f"{name[: most - 3]}..."
 
 
 def _row_name(name: str, most: int) -> str:
-    """The shortened name of a row. If a rival lacks features, the name still says so: what goes is the end of the name
-    of its file, and the names of the features if they are too long."""
+    """The shortened name of a row. If a rival lacks features, the name still says so: only the end of its file name is
+    cut, and the names of the features if they are too long."""
     head, without, lacking = visible(name).removeprefix(AS_IN).rpartition(WITHOUT)
     if not name.startswith(AS_IN) or not without or len(visible(name)) <= most:
         return shortened(name, most)

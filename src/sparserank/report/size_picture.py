@@ -1,4 +1,4 @@
-"""Quality against size: the best model of at most each size, and the rankers that it is compared with as lines."""
+"""Quality against size: the best model of at most each size, with horizontal lines for other rankers."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from sparserank.selection.rivals import ComparedRival
 from sparserank.selection.statements import counted
 from sparserank.text import listed, percent, relative
 
-MAIN = 10.0  # percent below the best of what is shown: what the picture shows in full
-ROOM = 0.06  # of the range of an axis, above and below what it shows
-MAX_LINEAR = 40  # features; of more, the axis is logarithmic
+MAIN = 10.0  # percent below the highest value shown: the range of the main panel
+ROOM = 0.06  # margin above and below the values of an axis, as a fraction of its range
+MAX_LINEAR = 40  # features; above this, the axis is logarithmic
 MAX_LINES = 5  # rankers with a line
-BELOW = 1.1  # inches of the second panel
-LABEL_GAP = 0.09  # of the height of an axis, between two labels at its side
+BELOW = 1.1  # height of the second panel in inches
+LABEL_GAP = 0.09  # least distance of two labels at the side, as a fraction of the axis height
 LABEL = 22  # characters of a ranker's name at the side
 
 
 def size_picture(result: SelectionResult) -> Picture:
-    """Quality against size, in words too."""
+    """Quality against size, with a description in words."""
     own, reference = _Heights(result), result.reference.name
     first, last = result.by_size[0], result.by_size[-1]
     what = "cost" if result.choice.by_cost else f"number of {result.noun}s"
@@ -83,34 +83,34 @@ def quality_against_size(result: SelectionResult) -> str:
 
 
 def _labels(result: SelectionResult) -> tuple[str, str]:
-    """Of the axes."""
+    """The labels of the axes."""
     across = result.choice.rule.cost if result.choice.by_cost else f"number of {result.noun}s"
     return across, f"{result.metric} against {result.reference.name}, %"
 
 
 def plot_sizes(result: SelectionResult, axes: Any = None) -> Any:
-    """The best model of at most each size, with its interval, and the chosen one, in percent of the reference, on axes
-    of matplotlib; what lies within MAIN percent of the best."""
+    """Plot the best model of at most each size, with its interval, and the chosen one, in percent of the reference, on
+    matplotlib axes; only values within MAIN percent of the best are shown."""
     axes = axes_of_user(axes)
     _Heights(result).draw(axes)
     return labelled(axes, *_labels(result))
 
 
 def lines_of(result: SelectionResult) -> list[ComparedRival]:
-    """The rivals with a line: of those of a single feature the best alone, of the others the highest."""
+    """The rivals that get a line: the best one with a single feature, then the others with the highest means."""
     by_mean = sorted(result.rivals.compared, key=lambda r: -r.mean)
     single, others = ([r for r in by_mean if (r.n_features == 1) is one] for one in (True, False))
     return [*single[:1], *others][:MAX_LINES]
 
 
 class _Heights:
-    """What the picture shows, in percent of the reference."""
+    """The values of the picture, in percent of the reference."""
 
     def __init__(self, result: SelectionResult) -> None:
         self.result, self.by_cost = result, result.choice.by_cost
         self.name, self.mean = result.reference.name, result.reference.mean
         by_size = result.by_size
-        # The chosen model alone may be below one of a smaller size.
+        # Only the chosen model may be worse than a smaller one.
         means = [c.mean for c in by_size]
         self.best_until = [int(np.argmax(means[: i + 1])) for i in range(len(means))]
         self.sizes = [self.size(c) for c in by_size]
@@ -121,7 +121,7 @@ class _Heights:
         shown = [*self.heights, self.chosen, *(height for _, height in self.levels)]
         self.floor = max(shown) - MAIN
         self.far = [h for h in shown if h < self.floor]
-        # The interval of the chosen size too, as far as there is room for it.
+        # Include the interval of the chosen size, as far as there is room.
         ends = [min(max(end, self.floor), max(shown) + 0.3 * MAIN) for end in self.interval if math.isfinite(end)]
         self.within = [*(h for h in shown if h >= self.floor), *ends]
 
@@ -133,7 +133,7 @@ class _Heights:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Of the chosen model compared with the reference, in percent; infinite: unknown."""
+        """The interval of the chosen model compared with the reference, in percent; infinite: unknown."""
         unit, at = abs(self.mean) or 1.0, self.result.reference
         return 100.0 * at.low / unit, 100.0 * at.high / unit
 
@@ -143,9 +143,9 @@ class _Heights:
         return np.array([[b.low for b in sizes], [b.high for b in sizes]]) * 100.0 / (abs(self.mean) or 1.0)
 
     def draw(self, axes: Any, *, main: bool = True) -> None:
-        """On an axis of what is close to the best, or of what is not."""
+        """Draw on the main axes, for values close to the best, or on the second axes, for the others."""
         self._limit(axes, self.within if main else [*self.far, self.floor], top=main)
-        # The last step goes on to the end of the axis: more features are no better.
+        # The last step extends to the end of the axis: more features are not better.
         right = axes.get_xlim()[1]
         sizes, heights = [*self.sizes, right], [*self.heights, self.heights[-1]]
         ends = self.ends()
@@ -184,7 +184,7 @@ class _Heights:
             axes.minorticks_off()
 
     def _lines(self, axes: Any, levels: Sequence[tuple[str, float]]) -> None:
-        """Lines across at (name, height), with names at the right that do not overlap."""
+        """Horizontal lines for (name, height), with names at the right that do not overlap."""
         low, high = axes.get_ylim()
         rising = sorted(levels, key=lambda level: level[1])
         at = [(height - low) / (high - low) for _, height in rising]
@@ -198,11 +198,11 @@ class _Heights:
 
 
 def spread(places: Sequence[float], gap: float) -> list[float]:
-    """Rising places, moved as little as needed to be at least this far apart."""
+    """Ascending positions, moved as little as necessary to be at least `gap` apart."""
     out: list[float] = []
     for place in places:
         out.append(max(place, out[-1] + gap) if out else place)
-    # What was pushed up comes down by half of it, where nothing is in the way.
+    # Move positions that were pushed up back by half of the shift, where there is room.
     for i in reversed(range(len(out))):
         lower = 0.5 * (places[i] + out[i])
         above = out[i + 1] - gap if i + 1 < len(out) else math.inf

@@ -1,5 +1,5 @@
-"""Pictures drawn by matplotlib as SVG text, and as part of a page: there their colours follow the page, their
-identifiers are unique, and screen readers get their description. Only the extra `report` has matplotlib."""
+"""Matplotlib pictures as SVG text, and as parts of a page, where their colours follow the page, their identifiers
+are unique, and screen readers get a description. Only the extra `report` installs matplotlib."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ COLOURS = {light: name for name, (light, _) in PALETTE.items()} | {"#000000": "i
 
 PAGE_SIZE = (5.4, 3.1)  # inches, without its legend: legible on a phone, where a picture is as wide as the page
 MAX_LABEL = 36  # characters of a feature's name under its curve
-LEGEND_LINE = 66  # characters of a line of the legend, six for each line that it explains
+LEGEND_LINE = 66  # characters per line of the legend, six for each curve that it explains
 LEGEND_HEIGHT = 0.2  # inches of a line
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 HREF = f"{{{XLINK}}}href"
-# what matplotlib says in a style sheet, which would be the whole page's
+# matplotlib writes this into a style sheet, which would apply to the whole page
 LINES = "stroke-linejoin: round; stroke-linecap: butt"
 
 
@@ -60,7 +60,7 @@ def picture_text(name: object) -> str:
 
 
 def cut(name: str, most: int = MAX_LABEL) -> str:
-    """A name as a label: whole, or its beginning."""
+    """A name as a label, cut to at most `most` characters."""
     shown = visible(name)
     return picture_text(shown if len(shown) <= most else shown[: most - 1] + "\u2026")
 
@@ -82,7 +82,7 @@ def new_axes(x_label: str, y_label: str, size: tuple[float, float] = (6.0, 4.0))
 
 
 def axes_of_user(axes: Any) -> Any:
-    """Axes of matplotlib: those that are given, or new ones of pyplot.
+    """The given matplotlib axes, or new ones from pyplot.
 
     Raises
         DataError   matplotlib is needed and not installed
@@ -97,7 +97,7 @@ def axes_of_user(axes: Any) -> Any:
 
 
 def labelled(axes: Any, across: str, up: str) -> Any:
-    """The axes of a user, with labels and a legend."""
+    """Add labels and a legend to the axes of a user."""
     axes.set_xlabel(across)
     axes.set_ylabel(up)
     axes.legend(fontsize="small", frameon=False)
@@ -105,7 +105,7 @@ def labelled(axes: Any, across: str, up: str) -> Any:
 
 
 def ring(axes: Any, size: float, height: float, label: str) -> None:
-    """Around the chosen candidate."""
+    """Draw a ring around the chosen candidate."""
     style = {"marker": "o", "markersize": 11, "markerfacecolor": "none", "markeredgewidth": 2.2, "linestyle": "none"}
     axes.plot([size], [height], color=ACCENT, label=label, clip_on=False, **style)
 
@@ -119,7 +119,7 @@ def dress(axes: Any) -> None:
 
 def legend_below(figure: Figure, columns: int = 2) -> None:
     """Put the legend below the axes, where it hides nothing, in fewer columns if its labels are long.
-    The figure grows by its lines."""
+    The figure grows by the height of the legend."""
     labels = [label for axes in figure.axes for label in axes.get_legend_handles_labels()[1]]
     longest = max(map(len, labels), default=0)
     fitting = min(max(LEGEND_LINE // (longest + 6), 1), columns)
@@ -149,7 +149,7 @@ def to_svg(figure: Figure, title: str) -> str:
 
 
 def inline(picture: Picture, prefix: str) -> str:
-    """Its <svg> element; `prefix` makes its identifiers differ from those of the other pictures on the page."""
+    """The <svg> element of a picture; `prefix` makes its identifiers unique on the page."""
     ET.register_namespace("", SVG)
     ET.register_namespace("xlink", XLINK)
     root = ET.fromstring(picture.svg)
@@ -173,7 +173,7 @@ def inline(picture: Picture, prefix: str) -> str:
 
 
 def _own(element: ET.Element, prefix: str) -> None:
-    """Set identifiers, references and colours of an element, but never its text, which is untrusted."""
+    """Adapt identifiers, references and colours of an element, but never its text, which is untrusted."""
     for name, value in element.attrib.items():
         if name == "id":
             element.set(name, prefix + value)
@@ -186,6 +186,6 @@ def _own(element: ET.Element, prefix: str) -> None:
 
 
 def _variable(colour: re.Match[str]) -> str:
-    """A colour of the palette as the page's variable, which differs in dark mode."""
+    """A colour of the palette as a variable of the page, whose value differs in dark mode."""
     known = COLOURS.get(colour[0].lower())
     return colour[0] if known is None else f"var(--{known}, {colour[0]})"

@@ -1,4 +1,4 @@
-"""What a selection says, as tables: the screen and the page show the same ones."""
+"""The results of a selection as tables, which the screen and the page share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sparserank.selection.statements import enough, estimated, queries, share, s
 from sparserank.text import figure, listed, lower, p_text, percent, signed, upper
 
 MAX_LEFT = 50  # features left out that a page lists
-MAX_OWN, MAX_RIVAL = 12, 5  # features of a pair of documents: of the chosen model, of the rival alone
+MAX_OWN, MAX_RIVAL = 12, 5  # features shown for a pair of documents: of the chosen model, only of the rival
 
 
 def where(result: SelectionResult) -> str:
@@ -51,7 +51,7 @@ def penalty_table(result: SelectionResult) -> Table:
 
 
 def _certified(result: SelectionResult) -> list[str]:
-    """What the certificates of the table do not hold for."""
+    """The limits of the certificates in the table."""
     said = ["Path, worst kkt and gap describe the whole path of the penalty."]
     if any(c is not None and c.relax > 0 for c in result.by_penalty.values()):
         said.append(
@@ -63,8 +63,8 @@ def _certified(result: SelectionResult) -> list[str]:
 
 
 def size_table(result: SelectionResult, most: int | None = None) -> Table:
-    """The best model of at most each number of features, or each cost (up to `most`, the chosen one and the best in any
-    case), with bounds that hold for all of them at once; the chosen one stands out."""
+    """The best model of at most each number of features, or each cost (up to `most`, but always the chosen one and the
+    best), with simultaneous bounds; the chosen one is highlighted."""
     choice, shown, moves = result.choice, [], []
     for i, (c, row) in enumerate(zip(result.by_size, result.facts["sizes"], strict=True)):
         within = most is None or (i < most if choice.by_cost else c.n_features <= most)
@@ -87,8 +87,8 @@ def size_table(result: SelectionResult, most: int | None = None) -> Table:
 def size_rows(
     choice: Choice, shown: Sequence[Candidate], plan: SelectionPlan, what: str
 ) -> tuple[list[str], list[list[str]]]:
-    """(the head, a row for each) of candidates by size: how many features they have, what they cost where that counts,
-    `what` their label says, what they are worth, what they lose."""
+    """(head, rows) of a table of candidates by size: number of features, cost if there are costs, label (under the
+    heading `what`), mean, estimated loss and its bound."""
     costed = plan.costs is not None or choice.by_cost
     head = [f"{plan.noun}s", "cost", what, repr(plan.metric), "below the best", "loses at most"]
     rows = [[str(c.n_features), f"{c.cost:g}", c.label, figure(c.mean), *losses(choice, c)] for c in shown]
@@ -100,13 +100,13 @@ def _without_cost(row: list[str]) -> list[str]:
 
 
 def losses(choice: Choice, c: Candidate) -> list[str]:
-    """What a candidate loses against the best: the estimate, and the bound."""
+    """The loss of a candidate relative to the best: the estimate and the bound."""
     bound = choice.bound(c)
     return [estimated(c, choice), share(bound, choice) if math.isfinite(bound) else "-"]
 
 
 def rival_table(result: SelectionResult) -> Table:
-    """The rankers that were compared on the same queries, and what the chosen model is worth beside each."""
+    """The rankers that were compared on the same queries, and the chosen model relative to each."""
     rows, metric = [], result.plan.metric
     for r in result.rivals.compared:
         difference, low, high = r.percents
@@ -123,7 +123,7 @@ def rival_table(result: SelectionResult) -> Table:
 
 
 def feature_table(result: SelectionResult) -> Table:
-    """The selected features, largest weight first, and what each is worth."""
+    """The selected features, largest weight first, with the cost of leaving out each."""
     halves, (costs, cells) = result.stability is not None, _cost_columns(result)
     rows = []
     for row in result.facts["features"]:
@@ -139,7 +139,7 @@ def feature_table(result: SelectionResult) -> Table:
 
 
 def zeroed_table(result: SelectionResult) -> Table:
-    """The selected features, and what setting the weight of each to 0 costs."""
+    """The selected features, with the cost of setting the weight of each to 0."""
     costs, cells = _cost_columns(result)
     rows = [[row["name"], *cells(row["zeroed"])] for row in result.facts["features"]]
     title = f"Cost of setting the weight of each {result.noun} to 0 {where(result)}, with the other weights unchanged"
@@ -147,7 +147,7 @@ def zeroed_table(result: SelectionResult) -> Table:
 
 
 def group_table(result: SelectionResult) -> Table:
-    """The groups in use, the dearest first, and what each is worth."""
+    """The groups in use, the most costly first, with the cost of leaving out each."""
     costs, cells = _cost_columns(result)
     rows = [
         [row["group"], f"{row['group_cost']:g}", str(len(row["features"])), *cells(row["cost"])]
@@ -158,7 +158,7 @@ def group_table(result: SelectionResult) -> Table:
 
 
 def _cost_columns(result: SelectionResult) -> tuple[list[str], Callable[[Mapping[str, Any] | None], list[str]]]:
-    """(headings, costs by metric -> cells): the cost by each metric, and the interval of the first."""
+    """(headings, function from costs by metric to cells): the cost in each metric, and the interval for the first."""
     metrics = list(map(repr, result.plan.metrics))
     head = [*(f"{m} cost" for m in metrics), f"{as_percent(result.plan.confidence)} interval ({result.metric})"]
 
@@ -182,7 +182,7 @@ def family_table(result: SelectionResult) -> Table:
 
 
 def substitute_table(result: SelectionResult) -> Table:
-    """What may take the place of selected features."""
+    """The substitutes of selected features."""
     rows = [
         [s.feature, s.other, signed(s.difference), interval(s.low, s.high, signed), figure(s.correlation, 2)]
         for s in result.worth.substitutes
@@ -212,7 +212,7 @@ def stability_table(result: SelectionResult) -> Table:
 
 
 def query_tables(result: SelectionResult) -> list[Table]:
-    """The queries lost and won most, each with the features that decide."""
+    """The queries with the largest losses and gains, each with the deciding features."""
     found, out = result.queries, []
     head = ["query", "documents", "chosen model", found.rival, "difference"]
     for title, own, lost in (("Lost most", found.lost, True), ("Won most", found.won, False)):
@@ -234,8 +234,8 @@ def _list_table(q: QueryDifference) -> Table:
 
 
 def _pair_table(query: str, pair: Pair, rival: str, lost: bool, noun: str) -> Table:
-    """Why a query is lost, or won: what each feature adds to the document that should be above,
-    less what it adds to the other."""
+    """Why a query is lost or won: for each feature, its contribution to the document that should rank higher
+    minus its contribution to the other."""
     own, others = ([r for r in pair.features if (r.chosen is None) is one] for one in (False, True))
     shown = [*own[:MAX_OWN], *others][: MAX_OWN + MAX_RIVAL]
     rows = [[r.feature, signed(r.chosen), signed(r.rival), f"{r.better:.6g}", f"{r.worse:.6g}"] for r in shown]
@@ -261,13 +261,13 @@ def _pair_table(query: str, pair: Pair, rival: str, lost: bool, noun: str) -> Ta
 
 
 def _deciding(pair: Pair, lost: bool) -> list[Added]:
-    """The features that pull the two documents the way in which the chosen model has them, the strongest first."""
+    """The features that favour the order in which the chosen model has the two documents, the strongest first."""
     way = -1.0 if lost else 1.0
     return sorted((r for r in pair.features if r.chosen and way * r.chosen > 0), key=lambda r: -abs(r.chosen or 0.0))
 
 
 def pair_sentence(pair: Pair, rival: str, lost: bool, noun: str = FEATURE) -> str:
-    """The documents, who has them right, and by which features."""
+    """The two documents, their ranks by each ranker, and the features behind these."""
     a, b = pair.better, pair.worse
     text = (
         f"{a.document} (grade {a.grade:g}) should rank above {b.document} (grade {b.grade:g}). "
@@ -287,7 +287,7 @@ def pair_sentence(pair: Pair, rival: str, lost: bool, noun: str = FEATURE) -> st
 
 
 def comparison_table(test: Comparison, confidence: float) -> Table:
-    """Systems on test queries beside the first, the chosen one."""
+    """The systems on the test queries, compared with the first one, the chosen model."""
     rows = []
     for r in test.rows(confidence):
         against = ["", "", ""]

@@ -23,16 +23,16 @@ from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.worth import Substitute, Worth, drawn
 from sparserank.workdir.pieces import WorkStore, kept
 
-MAX_OF_SIZE = 12  # features of a model that is not the chosen one, whose ablation is made too
-MAX_DOCUMENTS = 100_000  # of training queries, up to which it is
-MAX_REFITTED = 60  # features, those of the largest weights, of which refits without them are made
+MAX_OF_SIZE = 12  # features: models of other sizes with more are not ablated
+MAX_DOCUMENTS = 100_000  # training documents: with more, only the chosen model is ablated
+MAX_REFITTED = 60  # features with the largest weights that are left out with refits
 
 Costs = dict[str, dict[str, float]]  # by metric: cost, low, high
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """The ablation of a candidate of a choice, by default the chosen one, whose final model is `model`."""
+    """The ablation of a candidate, by default the chosen one; `model` is its final model."""
 
     cv: CrossValidation
     candidate_set: CandidateSet
@@ -93,16 +93,16 @@ class Ablation:
     def _kept(
         self, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]], store: WorkStore | None
     ) -> np.ndarray:
-        """`_refitted` as one piece of work."""
+        """`_refitted`, kept in the store as one piece of work."""
         depends = repr([*self.key, [s.tolist() for s in sets], list(swaps)])
         name = f"ablation-{hashlib.sha256(depends.encode()).hexdigest()[:16]}"
         shape = len(self.cv.metrics), 1 + len(sets) + len(swaps), None
         return kept(store, name, lambda: {"values": self._refitted(sets, swaps)}, values=("f", shape))["values"]
 
     def _refitted(self, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]]) -> np.ndarray:
-        """(n_metrics, 1 + n_sets + n_swaps, n_queries) metric of refits by the models that have not seen the query: of
-        the chosen model unchanged, without each set of features, and with one feature in the place of another. The
-        weights of a named formula stay as they are."""
+        """(n_metrics, 1 + n_sets + n_swaps, n_queries) metric of refits that have not seen the query: on all features
+        of the candidate, without each set of features, and with one feature swapped for another. A named formula keeps
+        its weights."""
         if self.chosen.formula:
             return self.unfitted(sets)
         transform = self.candidate_set.transform(self.chosen)
@@ -110,27 +110,27 @@ class Ablation:
         return self.cv.refitted(transform, starts, self.monotone)
 
     def unfitted(self, sets: Sequence[np.ndarray]) -> np.ndarray:
-        """(n_metrics, 1 + n_sets, n_queries) metric of the candidate, and of it without each set of features."""
+        """(n_metrics, 1 + n_sets, n_queries) metric of the candidate, and without each set of features; no refits."""
         own = [self.candidate_set.values(self.chosen, m) for m in range(len(self.cv.metrics))]
         return np.concatenate([np.array(own)[:, None], self.cv.without(self.candidate_set, self.chosen, sets)], axis=1)
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells the candidate from others of the same paths."""
+        """Identifies the candidate among those of the same paths."""
         c = self.chosen
         return c.label, c.k, c.relax, c.index
 
     @property
     def monotone(self) -> tuple[int, ...] | None:
-        """The signs of the coefficients of the candidate."""
+        """The sign rules of the candidate's coefficients."""
         rules = self.candidate_set.tasks[self.chosen.penalty].maker.rules
         return self.candidate_set.transform(self.chosen).monotone(rules)
 
     def _rows(self, f: int, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]] = ()) -> list[sp.csr_array]:
-        """Coefficients of fold f: of the candidate, without each set of features, and with one in the place of
+        """Coefficients in fold f: of the candidate, without each set of features, and with one feature swapped for
         another."""
         own, width = self.candidate_set.coefficients(self.chosen, f), self.candidate_set.width(self.chosen)
-        feature = own.indices // width % self.cv.data.n_features  # of each coefficient
+        feature = own.indices // width % self.cv.data.n_features  # the feature of each coefficient
         rows = [own, *(_without(own, np.isin(feature, features)) for features in sets)]
         return [*rows, *(_moved(own, feature == j, (other - j) * width) for j, other in swaps)]
 
@@ -145,8 +145,8 @@ class Ablation:
         return {name: self._cost_without(values, i, sets[i]) for i, name in enumerate(names)}
 
     def _cost_without(self, values: np.ndarray, i: int, features: np.ndarray) -> Costs:
-        """Costs of leaving out the set with number i, from values (n_metrics, 1 + n_sets, n_queries) of `_refitted`.
-        What leaves one retriever leaves the formula of this one alone, whose value is known."""
+        """Costs of leaving out set number i, from values (n_metrics, 1 + n_sets, n_queries) of `_refitted`. If a single
+        retriever remains, the known values of that retriever alone are used."""
         names = [self.model.feature_names[j].rpartition(":")[0] for j in np.setdiff1d(self.model.support, features)]
         alone = self.candidate_set.formula(f"{names[0]} alone") if len(names) == 1 else None
         if alone is None:
@@ -176,8 +176,8 @@ class Ablation:
 def ablation_of_sizes(
     ablation: Ablation, by_size: Sequence[Candidate], models: Sequence[RankingModel], store: WorkStore | None
 ) -> list[dict[str, Costs] | None]:
-    """For each candidate what leaving out each of its features costs; None where that would take long (`--k N` gives
-    it), and for a single feature. Finished refits are kept in `store`.
+    """For each candidate, the costs of leaving out each of its features; None for a single feature, or if it would take
+    long (`--k N` computes it). Finished refits are kept in `store`.
 
     ablation   of the chosen candidate; models: the final model of each candidate
     """
@@ -222,8 +222,8 @@ def _without(row: sp.csr_array, gone: np.ndarray) -> sp.csr_array:
 
 
 def _moved(row: sp.csr_array, moved: np.ndarray, by: int) -> sp.csr_array:
-    """A row (1, n_coefficients) with some of its entries moved to other places, where they change no score yet. Entries
-    that are in these places already stay."""
+    """A row (1, n_coefficients) with some entries moved `by` places and set to TOUCH, which changes no score. Existing
+    entries at these places are kept."""
     rest = _without(row, moved)
     places = np.setdiff1d(row.indices[moved] + by, rest.indices)
     added = sp.csr_array((np.full(len(places), TOUCH), places, [0, len(places)]), shape=row.shape)

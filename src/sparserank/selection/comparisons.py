@@ -31,8 +31,8 @@ MAX_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer
 
 @dataclass(frozen=True)
 class AllFeatures:
-    """mean: of the best dense model; chosen, sizes: the chosen model and that of each size minus all features, with
-    intervals that hold together, infinite where there are too few queries."""
+    """mean: of the best dense model; chosen, sizes: difference of the chosen model, and of the model of each size, from
+    that model, with simultaneous intervals, infinite if there are too few queries."""
 
     n_features: int
     mean: float
@@ -40,12 +40,12 @@ class AllFeatures:
     sizes: tuple[Beside, ...]
 
     def percent(self, difference: float) -> float:
-        """A difference relative to all features."""
+        """A difference in percent of the mean of all features."""
         return 100.0 * difference / (abs(self.mean) or 1.0)
 
 
 def against_all_features(choice: Choice, dense: Candidate, by_size: Sequence[Candidate]) -> AllFeatures:
-    """dense: the best dense candidate, or the named formula; the intervals hold for whichever of these it is."""
+    """Compare with dense, the best dense candidate or the named formula; intervals are valid whichever it is."""
     others = dict.fromkeys([*choice.candidates[choice.n_sparse :], dense])
     everything = [Rival(c.label, c.n_features, c.values) for c in others]
     rivals = Rivals(choice, everything)
@@ -67,8 +67,8 @@ def compare_on_test(
     others: Mapping[str, np.ndarray],
     notes: list[str],
 ) -> Comparison:
-    """Compare with the dense models by name, the best single feature of the training queries of `work`, and other
-    rankers by name, whose scores are in the order of the input."""
+    """Compare the chosen model with dense models {name: model}, the best single feature on the training queries of
+    `work`, and other rankers {name: scores in input order}."""
     names = chosen.feature_names
     feature, sign = best_single_feature(plan, work, notes)
     systems = {f"chosen ({len(chosen.support)} features)": chosen.score_dataset(test)}
@@ -100,7 +100,7 @@ def best_single_feature(plan: SelectionPlan, work: FoldedPaths, notes: list[str]
 
 @dataclass(frozen=True)
 class Comparisons:
-    """judged: queries that candidates are judged on; test: other queries or None; current: ranker in use or None."""
+    """judged: queries on which candidates are evaluated; test: test queries or None; current: ranker in use or None."""
 
     plan: SelectionPlan
     cv: CrossValidation
@@ -115,12 +115,12 @@ class Comparisons:
 
     @property
     def query_ids(self) -> tuple[str, ...]:
-        """Ids of the queries that candidates are judged on."""
+        """Ids of the queries on which candidates are evaluated."""
         return tuple(str(q) for q in self.judged.query_ids)
 
     @cached_property
     def held(self) -> Rival | None:
-        """The ranker in use, on the queries that candidates are judged on."""
+        """The ranker in use, on the queries on which candidates are evaluated."""
         if self.current is None:
             return None
         scores = self.judged.from_input_order(self.current.scores(self.judged))
@@ -148,7 +148,7 @@ class Comparisons:
         return first if values is None else first.with_chosen_features(name, mean_of(values), chosen.mean)
 
     def with_today(self, choice: Choice, model: RankingModel) -> Change | None:
-        """Compare with the ranker in use. Its interval is separate, and the same with and without trees."""
+        """Compare with the ranker in use. Its interval is computed separately, so trees do not change it."""
         if self.current is None or self.held is None:
             return None
         return change(choice, Rivals(choice, [self.held]), self.current, model, self.query_ids)
@@ -185,8 +185,8 @@ class Comparisons:
         found: RivalReport,
         test: Comparison | None,
     ) -> Queries:
-        """Compare the chosen model with the ranker in use, or else the dense model, query by query: on the test
-        queries, or else on those that candidates are judged on, each by models that have not seen it."""
+        """Compare the chosen model query by query with the ranker in use, or else the dense model: on the test queries,
+        or else on those on which candidates are evaluated, each scored by models that have not seen it."""
         metric, cv, rival = self.plan.metric, self.cv, self.held or dense
         models: dict[int, tuple[RankingModel, InUse, InUse]] = {}
         final = test is not None or not cv.folds

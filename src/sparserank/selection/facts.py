@@ -1,4 +1,4 @@
-"""The facts of a selection as plain rows, made once: screen, page, JSON, frames and notebooks pick columns of them."""
+"""Facts on a selection as plain rows, built once; screen, page, JSON, frames and notebooks pick columns from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIZE = ("n_features", "penalty", "relax", "cost", "mean")
 
 
 def facts_of(result: SelectionResult) -> dict[str, list[Row]]:
-    """Rows by what they are about.
+    """Rows by subject.
 
     features        the selected features, largest weight first; `name` is the feature as it enters the model
     feature_groups  the groups in use, the most expensive first
@@ -72,7 +72,7 @@ def _sizes(result: SelectionResult) -> list[Row]:
 
 
 def model_row(choice: Choice, c: Candidate, fields: Sequence[str]) -> Row:
-    """A candidate: some of its fields, and what it loses against the best, estimated and at most."""
+    """A row for a candidate: some of its fields, its estimated loss against the best, and the bound on that loss."""
     return {**{name: getattr(c, name) for name in fields}, "loss": choice.loss(c), "bound": choice.bound(c)}
 
 
@@ -88,8 +88,8 @@ def without(rows: Sequence[Row], *columns: str) -> list[Row]:
 
 
 def costed(rows: Sequence[Row], metrics: Sequence[Metric], columns: Sequence[str]) -> list[Row]:
-    """The rows with these columns, those of them that are known, and a column for the cost and each end of its interval
-    by each metric."""
+    """The rows with those of these columns that they have, plus columns for the cost by each metric and for the ends of
+    its interval."""
     out = []
     for row in rows:
         flat = {name: row[name] for name in columns if name in row}

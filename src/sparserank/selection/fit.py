@@ -28,7 +28,7 @@ OF_RANKER = [o for o in FIT if o.name in {own.name for own in SPARSE_RANKER} and
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A model with the ranker and the data that it was fitted by and on, and the name of its penalty."""
+    """A fitted model, the ranker that fitted it, the training data, and the name of the penalty."""
 
     model: RankingModel
     ranker: SparseRanker
@@ -42,7 +42,7 @@ class FittedModel:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The facts of the fit for programs."""
+        """Facts on the fit, for machine-readable output."""
         ranker, names = self.ranker, self.model.feature_names
         return {
             "n_features": len(self.model.support),
@@ -74,7 +74,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         ranker.check_parameters()
         data, weight = _training_data(train, chosen, client)
         ranker.fit_dataset(data, query_weight=weight, client=client)
-    except ParameterError as error:  # an option of the caller's, not of a ranker
+    except ParameterError as error:  # the caller passed an option, not a ranker
         raise ParameterError(error.parameter, error.message) from error
     parameters = {
         "loss": loss_name(parse_loss(chosen["loss"])),
@@ -91,7 +91,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
 
 
 def _training_data(train: Any, chosen: FitOptions, client: Any) -> tuple[RankingDataset, np.ndarray | None]:
-    """(training data, weights of the queries beside their files)"""
+    """(training data, query weights from files beside the data, or None)"""
     source = {"train": train}
     to_store = ["train"] if client is not None and chosen["scaling"] in LINEAR_SCALINGS else []  # others copy features
     parts, beside = read_weighted_sources(source, chosen, to_store=to_store)

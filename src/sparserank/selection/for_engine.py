@@ -20,8 +20,8 @@ from sparserank.text import brief
 class BestLeftOut:
     """The best candidate that the engine cannot run, from an earlier run without it.
 
-    penalty, n_features, mean   of it
-    loss                        its mean minus the best mean of what the engine can run; below 0: nothing is lost
+    penalty, n_features, mean   of that candidate
+    loss                        its mean minus the best mean that the engine can run; below 0: nothing is lost
     """
 
     penalty: str
@@ -32,7 +32,7 @@ class BestLeftOut:
 
 @dataclass(frozen=True)
 class ForEngine:
-    """name: of the engine; left_out: transforms that were not tried; cost: None where nobody knows it."""
+    """name: of the engine; left_out: transforms that were not tried; cost: what that costs, None if unknown."""
 
     name: str
     left_out: tuple[str, ...]
@@ -63,8 +63,8 @@ class ForEngine:
 def for_engine(
     name: str, left_out: Sequence[str], tried: Sequence[Candidate], others: Sequence[Candidate] | None
 ) -> ForEngine:
-    """left_out: names of what was not tried; tried, others: the candidates that the engine can run, and those that it
-    cannot, where they are known."""
+    """left_out: names of transforms that were not tried; tried, others: candidates that the engine can run, and those
+    that it cannot run, if known."""
     if not others:
         return ForEngine(name, tuple(left_out), None)
     best, own = (max(of, key=lambda c: c.mean) for of in (others, tried))
@@ -73,8 +73,8 @@ def for_engine(
 
 
 def warn_of_fills(engine: Engine, names: Sequence[str], fills: np.ndarray | None, never: Collection[int] = ()) -> None:
-    """Issue a DataWarning, before anything is fitted, if the engine takes 0 for missing values that training replaces
-    by others; fills (n_features,), or None; never: features that no model may use."""
+    """Issue a DataWarning, before anything is fitted, if the engine uses 0 for missing values and training uses other
+    fill values; fills (n_features,), or None; never: features that no model may use."""
     told = (
         None if fills is None else _other_fills(engine, names, fills, np.setdiff1d(np.arange(len(names)), list(never)))
     )
@@ -83,7 +83,7 @@ def warn_of_fills(engine: Engine, names: Sequence[str], fills: np.ndarray | None
 
 
 def other_fills(engine: Engine, model: RankingModel) -> list[str]:
-    """What is said where the engine takes 0 for missing values of which the model learned others."""
+    """A note if the engine uses 0 for missing values and the model learned other fill values."""
     if model.fill_values is None:
         return []
     told = _other_fills(engine, model.feature_names, model.fill_values, model.support)

@@ -1,5 +1,5 @@
 """`select(for_model=)`: the shortest list of features on which trees rank as well as on the best list tried. Lists come
-from the gain of the trees and from our path; trees on each list, judged out of fold, are the candidates of a choice."""
+from the gain of the trees and from our path; the candidates are trees on each list, evaluated out of fold."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ from sparserank.workdir.pieces import WorkStore, work_store_in
 from sparserank.workdir.work import LaterWork, Progress
 
 GAIN, OURS = "trees on own gain", "trees on ours"
-SHARES = (8, 3)  # lengths of lists by default: the features that may be used, divided by these
-PATH_ALPHAS = 25  # regularisation strengths of our path, which only puts features in order
-Lists = dict[tuple[str, int], dict[int, np.ndarray]]  # {(what it is of, length): {fold: features}}
+SHARES = (8, 3)  # default lengths of lists: the number of usable features divided by these
+PATH_ALPHAS = 25  # regularisation strengths of our path, which only orders the features
+Lists = dict[tuple[str, int], dict[int, np.ndarray]]  # {(kind of list, length): {fold: features}}
 
 
 def select_for_model(sources: dict[str, Any], chosen: AllSelectOptions) -> TreesSelection:
-    """sources: train, validation and test data; chosen: all options of `select`."""
+    """Select features for trees. sources: train, validation and test data; chosen: all options of `select`."""
     plan = _plan(chosen)
     refuse_unusable(chosen["out"], "for_model")
     with warming_up():
@@ -84,7 +84,7 @@ def select_for_model(sources: dict[str, Any], chosen: AllSelectOptions) -> Trees
 
 
 def _plan(chosen: AllSelectOptions) -> SelectionPlan:
-    """The plan of our path, of one penalty under one transform.
+    """The plan of our path, with one penalty and one transform.
 
     Raises
         ParameterError   an option cannot be combined with for_model
@@ -107,7 +107,7 @@ def _plan(chosen: AllSelectOptions) -> SelectionPlan:
 
 
 def _without(plan: SelectionPlan, unknown: np.ndarray, names: tuple[str, ...]) -> SelectionPlan:
-    """The plan for trees that do not know some features.
+    """The plan without the features that the trees do not know.
 
     Raises
         ParameterError   keep names one of these features
@@ -123,7 +123,7 @@ def _without(plan: SelectionPlan, unknown: np.ndarray, names: tuple[str, ...]) -
 
 
 def _sizes(plan: SelectionPlan, usable: int, asked: Sequence[int] | None) -> tuple[int, ...]:
-    """The lengths of lists: at least as many features as are kept, fewer than may be used, k the longest.
+    """The lengths of lists: at least the number of kept features, fewer than the usable ones, and at most k.
 
     Raises
         DataError        there is nothing to choose
@@ -192,7 +192,7 @@ class ForModel:
         )
 
     def execute(self, store: WorkStore | None, progress: Progress | None) -> TreesSelection:
-        """Judge lists, choose one, and fit the trees on it to all queries. Finished pieces are kept in `store`."""
+        """Evaluate lists, choose one, and fit trees on it to all queries. Finished pieces are kept in `store`."""
         plan, of_trees, usable, settings = self.plan, self.on_folds.data, self.rival.columns, self.rival.settings
         # Our path, and the trees on all features, without each fold and on all queries.
         report = ThreeParts(progress, len(self.cv.folds), 2 * len(self.sizes))
@@ -205,7 +205,7 @@ class ForModel:
                 f"trees with these settings ({option('for_model')}) never split on these data; allow smaller leaves "
                 "(min_data_in_leaf)."
             )
-        # Trees on lists of both kinds, each judged on the queries that its list has not seen.
+        # Trees on lists of both kinds, each evaluated on the queries that its list has not seen.
         lists = self._lists(candidate_set, full)
         names = {f"{of}, {k}": (of, k) for of, k in lists}
         report.n_before += len(self.cv.folds)
@@ -236,7 +236,7 @@ class ForModel:
         )
 
     def _lists(self, candidate_set: CandidateSet, full: Trees) -> Lists:
-        """The lists of every fold and of all queries (FINAL), in rising order of length."""
+        """The lists of every fold and of all queries (FINAL), sorted by kind and length."""
         penalty, groups = self.plan.penalties[0], self.plan.feature_groups
         usable = self.rival.columns
         by_gain = {**self.on_folds.by_gain[ALL], FINAL: full.by_gain(used=True)}
@@ -273,7 +273,7 @@ class ForModel:
         return price.cost(features)
 
     def _ours(self, candidate_set: CandidateSet, chosen: Candidate) -> OurModel | None:
-        """The best model of our path with at most as many features as the list, and no dearer; None: there is none."""
+        """The best model of our path with at most as many features and at most the cost of the list, or None."""
         own = [
             c
             for c in candidate_set.sparse
@@ -289,8 +289,8 @@ class ForModel:
 class ThreeParts:
     """Progress of the three parts: our path, trees on all features, trees on lists.
 
-    n_lists    lists of each fold, at most
-    n_before   pieces of the parts that are finished
+    n_lists    largest number of lists of each fold
+    n_before   number of pieces in the finished parts
     """
 
     def __init__(self, progress: Progress | None, n_folds: int, n_lists: int) -> None:
@@ -321,7 +321,7 @@ class ThreeParts:
 
 
 def largest_within(candidates: list[Candidate], sizes: tuple[int, ...]) -> dict[int, Candidate]:
-    """{k: the largest of some candidates of one maker with at most k features}, without candidates that already
+    """{k: the largest candidate with at most k features}, for candidates of one maker, without those that already
     represent a smaller k."""
     out: dict[int, Candidate] = {}
     for k in sorted(sizes):
@@ -332,7 +332,7 @@ def largest_within(candidates: list[Candidate], sizes: tuple[int, ...]) -> dict[
 
 
 def _whole_groups(features: np.ndarray, usable: np.ndarray, of_feature: tuple[int, ...] | None) -> np.ndarray:
-    """Some features with all usable features of their groups (n_features,), in rising order."""
+    """Some features and all usable features of their groups, ascending; of_feature (n_features,): the groups."""
     if of_feature is None:
         return np.sort(features)
     of = np.array(of_feature)
@@ -340,8 +340,8 @@ def _whole_groups(features: np.ndarray, usable: np.ndarray, of_feature: tuple[in
 
 
 def _filled_values(data: RankingDataset) -> np.ndarray | None:
-    """(n_features,) value that replaces a missing value of each feature for trees that have seen none: the one that our
-    models use. NaN where the trees have seen missing values and read them as they are. None if nothing is known."""
+    """(n_features,) fill value of each feature for trees that saw no missing value of it: the one that our models use.
+    NaN if the trees saw missing values, which they then handle themselves. None if nothing is known."""
     if data.fill_values is None or data.filled is None:
         return data.fill_values
     return np.where(data.filled.any(axis=0), np.nan, data.fill_values)

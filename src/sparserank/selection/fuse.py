@@ -65,10 +65,10 @@ def fuse(
     progress: Progress | None = None,
     **options: Unpack[FuseOptions],
 ) -> FusionResult:
-    """Choose the retrievers to keep and their weights, from the runs of all and judgments.
+    """Choose the retrievers to keep and their weights, from the runs of all retrievers and judgments.
 
-    Lists are cut at one depth and normalised. The fused score is a weighted sum, with weights >= 0 unless you ask for
-    free signs. Every number of retrievers is evaluated out of fold over the judged queries, and the smallest set within
+    Lists are cut at one depth and normalised. The fused score is a weighted sum, with weights >= 0 unless you set
+    sign='free'. Each number of retrievers is evaluated out of fold over the judged queries, and the smallest set within
     `margin` of the best is kept. Single retrievers, reciprocal rank fusion (RRF), CombSUM and equal weights are
     compared with it.
 
@@ -87,7 +87,7 @@ def fuse(
     margin : float, default 0.01
         Largest accepted estimated loss, relative to the best, in [0, 1).
     k, budget : int, float, optional
-        Keep the best at most k retrievers, or retrievers of at most this cost, instead of choosing by margin.
+        Keep the best set of at most k retrievers, or of at most this cost, instead of choosing by margin.
     engine : str, optional
         Engine that will fuse: 'elasticsearch', 'opensearch', 'ranx', 'python' or 'sql'. Only formulas that it can
         compute are tried, by its own rules.
@@ -132,7 +132,7 @@ def fuse(
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """The selection of a fusion, ready to run; facts and notes are those known before it."""
+    """The selection of a fusion, ready to run; facts, notes: what is known before it runs."""
 
     job: SelectionJob
     table: FusionTable
@@ -159,14 +159,14 @@ def _fuse(runs: Any, qrels: Any, chosen: AllFuseOptions) -> FusionResult:
         origin = origin_of(_sources(runs, qrels, chosen), {"train": table.judged, "test": work.test})
         selection = replace(found, origin=origin, n_available=len(work.facts.retrievers))
         result = FusionResult(selection, work.facts)
-        selection.notes[:0] = [*work.notes, *notes_of_judged(result)]  # before those that every selection has
+        selection.notes[:0] = [*work.notes, *notes_of_judged(result)]  # before the notes that every selection has
         if store is not None:
             write_results(selection, store.path, result)
     return result
 
 
 def _prepared(runs: Any, qrels: Any, chosen: AllFuseOptions) -> _Work:
-    """Read the runs into a table. The lists, which take as much memory as the table, end with this call."""
+    """Read the runs into a table. The lists, which take as much memory as the table, are released on return."""
     with warming_up():
         judged, tests = _read(runs, qrels, chosen)
     return_freed_memory()
@@ -197,7 +197,7 @@ def _prepared(runs: Any, qrels: Any, chosen: AllFuseOptions) -> _Work:
     costs = retriever_costs(chosen["costs"], judged.names)
     plan = fusion_plan(chosen, table.judged, judged.names, costs, judged.depth)
     for m in plan.metrics:
-        if m.uses_gain:  # which may not take every grade: said before work begins
+        if m.uses_gain:  # may refuse a grade: raise before work begins
             m.convention.gains(table.judged.relevance)
     usable = norms_with_paths(table.learned, norms, columns, plan)
     formulas = _formulas(judged.names, columns, named, compared)
@@ -249,7 +249,7 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
 
 
 def _check(table: FusionTable, judged: JudgedRuns, name: str = "") -> None:
-    """Refuse judgments that no formula can be learned from, or, with the name of other judgments, judged on."""
+    """Refuse judgments from which no formula can be learned, or test judgments (name) that cannot evaluate one."""
     at = f"{name}: " if name else ""
     if not (table.judged.relevance > 0).any():
         raise DataError(
@@ -268,8 +268,8 @@ def _check(table: FusionTable, judged: JudgedRuns, name: str = "") -> None:
 def _formulas(
     names: Sequence[str], columns: Sequence[Norm], named: Norm, compared: Sequence[Norm]
 ) -> dict[str, tuple[int, ...]]:
-    """{name: columns whose sum is the score}: all retrievers with equal weights, under the named norm and those that
-    are compared, and each alone."""
+    """{name: columns whose sum is the score}: all retrievers with equal weights, under the named norm and under each
+    compared norm, and each retriever alone."""
     at = {(name, norm): j for j, (name, norm) in enumerate((a, b) for a in names for b in columns)}
     uses = {title_of(norm): tuple(at[name, norm] for name in names) for norm in (named, *compared)}
     return uses | {alone(name): (at[name, columns[0]],) for name in names}
@@ -282,7 +282,7 @@ def _named(formulas: Mapping[str, tuple[int, ...]], named: Norm, names: Sequence
 
 
 def _sources(runs: Any, qrels: Any, chosen: AllFuseOptions) -> dict[str, Any]:
-    """What the queries come from, for the record."""
+    """The sources of the queries, as recorded in the result."""
     listed = list(runs.values()) if isinstance(runs, Mapping) else runs if isinstance(runs, list | tuple) else [runs]
     return {"train": [*listed, *([] if qrels is None else [qrels])], "test": chosen["test_qrels"]}
 
@@ -290,8 +290,8 @@ def _sources(runs: Any, qrels: Any, chosen: AllFuseOptions) -> dict[str, Any]:
 def return_freed_memory() -> None:
     """Return freed memory to the system, where the C library offers it (glibc); elsewhere nothing happens.
 
-    Arrays below 32 MB lie between small objects, and glibc keeps their place when they are freed, for arrays like them.
-    After many of them this can be as much as what is in use. Takes milliseconds.
+    glibc allocates arrays below 32 MB among small objects, and keeps their memory for reuse when they are freed. After
+    many such arrays, it can hold as much memory as is in use. Takes milliseconds.
     """
     try:
         trim = ctypes.CDLL(None).malloc_trim

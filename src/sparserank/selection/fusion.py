@@ -1,4 +1,4 @@
-"""The result of `fuse`: the selection of retrievers, with what is known of them."""
+"""The result of `fuse`: the selection of retrievers, and facts on them."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 TITLES = {RRF: "RRF", MINMAX: "CombSUM"}
 COMPARED = (RRF, MINMAX, ZSCORE, LOGRANK)  # norms under which the sum of all retrievers is compared
-MAX_GAP = 0.05  # difference of the judged shares of kept and other retrievers from which it is said
+MAX_GAP = 0.05  # larger differences between the judged shares of kept and other retrievers are noted
 
 
 def shown_weight(weight: float, decimals: int) -> str:
-    """The weight with so many decimals; if none is left, in scientific notation: nothing that is kept has weight 0."""
+    """The weight with this many decimals, or in scientific notation if it would show as 0, which no kept weight is."""
     text = f"{weight:.{decimals}f}"
     return text if float(text) else f"{weight:.0e}"
 
 
 def title_of(norm: Norm) -> str:
-    """What the sum of all retrievers under a norm is called."""
+    """The name of the sum of all retrievers under a norm."""
     return TITLES.get(str(norm), f"equal weights, {norm}")
 
 
@@ -51,7 +51,7 @@ def alone(retriever: str) -> str:
 
 @dataclass(frozen=True)
 class FusionFacts:
-    """What is known of the retrievers.
+    """Facts on the retrievers.
 
     costs         {retriever: cost}; empty: none were given; cost_rule: 'sum' or 'max'
     judged_share  {retriever: share of its first `judged_depth` documents that are judged}; empty: all are
@@ -99,7 +99,7 @@ class FusionResult:
         return f"FusionResult({self.headline})"
 
     def __str__(self) -> str:
-        """What the command line prints."""
+        """The text that the command line prints."""
         from sparserank.report.fusion import fusion_lines
 
         return "\n".join(fusion_lines(self))
@@ -126,7 +126,7 @@ class FusionResult:
 
     @property
     def headline(self) -> str:
-        """The retrievers to keep, what is known of the loss, and a formula above the choice, in one line."""
+        """The retrievers to keep, the bound on the loss, and a formula with a higher mean, if any, in one line."""
         selection = self.selection
         said = headline(selection.choice, selection.metric, selection.n_all, selection.noun)
         weights = ", ".join(f"{name} {shown_weight(weight, 2)}" for name, weight in self.weights.items())
@@ -134,7 +134,7 @@ class FusionResult:
 
     @property
     def above(self) -> str:
-        """The formula with the highest mean where that is above the choice, shown or not, and what to run; else ''."""
+        """The formula with the highest mean if above the choice (shown or not) and how to measure against it, or ''."""
         selection, best = self.selection, self.selection.rivals.above
         full, beside = selection.dense, selection.all_features.chosen
         if full is not selection.chosen and full.mean > max(selection.chosen.mean, -inf if best is None else best.mean):
@@ -151,13 +151,13 @@ class FusionResult:
         return f"{name} is above the choice, which is {between} against it; {asked} measures against it instead"
 
     def norm_of(self, c: Candidate) -> str:
-        """The norm of a candidate: that of its task, or for a retriever alone the first of the table."""
+        """The norm of a candidate: that of its task or, for a single retriever, the first norm of the table."""
         if c.formula:
             return self.selection.model.feature_names[0].rpartition(":")[2]
         return c.penalty.rpartition(" on ")[2]
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: that of a selection, with the retrievers in place of the features."""
+        """HTML for notebooks: that of a selection, with the retrievers in place of the features."""
         from sparserank.report.fusion import retriever_table
         from sparserank.report.page import selection_fragment
 
@@ -208,7 +208,7 @@ class FusionResult:
         return out
 
     def _losses(self) -> dict[str, dict[str, dict[str, float]]]:
-        """{kept retriever: by metric, what switching it off loses with the others refitted}"""
+        """{kept retriever: {metric: loss, with its interval, if it is switched off and the others are refitted}}"""
         worth = self.selection.worth
         if worth.feature_groups:
             return {d["group"]: d["cost"] for d in worth.feature_groups if d["cost"]}
@@ -258,8 +258,8 @@ class FusionResult:
         Returns
         -------
         QueryExplanation
-            What each retriever adds to the score of each document; the values are ranks in the lists of the retrievers,
-            nan where one did not return the document.
+            Contribution of each retriever to the score of each document; the values are ranks in the retrievers' lists,
+            nan if a retriever did not return the document.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What a fusion tries: the norms of lists, the costs of retrievers, and the plan of the selection."""
+"""The plan of a fusion: norms of lists to try, costs of retrievers, and the plan of the selection."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from sparserank.selection.plan import SelectionPlan, make_plan, planned
 from sparserank.selection.typed import AllFuseOptions
 from sparserank.text import brief
 
-OF_RUNS, OF_RANK_COLUMNS = ("minmax", "zscore", "rrf"), ("rrf", "rrf(k=10)", "logrank")  # what auto tries
+OF_RUNS, OF_RANK_COLUMNS = ("minmax", "zscore", "rrf"), ("rrf", "rrf(k=10)", "logrank")  # norms that 'auto' tries
 NO_PATH = "no retriever ranks the relevant documents above the others"
 N_ALPHAS = 20  # regularisation strengths on each path: retrievers are few
-LEAST_WEIGHT = 1e-6  # share of a retriever that is kept: less is what the tolerance of a solver leaves
+LEAST_WEIGHT = 1e-6  # smallest share of a kept retriever: smaller ones are residues of the solver's tolerance
 
 
 def norms_tried(given: Any, engine_name: str | None, negative: Sequence[str], *, of_ranks: bool) -> list[Norm]:
@@ -91,7 +91,7 @@ def _slopes(data: RankingDataset, q: int) -> np.ndarray:
 
 
 def transform_of(norm: Norm, columns: Sequence[Norm], n_retrievers: int) -> FeatureTransform:
-    """This norm of every retriever as a transform: the columns of the others are left out."""
+    """A transform that uses this norm for every retriever and leaves out the columns of the other norms."""
     others = [c for c, other in enumerate(columns) if other != norm]
     left_out = [r * len(columns) + c for r in range(n_retrievers) for c in others]
     return FeatureTransform(str(norm), left_out=tuple(left_out), least=LEAST_WEIGHT)
@@ -147,7 +147,7 @@ def fusion_plan(
 
 
 def _of_runs(metric: Metric, relevant_from: float, longest: int | None) -> Metric:
-    """The metric of fused lists: without documents that no retriever in use returned, and what an engine cuts off."""
+    """The metric on fused lists, without documents that no retriever in use returned or that an engine cuts off."""
     own = replace(metric.convention, zero_scores="left_out", longest=longest)
     return replace(metric, convention=own if relevant_from == 1 else replace(own, relevant_from=relevant_from))
 

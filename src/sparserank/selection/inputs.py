@@ -23,7 +23,7 @@ Weighted = tuple[RankingDataset, RankingDataset | None, np.ndarray | None]
 
 
 def check_overlap(parts: Mapping[str, RankingDataset | None], *, may_be_allowed: bool = True) -> None:
-    """Refuse a query id that stands in two parts: its documents would leak.
+    """Refuse a query id that occurs in two parts, because its documents would leak.
 
     Raises
         DataError   names the parts and the first such query
@@ -33,8 +33,8 @@ def check_overlap(parts: Mapping[str, RankingDataset | None], *, may_be_allowed:
 
 
 def check_relevant(metrics: Sequence[Metric], relevance: np.ndarray) -> None:
-    """Refuse a metric of grades that no document has: it is the same for every ranking. Metrics that are only reported
-    may find grades below 1 not relevant.
+    """Refuse a metric for which no document is relevant: it is the same for every ranking. Metrics that are only
+    reported are exempt if they count grades from 1 as relevant.
 
     Raises
         DataError   names the metric and the grade
@@ -50,7 +50,7 @@ def check_relevant(metrics: Sequence[Metric], relevance: np.ndarray) -> None:
 
 
 def check_queries(query_ids: Mapping[str, Iterable[Any]], *, may_be_allowed: bool = True) -> None:
-    """`check_overlap` of the ids of queries, by part."""
+    """`check_overlap` for the query ids of each part."""
     present = [(name, {str(q): q for q in ids}) for name, ids in query_ids.items()]
     for (first, a), (second, b) in combinations(present, 2):
         common = a.keys() & b.keys()
@@ -96,8 +96,8 @@ def weighted(
 
     Parameters
         given     query_weight of the user: a file, a mapping, or weights; None: none
-        beside    the weights of queries beside files, by name of the source, which are used if there is no `given`
-        protocol  'holdout': the queries of `valid` are not learned from
+        beside    query weights from files beside the data, by name of the source; used if `given` is None
+        protocol  'holdout': `valid` is not used for learning
     Raises
         ParameterError   the weights of `given` do not fit the queries
         DataError        every query has weight 0
@@ -131,7 +131,7 @@ def weighted(
 def notes_of_side_weights(
     sources: Mapping[str, Any], beside: Mapping[str, np.ndarray], chosen: Mapping[str, Any], *, stacklevel: int = 4
 ) -> list[str]:
-    """A note on the weights beside each source of training data, also issued as a warning."""
+    """A note on the weight files beside each source of training data, also issued as a warning."""
     said = []
     for name in ("train", "validation") if chosen.get("protocol") != "holdout" else ("train",):
         files = ", ".join(map(str, weight_files(sources.get(name))))

@@ -54,27 +54,27 @@ from sparserank.warmup import load_curve_kernels
 from sparserank.workdir.pieces import WorkStore, kept
 from sparserank.workdir.work import LaterWork, Progress
 
-# Of a path's time that a half-sample takes, about: half the queries, up to the chosen size alone.
+# Approximate share of a path's time that a half-sample takes: half the queries, and only up to the chosen size.
 HALF_SAMPLE_SHARE = 0.5
-RIVAL_SHARE = 1.0  # likewise, of trees without a fold
+RIVAL_SHARE = 1.0  # likewise, for trees trained without one fold
 NAMED = "named formulas"
 NO_TREES = TreeRivals()
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a plan is carried out on.
+    """The data that a plan is applied to.
 
-    train, valid   queries to learn from, and under the holdout protocol those that candidates are judged on
-    test           queries of a comparison at the end
-    judged         the training queries with more documents, on which candidates are judged; under the cv protocol
+    train, valid   queries to learn from; under the holdout protocol, candidates are evaluated on valid instead
+    test           queries for the final comparison
+    judged         the training queries with more documents, on which candidates are evaluated; for the cv protocol
     query_weight   one weight > 0 per query of train and, under the cv protocol, then of valid; None: equal weights
     current        the ranker in use
     rivals         trees that are trained on the same folds, each within `rival_time` seconds; or formulas
-    transforms     under which features enter, in place of those that the plan names
+    transforms     of the features, in place of those that the plan names
     named          formulas with fixed weights that may be chosen too; the first is chosen unless another candidate
-                   earns its place, and is what all are measured against in place of the dense model
-    facts          about the features, which become parameters of the models
+                   earns its place, and replaces the dense model as the reference of all comparisons
+    facts          on the features, stored among the parameters of the models
     """
 
     train: RankingDataset
@@ -109,7 +109,7 @@ class SelectionJob:
         self.names = tuple(data.feature_names or ())
         feature_groups = plan.feature_groups or each_alone(self.names, plan.costs)
         tried = tasks_of(plan, data, feature_groups, client, problem.transforms)
-        if named is not None:  # which is the reference in place of dense models
+        if named is not None:  # the reference, in place of dense models
             tried = [*(t for t in tried if t.maker.selects), PathTask(NAMED, named, FeatureTransform(NAMED))]
         self.engine = None if plan.engine is None else ENGINES[plan.engine]
         runs = [self.engine is None or not t.transform.lacking(self.engine) for t in tried]
@@ -288,7 +288,7 @@ class SelectionJob:
         }
         return candidate_set.model(chosen, self.names, **known)
 
-    # -- what is known of the chosen model --------------------------------------------------------------------------
+    # -- results on the chosen model ---------------------------------------------------------------------------------
 
     def _stability(
         self,
@@ -299,9 +299,9 @@ class SelectionJob:
         progress: Progress | None,
         notes: list[str],
     ) -> Stability | None:
-        """The chosen maker at the chosen size on halves of the queries that have pairs, as one piece of work."""
+        """Stability of the chosen maker at the chosen size on halves of the queries with pairs; one piece of work."""
         n_pairs, n_before = self.plan.half_samples // 2, len(candidate_set.paths) + self.rivals.n_pieces
-        if chosen.formula:  # which nothing is selected for
+        if chosen.formula:  # a formula selects nothing
             return None
         usable = self.cv.works[candidate_set.transform(chosen)].pairs() > 0
         report = progress or (lambda done, n, what, left: None)
@@ -335,7 +335,7 @@ class SelectionJob:
     def _for_engine(
         self, candidate_set: CandidateSet, model: RankingModel, store: WorkStore | None, notes: list[str]
     ) -> ForEngine | None:
-        """Transforms that the engine cannot run, and their value if an earlier run without it left candidates."""
+        """Transforms that the engine cannot run, and what that costs if an earlier run without it left candidates."""
         if self.engine is None:
             return None
         names = dict.fromkeys(t.transform.name for t in self.left_out)

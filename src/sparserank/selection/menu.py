@@ -24,9 +24,9 @@ from sparserank.penalties.nested import like_l1
 from sparserank.selection.plan import SelectionPlan
 from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE
 
-ON_CURVES = ("l1", "mcp", "scad", "best_k")  # penalties; log takes ten times as long there
+ON_CURVES = ("l1", "mcp", "scad", "best_k")  # penalties tried on curves; log takes ten times as long
 DENSE = "ridge"  # the label of the dense reference
-RIDGE_ALPHAS = 8  # the dense reference needs its strength to within a factor of three, no finer
+RIDGE_ALPHAS = 8  # the strength of the dense reference matters only to within a factor of three
 RIDGE_MIN_RATIO = 1e-6
 
 
@@ -38,7 +38,7 @@ def tasks_of(
     transforms: Sequence[FeatureTransform] | None = None,
 ) -> list[PathTask]:
     """The tasks, transform by transform: the penalties, then the dense reference. Curves have no dense reference.
-    Where curves of logarithms are tried unasked, penalties that support them are not tried on straight logarithms.
+    If curves of logarithms are tried by default, penalties that support them are not tried on plain logarithms.
     transforms: by default those that the plan names.
 
     Raises
@@ -102,7 +102,7 @@ def notes_of_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> l
 
 
 def _could_be_curves(plan: SelectionPlan, data: RankingDataset) -> bool:
-    """True if no other option excludes curves; a penalty that does not support them stays alone."""
+    """True if no other option excludes curves, and at least one penalty supports them."""
     return (
         plan.feature_transform == (AUTO,)
         and plan.path_plan.scaling in LINEAR_SCALINGS
@@ -126,14 +126,14 @@ def _on(transform: FeatureTransform, labelled: dict[str, Penalty | SizedMaker]) 
 
 
 def _dense(plan: SelectionPlan) -> Ridge:
-    """The dense reference, under the rules that all penalties share: a model that breaks these rules is no rival."""
+    """The dense reference, under the rules that all penalties share, so that it is an admissible rival."""
     monotone = {p.monotone for p in plan.penalties}
     never = set.intersection(*(set(p.drop) for p in plan.penalties))
     return Ridge(monotone=monotone.pop() if len(monotone) == 1 else None, drop=tuple(sorted(never)))
 
 
 def _for_curves(labelled: dict[str, Penalty | SizedMaker]) -> dict[str, Penalty | SizedMaker]:
-    """The requested penalties that curves support, else l1 and MCP under the rules of the first."""
+    """The requested penalties that support curves, or else l1 and MCP under the rules of the first penalty."""
     known = {label: p for label, p in labelled.items() if p.name in ON_CURVES}
     if known:
         return known
@@ -143,8 +143,8 @@ def _for_curves(labelled: dict[str, Penalty | SizedMaker]) -> dict[str, Penalty 
 
 
 def _limited(plan: SelectionPlan, feature_groups: FeatureGroups, n_features: int) -> dict[str, Penalty | SizedMaker]:
-    """The penalties. If some groups alone exceed --k or --budget, each penalty is repeated without these groups: a path
-    that begins with a large group may contain no small model."""
+    """The penalties. If single groups exceed --k or --budget, each penalty is also tried without these groups, because
+    a path that begins with a large group may contain no small model."""
     labelled = plan.labelled
     beyond = feature_groups.beyond(plan.k, plan.budget) if plan.feature_groups is not None else ()
     if not beyond or len(beyond) == n_features:
@@ -163,7 +163,7 @@ def _signs(plan: SelectionPlan, n_features: int) -> set[tuple[float, ...]]:
 
 
 def _directions(plan: SelectionPlan, n_features: int) -> np.ndarray:
-    """(n_features,) directions of curves: the signs under the penalties."""
+    """(n_features,) directions of curves: the sign rules that all penalties must share."""
     monotone = _signs(plan, n_features)
     if len(monotone) > 1:
         raise ParameterError(

@@ -24,7 +24,7 @@ from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.typed import AllFuseOptions
 from sparserank.text import brief
 
-JUDGED_AT = 10  # where the metric has no cutoff
+JUDGED_AT = 10  # depth of judged shares if the metric has no cutoff
 MAX_NAMED = 3
 
 
@@ -107,7 +107,7 @@ def facts(judged: JudgedRuns, plan: SelectionPlan, costs: Mapping[str, float], c
 
 
 def notes_of_runs(judged: JudgedRuns, tests: JudgedRuns | None, table: FusionTable) -> list[str]:
-    """What users should know of their runs, whatever is chosen; tests: on the test queries."""
+    """Notes on the runs, independent of the choice; tests: the runs on the test queries."""
     out = []
     if table.learned_to is not None:
         out.append(
@@ -144,7 +144,7 @@ def _lacking(judged: JudgedRuns, queries: str) -> list[str]:
 
 
 def notes_of_judged(result: FusionResult) -> list[str]:
-    """A note if the retrievers that are kept are judged more often than the others, or less; those of the engine."""
+    """The notes of the engine, and a note if kept and other retrievers differ in their judged shares."""
     engine = result.facts.engine
     own = [] if engine is None else FUSION_ENGINES[engine].notes(result.formula)
     if result.judged_gap is None:

@@ -1,5 +1,5 @@
-"""A feature that alone is nearly as good as the best model, while no other feature comes near: often one that is known
-only after documents were ranked."""
+"""Detect a feature that alone is nearly as good as the best model, while no other feature comes close: often one that
+is known only after documents have been ranked."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sparserank.data.suspects import suspect
 from sparserank.evaluation import per_query_values
 from sparserank.metrics import Metric
 
-# Set on nine real data sets, where another feature has at least 81% of the gain of the strongest one, and with
+# Tuned on nine real data sets, where some other feature has at least 81% of the gain of the strongest one, and on
 # simulated leaks (docs/data-formats.md).
-REACHED = 0.95  # of what the best model gains over a random order, from which a feature alone is suspicious
-OTHERS = 0.7  # of what that feature gains, up to which no other one comes near
-COPY = 0.9  # correlation of ranks, from which another feature is a copy of it
-MIN_QUERIES, MIN_FEATURES = 20, 6  # of fewer nothing is said
-MAX_QUERIES, MAX_FEATURES = 200, 500  # that are examined
+REACHED = 0.95  # a feature with this share of the best model's gain over a random order is suspicious,
+OTHERS = 0.7  # if every other feature has at most this share of the feature's gain
+COPY = 0.9  # rank correlation from which another feature counts as a copy of it
+MIN_QUERIES, MIN_FEATURES = 20, 6  # with fewer, the rule is not applied
+MAX_QUERIES, MAX_FEATURES = 200, 500  # examined at most
 N_RANDOM = 10  # random orders
 
 
@@ -35,9 +35,9 @@ def nearly_best_alone(
     """{feature: sentence} for the strongest of the features in use, if the rule finds it suspicious.
 
     Parameters
-        data      the queries that candidates are judged on; the rule reads at most MAX_QUERIES of them
+        data      the queries on which candidates are evaluated; the rule reads at most MAX_QUERIES of them
         best      (n_queries,) metric of the best model on them
-        used      features of the chosen model; excused: names of features that users know to be no leak
+        used      features of the chosen model; excused: names of features that users know not to be leaks
     """
     names = data.feature_names or ()
     n = min(data.n_queries, MAX_QUERIES)
@@ -84,6 +84,6 @@ def _ranks(x: np.ndarray) -> np.ndarray:
 
 
 def _is_copy(x: np.ndarray, order: np.ndarray) -> bool:
-    """Whether a feature is constant, or orders documents nearly as another one."""
+    """Whether a feature is constant, or orders documents nearly like a given order."""
     own = _ranks(x)
     return bool(own.max() == 0 or abs(np.corrcoef(own, order)[0, 1]) >= COPY)

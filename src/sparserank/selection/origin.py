@@ -23,8 +23,8 @@ PROGRAM = "sparserank"
 
 @dataclass(frozen=True)
 class Part:
-    """One part of the data as it was used: its name, files (empty: it came from memory), documents, queries,
-    and a hash of all that it holds."""
+    """One part of the data as it was used: its name, files (empty: it came from memory), numbers of documents and
+    queries, and a hash of its content."""
 
     part: str
     files: tuple[str, ...]
@@ -35,7 +35,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Origin:
-    """date: in UTC, to the second; command: None where it was no command; versions: {name: version}."""
+    """date: in UTC, to the second; command: None if no command was run; versions: {name: version}."""
 
     date: str
     command: str | None
@@ -44,7 +44,7 @@ class Origin:
 
 
 def origin_of(sources: Mapping[str, Any], data: Mapping[str, RankingDataset | None]) -> Origin:
-    """Of a result that is made now, from data sets and what they were read from, by the same names."""
+    """The origin of a result made now; sources: {name: what the data set of that name in `data` was read from}."""
     parts = tuple(
         Part(name, files_of(sources[name]), own.n_docs, own.n_queries, data_hash(own))
         for name, own in data.items()
@@ -60,14 +60,14 @@ def files_of(source: Any) -> tuple[str, ...]:
 
 
 def command_line() -> str | None:
-    """What was typed, where this process is our command; other people's command lines are theirs."""
+    """The command line, if this process runs our command; those of other programs are not recorded."""
     path = Path(sys.argv[0]) if sys.argv and sys.argv[0] else Path()
     ours = path.name in (PROGRAM, f"{PROGRAM}.exe") or path.parts[-2:] == (PROGRAM, "__main__.py")
     return shlex.join([PROGRAM, *sys.argv[1:]]) if ours else None
 
 
 def versions() -> dict[str, str]:
-    """Of the program, of Python, and of the libraries that compute."""
+    """Versions of the program, of Python, and of the libraries that compute."""
     return {
         PROGRAM: __version__,
         "python": platform.python_version(),

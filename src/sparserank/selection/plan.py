@@ -1,4 +1,4 @@
-"""What a selection is to do."""
+"""The plan of a selection."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ from sparserank.workdir.pieces import code_hash, foreign_code
 
 @dataclass(frozen=True)
 class SelectionPlan:
-    """What `select` does: the options of a choice.
+    """The checked options of a selection.
 
     protocol   'cv': quality out of fold over all queries of train and validation, final path on all of them;
                'holdout': paths on train, choice on validation alone (the papers' protocol)
     margin     largest estimated loss of the chosen model, relative to the best of all
     guarantee  largest bound on that loss; takes the place of margin
-    feature_transform  how features may enter: names that `transforms.parse_transform` takes, curves with n_knots knots
-    engine     that will run the model: only models it can run are tried; None: all models
-    half_samples  half-samples of the queries on which the selection is repeated, to measure stability; even, 0: none
+    feature_transform  transforms to try, by their names in `transforms.parse_transform`; curves have n_knots knots
+    engine     engine that will run the model; only models that it can run are tried; None: all models
+    half_samples  number of half-samples of the queries on which the selection is repeated, for stability; even, or 0
     relaxed    whether the models of each size are also tried without the shrinkage of their penalty
     k, budget  largest number of features, largest total cost; either replaces the margin
     costs      one per feature, in the order of the features; they weight the penalties too
     most       models with more features are not chosen
-    noun       what sentences call a feature
-    feature_groups  of features that are computed together, which enter the penalties together and are paid for once
+    noun       word for a feature in sentences
+    feature_groups  groups of features that are computed together, enter the penalties together and are paid for once
 
     Raises
         ParameterError   names the field that is out of its range
@@ -105,7 +105,7 @@ class SelectionPlan:
             raise ParameterError("guarantee", f"cannot be combined with {option('margin', self.margin)}.")
 
     def _refuse_what_the_engine_lacks(self, engine: Engine) -> None:
-        """Raise ParameterError for a transform, curves or a scaling that were asked for and that it cannot run."""
+        """Raise ParameterError for a requested transform, curve or scaling that the engine cannot run."""
         scaling = FeatureScaling(self.path_plan.scaling)
         asked = [
             (
@@ -154,7 +154,7 @@ class SelectionPlan:
 
     @property
     def rule(self) -> Rule:
-        """What decides among candidates."""
+        """The rule that decides among candidates."""
         groups = self.feature_groups
         return Rule(
             self.margin,
@@ -174,7 +174,7 @@ class SelectionPlan:
 
     @property
     def labelled(self) -> dict[str, Penalty | SizedMaker]:
-        """The penalties by a label of their own: short names, numbered where weights or signs alone tell them apart."""
+        """The penalties by unique labels: short names, numbered if only weights or signs distinguish them."""
         out: dict[str, Penalty | SizedMaker] = {}
         for penalty in self.penalties:
             same = sum(p.label == penalty.label for p in out.values())
@@ -184,11 +184,11 @@ class SelectionPlan:
     def identity(
         self, train: RankingDataset, valid: RankingDataset | None, query_weight: Sequence[float] | None = None
     ) -> dict[str, Any]:
-        """What stored pieces of work depend on: a run directory is resumed only under the same identity.
+        """Everything that stored pieces of work depend on: a run directory is resumed only under the same identity.
 
-        Margin, guarantee, confidence, k and budget are left out: they choose among finished pieces; relaxed models,
-        transforms, the engine and half-samples only add some, or leave some out, under names of their own (of refits
-        for the metric with their sizes).
+        Margin, guarantee, confidence, k and budget are left out, because they choose among finished pieces. Relaxed
+        models, transforms, the engine and half-samples only add or omit pieces, which have their own names (those of
+        refits for the metric include their sizes).
         """
         loss = self.path_plan.loss
         return {
@@ -207,7 +207,7 @@ class SelectionPlan:
 
 
 def _computes_nothing_here(inside: tuple[str, ...]) -> bool:
-    """The papers' world, and the files that results are written into."""
+    """True for the package `papers` and for the module that writes result files: no piece depends on them."""
     return inside[0] == "papers" or inside == ("selection", "result_files.py")
 
 
@@ -230,7 +230,7 @@ def make_plan(
     rules = parse_option("convention", parse_convention, convention)
     parsed = [parse_option("penalties", parse_maker, p) for p in listed]
     k = choices.get("k")
-    if isinstance(k, Integral) and int(k) >= 1:  # sizes up to the one that is asked for
+    if isinstance(k, Integral) and int(k) >= 1:  # best_k must reach the requested size
         parsed = [replace(p, k_max=int(k)) if isinstance(p, BestK) and p.k_max < int(k) else p for p in parsed]
     return SelectionPlan(
         tuple(parsed),
@@ -242,6 +242,6 @@ def make_plan(
 
 
 def planned(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """What `make_plan` takes of the options of a job, but penalties and the plan of paths."""
+    """The options of a job that `make_plan` takes, except penalties and the plan of paths."""
     names = {"metric", "report_metrics", "convention", *(o.name for o in of_selection.PLANNED)}
     return {name: value for name, value in chosen.items() if name in names}

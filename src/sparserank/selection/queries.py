@@ -1,5 +1,5 @@
-"""Queries on which the chosen model loses and wins most beside a rival,
-and the documents and features that decide there."""
+"""Queries on which the chosen model loses and wins most against a rival, and the documents and features that explain
+the differences."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sparserank.metrics import Metric
 from sparserank.metrics.ranking import rank_documents
 from sparserank.model.ranking_model import RankingModel
 
-MAX_QUERIES = 10  # of each kind
+MAX_QUERIES = 10  # losses, and wins, that are listed
 MAX_LISTED = 10  # documents of a list
-MAX_OTHERS = 10  # features of the rival alone that are named
-MAX_VALUES = 1 << 26  # of the features of a query, dense; larger ones are not explained
-MAX_WORSE, MAX_BETTER = 10, 20  # documents that may be the one above, and those that should be
+MAX_OTHERS = 10  # features used only by the rival that are listed
+MAX_VALUES = 1 << 26  # dense feature values of a query; larger queries are not explained
+MAX_WORSE, MAX_BETTER = 10, 20  # documents tried as the one ranked too high, and as the one ranked too low
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Placed:
 
 @dataclass(frozen=True)
 class Added:
-    """A feature: its value in the better and in the worse document, and what it adds to the score of the better above
-    that of the worse, by both models; None: the model does not use it."""
+    """A feature: its values in the better and in the worse document, and its contribution to the difference of their
+    scores (better minus worse) by both models; None: the model does not use it."""
 
     feature: str
     better: float
@@ -46,13 +46,13 @@ class Added:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two documents that the models order differently, `better` of the higher grade: of all such pairs the one whose
-    exchange changes the metric most in the ranking that has it wrong.
+    """Two documents that the models order differently, where `better` has the higher grade: of all such pairs, the one
+    whose exchange raises the metric most in the ranking that has it wrong.
 
-    chosen, rival  score of the better less that of the worse; rival is None where what scores has no features
-    features       those of the chosen model by size, then the MAX_OTHERS others that move the rival most
-    others         (how many more the rival uses, what they add to its score together); all add up to `chosen` and
-                   `rival`
+    chosen, rival  score of the better minus that of the worse; rival is None if the rival is no model with features
+    features       those of the chosen model by size, then the MAX_OTHERS others that contribute most to the rival
+    others         (number of further features of the rival, their total contribution); all contributions sum to
+                   `chosen` and `rival`
     """
 
     better: Placed
@@ -73,8 +73,8 @@ class RankedList:
 
 @dataclass(frozen=True)
 class QueryDifference:
-    """A query: the metric of both models on it, why they differ (None: no pair of documents explains it, or the query
-    is too large), and the lists of these and other rankers."""
+    """A query: the metric of both models on it, the pair of documents that explains the difference (None: no pair does,
+    or the query is too large), and the lists of these and other rankers."""
 
     query: str
     n_docs: int
@@ -90,11 +90,11 @@ class QueryDifference:
 
 @dataclass(frozen=True)
 class Queries:
-    """The chosen model beside a rival, query by query.
+    """The chosen model compared with a rival, query by query.
 
     on                   'test', 'out of fold' or 'validation'
-    wins, losses, ties   queries
-    lost, won            the largest differences first
+    wins, losses, ties   numbers of queries
+    lost, won            queries with the largest differences, the largest first
     """
 
     rival: str
@@ -108,8 +108,8 @@ class Queries:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What models of every size are compared with query by query: values (n_queries,) of the metric, on the queries
-    that candidates are judged on."""
+    """A ranker that models of every size are compared with query by query: values (n_queries,) of the metric, on the
+    queries on which candidates are evaluated."""
 
     name: str
     values: np.ndarray
@@ -117,7 +117,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Ranker:
-    """Whose lists are shown: scores(q, documents of query q) in the order of their rows."""
+    """A ranker whose lists are shown; scores(q, documents of query q) returns scores in row order."""
 
     name: str
     scores: Callable[[int, RankingDataset], np.ndarray]
@@ -131,13 +131,13 @@ def compare_queries(
     on: str,
     rankers: Sequence[Ranker] = (),
 ) -> Queries:
-    """The chosen model beside a rival.
+    """Compare the chosen model with a rival, query by query.
 
     Parameters
         values   (n_queries,) of the metric, of the chosen model and of the rival
-        scorers  the two that score a query, by its position
-        on       what the queries are
-        rankers  whose lists of these queries are shown
+        scorers  (chosen model, rival) that score a query, by its position
+        on       kind of queries, as in `Queries`
+        rankers  rankers whose lists of these queries are shown
     """
     chosen, rival = values
     difference = chosen - rival
@@ -169,9 +169,9 @@ def _first(own: RankingDataset, metric: Metric, scores: np.ndarray) -> tuple[tup
 def decisive_pair(
     own: RankingDataset, metric: Metric, chosen: RankingModel, rival: InUse, *, lost: bool
 ) -> Pair | None:
-    """What the documents of one query say; lost: the chosen model is the one that is wrong. The worse document is among
-    the first MAX_WORSE of the ranking that has the pair wrong, the better among the MAX_BETTER of the highest grade,
-    and of these the highest in the ranking that has it right.
+    """The pair of documents that explains the difference on one query; lost: the chosen model has it wrong. The worse
+    document is among the first MAX_WORSE of the ranking that has the pair wrong; the better one is among MAX_BETTER
+    documents of the highest grades, and within a grade the highest in the ranking that has the pair right.
     """
     scores = chosen.score_dataset(own), rival.scores(own)
     orders = [rank_documents(s, own.relevance, own.query_ptr, metric.convention.ties, own.docid) for s in scores]
@@ -193,7 +193,7 @@ def decisive_pair(
 
 
 def _gained(own: RankingDataset, metric: Metric, rank: np.ndarray, a: int, b: int) -> float:
-    """What the metric gains when two documents of a ranking change places."""
+    """The gain of the metric when two documents of a ranking change places."""
     exchanged = rank.copy()
     exchanged[[a, b]] = rank[[b, a]]
     before, after = (float(metric(-r.astype(np.float64), own.relevance, own.query_ptr)[0]) for r in (rank, exchanged))

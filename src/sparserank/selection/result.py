@@ -1,4 +1,4 @@
-"""The result of a selection: the model, what was tried, what each choice costs; as tables, as a page, as files."""
+"""The result of a selection: the model, the candidates, the loss of each choice; as tables, as a page, as files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from sparserank.text import brief
 from sparserank.workdir.directory import WorkDirectory
 
 FORMAT, FORMAT_VERSION = "sparserank-result", 4
-MODEL = ("penalty", "k", "relax", "index", "n_features", "cost", "mean")  # of a candidate, in result.json
+MODEL = ("penalty", "k", "relax", "index", "n_features", "cost", "mean")  # fields of a candidate in result.json
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,7 +101,7 @@ class SelectionResult:
     engine : ForEngine or None
         The engine that will run the model, and the transforms that were excluded because of it.
     n_available : int or None
-        How many there are to choose from, if that is not the number of features.
+        Number of items to choose from, such as retrievers, if it is not the number of features.
     facts : dict
         Plain rows about `features`, `feature_groups`, `sizes` and `stability`, from which screen, report, JSON and
         frames pick columns.
@@ -149,17 +149,17 @@ class SelectionResult:
 
     @property
     def n_all(self) -> int:
-        """Number of features, or of what sentences call so, to choose from."""
+        """Number of features, or of other items such as retrievers, to choose from."""
         return self.n_available or self.model.n_features
 
     @property
     def n_dense(self) -> int:
-        """Number of features of the dense model; of retrievers all, although some weights may be 0."""
+        """Number of features of the dense model; for retrievers, all of them, although some weights may be 0."""
         return self.n_available or self.dense.n_features
 
     @property
     def noun(self) -> str:
-        """What sentences call a feature."""
+        """Word for a feature in sentences."""
         return self.plan.noun
 
     @property
@@ -169,7 +169,7 @@ class SelectionResult:
 
     @cached_property
     def facts(self) -> dict[str, list[dict[str, Any]]]:
-        """What screen, report, JSON and frames say of features, groups, sizes and half-samples, as plain rows."""
+        """Facts on features, groups, sizes and half-samples as plain rows, for screen, report, JSON and frames."""
         return facts_of(self)
 
     @cached_property
@@ -182,7 +182,7 @@ class SelectionResult:
 
     @cached_property
     def reference(self) -> ComparedRival:
-        """What every size is compared with: the ranker in use, or all features."""
+        """The ranker that every size is compared with: the one in use, or the model with all features."""
         change = self.change
         if change is None:
             return self.against_all
@@ -245,14 +245,14 @@ class SelectionResult:
         return f"SelectionResult({self.headline})"
 
     def __str__(self) -> str:
-        """What the command line prints."""
+        """The text that the command line prints."""
         from sparserank.report.screen import screen_lines
 
         return "\n".join(screen_lines(self))
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the sentences, the selected features, every size,
-        and with the extra `report` the picture."""
+        """HTML for notebooks: the sentences, the selected features, every size and, with the extra `report`, the
+        picture."""
         from sparserank.report.page import selection_fragment
 
         return selection_fragment(self)

@@ -32,9 +32,9 @@ RESULT_FILES = ("model.json", MODELS, "result.json", "path.parquet", "per_query.
 
 
 def write_results(result: SelectionResult, folder: Path, whole: FusionResult | None = None) -> list[Path]:
-    """Write model.json, models.json, path.parquet, per_query.parquet, report.html and result.json;
-    each file is written completely or not at all, tables and the report only if their packages are installed. whole:
-    what the last two show, if it is more than the selection."""
+    """Write model.json, models.json, path.parquet, per_query.parquet, report.html and result.json. Each file is written
+    completely or not at all, tables and the report only if their packages are installed. whole: the result of a fusion,
+    which the last two files show instead of its selection."""
     shown = result if whole is None else whole
     model = folder / "model.json"
     result.model.save(model)
@@ -57,7 +57,7 @@ def write_results(result: SelectionResult, folder: Path, whole: FusionResult | N
 
 
 def _page(result: SelectionResult, folder: Path, whole: FusionResult | None) -> str:
-    """The report, whose commands name the folder."""
+    """The report; the commands that it shows name the folder."""
     from sparserank.report.fusion import render_fusion
     from sparserank.report.page import render_page
 

@@ -1,4 +1,4 @@
-"""What a selection says of the trees that it was compared with."""
+"""Comparisons of a selection with its rivals, and the sentences about them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from sparserank.crossval.tree_rivals import LIGHTGBM, WITHOUT, LeftOut
 from sparserank.options import option
 from sparserank.text import lower, percent, upper
 
-SAME = 1e-12  # of a mean: a difference that is none
+SAME = 1e-12  # relative to a mean; smaller differences count as none
 
 
 @dataclass(frozen=True)
 class ComparedRival:
-    """A rival beside the chosen model, on the queries that candidates are judged on.
+    """A rival compared with the chosen model, on the queries on which candidates are evaluated.
 
-    mean          of the metric; n_features: that the rival reads
+    mean          of the metric; n_features: number of features that the rival reads
     difference    of the means, chosen minus rival
-    low, high     of the difference; those of all candidates and rivals hold together; infinite: too few queries
-    for_model     what `--for-model` takes to choose features for it; '': nothing
-    on_chosen     where it is shown better, the mean of the same kind of trees on the features of the chosen model;
-                  chosen_mean: of the chosen model
+    low, high     interval of the difference, simultaneous over all candidates and rivals; infinite: too few queries
+    for_model     value of `--for-model` that chooses features for this rival; '': there is none
+    on_chosen     for a rival shown to be better: mean of the same kind of trees on the features of the chosen model;
+                  chosen_mean: mean of the chosen model
     sizes         the best model of each size minus the rival, smallest first
     """
 
@@ -47,7 +47,7 @@ class ComparedRival:
 
     @property
     def shown(self) -> str:
-        """What the interval shows of the rival: 'better', 'worse', or '' where it holds 0."""
+        """What the interval shows about the rival: 'better', 'worse', or '' if it contains 0."""
         return "better" if self.high < 0 else "worse" if self.low > 0 else ""
 
     @property
@@ -62,8 +62,8 @@ class ComparedRival:
 
 @dataclass(frozen=True)
 class RivalReport:
-    """compared: the trees that were finished; left_out: which were not compared, and why; straight: features entered
-    along straight lines alone, so that curves are left to try."""
+    """compared: the rivals that finished; left_out: rivals that were not compared, and why; straight: no curves were
+    tried, so that they remain an option."""
 
     compared: tuple[ComparedRival, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
@@ -71,22 +71,22 @@ class RivalReport:
 
     @property
     def strongest(self) -> ComparedRival | None:
-        """The one that is shown better, or else has the highest mean; None: none was compared."""
+        """The best rival that is shown to be better, or else the one with the highest mean; None: none was compared."""
         return self.better or max(self.compared, key=lambda r: r.mean, default=None)
 
     @property
     def better(self) -> ComparedRival | None:
-        """The best of those that are shown better than the chosen model, or None."""
+        """The best rival that is shown to be better than the chosen model, or None."""
         return max((r for r in self.compared if r.shown == "better"), key=lambda r: r.mean, default=None)
 
     @property
     def above(self) -> ComparedRival | None:
-        """The one with the highest mean, where that is higher than the chosen model's; None: none is."""
+        """The rival with the highest mean, if that is above the mean of the chosen model, or None."""
         highest = max(self.compared, key=lambda r: r.mean, default=None)
         return highest if highest is not None and highest.difference < -SAME * abs(highest.mean) else None
 
     def advice(self, r: ComparedRival) -> str:
-        """What to do where it is shown better."""
+        """What to do if a rival is shown to be better."""
         if not r.for_model:
             return ""
         bends = self.straight and (r.on_chosen is None or r.chosen_mean is None or r.on_chosen > r.chosen_mean)
@@ -94,7 +94,7 @@ class RivalReport:
         return f"{curves}to choose features for it, use {option('for_model', r.for_model)}"
 
     def with_chosen_features(self, name: str, on_chosen: float, chosen_mean: float) -> RivalReport:
-        """The same, with what trees of this name are worth on the features of the chosen model."""
+        """The report with the mean of the trees of this name on the features of the chosen model."""
         return replace(
             self,
             compared=tuple(
@@ -103,8 +103,8 @@ class RivalReport:
         )
 
     def headline(self) -> str:
-        """What a first line must not leave out: a rival above the chosen model, shown or not, and where it is shown
-        what to do; else ''."""
+        """The part of the headline on a rival with a higher mean than the chosen model, shown or not, with advice if it
+        is shown to be better; '' if there is none."""
         r = self.better or self.above
         if r is None:
             return ""
@@ -116,7 +116,7 @@ class RivalReport:
         return f"{r.title} is shown to be better; {advice}the chosen model is {difference} against it{between}"
 
     def sentences(self, metric: str, confidence: str) -> list[str]:
-        """To be read aloud."""
+        """Sentences on the strongest rival and on those that were not compared."""
         strongest = self.strongest
         said = [] if strongest is None else [_beside(strongest, metric, confidence)]
         if self.better is not None:
@@ -153,7 +153,7 @@ def report_of(
     chosen: Candidate,
     by_size: Sequence[Candidate] = (),
 ) -> RivalReport:
-    """for_model: {name: what features are chosen for it by}, of those that are trained on features."""
+    """for_model: {name: value of `--for-model` for it}, of the rivals that are trained on features."""
     if rivals is None:
         return RivalReport((), tuple(left_out), straight)
     compared = []

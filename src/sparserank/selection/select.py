@@ -190,7 +190,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions) -> SelectionResul
     suspects = warn_of_suspects(train_data, excused)
     of_weights = notes_of_side_weights(sources, beside, chosen)
     score = left_out(current, names, chosen["keep"], drop, plan.penalties)
-    if score is not None and not isinstance(drop, str):  # which is refused
+    if score is not None and not isinstance(drop, str):  # a string is refused later
         drop = [*(drop or ()), score]
     plan = plan.for_features(names, **{**values_of(OF_FEATURES, chosen), "drop": drop})
     train_data, valid_data, weight = weighted(train_data, valid_data, chosen["query_weight"], beside, plan.protocol)

@@ -1,4 +1,4 @@
-"""What a choice says, in sentences that can be read aloud; each is true of the data as they are."""
+"""Sentences about a choice; each is true of the data as they are."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sparserank.options import option
 from sparserank.text import percent
 
 MIN_FREQUENCY = 0.8  # share of half-samples from which the selection of a feature is called stable
-COARSE = 0.05  # resolution from which it is said first, relative to the best mean
-NEEDED = 0.02  # loss that one would like to rule out
+COARSE = 0.05  # resolution, relative to the best mean, from which its sentence comes first
+NEEDED = 0.02  # loss, relative to the best mean, that users would want to rule out
 
 
 def headline(choice: Choice, metric: str, n_features: int, noun: str = FEATURE) -> str:
-    """What is kept and what it loses, for a reader in a hurry: 'Keep 13 of 46 features; ndcg@10 an estimated 0.4% below
-    the best, at most 2.1%'."""
+    """What to keep, and its loss, in one line: 'Keep 13 of 46 features; ndcg@10 is an estimated 0.4% below the best, at
+    most 2.1%'."""
     c, bounds = choice.chosen, choice.bounds
     kept = f"Keep {answers(choice)} of {counted(n_features, noun)}"
     if c is choice.named:
@@ -40,8 +40,8 @@ def headline(choice: Choice, metric: str, n_features: int, noun: str = FEATURE) 
 
 
 def coarse(choice: Choice) -> bool:
-    """Whether the size that was taken is a guess: by the estimate, where the queries rule out no loss that one would
-    mind."""
+    """Whether the chosen size is a guess: it rests on the estimate, and the queries cannot rule out a loss that
+    matters."""
     if choice.margin_kind == "limit" or (choice.margin_kind == "bound" and choice.within_margin(choice.chosen)):
         return False
     return choice.resolution > COARSE
@@ -60,8 +60,8 @@ def all_equal_sentence(choice: Choice) -> str:
 
 
 def choice_sentences(choice: Choice, metric: str, n_features: int, noun: str = FEATURE) -> list[str]:
-    """Where the queries tell sizes apart too coarsely, that first; what is kept, what that costs as an estimate and at
-    most; what these queries can show; how stable the selection is."""
+    """If the queries are too few to tell sizes apart, that first; then what is kept, its estimated loss and its bound,
+    what these queries can show, and how stable the choice is."""
     c, bounds = choice.chosen, choice.bounds
     kept = _kept(choice, n_features, noun)
     if not math.isfinite(choice.bound(c)):
@@ -84,14 +84,14 @@ def choice_sentences(choice: Choice, metric: str, n_features: int, noun: str = F
 
 
 def few_sentence(choice: Choice) -> str:
-    """That there are too few queries for any bound."""
+    """Says that there are too few queries for any bound."""
     n = choice.bounds.n_queries
     few = f"{n} {'query is' if n == 1 else 'queries are'}"
     return f"{few} too few to bound the loss of a model; at least {MIN_QUERIES} are needed."
 
 
 def rare_sentences(choice: Choice) -> list[str]:
-    """That some models differ from the best on so few queries that the bounds may be too small, if any do."""
+    """Says, if so, that some models differ from the best on so few queries that the bounds may be too small."""
     n = choice.bounds.n_rare
     if n == 0:
         return []
@@ -117,7 +117,7 @@ def _kept(choice: Choice, n_features: int, noun: str) -> str:
 
 
 def smallest(by_cost: bool) -> str:
-    """What the model is of those that are good enough."""
+    """Which of the good enough models is chosen: the 'cheapest' or the 'smallest'."""
     return "cheapest" if by_cost else "smallest"
 
 
@@ -131,7 +131,7 @@ def enough(rule: Rule, verb: bool = False) -> str:
 
 
 def defence_sentence(choice: Choice, n_features: int, noun: str) -> str:
-    """That the named formula is the choice, what was measured against it, and what more queries would allow."""
+    """Says that the named formula is the choice, what was compared with it, and how many queries could change that."""
     named, c = choice.named, choice.contender
     assert named is not None
     assert c is not None
@@ -169,7 +169,7 @@ def expected_sentence(choice: Choice) -> str:
 
 
 def answers(choice: Choice) -> str:
-    """'13', or where queries cannot tell and there is another answer, the smaller first: '3 or 29'."""
+    """The number of features, '13'; or both answers if the queries cannot decide, the smaller first: '3 or 29'."""
     sizes = {choice.chosen.n_features}
     if coarse(choice) and choice.other is not None:
         sizes.add(choice.other.n_features)
@@ -177,7 +177,7 @@ def answers(choice: Choice) -> str:
 
 
 def coarse_sentence(choice: Choice, noun: str = FEATURE) -> str:
-    """That the queries cannot tell how small is enough, how many would, and the answers that there are."""
+    """Says that the queries cannot show how small a model can be, how many could, and what the possible answers are."""
     return (
         f"These {choice.bounds.n_queries} queries{_zero(choice)} cannot show how small a model can be: they cannot "
         f"rule out a loss below {share(choice.bounds.resolution, choice)} for any model. To rule out a loss of "
@@ -224,7 +224,7 @@ def _zero(choice: Choice) -> str:
 
 
 def needed(choice: Choice, wanted: float) -> str:
-    """How many queries would show a loss of this share of the best."""
+    """Approximate number of queries that could rule out a loss of this share of the best mean."""
     return _rounded(choice.bounds.queries_needed(wanted * choice.unit))
 
 
@@ -263,7 +263,7 @@ def queries(n: int, kind: str = "") -> str:
 
 
 def estimated(c: Candidate, choice: Choice) -> str:
-    """What a candidate loses by its mean, relative to the best mean: '0.9%'."""
+    """The estimated loss of a candidate, relative to the best mean: '0.9%'."""
     return f"{100.0 * choice.loss(c) / choice.unit:.1f}%"
 
 
@@ -274,6 +274,6 @@ def share(loss: float, choice: Choice) -> str:
 
 
 def _rounded(n: float) -> str:
-    """Two digits are all that is known."""
+    """Rounded up to two significant digits, because no more are known."""
     digits = max(len(str(int(n))) - 2, 0)
     return f"{math.ceil(n / 10**digits) * 10**digits:,}"

@@ -28,9 +28,9 @@ FORMAT, FORMAT_VERSION = "sparserank-trees-selection", 5
 
 @dataclass(frozen=True)
 class OurModel:
-    """The best model of our path with at most as many features as the chosen list: its features, its mean metric, the
-    difference to that of the trees with an interval of this pair alone; transform: of the features; n_models: among
-    which it has the highest mean."""
+    """The best model of our path with at most as many features as the chosen list: number of features, mean metric, and
+    difference from the trees with an interval for this pair alone; transform: of the features; n_models: number of
+    models of which it has the highest mean."""
 
     n_features: int
     mean: float
@@ -77,7 +77,7 @@ class TreesSelection:
     feature_names: tuple[str, ...]
     n_queries: int
     test: Comparison | None
-    fill_values: np.ndarray | None = None  # (n_features,) what to score missing values as; NaN: as they are
+    fill_values: np.ndarray | None = None  # (n_features,) replace missing values in scoring; NaN: no replacement
     ours: OurModel | None = None
     notes: tuple[str, ...] = ()
 

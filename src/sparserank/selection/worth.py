@@ -1,4 +1,4 @@
-"""What the features of a selection are worth, their curves as drawn, and which others could take their place."""
+"""The value of the features of a selection, their curves for plots, and the features that could replace them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.selection.statements import counted
 
 BINS = 30
-MAX_NAMED = 3  # features, substitutes in a sentence
+MAX_NAMED = 3  # substitutes that a sentence names
 
 
 def drawn(model: RankingModel, data: RankingDataset, j: int) -> dict[str, Any] | None:
-    """knots and values (what the curve adds to the score there), counts (BINS,) of the training values between edges
-    (BINS + 1,), from the first knot to the last, values beyond counted at the ends; all on the scale of the transformed
-    feature. None for a feature without a curve.
+    """The curve of feature j for plots, None if it has none: knots and values (what the curve adds to the score there);
+    counts (BINS,) of the training values between edges (BINS + 1,) from the first knot to the last, with values beyond
+    counted at the ends. All are on the scale of the transformed feature.
     """
     if j not in model.curves:
         return None
@@ -40,10 +40,10 @@ def drawn(model: RankingModel, data: RankingDataset, j: int) -> dict[str, Any] |
 
 @dataclass(frozen=True)
 class Substitute:
-    """What may take the place of a selected feature: the models that go without `feature` use it.
+    """A possible replacement of a selected feature: models without `feature` use `other`.
 
-    difference   mean metric with `other` in its place minus that with `feature`, refitted both; low, high: of it, of
-                 this pair alone
+    difference   mean metric with `other` in its place minus that with `feature`, both refitted; low, high: its
+                 interval, for this pair alone
     correlation  of the two within queries
     """
 
@@ -57,8 +57,8 @@ class Substitute:
 
 @dataclass(frozen=True)
 class Worth:
-    """features: a row for each selected feature, the largest weight first; feature_groups: for each group in use, the
-    dearest first; near: the models that are nearly as good; substitutes: of selected features, those within the margin.
+    """features: a row for each selected feature, largest weight first; feature_groups: one for each group in use, most
+    expensive first; near: models that are nearly as good; substitutes: of selected features, within the margin.
 
     A row holds, by metric, `cost` (mean loss without the feature, the others refitted, out of fold, with its interval;
     None beyond the 60 largest weights), `zeroed` (the same with its weight set to 0 and no refit) and `share` (of the
@@ -74,7 +74,7 @@ class Worth:
         return next((s for s in self.substitutes if s.feature == feature), None)
 
     def sentence(self, metric: str, margin: str, noun: str) -> str | None:
-        """How much choice there is among models that are nearly as good; None where there is no other."""
+        """A sentence on the choice among models that are nearly as good; None if there is no other model."""
         near = self.near
         if near.n_models == 1:
             return None

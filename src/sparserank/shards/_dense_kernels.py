@@ -13,18 +13,18 @@ from sparserank._kernel_cache import kernel
 from sparserank.shards._instructions import LINE_BYTES, prefetch
 
 _REASSOCIATE = {"reassoc", "contract"}
-AHEAD_BYTES = 2200  # how far ahead of its sums memory is asked for a row of float32
-ROWS_IN_CACHE = 32  # whose products with all gradients are added up before the next are read
+AHEAD_BYTES = 2200  # prefetch distance for rows of float32
+ROWS_IN_CACHE = 32  # the products of these rows with all gradients are added before the next rows are read
 
 
 @kernel(fastmath=_REASSOCIATE)
 def scores(arrays, lo, hi, W, which, out):
-    """out[k] = X[lo:hi] W[k] for k of `which`. Rows are processed in pairs, half of the rows apart, because memory
-    serves two streams faster than one. They stay in cache for all k; with an odd number of rows, the last is computed
-    twice.
+    """out[k] = X[lo:hi] W[k] for k of `which`. Rows are processed in pairs that are half the block apart, because
+    memory serves two streams faster than one. A pair stays in cache for all k; with an odd number of rows, the last is
+    computed twice.
 
-    Conversions of float32 leave the processor little room to look ahead. Rows of a cache line to AHEAD_BYTES are
-    therefore prefetched AHEAD_BYTES before they are read.
+    Conversions of float32 leave the processor little room to look ahead. Rows of float32 between a cache line and
+    AHEAD_BYTES in length are therefore prefetched AHEAD_BYTES before they are read.
     """
     X = arrays[0]
     n, d = X.shape
@@ -80,7 +80,7 @@ def transposed(arrays, lo, hi, G, which, out):
 def differences(X, query_ptr, queries, columns, inverse, out):
     """out = (X - the first document of its query) * inverse, for the rows of `queries` and the given columns.
 
-    A part that is constant within a query changes no pair. Without it, float32 suffices for a model of the curvature.
+    A shift that is constant within a query affects no pair. Without it, float32 suffices for a model of the curvature.
     """
     at = 0
     for q in queries:

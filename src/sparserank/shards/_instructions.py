@@ -9,7 +9,7 @@ from numba import config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-LINE_BYTES = 64  # of a cache line
+LINE_BYTES = 64  # size of a cache line
 _BITS = ir.IntType(32)
 _READ, _KEEP, _DATA = ir.Constant(_BITS, 0), ir.Constant(_BITS, 3), ir.Constant(_BITS, 1)
 _PAIR = ir.VectorType(ir.DoubleType(), 2)
@@ -53,7 +53,7 @@ def add_pair(typing_context, sums, c, first, second):
     return types.void(sums, c, types.float64, types.float64), codegen
 
 
-if config.DISABLE_JIT:  # type: ignore[attr-defined]  # kernels run as Python, for whoever looks into them
+if config.DISABLE_JIT:  # type: ignore[attr-defined]  # kernels run as plain Python, for debugging
 
     def prefetch(X, i, j):  # type: ignore[misc]
         pass

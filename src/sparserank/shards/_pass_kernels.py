@@ -20,15 +20,15 @@ from sparserank._kernel_cache import kernel
 from sparserank.losses._sizes import WORK_ROWS
 from sparserank.shards._instructions import LINE_BYTES, prefetch
 
-APART = 1 << 14  # values of a gradient that grow so; of more the lines at its ends do not matter
+APART = 1 << 14  # largest gradient summed in thread memory; in longer ones, shared cache lines hardly matter
 row_scores = row_transposed = sweep = hessian_sweep = dual_sweep = None  # placeholders of the templates, see bind
 
 
 class ListFacts(NamedTuple):
-    """Data of the lists for the kernels: query_ptr (n_queries + 1,), levels (n_docs,), n_levels (n_queries,), table
+    """The lists, as the kernels need them: query_ptr (n_queries + 1,), levels (n_docs,), n_levels (n_queries,), table
     (K, K) as in RelevanceLevels, doc_weight (n_docs,) of a pair's preferred document or None.
 
-    Without document weights, the kernels compile without that code, because None is a type.
+    If doc_weight is None, the code for weights is not compiled at all, because None has a type of its own.
     """
 
     query_ptr: np.ndarray
@@ -44,7 +44,7 @@ def bind(template: Callable, **functions: Any) -> Callable:
 
     They are inserted as globals, because Numba's disk cache never finds a closure over compiled functions again: its
     key differs from process to process. Passes around functions of other packages are not cached on disk, because the
-    cache could not tell two of them apart, or notice a change.
+    cache could neither distinguish two of them nor notice a change.
     """
     module = "_".join(f.__module__.rpartition(".")[2] for f in functions.values())
     bound = FunctionType(template.__code__, {**template.__globals__, **functions}, template.__name__)
@@ -95,8 +95,8 @@ def _pass(rows, W, lists, scales, blocks, start, step, orders, kept, gradients, 
 
     scales (m, n_queries): 0 leaves a query out. Per block b and row k: sums[b, k] = (scaled loss, scaled sum of
     phi'^2 / 4), gradients[b, k] = X^T g, which is 0 on entry. orders (m, n_docs) are corrected where the scale is not
-    0, and scores are kept there if kept is (m, n_docs) and not (0, 0).
-    Sums grow in memory of the thread: adjacent blocks share cache lines, which threads would take from each other.
+    0, and scores are stored there if kept is (m, n_docs) and not (0, 0).
+    Small sums accumulate in memory of the thread, because adjacent blocks share cache lines (false sharing).
     """
     query_ptr, levels, n_levels, table, doc_weight = lists
     longest = 0

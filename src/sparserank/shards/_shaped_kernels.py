@@ -14,13 +14,13 @@ import numpy as np
 from sparserank._kernel_cache import kernel
 from sparserank.shards._instructions import LINE_BYTES, add_pair, prefetch
 
-AHEAD = 4  # documents: how far ahead of the scores memory is asked for values
+AHEAD = 4  # prefetch distance of the scores, in documents
 
 
 @kernel
 def _heights(w, m, used, at_start):
-    """For the features with a weight: their numbers in `used`,
-    and the rise of their curves up to the start of each segment. Returns how many there are."""
+    """For the features with a weight, write their numbers to `used` and the rises of their curves up to the start of
+    each segment to `at_start`; return the number of these features."""
     n = 0
     for j in range(len(w) // m):
         any_weight = False
@@ -71,15 +71,15 @@ def scores(arrays, lo, hi, W, which, out):
 
 @kernel
 def transposed(arrays, lo, hi, G, which, out):
-    """out[k] += ramps[lo:hi]^T G[k]: sums per segment, whole and by fraction, come first;
-    two documents at a time."""
+    """out[k] += ramps[lo:hi]^T G[k], from sums per segment of g and of g * fraction.
+    Two documents are processed at a time."""
     segment, fraction = arrays
     d = segment.shape[1]
     m = out.shape[1] // d
     for k in which:
         g, total = G[k], out[k]
         sums = np.zeros(2 * d * m)
-        held = -1  # a document that waits for a second
+        held = -1  # a document that waits for the second of its pair
         for i in range(lo, hi):
             if g[i - lo] != 0.0:
                 if held < 0:
@@ -163,7 +163,7 @@ def pair_grams(segment, fraction, lists, scale, m, first, last, out):
     Documents of a query are summed by level. N, S, Q are the sums of 1, r, r r^T over a level with document weights,
     and n, s, q without them. The pairs of level a over b then add n_b Q_a + N_a q_b - S_a s_b^T - s_b S_a^T.
     """
-    # Array expressions and a sort in place of the loops take seconds to compile.
+    # Loops, because array expressions and a sort would take seconds to compile.
     query_ptr, levels, n_levels, table, doc_weight = lists
     K = scale.shape[0]
     longest = 0
@@ -179,19 +179,19 @@ def pair_grams(segment, fraction, lists, scale, m, first, last, out):
             counted |= scale[k, q] != 0.0
         if not counted or n_levels[q] < 2:
             continue
-        begins = np.zeros(n_levels[q] + 1, dtype=np.int64)  # of each level in `order`
+        begins = np.zeros(n_levels[q] + 1, dtype=np.int64)  # first position of each level in `order`
         for i in range(lo, hi):
             begins[np.int64(levels[i]) + 1] += 1
         groups = 0
-        level = np.empty(hi - lo, dtype=np.int64)  # of each group
-        place = np.empty(n_levels[q], dtype=np.int64)  # of the group of each level
+        level = np.empty(hi - lo, dtype=np.int64)  # level of each group
+        place = np.empty(n_levels[q], dtype=np.int64)  # group of each level
         for own in range(n_levels[q]):
             if begins[own + 1] > 0:
                 level[groups] = own
                 place[own] = groups
                 groups += 1
             begins[own + 1] += begins[own]
-        group = np.empty(hi - lo, dtype=np.int64)  # of each document in order
+        group = np.empty(hi - lo, dtype=np.int64)  # group of each document in `order`
         for i in range(lo, hi):
             own = np.int64(levels[i])
             order[begins[own]] = i - lo
@@ -232,7 +232,7 @@ def pair_grams(segment, fraction, lists, scale, m, first, last, out):
                             _add_pairs(t, one[e], heavy[a], s[e], S[a], square[e], Square[a], of_query)
             else:
                 for a in range(groups):
-                    if a > 0:  # what is below adds up in the group before
+                    if a > 0:  # the group before contains the sums of all lower ones
                         _add_pairs(1.0, one[a - 1], heavy[a], s[a - 1], S[a], square[a - 1], Square[a], of_query)
                         if j == first:
                             one[a] += one[a - 1]

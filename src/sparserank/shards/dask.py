@@ -1,4 +1,4 @@
-"""Shards on a Dask cluster: each is created where it is used, from a store on a disk that every worker sees.
+"""Shards on a Dask cluster: each is created where it is used, from a store on a disk that every worker can read.
 
 A shard is a future of a pure loader. If its worker is lost, the scheduler creates it again on another one, and its
 weights are sent again. One call is one task per worker, whatever the number of shards. Results are put in shard order,
@@ -31,8 +31,8 @@ from sparserank.shards.moments import MomentSums
 from sparserank.shards.shard import Shard
 from sparserank.text import brief
 
-LEAST = 1 << 14  # values from which looking pays
-MAX_FILLED = 0.5  # share of values that are not 0; an index is half a value
+LEAST = 1 << 14  # array size from which compression is tried
+MAX_FILLED = 0.5  # largest fraction of nonzero values to compress; an index takes half a value
 
 
 def placed(client: Any, data: RankingDataset) -> RankingDataset:
@@ -48,7 +48,7 @@ def placed(client: Any, data: RankingDataset) -> RankingDataset:
 
         data = replace(data, X=in_temporary_store(HeldRows(data)).X)
     folders = sorted({source.folder for source in data.X.sources})
-    for worker, seen in client.run(_sees, folders, on_error="ignore").items():  # one that is lost says nothing
+    for worker, seen in client.run(_sees, folders, on_error="ignore").items():  # lost workers are ignored
         if not seen:
             raise DataError(
                 f"worker {worker} cannot access {', '.join(folders)}; use a store on a disk that every worker can "
@@ -61,14 +61,14 @@ def usable_client(client: Any) -> None:
     """Refuse an object that is not a client of a usable cluster, before anything is written.
 
     Raises
-        DataError   it is another type, or closed; a worker has no sparserank, or another version of it
+        DataError   it is not a client, or is closed; a worker has no sparserank, or another version
     """
     if not all(hasattr(client, name) for name in ("submit", "gather", "nthreads", "run")):
         raise DataError(f"client must be a dask.distributed Client; got {brief(type(client).__name__)}.")
     if getattr(client, "status", "running") != "running":
         raise DataError("the dask.distributed Client is closed; open it again.")
     own = version("sparserank")
-    # asked with what every Python has: functions of another version are others
+    # uses only the standard library: functions of another sparserank version may differ
     for worker, found in client.run(version, "sparserank", on_error="return").items():
         if isinstance(found, PackageNotFoundError) or (isinstance(found, str) and found != own):
             has = f"sparserank {found}" if isinstance(found, str) else "no sparserank"
@@ -126,7 +126,7 @@ def connect(address: str) -> Any:
         raise DataError("a cluster needs dask; install it with: pip install 'sparserank[dask]'.") from error
     try:
         return Client(address, timeout=CONNECT_S)
-    except Exception as error:  # of any kind: another service's answer is taken for lengths, versions, messages
+    except Exception as error:  # any exception: another service's answer is misread as lengths, versions, messages
         raise DataError(
             f"no scheduler answers at {address}; start one with 'dask scheduler', or correct the address."
         ) from error
@@ -152,7 +152,7 @@ class LoadedShard:
             BlockExecutor(_threads()),
             StoredTexts([arrays["docid"]], folder) if "docid" in arrays else None,
         )
-        self.told: set[str] = set()  # keys of weightings
+        self.told: set[str] = set()  # keys of the weightings that it has received
 
     def __reduce__(self) -> tuple[Any, ...]:
         return LoadedShard, self._made_of
@@ -167,8 +167,8 @@ def _threads() -> int | None:
     return None
 
 
-CONNECT_S = 10  # to wait for a scheduler
-UNTOLD = "untold"  # instead of a result: the shard was made again and does not know the weighting any more
+CONNECT_S = 10  # seconds to wait for a scheduler
+UNTOLD = "untold"  # returned instead of a result by a shard that was recreated and lost the weighting
 
 
 def _on_worker(
@@ -198,7 +198,7 @@ def _on_worker(
 
 
 class _Call(NamedTuple):
-    """The arguments of a call for every shard; key: the weighting that it names, or None."""
+    """The arguments of a call for every shard; key: that of the weighting in use, or None."""
 
     method: str
     small: tuple[Any, ...]
@@ -216,14 +216,14 @@ class DaskShards:
     def __init__(self, client: Any, X: StoredFeatures, loss: PairwiseLoss) -> None:
         self.client, self.loss = client, loss
         self.column_blocks: tuple[tuple[int, ...], ...] | None = None
-        self._features = X  # a temporary store lives as long as these
+        self._features = X  # keeps a temporary store alive
         self.n_docs, self.n_columns = X.shape
         workers = sorted(client.nthreads())
         if not workers:
             raise DataError("the cluster has no workers; start some and try again.")
         sources = [source for source in X.sources if source is not None]
         n = min(len(workers), len(sources))
-        cuts = np.linspace(0, len(sources), n + 1).round().astype(int)  # neighbours on one worker: fewer sums travel
+        cuts = np.linspace(0, len(sources), n + 1).round().astype(int)  # neighbours share a worker: fewer sums are sent
         self._groups = [list(range(a, b)) for a, b in pairwise(cuts)]
         self._homes = [workers[g * len(workers) // n] for g in range(n)]
         self._futures = [
@@ -237,7 +237,7 @@ class DaskShards:
         self._starts = np.concatenate([[0], np.cumsum(self._sizes)])
         self._weights: dict[str, tuple[Any, np.ndarray]] = {}
         self._forgotten: list[str] = []
-        self._known: set[str] = set()  # weightings that the workers have been told
+        self._known: set[str] = set()  # weightings that were sent to the workers
         self.n_rounds = 0
 
     def call(self, method: str, *small: Any, per_query: np.ndarray | None = None) -> list[Any]:
@@ -246,8 +246,8 @@ class DaskShards:
             key, inverse = small
             assert per_query is not None
             self._weights[key] = (inverse, per_query)
-            return [None] * len(self._futures)  # told with the first call that needs it
-        if method == "forget":  # said with the next call: this one may come when the client is closed already
+            return [None] * len(self._futures)  # sent with the first call that needs it
+        if method == "forget":  # sent with the next call: the client may already be closed now
             self._weights.pop(small[0], None)
             self._known.discard(small[0])
             self._forgotten.append(small[0])
@@ -262,7 +262,7 @@ class DaskShards:
         return [r for g in range(len(self._groups)) for r in results[g]]
 
     def in_order(self, method: str, *small: Any) -> Iterator[Any]:
-        """The results in shard order, whatever the order in which they arrive, with one group's in memory at a time."""
+        """The results in shard order, regardless of arrival, with the results of one group in memory at a time."""
         asked = _Call(method, small, None, self._key(small))
         tasks = self._submit(range(len(self._groups)), asked, tell=asked.key not in self._known)
         for g in range(len(self._groups)):

@@ -11,7 +11,7 @@ from sparserank.execution import one_blas_thread
 from sparserank.shards import _dense_kernels
 from sparserank.shards.rows import Rows, read_only
 
-SMALL = 1e-12  # products of numbers from here to its inverse, and their sums, are numbers in float32
+SMALL = 1e-12  # sums and products of values between this and its inverse stay in the range of float32
 
 
 class DenseRows(Rows):

@@ -13,12 +13,12 @@ from sparserank.execution import BlockExecutor, split_queries
 from sparserank.shards._statistics_kernels import moments as add_moments
 from sparserank.shards.rows import Rows, in_parts, query_pieces, read_only, row_bytes
 
-LARGEST_EXPONENT = 256  # numbers between 2 to the minus and to the plus of this are left in their own units
+LARGEST_EXPONENT = 256  # factors with a binary exponent of at most this magnitude have unit 1
 
 
 def coarse_unit(factor: np.ndarray) -> np.ndarray:
-    """A power of two near each factor, 1 for all but extreme factors: multiplication by it changes no digit, and
-    squares do not overflow.
+    """A power of two near each factor, 1 for all but extreme factors. Multiplication by it is exact, and keeps squares
+    from overflowing.
 
     It depends only coarsely on the factor, so that weightings of similar scale share one read.
     """
@@ -76,9 +76,9 @@ def feature_moments(
     units = np.ones((K, d)) if unit is None else unit
     around = np.zeros((K, d)) if around is None else around
     out = Moments(used @ sizes, *(np.zeros((K, d)) for _ in range(5)))
-    for ks in alike(units):  # nearly always one, of units that are 1
+    for ks in alike(units):  # nearly always one group, with unit 1
         low, high, sums = np.full((len(ks), d), np.inf), np.full((len(ks), d), -np.inf), np.zeros((3, len(ks), d))
-        with np.errstate(over="ignore", invalid="ignore"):  # extreme features come again in units of their own
+        with np.errstate(over="ignore", invalid="ignore"):  # extreme features are read again in other units
             for part in sums_of(used[ks], units[ks[0]], around[ks]):
                 low, high = np.minimum(low, part[0]), np.maximum(high, part[1])
                 sums += part[2]
@@ -107,8 +107,8 @@ def local_sums(rows: Rows | Sequence[Rows], query_ptr: np.ndarray) -> MomentSums
 def moment_sums(
     rows: Rows, query_ptr: np.ndarray, used: np.ndarray, unit: np.ndarray, around: np.ndarray, executor: BlockExecutor
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(low, high (K, d), infinite without documents; sums (3, K, d) of the values, the squares within queries and those
-    between)."""
+    """(low, high (K, d), infinite without documents; sums (3, K, d) of the values, the squares within queries and the
+    squares between queries)."""
     shape = (len(used), rows.n_columns)
     low, high, sums = np.full(shape, np.inf), np.full(shape, -np.inf), np.zeros((3, *shape))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -131,7 +131,7 @@ def _add_dense(
     """Update low and high (K, d) with these rows, and add to sums (3, K, d) the values,
     the squares within queries and those between."""
     K, d = low.shape
-    query_ptr, used = read_only(query_ptr), np.array(used)  # the kernel is compiled for each type
+    query_ptr, used = read_only(query_ptr), np.array(used)  # fixed types: the kernel is compiled for each
     blocks = split_queries(query_ptr, row_bytes(rows), minimum_bytes=16.0 * 8 * d)
 
     def block(b: int) -> np.ndarray:
@@ -158,7 +158,7 @@ def _add_sparse(
     high: np.ndarray,
     sums: np.ndarray,
 ) -> None:
-    """The same from CSR, without a dense row. Sums of squares cancel to the square root of the rounding."""
+    """The same for CSR, without dense rows. Cancellation leaves errors up to the square root of rounding."""
     X = rows.query_block(0, rows.n_docs)
     for first, last in pairwise(query_pieces(X, query_ptr)):
         own = X[query_ptr[first] : query_ptr[last]]

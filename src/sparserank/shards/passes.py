@@ -12,7 +12,7 @@ from sparserank.execution import BlockExecutor
 if TYPE_CHECKING:
     from sparserank.shards.shard import Shard
 
-PASS_BYTES = 32 << 20  # of the partial sums, orders and scores of the passes that are under way
+PASS_BYTES = 32 << 20  # limit of the partial sums, orders and scores of passes in progress
 
 Share = Callable[[int, int], None]
 Sums = tuple[np.ndarray, np.ndarray, np.ndarray]  # values (m,), sums of phi'^2 / 4 (m,), gradients (m, n)
@@ -20,7 +20,7 @@ Sums = tuple[np.ndarray, np.ndarray, np.ndarray]  # values (m,), sums of phi'^2 
 
 class Pass(NamedTuple):
     """A pass over a shard that has been started. `share(start, step)` works on its blocks start, start + step, ... When
-    all blocks are done, `finish()` keeps the orders, and returns the sums and what is kept of each row."""
+    all blocks are done, `finish()` stores the orders, and returns the sums and the scores kept for each row of W."""
 
     share: Share
     n_blocks: int
@@ -33,12 +33,12 @@ def run_passes(
     """The sums of each shard at W (m, n), row i under weighting ks[i]. X is read once, or several times if not all rows
     fit in PASS_BYTES.
 
-    As many passes as fit in PASS_BYTES are given to the threads together: a hand-over costs a third of a millisecond, a
-    shard for a fast loss ten. The sums of a shard depend on neither.
+    As many passes as fit in PASS_BYTES are given to the threads together: a hand-over takes a third of a millisecond,
+    a shard with a fast loss ten. The sums of a shard do not depend on this grouping.
     """
     parts: list[list[Sums]] = [[] for _ in shards]
     begun: list[tuple[list[Sums], Pass]] = []
-    n_bytes = 0  # of those
+    n_bytes = 0  # memory of these passes
 
     def work_off() -> None:
         nonlocal n_bytes

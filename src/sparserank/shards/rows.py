@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-PIECE = 1 << 19  # non-zeros whose statistics are worked on at once
+PIECE = 1 << 19  # non-zeros whose statistics are computed at once
 
 
 class Rows:
-    """The features of n_docs documents, grouped by query, with one file for each kind.
+    """The features of n_docs documents, grouped by query; each kind of rows has its own module.
 
     arrays        arguments of the two kernels, arrays of a fixed number and type
     scores        compiled: scores(arrays, lo, hi, W, which, out): out[k, : hi - lo] = X[lo:hi] W[k] for k of `which`
@@ -41,7 +41,7 @@ class Rows:
         self, query_ptr: np.ndarray, queries: np.ndarray, columns: np.ndarray, inverse: np.ndarray | None
     ) -> np.ndarray:
         """(documents of the queries, len(columns)) float32 or float64, C-ordered: features times inverse
-        (len(columns),), up to what is the same for all documents of a query."""
+        (len(columns),), up to a shift that is the same for all documents of a query."""
         raise NotImplementedError
 
     def query_block(self, lo: int, hi: int) -> Any:
@@ -72,7 +72,7 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
-ALONE = np.zeros(1, dtype=np.int64)  # the first of one; writable, or kernels would be compiled again for it
+ALONE = np.zeros(1, dtype=np.int64)  # `which` for a single row; writable, or kernels would be compiled again
 
 
 def scores_of(rows: Rows | Sequence[Rows], w: np.ndarray) -> np.ndarray:
@@ -115,8 +115,8 @@ def documents_of(query_ptr: np.ndarray, queries: np.ndarray) -> np.ndarray:
 
 
 def query_pieces(X: Any, query_ptr: np.ndarray) -> list[int]:
-    """The queries at which statistics restart, and the last:
-    statistics of sparse rows use a dozen times the bytes of their values."""
+    """Boundaries of the pieces of queries that are processed at once, because
+    statistics of sparse rows take a dozen times the bytes of their values."""
     last = len(query_ptr) - 1
     if not sp.issparse(X):
         return [0, last]

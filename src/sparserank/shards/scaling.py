@@ -17,7 +17,7 @@ from sparserank.shards import as_rows
 from sparserank.shards.moments import MomentSums, feature_moments, local_sums
 from sparserank.text import brief
 
-SMALLEST_SPREAD, LARGEST_SPREAD = 1e-290, 1e290  # a weight divided by its scale must be a number too
+SMALLEST_SPREAD, LARGEST_SPREAD = 1e-290, 1e290  # a weight divided by its scale must not overflow
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def fit_scalings(
     if method in ("none", "query-min-max"):
         return np.zeros(shape), np.ones(shape)
     center, spread, size = _fit_spread(data, method, used, sums_of or local_sums(as_rows(data.X), data.query_ptr))
-    # A spread at rounding level of the values is no spread: dividing by it would turn noise into a feature.
+    # A spread at the rounding level of the values counts as 0: dividing by it would amplify noise.
     flat = spread <= (1e-7 if data.is_sparse else 1e-12) * size  # sparse sums of squares cancel to sqrt(eps)
     bad = np.argwhere(~flat & ~((spread >= SMALLEST_SPREAD) & (spread <= LARGEST_SPREAD)))
     if len(bad):

@@ -23,14 +23,14 @@ from sparserank.shards.passes import Pass, Sums, run_passes
 from sparserank.shards.rows import ALONE, Rows, documents_of, read_only, row_bytes
 from sparserank.shards.shaped import ShapedRows
 
-# Of gathered columns, and at most a sixteenth of X: two blocks of them (X_A, W X_A) stay in a second-level cache.
+# Size of a block of gathered columns, at most a sixteenth of X: two (X_A, W X_A) fit into a second-level cache.
 HESSIAN_BLOCK_BYTES = 2 << 20
 MIN_HESSIAN_BLOCK_BYTES = 1 << 17  # smaller blocks cost more in overhead than in arithmetic
-FEATURES_AT_ONCE = 8  # whose Grams a thread makes
+FEATURES_AT_ONCE = 8  # features whose Gram matrices a thread computes together
 
 
 class ShardFacts(NamedTuple):
-    """Facts on the lists that the objective needs, once.
+    """Facts about the lists, which the objective requests once.
 
     n_docs (n_queries,) sizes; pair_weight (n_queries,) total weight of the pairs (grade pairs and documents weighted);
     n_pairs (n_queries,) pairs whose preferred document has positive weight, counted; shares_reads: True if a
@@ -57,8 +57,8 @@ class _Weighting:
 class _Scored:
     """Scores (n_docs,) at w, for the queries in use.
 
-    They add 4% to a pass. They are kept if the loss has its own dual, and for a single point if a line has requested
-    them under this key: the first request costs a pass.
+    Storing them adds 4% to a pass. They are kept if the loss has its own dual, and for a single point if a line search
+    has requested them under this key, so the first request costs a pass.
     """
 
     w: np.ndarray
@@ -69,11 +69,11 @@ class Shard:
     """Rows and lists of whole queries, and the sums over them for K weightings at once.
 
     Conventions
-        `set_weights` sends K weightings under a key; calls name the key and one k (or one per row of W) of it.
+        `set_weights` sends K weightings under a key; calls name the key and one k, or one k per row of W.
         Coefficients, gradients, Hessians and norms refer to the scaled features x_j inverse[k, j].
         Every result depends only on the arguments, to the last bit: each of several rows of W in one call gets the same
         result as alone. Scores are kept per (key, k), looked up by the value of w, and replaced as a whole. Sorting
-        orders are lent to one call at a time. Losing either costs only time. Arguments are trusted.
+        orders are lent to one call at a time. Losing scores or orders costs only time. Arguments are not checked.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Shard:
             self.query_ptr, read_only(lv.levels), read_only(lv.n_levels), read_only(lv.table), weight
         )
         useful = None if weight is None else (weight > 0).astype(np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):  # what leaves the range is refused by whoever adds it up
+        with np.errstate(over="ignore", invalid="ignore"):  # totals that overflow are refused where they are summed
             totals = pair_totals(lv, self.query_ptr, weight)
         plain = pair_totals(relevance_levels(relevance, self.query_ptr), self.query_ptr, useful)
         self._facts = ShardFacts(np.diff(self.query_ptr), totals, plain, rows.shares_reads and loss.dual_sweep is None)
@@ -103,7 +103,7 @@ class Shard:
         self.executor = executor
         self._weightings: dict[str, _Weighting] = {}
         self._last: dict[tuple[str, int], _Scored] = {}
-        self._orders: dict[tuple[str, int], list[np.ndarray]] = {}  # one, or none while it is lent
+        self._orders: dict[tuple[str, int], list[np.ndarray]] = {}  # one order, or none while it is lent
         self._asks_for_scores: set[str] = set()
         self._directions: dict[tuple[str, int], tuple[np.ndarray, np.ndarray]] = {}
         in_rows = [np.arange(n, dtype=np.int32) for n in self._facts.n_docs]
@@ -127,7 +127,7 @@ class Shard:
         self._orders.update({(key, k): [] for k in range(len(scale))})
 
     def forget(self, key: str) -> None:
-        """Drop everything that is kept under a key, which will not be requested again."""
+        """Drop everything stored under a key that will not be requested again."""
         for kept in (self._last, self._orders, self._directions):
             for held in [held for held in list(kept) if held[0] == key]:
                 kept.pop(held, None)
@@ -147,7 +147,7 @@ class Shard:
         return run_passes([self], self.executor, W, key, ks)[0]
 
     def bytes_of_a_pass(self, key: str) -> int:
-        """Bytes of its partial sums, an order and, if kept, scores; the last two count twice, for a moment."""
+        """Bytes of the partial sums, an order and, if kept, scores of a pass; the last two briefly exist twice."""
         per_document = 24 if self.loss.dual_sweep is not None or key in self._asks_for_scores else 8
         return 8 * (len(self._blocks) - 1) * self.rows.n_columns + per_document * self.rows.n_docs
 
@@ -156,7 +156,7 @@ class Shard:
         n_blocks, m, d = len(self._blocks) - 1, len(W), self.rows.n_columns
         weighting = self._weightings[key]
         raw = weighting.coordinates.raw(W, ks)
-        lent = {k: self._borrowed(key, k) for k in dict.fromkeys(ks)}  # once, however often
+        lent = {k: self._borrowed(key, k) for k in dict.fromkeys(ks)}  # once, even if k is repeated
         orders = lent[ks[0]][None, :] if m == 1 else np.array([lent[k] for k in ks])
         keep = self.loss.dual_sweep is not None or (m == 1 and key in self._asks_for_scores)
         scores = np.empty((m, self.rows.n_docs) if keep else (0, 0))
@@ -177,7 +177,7 @@ class Shard:
                     lent[k][:] = orders[i]
                 self._give_back(key, k, lent[k])
             scored = []
-            if keep:  # of several a copy, or one would keep the array of all alive
+            if keep:  # copies if there are several: a view would keep the array of all alive
                 scored = [_Scored(W[i].copy(), scores[i] if m == 1 else scores[i].copy()) for i in range(m)]
                 self._last.update(((key, k), here) for k, here in zip(ks, scored, strict=True))
             return (totals[:, 0], totals[:, 1], weighting.coordinates.pulled_back(gradient, ks)), scored
@@ -186,7 +186,7 @@ class Shard:
 
     def _borrowed(self, key: str, k: int) -> np.ndarray:
         """An order (n_docs,) of each query's documents, for kernels to correct and to return: the last one, or the row
-        order if another call has it. A call that fails keeps it, because a half-sorted order is useless."""
+        order if another call has borrowed it. A call that fails does not return a half-sorted order."""
         try:
             return self._orders[key, k].pop()
         except IndexError:
@@ -213,14 +213,14 @@ class Shard:
         return scored
 
     def pair_norms(self, key: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(sum over pairs of v_p (x_ia - x_ja)^2, largest |deviation| within a query, largest |value| around which),
+        """(sum over pairs of v_p (x_ia - x_ja)^2, largest |deviation| within a query, largest |offset| of deviations),
         each (K, n_columns); one read of X."""
         weighting = self._weightings[key]
         K, d = len(weighting.scale), self.rows.n_columns
         inverse = weighting.coordinates.raw(np.ones((K, d)), range(K))
         units = coarse_unit(inverse)
         out = np.zeros((3, K, d))
-        for ks in alike(units):  # nearly always one, of units that are 1
+        for ks in alike(units):  # nearly always one group, with unit 1
             unit = units[ks[0]]
             out[:, ks] = self._norms_in(weighting.scale[ks], unit)
             out[:, ks] *= inverse[ks] / unit
@@ -240,7 +240,7 @@ class Shard:
     def _norms_in(self, scale: np.ndarray, unit: np.ndarray) -> np.ndarray:
         """(3, K, n_columns) norms, largest deviations and offsets of the columns times unit."""
         out = np.zeros((3, len(scale), len(unit)))
-        # Where they are not compiled, deviations are 8 bytes each, several times over.
+        # Without a compiled loop, several arrays of deviations are written out, 8 bytes per value.
         written_out = self.rows.is_dense and len(self._lists.table) == 0
         blocks = self._split(8.0) if written_out else self._blocks
 
@@ -255,14 +255,14 @@ class Shard:
             out[1:] = np.maximum(out[1:], part[1:])
         return out
 
-    # -- curvature from scores of its own; lines and duals from those of the last pass ---------------------------------
+    # -- curvature from newly computed scores; lines and duals from the scores of the last pass ------------------------
 
     def hessians(
         self, key: str, asks: Sequence[tuple[np.ndarray, np.ndarray, int, int, int]]
     ) -> list[tuple[np.ndarray, float]]:
         """For each (w, columns (c,), k, turn, step): (generalised Hessian at w on the columns (c, c), the weight of its
-        pairs), of every step-th useful query, the turn-th such sample of this shard: one query at least, if it has
-        any.
+        pairs), on the turn-th sample of every step-th useful query of this shard, which contains at least one query if
+        there is any.
         """
         return [self._hessian(w, columns, key, k, turn, step) for w, columns, k, turn, step in asks]
 
@@ -271,7 +271,7 @@ class Shard:
     ) -> tuple[np.ndarray, float]:
         weighting = self._weightings[key]
         useful = weighting.useful[k]
-        # Copies, contiguous and writable: for arrays of another kind the kernels would be compiled again.
+        # Contiguous, writable copies: for other kinds of arrays, the kernels would be compiled again.
         queries, columns = np.array(useful[turn % max(min(step, len(useful)), 1) :: step]), np.array(columns)
         c, scale = len(columns), weighting.scale[k]
         share = float((scale * self._facts.pair_weight)[queries].sum())
@@ -360,14 +360,14 @@ class Shard:
         self._directions[key, k] = np.array(v, dtype=np.float64), z
         return z
 
-    # -- what models are worth ----------------------------------------------------------------------------------------
+    # -- metrics of models --------------------------------------------------------------------------------------------
 
     def gathered(
         self, columns: np.ndarray, key: str, k: int, present: bool, taken: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:
-        """For the documents of the queries taken (n_queries,) bool: the factors of some coefficients (c,), as (n, c),
-        up to what is constant within a query; relevance; ids; if `present`, for unscaled rows, whether any of these
-        columns is not 0. For small samples: no other call returns values per document."""
+        """For the documents of the queries in `taken` (n_queries,) bool: the factors of the coefficients (n, c), up to
+        a shift per query; relevance; ids; if `present` (unscaled rows only), whether any of these columns is
+        nonzero. Only for small samples: no other call returns values per document."""
         queries = np.flatnonzero(taken)
         documents = documents_of(self.query_ptr, queries)
         Z = np.zeros((len(documents), 0))
@@ -381,6 +381,6 @@ class Shard:
     def measure(
         self, models: Sequence[sp.csr_array | Columns], metrics: Sequence[Metric], assigned: np.ndarray
     ) -> list[np.ndarray]:
-        """Per group of models (n_models, n_columns), in units of the columns, or of single columns: (n_metrics,
-        n_models, queries judged by the group)."""
+        """(n_metrics, n_models, queries of the group) for each group of models, which are (n_models, n_columns) in
+        units of the columns, or rank by single columns."""
         return measure(self.rows, self.relevance, self.query_ptr, self.docid, models, assigned, metrics, self.executor)

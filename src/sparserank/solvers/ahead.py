@@ -12,25 +12,25 @@ from sparserank.solvers.solution import Iterate, Stop
 from sparserank.solvers.working_set import working_set
 from sparserank.weighting import Evaluation
 
-MAX_LOOKS = 3  # while one problem is solved: where it takes more steps than that, the next one is not near
+MAX_LOOKS = 3  # looks ahead per problem: if its solve takes more steps, the next solution is not near
 
 
 class Ahead:
-    """The problem on a path after the one that is being solved.
+    """The next problem on a path, while the one before it is being solved.
 
-    Its solution is predicted by the same quadratic model of the loss. A second point costs a quarter of a read of X
-    (dense float64; half of one in float32). If the point is near enough, the next problem is solved; otherwise its
-    solve begins there.
+    Its solution is predicted from the same quadratic model of the loss. Evaluating this second point in the same read
+    costs a quarter of a read of X (dense float64; half of one in float32). If the point is close enough, the next
+    problem is solved; otherwise its solve begins there.
     """
 
     def __init__(self, following: Penalised, stop: Stop) -> None:
         self._problem, self._stop = following, stop
         self._looks = 0
-        self.found: Iterate | None = None  # of the following problem
+        self.found: Iterate | None = None  # best evaluated point of the next problem
 
     def guess(self, curvature: Curvature, here: Iterate) -> np.ndarray | None:
-        """(n_features,) the solution according to the model, from the earlier guess or else from here; None: not worth
-        an evaluation, or the model does not improve on the earlier guess."""
+        """(n_features,) the solution predicted from the earlier guess, or else from `here`; None: not worth an
+        evaluation, or the model does not improve on the earlier guess."""
         if self._looks == MAX_LOOKS:
             return None
         self._looks += 1

@@ -12,21 +12,21 @@ from sparserank.objective import PairwiseObjective
 from sparserank.solvers.lockstep import Hessian, Steps
 from sparserank.solvers.solution import Iterate
 
-# A first Hessian may cost documents * columns^2 = MIN_WORK, and WORK_PER_DOCUMENT for each document where those are
-# more: less than a pass over all columns. Where all documents cost more than that, it is of a sample.
+# The first Hessian may cost documents * columns^2 up to MIN_WORK or, if that is more, WORK_PER_DOCUMENT per document,
+# which is less than a pass over all columns. If all documents would cost more, a sample of them is used.
 MIN_WORK = 1e7
 WORK_PER_DOCUMENT = 60.0
-DOCUMENTS_PER_COLUMN = 40  # of a sample, at least, whatever it costs: fewer would know less than there is to be known
+DOCUMENTS_PER_COLUMN = 40  # at least, in a sample, whatever the cost: fewer documents cannot determine the Hessian
 SAMPLED_SHARE = 0.5  # a sample of more documents than this is not worth its noise
-MORE, MOST = 3.0, 9.0  # documents in place of a sample that hardly helped, and at most, times those of the first
-MORE_COLUMNS = 1.5  # columns that will be asked for later are taken along while they make no more of them than this
-POINTS = 8  # whose samples are averaged
-SAMPLED_VALUES = 1.0  # of features that each reads, for every document there is: about a tenth of a pass
+MORE, MOST = 3.0, 9.0  # growth of a sample that hardly helped, and largest sample, in multiples of the first
+MORE_COLUMNS = 1.5  # columns needed later are included if they increase the number by at most this factor
+POINTS = 8  # last points whose samples are averaged
+SAMPLED_VALUES = 1.0  # feature values that each sample reads, per document of the data: about a tenth of a pass
 AVERAGED_DOCUMENTS_PER_COLUMN = 20  # at least
-BYTES = 8 << 20  # of their Hessians, at most, unless the last alone is larger
-MAX_GROWTH = 1.5  # of a path's steps, from one to the next, that is believed
-MEMORY = 5  # steps that a fresh sample is corrected by
-MIN_CURVED = 1e-3  # a step along which the loss bends less than this share of what the model expects teaches nothing
+BYTES = 8 << 20  # memory of the averaged Hessians, unless the last one alone is larger
+MAX_GROWTH = 1.5  # largest credible growth of a path's steps from one to the next
+MEMORY = 5  # number of steps that correct a fresh sample
+MIN_CURVED = 1e-3  # a step is ignored if the loss curves along it by less than this share of the model's prediction
 
 
 class Samples:

@@ -11,8 +11,8 @@ from sparserank.solvers.problem import Penalised
 from sparserank.solvers.quadratic import TIGHT
 from sparserank.solvers.solution import Iterate, Status, Stop
 
-MAX_PRODUCTS = 200  # per step
-LOOSEST = 0.1  # residual of a step's system, relative to the gradient
+MAX_PRODUCTS = 200  # Hessian products per step
+LOOSEST = 0.1  # largest residual of the Newton system of a step, relative to the gradient
 SUFFICIENT = 1e-4  # share of the predicted decrease that a step must achieve
 MAX_TRIALS = 30
 

@@ -11,7 +11,7 @@ from sparserank.solvers.solution import Iterate
 
 NEARLY_ACTIVE = 0.9  # zero coordinates whose gradient is this close to the bound join the working set beforehand
 MAX_NEW = 200  # coordinates that may join a working set at once
-SOON_ACTIVE = 0.5  # as close as this: they will join at one of the next strengths of a path
+SOON_ACTIVE = 0.5  # zero coordinates this close will probably join at one of the next strengths of a path
 
 
 def working_set(objective: PairwiseObjective, penalty: Penalty, iterate: Iterate) -> np.ndarray:

@@ -1,8 +1,8 @@
 """A run directory: created or marked by this program, and used by one process at a time.
 
-Its lock belongs to an open file, so the system releases it when the process ends, however that happens. Packages of
-file locks fall back to a lock file where the system has no locks, and a killed process leaves that behind. Here such a
-file system has no locks.
+Its lock belongs to an open file, so the operating system releases it when the process ends, however that happens. On
+file systems without locks, packages for file locks fall back to a lock file, which a killed process leaves behind. This
+module does not lock at all there.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LOCKED_BYTE = 1 << 30  # the byte that Windows locks: beyond the content, which 
 
 
 def refuse_unusable(path: str | os.PathLike | None, kind: str) -> None:
-    """Refuse what `WorkDirectory` would refuse or could not create, before any data are read; leave nothing behind.
+    """Refuse a directory that `WorkDirectory` would refuse or could not create, before data are read; create nothing.
 
     Raises
         RunDirectoryError   as in `WorkDirectory`
@@ -114,15 +114,15 @@ class WorkDirectory:
             out.write(json.dumps(event) + "\n")
 
     def _lock_and_claim(self, handle: int, kind: str) -> None:
-        """Lock the mark. Write the kind into a mark that is new, and compare it with that of an old one."""
+        """Lock the mark; write the kind into a new mark, or compare it with the kind in an old one."""
         if is_locked_elsewhere(handle):
             raise RunDirectoryError(
                 f"{self.path}: another sparserank run is writing there; wait for it, or choose another {option('out')}."
             )
         known = os.read(handle, MAX_MARK_BYTES)
         _refuse_kind(self.path, known, kind)
-        # An incomplete mark is new, or of a process that was killed, or had no space left, at this point. Since the
-        # content was checked, another process may have written other files.
+        # An incomplete mark is new, or its process was killed or had no space left at this point. The content is
+        # checked again, because another process may have written other files since.
         if not known.endswith(b"\n"):
             _refuse_foreign(self.path)
             os.lseek(handle, 0, os.SEEK_SET)
@@ -157,9 +157,9 @@ def _reported(path: Path, task: str) -> Iterator[None]:
 
 
 def _refuse_content(path: Path) -> None:
-    """Refuse links in a marked directory, and any file in another one.
+    """Refuse links in a marked directory, and any file in an unmarked one.
 
-    The directory itself may be a link. What is in it is read and written, and a link may lead to somebody else's file.
+    The directory itself may be a link. Its files are read and written, and a link may lead to somebody else's file.
     """
     if not os.path.lexists(path / MARK):
         if path.is_dir():
@@ -167,7 +167,7 @@ def _refuse_content(path: Path) -> None:
         return
     for place, folders, files in os.walk(path):
         for file in (Path(place, name) for name in (*folders, *files)):
-            with suppress(FileNotFoundError):  # a file of a process that is writing there now
+            with suppress(FileNotFoundError):  # another process that is writing there may have removed it
                 mode = file.lstat().st_mode
                 if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                     what = "a link" if stat.S_ISLNK(mode) else "a device, a pipe or a socket"

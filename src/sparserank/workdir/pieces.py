@@ -26,7 +26,7 @@ from sparserank.text import source_of
 from sparserank.workdir.directory import WorkDirectory
 
 COMPUTING_LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
-PRESENTING = ("cli", "report")  # rooms that show results and compute none
+PRESENTING = ("cli", "report")  # subpackages that show results but compute none
 LONGEST_LABEL = 100  # file systems allow 255 bytes
 PLAN, RECORDS, ARRAYS = "plan.json", "pieces", "arrays"
 MAX_RECORD_BYTES, MAX_BYTES = 1 << 20, 1 << 34
@@ -92,11 +92,11 @@ class PieceStore:
     def load(
         self, name: str, files: Collection[str], read: Callable[[dict[str, bytes]], Any] = lambda content: content
     ) -> Any:
-        """What `read` makes of the files of a piece, which must be these; None if it has to be computed. A damaged
-        piece is forgotten, with a warning that names it.
+        """The result of `read` on the files of a piece, which must be these; None if the piece has to be computed. A
+        damaged piece is dropped, with a warning that names it.
 
-        Whoever made the folder also wrote the checksums, so `read` checks the content: it raises ValueError, KeyError
-        or DataError for what cannot be a result.
+        Whoever made the folder also wrote the checksums, so `read` must check the content: it raises ValueError,
+        KeyError or DataError if this cannot be a result.
 
         Warns
             DataWarning   a file of the piece, or its record, differs from what was written, or `read` refuses it
@@ -181,8 +181,8 @@ class WorkStore(WorkDirectory):
         self.write_json(PLAN, identity)
 
     def load(self, name: str, read: Callable[[Arrays], Any] = lambda arrays: arrays) -> Any:
-        """What `read` makes of the arrays of a finished piece; None if it has to be computed. As in `PieceStore.load`,
-        `read` checks them."""
+        """The result of `read` on the arrays of a finished piece; None if the piece has to be computed. As in
+        `PieceStore.load`, `read` checks them."""
         full = self._name(name)
         return self.pieces.load(full, [_file(full)], lambda files: read(arrays_of_npz(files[_file(full)])))
 
@@ -223,7 +223,7 @@ def work_store_in(
 def kept(
     store: WorkStore | None, name: str, make: Callable[[], Arrays], **expected: tuple[str, tuple[int | None, ...]]
 ) -> Arrays:
-    """The arrays of a finished piece in the store, or those that are made now, which are saved; expected: as in
+    """The arrays of a finished piece in the store, or else those that `make` computes, which are saved; expected: as in
     `checked`."""
     known = None if store is None else store.load(name, lambda arrays: checked(arrays, **expected))
     if known is None:
@@ -234,8 +234,8 @@ def kept(
 
 
 def _changed_in(name: str, before: Any, now: Any) -> list[str]:
-    """What differs in one entry of an identity: the options inside texts such as 'l1(drop=(3,))' or "{'tol': 1e-06}",
-    if only their values differ; else the entry."""
+    """The differences in one entry of an identity: the options inside texts such as 'l1(drop=(3,))' or
+    "{'tol': 1e-06}", if only their values differ; else the name of the entry."""
     texts = [v if isinstance(v, str) else " ".join(map(str, v)) if isinstance(v, list) else "" for v in (before, now)]
     makers, parts = ([pattern.findall(text) for text in texts] for pattern in (_MAKER, _PART))
     if makers[0] != makers[1]:
@@ -262,7 +262,7 @@ def arrays_of_npz(content: bytes) -> dict[str, np.ndarray]:
             if any(member.compress_type != zipfile.ZIP_STORED for member in arrays.zip.infolist()):
                 raise ValueError("its arrays are compressed")
             return {name: np.asarray(arrays[name]) for name in arrays.files}
-    except Exception as error:  # of whatever kind: the content may be anything
+    except Exception as error:  # any exception, because the content may be anything
         raise ValueError(f"it is not an archive of arrays: {error}") from error
 
 

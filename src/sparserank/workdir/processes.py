@@ -7,7 +7,7 @@ terminal's process group, so an interrupt reaches only the caller. A job keeps i
 
 The protocol: the caller sends a task, then (index, arguments) for each piece, then None; another task may follow. The
 worker replies to each piece with an `Outcome`. Tasks, arguments and outcomes travel as bytes inside these messages, so
-that what cannot be unpickled is an error of its piece, and not of the connection.
+that data which cannot be unpickled cause an error of their piece, not of the connection.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _job = _Job()
 def run_pieces(
     task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], n_workers: int, *, processes: bool
 ) -> Generator[Outcome, None, None]:
-    """Run `task(*arguments[i])` for every i, and yield each outcome as soon as it is there, in any order.
+    """Run `task(*arguments[i])` for every i, and yield each outcome as soon as it is available, in any order.
 
     With processes, `task` (a picklable object) is sent to each worker once; arguments and results are sent every time.
     Warnings of the workers are issued here. Tasks that a script defines run in threads, because no other process can
@@ -81,7 +81,7 @@ def run_pieces(
     workers: list[Worker] = []
 
     def work(worker: Worker | None) -> None:
-        """The thread of a worker, or one that works itself: take piece after piece until none is left."""
+        """The body of a thread: take pieces until none is left, and run them in the worker or, without one, here."""
         try:
             if worker is not None:
                 _send(worker.stdin, packed)
@@ -138,7 +138,7 @@ def _run(task: Callable[..., Any], index: int, arguments: tuple[Any, ...]) -> Ou
 @contextmanager
 def kept_workers() -> Iterator[None]:
     """Inside the context, idle worker processes wait for the next `run_pieces` of this thread. They end with the
-    outermost context. In between they keep none of the data that they worked on."""
+    outermost context. While idle, they hold none of the data that they worked on."""
     if _job.idle is not None:
         yield
         return
@@ -163,7 +163,7 @@ def _after_fork() -> None:
     _job.idle = None
 
 
-# End what an unclosed `run_pieces` left, before Python stops threads in the middle of reading from a pipe.
+# End the workers of an unclosed `run_pieces`, before Python stops threads in the middle of reading from a pipe.
 atexit.register(lambda: _end(list(_workers)))
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
@@ -179,7 +179,7 @@ def _next_worker(idle: list[Worker] | None) -> Worker:
     path = [p for p in sys.path if isinstance(p, str)]
     program = f"import sys; sys.path[:] = {path!r}; from sparserank.workdir.processes import serve; serve()"
     command, pipe = [sys.executable, "-c", program], subprocess.PIPE
-    # A process group of its own, for which Windows has a flag, and other systems `process_group`.
+    # The worker gets its own process group: by a flag on Windows, by `process_group` on other systems.
     flags = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, process_group=0, creationflags=flags)
 
@@ -192,7 +192,7 @@ def _ask(worker: Worker, index: int, arguments: tuple[Any, ...]) -> Outcome:
         return outcome
     except OSError:
         raise
-    except Exception as error:  # arguments or a result that cannot travel
+    except Exception as error:  # arguments or a result that cannot be pickled
         return Outcome(index, None, error, 0.0)
 
 
@@ -202,12 +202,12 @@ def _end(workers: Sequence[Worker]) -> None:
     for worker in workers:
         if (thread := _workers.pop(worker, None)) is not None:
             thread.join()  # the pipes are closed at the other end, so it ends at once
-        with suppress(OSError), worker:  # close the pipes and wait; what was not yet sent has nobody to go to
+        with suppress(OSError), worker:  # close the pipes and wait; data not yet sent are lost
             pass
 
 
 def _send(stream: IO[bytes] | None, message: Any) -> None:
-    """Send bytes, or a number and bytes. A pickle says where it ends, so messages need no other frame."""
+    """Send bytes, or a number and bytes. A pickle marks its own end, so messages need no other framing."""
     assert stream is not None
     pickle.dump(message, stream, protocol=pickle.HIGHEST_PROTOCOL)
     stream.flush()
@@ -226,10 +226,10 @@ def _receive(stream: IO[bytes] | None) -> Any:
 
 
 def serve() -> None:
-    """Work on one task after another, until the parent ends. However that happens, it closes the pipe that the reading
-    thread waits on, and this thread ends the process even in the middle of a piece."""
+    """Work on one task after another until the parent ends. However that happens, the pipe that the reading thread
+    waits on is then closed, and this thread ends the process, even in the middle of a piece."""
     replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a task prints must not come between the replies
+    os.dup2(2, 1)  # the output of a task must not mix with the replies
     requests: SimpleQueue[Any] = SimpleQueue()
 
     def receive() -> None:
@@ -263,7 +263,7 @@ def _work_on(packed_task: bytes | None, requests: SimpleQueue[Any], replies: IO[
 
 
 def _packed(outcome: Outcome) -> bytes:
-    """An outcome for the caller; an exception that cannot travel is replaced by its text."""
+    """An outcome for the caller; an exception that cannot be pickled is replaced by its text."""
     try:
         packed = pickle.dumps(outcome, protocol=pickle.HIGHEST_PROTOCOL)
         if outcome.error is not None:

@@ -71,7 +71,7 @@ class Work(Generic[T]):
             self._keeper.save(name, result)
 
     def finish(self, name: str, what: str, result: T, seconds: float) -> None:
-        """Keep a piece that took so long, and report it."""
+        """Keep the result of a piece that took so many seconds, and report it."""
         self.keep(name, result)
         self._left.finished(self._kinds[name], seconds)
         self.tell(what, self._left.seconds())
@@ -121,16 +121,16 @@ class TimeLeft:
         """alone: kinds whose pieces each use all workers."""
         self._unfinished = Counter(kinds)
         self._n_workers, self._alone = n_workers, frozenset(alone)
-        self._took: dict[str, tuple[int, float]] = {}  # of each kind, finished pieces and their seconds together
+        self._took: dict[str, tuple[int, float]] = {}  # {kind: (number of finished pieces, their total seconds)}
 
     def finished(self, kind: str, seconds: float) -> None:
-        """Record that a piece of this kind took so long."""
+        """Record that a piece of this kind took so many seconds."""
         n, total = self._took.get(kind, (0, 0.0))
         self._took[kind] = n + 1, total + seconds
         self.skip(kind)
 
     def skip(self, kind: str, n: int = 1) -> None:
-        """Record that so many pieces of this kind need no time."""
+        """Record that n pieces of this kind need no time."""
         self._unfinished[kind] = max(self._unfinished[kind] - n, 0)
 
     def drop(self, kind: str) -> None:
@@ -157,10 +157,10 @@ class LaterWork:
         self._worth, self._began, self._first = worth, 0.0, 0
 
     def seconds(self, done: int, left: float | None, now: float | None = None) -> float | None:
-        """Seconds for `left` and the work after it, when `done` pieces are finished; None if nothing is known yet
-        (left is None)."""
+        """Seconds left for the pieces (`left`) and for the work after them, when `done` pieces are finished; None if
+        left is None."""
         now = time.perf_counter() if now is None else now
-        if left is None or self._began == 0.0:  # the first piece comes after starting and compiling, and tells nothing
+        if left is None or self._began == 0.0:  # the time of the first piece includes startup and compiling
             self._began, self._first = (0.0 if left is None else now), done
             return left
         return left + (self._worth * (now - self._began) / (done - self._first) if done > self._first else 0.0)

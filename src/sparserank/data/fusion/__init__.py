@@ -1,1 +1,1 @@
-"""What retrievers returned: runs cut at one depth, their scores and ranks as features of a data set."""
+"""Runs of retrievers, cut at one depth, with their scores and ranks as features of a data set."""

@@ -15,19 +15,19 @@ from sparserank.data.fusion.norms import HOUSE_RULES, EdgeRules, Norm
 from sparserank.data.run_reader import Ids
 
 MAX_EXACT = 40_000_000  # values that are kept in double precision
-MAX_LEARNED = 150_000  # documents that formulas learn from, about
-MAX_DENSE = 10_000_000  # values, zeros included, of a dense matrix, which is faster to compute with
+MAX_LEARNED = 150_000  # approximate number of documents on which formulas are trained
+MAX_DENSE = 10_000_000  # largest dense matrix, in values including zeros; dense ones are faster
 
 
 @dataclass(frozen=True, eq=False)
 class FusionTable:
-    """Documents of judged queries, with features named 'retriever:norm', all >= 0, CSR if they are many.
+    """Documents of judged queries, with features named 'retriever:norm', all >= 0, as CSR if large.
 
     judged    the documents that were returned, and the relevant ones that no retriever returned, as rows of zeros. A
               query without either has one judged document. The relevance of unjudged documents is 0
-    learned   the same queries, without relevant documents that no retriever returned: what formulas learn from. Of very
-              many documents, the relevant ones and those within rank `learned_to` of some retriever
-    learned_to  None: all of them
+    learned   the rows on which formulas are trained: the same queries, without relevant documents that no retriever
+              returned; if there are too many rows, only relevant documents and those up to rank `learned_to` of a run
+    learned_to  None: no limit
     """
 
     judged: RankingDataset
@@ -50,7 +50,7 @@ def fusion_table(
     *,
     judged_only: bool = False,
 ) -> FusionTable:
-    """The table of these queries.
+    """The table for the given queries.
 
     Parameters
         runs         lists that are cut at `depth`
@@ -62,7 +62,7 @@ def fusion_table(
     known = [(number[q], documents[d], grade) for (q, d), grade in qrels.items() if q in number]
     names, n = list(documents), len(documents)
     by_name = np.array(sorted(range(n), key=names.__getitem__), dtype=np.int64)
-    place = np.empty(n, dtype=np.int64)  # of each document among their sorted ids, in which rows come
+    place = np.empty(n, dtype=np.int64)  # position of each document in the sorted ids, the order of the rows
     place[by_name] = np.arange(n)
     judged = np.array([q * n + place[d] for q, d, _ in known], dtype=np.int64)
     grades = np.array([grade for *_, grade in known])
@@ -92,7 +92,7 @@ def fusion_table(
         best = _best_ranks(runs, place, rows)
         learned_to = int(np.sort(best[learned & (relevance == 0)])[MAX_LEARNED - 1])
         learned &= (relevance > 0) | (best <= learned_to)
-    learned[np.flatnonzero(~np.isin(query, query[learned]))] = True  # of queries for which nothing was returned
+    learned[np.flatnonzero(~np.isin(query, query[learned]))] = True  # queries for which nothing was returned
     if learned.all():
         return FusionTable(whole, whole)
     own = X[learned]
@@ -103,8 +103,8 @@ def fusion_table(
 
 
 def _keys(run: RetrieverLists, place: np.ndarray) -> np.ndarray:
-    """(n_entries,) the key of each entry, by query and place of the document. Made when needed: those of all runs would
-    take as much memory as their scores."""
+    """(n_entries,) sort key of each entry, by query and then by place of the document. Computed on demand, because the
+    keys of all runs would take as much memory as their scores."""
     return np.asarray(np.repeat(run.query, run.depths) * len(place) + place[run.document])
 
 
@@ -121,7 +121,7 @@ def _best_ranks(runs: Sequence[RetrieverLists], place: np.ndarray, rows: np.ndar
     best = np.full(len(rows), np.inf)
     for run in runs:
         at, kept = _places(rows, _keys(run, place))
-        best[at] = np.minimum(best[at], run.rank[kept])  # a run returns a document once for a query
+        best[at] = np.minimum(best[at], run.rank[kept])  # a run returns a document at most once per query
     return best
 
 
@@ -133,13 +133,13 @@ def _features(
     place: np.ndarray,
     rows: np.ndarray,
 ) -> sp.csr_matrix:
-    """(len(rows), len(runs) * len(norms))"""
+    """(len(rows), len(runs) * len(norms)) values of the norms; 0 where a run did not return the document."""
     counts = np.zeros(len(rows) + 1, dtype=np.int64)
     for run in runs:
         at, _ = _places(rows, _keys(run, place))
         counts[at + 1] += len(norms)
     indptr = np.cumsum(counts)
-    if indptr[-1] < 2**31:  # or SciPy would keep the columns in 64 bits too
+    if indptr[-1] < 2**31:  # otherwise SciPy would widen the column indices to 64 bits
         indptr = indptr.astype(np.int32)
     exact = indptr[-1] <= MAX_EXACT
     values = np.empty(indptr[-1], dtype=np.float64 if exact else np.float32)
@@ -157,7 +157,7 @@ def _features(
 
 
 def _places(rows: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(places of those keys that are among the rows, (len(keys),) bool: which are)"""
+    """(positions in `rows` of the keys that occur there, (len(keys),) bool: which keys occur)"""
     if not len(rows):
         return np.zeros(0, dtype=np.int64), np.zeros(len(keys), dtype=bool)
     at = np.minimum(np.searchsorted(rows, keys), len(rows) - 1)

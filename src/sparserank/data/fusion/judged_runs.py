@@ -1,4 +1,4 @@
-"""Runs of several retrievers with judgments: what is fused, and how much of it is judged."""
+"""Runs of several retrievers with judgments: the input of fusion, and the share of it that is judged."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sparserank.errors import DataError
 from sparserank.text import brief
 
 Judgments = dict[tuple[str, str], float]
-USUAL_DEPTH = 100  # at which lists are cut
-MAX_RANK = 1e9  # ranks are numbers of documents
+USUAL_DEPTH = 100  # default depth at which lists are cut
+MAX_RANK = 1e9  # ranks count documents
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedRuns:
-    """lists: of each retriever; query_ids: of the judged queries, by number; documents: numbers of all documents;
-    depth: ranks beyond it are not used; is_table: a table of judged documents; of_ranks: of their ranks, not scores;
+    """lists: one per retriever; query_ids: ids of the judged queries, by number; documents: numbers of all documents;
+    depth: larger ranks are not used; is_table: from a table of judged documents; of_ranks: it has ranks, not scores;
     usual_depths: {retriever: median depth of its lists before they were cut}; empty for a table."""
 
     lists: tuple[RetrieverLists, ...]
@@ -41,11 +41,11 @@ class JudgedRuns:
 
     @property
     def negative(self) -> tuple[str, ...]:
-        """The retrievers with scores below 0; ranks are no scores."""
+        """The retrievers with scores below 0; empty if the input contains ranks instead of scores."""
         return () if self.of_ranks else tuple(run.name for run in self.lists if (run.score < 0).any())
 
     def only(self, queries: Iterable[str]) -> JudgedRuns:
-        """The same runs on some of the queries."""
+        """The same runs, restricted to some queries."""
         query_ids = tuple(queries)
         number = {q: i for i, q in enumerate(query_ids)}
         new = np.array([number.get(q, -1) for q in self.query_ids])
@@ -61,7 +61,7 @@ class JudgedRuns:
         )
 
     def judged_at(self, k: int) -> dict[str, float]:
-        """{retriever: share of its first k documents of each query that are judged}, a mean over its lists."""
+        """{retriever: fraction of its first k documents that are judged, averaged over its lists}."""
         n, number = len(self.documents), {q: i for i, q in enumerate(self.query_ids)}
         judged = np.array([number[q] * n + self.documents[d] for q, d in self.qrels if q in number], dtype=np.int64)
         out = {}
@@ -84,7 +84,7 @@ def read_judged_runs(runs: Any, qrels: Judgments, depth: int | None, cutoff: int
     query_ids = tuple(dict.fromkeys(q for q, _ in qrels))
     queries, documents = {q: i for i, q in enumerate(query_ids)}, Ids()
     for _, docno in qrels:
-        documents[docno]  # gets its number
+        documents[docno]  # assigns a number
     lists = [read_lists(source, name, queries, documents) for name, source in named.items()]
     usual = {run.name: float(np.median(run.depths)) for run in lists}
     at = depth or default_depth(list(usual.values()), cutoff)
@@ -92,8 +92,8 @@ def read_judged_runs(runs: Any, qrels: Judgments, depth: int | None, cutoff: int
 
 
 def default_depth(medians: Sequence[float], cutoff: int | None) -> int:
-    """USUAL_DEPTH or the cutoff, if that is larger, where at least half of the retrievers return so many documents; or
-    else the median of their median depths, at least the cutoff. A few short runs cut no others."""
+    """The larger of USUAL_DEPTH and the cutoff, if the median depths of at least half of the retrievers reach it;
+    otherwise the median of the median depths, but at least the cutoff. A few short runs do not shorten the others."""
     wanted = max(USUAL_DEPTH, cutoff or 1)
     if 2 * sum(median >= wanted for median in medians) >= len(medians):
         return wanted
@@ -101,7 +101,7 @@ def default_depth(medians: Sequence[float], cutoff: int | None) -> int:
 
 
 def _only(run: RetrieverLists, new: np.ndarray) -> RetrieverLists:
-    """The lists of some queries, with new numbers; -1: left out."""
+    """The lists of some queries; new[q] is the new number of query q, or -1 to leave it out."""
     kept = new[run.query] >= 0
     entries = np.repeat(kept, run.depths)
     order = np.argsort(new[run.query[kept]], kind="stable")
@@ -147,8 +147,8 @@ def _lists(
     docno: np.ndarray,
     document: np.ndarray,
 ) -> list[RetrieverLists]:
-    """The lists of each column of X (n_docs, n_columns), NaN where a retriever did not return a document: of ranks
-    (1 is best) or of scores. document (n_docs,): their numbers; docno (n_docs,): their ids, which decide ties.
+    """The lists of each column of X (n_docs, n_columns), which contains ranks (1 is best) or scores, and NaN where a
+    retriever did not return a document. document (n_docs,): document numbers; docno (n_docs,): ids, which break ties.
 
     Raises
         DataError   a column contains no number, or a rank below 1

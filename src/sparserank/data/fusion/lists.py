@@ -1,4 +1,4 @@
-"""Lists of retrievers on the judged queries, read from their runs, and the names of retrievers."""
+"""Ranked lists of retrievers for the judged queries, read from runs, and the names of the retrievers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_SCORE = 1e100  # squares of scores must not overflow
 
 
 def named_runs(runs: Any, least: int = 2) -> dict[str, Any]:
-    """{name of the retriever: source}, from a mapping, or from files, 'name=FILE' or FILE.
+    """{retriever name: source}, from a mapping, or from files given as 'name=FILE' or FILE.
 
     Raises
         ParameterError   there are fewer than `least`, or a name cannot be used
@@ -54,7 +54,7 @@ def named_runs(runs: Any, least: int = 2) -> dict[str, Any]:
 
 
 def file_of(text: str) -> str:
-    """The file of 'name=FILE' or FILE."""
+    """The FILE part of 'name=FILE' or FILE."""
     return _named_file(text)[1]
 
 
@@ -65,10 +65,10 @@ def _named_file(text: str) -> tuple[str | None, str]:
 
 
 def names_of_runs(paths: Sequence[str | os.PathLike]) -> list[str]:
-    """The name of the retriever of each file: that of the file without endings, with its folder if names repeat.
+    """A retriever name for each file: the file name without suffixes, preceded by its folder if names repeat.
 
     Raises
-        DataError   two files have the same name even so
+        DataError   two files still have the same name
     """
     stems = [_stem(Path(p)) for p in paths]
     names = [s if stems.count(s) == 1 else f"{Path(p).parent.name}/{s}" for s, p in zip(stems, paths, strict=True)]
@@ -98,14 +98,14 @@ def _distinct(names: list[str], files: Sequence[str | os.PathLike]) -> list[str]
 
 @dataclass(frozen=True, eq=False)
 class RetrieverLists:
-    """The list of each query, best first.
+    """The lists of one retriever, one per query, best document first.
 
     name        of the retriever
-    query       (n_lists,) numbers of the queries, ascending; list_ptr (n_lists + 1,): the entries of each
-    document    (n_entries,) numbers of the documents; score (n_entries,), descending within a list; rank (n_entries,)
+    query       (n_lists,) query numbers, ascending; list_ptr (n_lists + 1,): offsets of the lists in the entries
+    document    (n_entries,) document numbers; score (n_entries,), descending within a list; rank (n_entries,)
                 from 1, ascending within a list
-    n_contrary  lists whose ranks, as the run numbers them, contradict the scores
-    n_other     entries of queries without judgments, which are left out
+    n_contrary  number of lists whose ranks in the run contradict the scores
+    n_other     number of entries of queries without judgments, which are left out
     """
 
     name: str
@@ -119,13 +119,13 @@ class RetrieverLists:
 
     @property
     def depths(self) -> np.ndarray:
-        """(n_lists,) numbers of documents."""
+        """(n_lists,) number of documents in each list."""
         return np.diff(self.list_ptr)
 
     @property
     def merged(self) -> float:
-        """The share of neighbours in a list whose different scores are equal in single precision."""
-        after = np.delete(np.arange(len(self.score)), self.list_ptr[:-1])  # entries that have one before them
+        """Of the adjacent entries with different scores, the fraction whose scores are equal in single precision."""
+        after = np.delete(np.arange(len(self.score)), self.list_ptr[:-1])  # entries with a predecessor in their list
         differ = after[self.score[after] != self.score[after - 1]]
         with np.errstate(over="ignore"):
             single = self.score.astype(np.float32)
@@ -151,12 +151,12 @@ class RetrieverLists:
 
 
 def read_lists(source: Any, name: str, queries: Mapping[str, int], documents: Ids, *, least: int = 1) -> RetrieverLists:
-    """The lists of a run in any of the forms of `read_run`, for the queries that `queries` numbers. The ranks of a
-    source decide between equal scores.
+    """The lists of a run in any form that `read_run` accepts, for the queries in `queries` ({id: number}). Equal scores
+    are ordered by the ranks in the source.
 
     Raises
         DataFormatError   a malformed line or row, or a document twice in a list; the message names file and line(s)
-        DataError         fewer than `least` entries are of known queries, or the source is in none of the forms
+        DataError         fewer than `least` entries belong to known queries, or the source has none of these forms
     """
     entries = read_entries(source, name, OF_RUNS, queries, documents)
     query, document, at, score, rank = entries.columns()
@@ -176,13 +176,13 @@ def read_lists(source: Any, name: str, queries: Mapping[str, int], documents: Id
 
 
 def _ties(query: np.ndarray, score: np.ndarray, rank: np.ndarray, document: np.ndarray, documents: Ids) -> np.ndarray:
-    """(n_entries,) places by document id of entries with equal scores and ranks; 0 for others."""
+    """(n_entries,) order by document id among entries with equal scores and ranks; 0 for other entries."""
     order = np.lexsort((rank, score, query))
     equal = np.ones(max(len(order) - 1, 0), dtype=bool)
     for values in (query, score, rank):
         equal &= np.diff(values[order]) == 0
     places = np.zeros(len(query), dtype=np.int64)
-    if equal.any():  # sort the ids of tied entries alone
+    if equal.any():  # sort only the ids of tied entries
         tied = order[np.flatnonzero(np.concatenate([[False], equal]) | np.concatenate([equal, [False]]))]
         names = list(documents)
         for place, at in enumerate(sorted(tied.tolist(), key=lambda i: names[document[i]])):
@@ -199,7 +199,7 @@ def ordered(
     docno: np.ndarray,
     n_other: int = 0,
 ) -> RetrieverLists:
-    """Lists of entries in any order: by descending score, equal scores by rank, equal ranks by document id."""
+    """Sort entries into lists: by descending score, equal scores by rank, equal ranks by document id."""
     order = np.lexsort((docno, rank, -score, query))
     query, document, score, rank = query[order], document[order], score[order], rank[order]
     starts = np.flatnonzero(np.concatenate([[True], np.diff(query) != 0]))
@@ -212,6 +212,6 @@ def ordered(
 
 
 def of_ranks(name: str, query: np.ndarray, document: np.ndarray, rank: np.ndarray) -> RetrieverLists:
-    """Lists of entries in any order, with their ranks in place of scores; equal ranks by number of document."""
+    """Sort entries into lists by rank, with negated ranks as scores; equal ranks are ordered by document number."""
     lists = ordered(name, query, document, -rank, np.zeros(len(rank)), document)
     return replace(lists, rank=-lists.score)

@@ -1,4 +1,4 @@
-"""How what a retriever returned becomes a feature: its scores, normalised within each list, or its ranks.
+"""Convert the lists of a retriever to a feature: its scores, normalised within each list, or a function of its ranks.
 
 Every document that a retriever returned has a value > 0, and every other document has 0, whatever the norm.
 """
@@ -18,20 +18,20 @@ from sparserank.text import brief
 MINMAX, L2, ZSCORE, RRF, LOGRANK, RETURNED = "minmax", "l2", "zscore", "rrf", "logrank", "returned"
 OF_SCORES = (MINMAX, L2, ZSCORE)
 RRF_K = 60  # Cormack et al. 2009
-LEAST = 1e-9  # the value of a returned document in place of 0
-AUTO = "auto"  # several norms, whichever is best out of fold
+LEAST = 1e-9  # value of a returned document whose norm would be 0
+AUTO = "auto"  # tries several norms and takes the best out of fold
 _NAME = re.compile(r"([a-z0-9]+)(?:\(k=(\d{1,9})\))?")
 
 
 @dataclass(frozen=True)
 class EdgeRules:
-    """What an engine does at the edges of its formulas. A value of 0 becomes LEAST, unless a rule says otherwise.
+    """The behaviour of an engine in edge cases of its norms. A value of 0 becomes LEAST, unless a rule says otherwise.
 
-    least         of min-max, in place of 0
-    equal         of min-max and z-score, where all scores of a list are equal; equal_within: or differ by less
-    equal_zero    of min-max, where all scores of a list are 0; None: `equal`
-    l2_least      norm of a list below which l2 leaves its scores as they are
-    trims         whether a fused list ends at the depth
+    least         min-max: value in place of 0
+    equal         min-max and z-score: value if all scores of a list are equal; equal_within: or differ by less
+    equal_zero    min-max: value if all scores of a list are 0; None: `equal`
+    l2_least      l2: Euclidean norm of a list below which its scores are unchanged
+    trims         whether a fused list is cut at the depth
     """
 
     least: float = LEAST
@@ -42,7 +42,7 @@ class EdgeRules:
     trims: bool = False
 
     def of(self, norm: Norm) -> tuple[float, ...]:
-        """The rules that matter for a norm, but for those of lists of nearly equal scores."""
+        """The rules that affect a norm, except those for lists of nearly equal scores."""
         if norm.name == MINMAX:
             return self.least, self.equal
         return (self.equal,) if norm.name == ZSCORE else ()
@@ -52,23 +52,23 @@ HOUSE_RULES = EdgeRules()
 ENGINE_RULES: Mapping[str, EdgeRules] = {
     # x-pack/plugin/rank-rrf, MinMaxScoreNormalizer.java and L2ScoreNormalizer.java
     "elasticsearch": EdgeRules(equal_within=1e-6, l2_least=1e-6, trims=True),
-    # neural-search, MinMaxScoreNormalizationTechnique.java, whose maximum starts above 0, and
+    # neural-search, MinMaxScoreNormalizationTechnique.java, whose running maximum starts above 0, and
     # L2ScoreNormalizationTechnique.java
     "opensearch": EdgeRules(least=0.001, equal_zero=0.001, trims=True),
     # ranx 0.3, normalization/min_max_norm.py
     "ranx": EdgeRules(equal=LEAST),
-    "qdrant": EdgeRules(trims=True),  # the limit of a query
+    "qdrant": EdgeRules(trims=True),  # at the limit of a query
 }
 
 
 def rules_of(engine: str | None) -> EdgeRules:
-    """The rules of an engine; those of the house for None and for engines without rules of their own."""
+    """The rules of an engine; HOUSE_RULES for None and for engines without special rules."""
     return ENGINE_RULES.get(engine or "", HOUSE_RULES)
 
 
 @dataclass(frozen=True)
 class Norm:
-    """A norm: minmax, l2 or zscore of the scores; rrf (of constant k) or logrank of the ranks; or returned.
+    """A norm: minmax, l2 or zscore of the scores; rrf (with constant k) or logrank of the ranks; or returned.
 
     k   the constant of rrf, >= 0
     """
@@ -104,13 +104,13 @@ class Norm:
 
 
 def check_norm(name: object) -> None:
-    """Raise DataError unless the name is that of a norm, or AUTO."""
+    """Raise DataError unless `name` is a norm or AUTO."""
     if not isinstance(name, str) or name != AUTO:
         parse_norm(name)
 
 
 def parse_norm(name: object) -> Norm:
-    """The norm of a name, such as 'minmax' or 'rrf(k=10)'.
+    """Parse the name of a norm, such as 'minmax' or 'rrf(k=10)'.
 
     Raises
         DataError   there is no such norm
@@ -123,7 +123,7 @@ def parse_norm(name: object) -> Norm:
 
 
 def _per_list(values: np.ndarray, lists: RetrieverLists) -> np.ndarray:
-    """(n_entries,) of one value per list."""
+    """Repeat one value per list for each of its entries, (n_entries,)."""
     return np.repeat(values, lists.depths)
 
 
@@ -139,8 +139,8 @@ def _min_max(lists: RetrieverLists, rules: EdgeRules) -> np.ndarray:
 
 
 def _powers(widths: np.ndarray, lists: RetrieverLists) -> np.ndarray:
-    """(n_entries,) exponents of powers of two near the width of each list. Scores that are divided by them lose no
-    bits, and their squares do not vanish."""
+    """(n_entries,) exponents of powers of two near `widths`, one per list. Dividing scores by these powers loses no
+    bits, and their squares do not underflow."""
     return _per_list(np.frexp(widths)[1], lists)
 
 
@@ -156,8 +156,8 @@ def _l2(lists: RetrieverLists, rules: EdgeRules) -> np.ndarray:
 
 
 def _z_score(lists: RetrieverLists, rules: EdgeRules) -> np.ndarray:
-    """(s - mean) / sd of the list, minus its least value, which documents that were not returned have: the order of a
-    query's documents is that of z-scores."""
+    """Z-scores (s - mean) / sd of a list, shifted so that the lowest is 0, the value of documents that were not
+    returned. Documents keep the order of their z-scores."""
     n, starts = lists.depths, lists.list_ptr[:-1]
     low, high = np.minimum.reduceat(lists.score, starts), np.maximum.reduceat(lists.score, starts)
     power, flat = _powers(high - low, lists), low == high

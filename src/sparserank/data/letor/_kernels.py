@@ -27,7 +27,7 @@ N_INFO = 12
 
 @kernel
 def number(buf: np.ndarray, start: int, stop: int) -> tuple[float, int]:
-    """Value of buf[start:stop] and 0 exact, 1 needs correct rounding elsewhere, 2 not a number, 3 NaN / NULL.
+    """(value of buf[start:stop], code): 0 exact, 1 must be rounded elsewhere, 2 not a number, 3 NaN / NULL.
 
     Exact means: at most 2**53 as integer mantissa and a power of ten of at most 22 (Clinger's fast path).
     """

@@ -30,8 +30,8 @@ CHUNK_BYTES = 8 << 20  # large enough to hide Python's overhead, small enough th
 
 @dataclass
 class Chunk:
-    """The parsed rows of one chunk of a file; lines count from 0 in the chunk,
-    which starts at `first_line` of the file, from 1."""
+    """The parsed rows of one chunk of a file. Lines are numbered from 0 in the chunk,
+    which starts at line `first_line` of the file, numbered from 1."""
 
     path: str
     first_line: int
@@ -48,8 +48,8 @@ class Chunk:
     max_line: int
     n_lines: int
     missing: tuple[int, str] | None  # line and text of the first value that a missing policy must replace
-    problem: tuple[int, str] | None  # line and sentence of what ended the parsing
-    width: int | None  # the number of features that would have accepted the line with the problem, if that helps
+    problem: tuple[int, str] | None  # line and message of the error that ended parsing
+    width: int | None  # number of features that would make the faulty line valid, if that is the remedy
 
     def line(self, row: int) -> str:
         """`path:line` of a row, for messages."""
@@ -101,7 +101,7 @@ def stream_chunks(
 
 
 def _with_ids(path: Path, queries: SideQueries | None) -> Iterator[bytes]:
-    """The chunks of text, with query ids of a side file if the lines have none."""
+    """The chunks of text, with query ids from a side file if the lines have none."""
     blocks = _line_blocks(path)
     first = next(blocks, b"")
     line = next((ln for ln in first.split(b"\n") if ln.strip() and not ln.lstrip().startswith(b"#")), b"")
@@ -150,7 +150,7 @@ def _line_blocks(path: Path) -> Iterator[bytes]:
 
 def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> Chunk:
     lone_return = LONE_RETURN.search(text)
-    if lone_return:  # the lines before it may hold an earlier problem
+    if lone_return:  # an earlier line may be malformed too
         text = text[: text.rfind(b"\n", 0, lone_return.start()) + 1]
     buf = np.frombuffer(text, dtype=np.uint8)
     n_lines, n_colons = kernels.count_lines_and_colons(buf)
@@ -163,7 +163,7 @@ def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> C
     runs = np.empty((rows, 3), dtype=np.int64)
     comments = np.empty((rows, 4), dtype=np.int64)
     info = np.zeros(kernels.N_INFO, dtype=np.int64)
-    slow = np.empty((n_colons + rows, 3), dtype=np.int64)  # rarely touched, so rarely backed by memory
+    slow = np.empty((n_colons + rows, 3), dtype=np.int64)  # mostly untouched, so it takes little physical memory
     limit = -1 if n_features is None else n_features - 1
     kernels.parse_lines(buf, index_base, limit, labels, row_ptr, indices, values, row_lines, runs, comments, slow, info)
     n_rows, n_values = int(info[kernels.N_ROWS]), int(info[kernels.N_VALUES])
@@ -184,7 +184,7 @@ def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> C
     problem, width = _problem(text, info, index_base, n_features)
     if 0 <= info[kernels.UNSORTED] < n_rows:
         repeated = _sort_rows(int(info[kernels.UNSORTED]), row_ptr[: n_rows + 1], indices, values)
-        if repeated is not None:  # in an earlier line than what the parser stopped at
+        if repeated is not None:  # on an earlier line than the one where the parser stopped
             row, index = repeated
             sentence = f"feature index {index + index_base} appears twice; give each feature once per line."
             problem, width = (int(row_lines[row]), sentence), None
@@ -222,7 +222,7 @@ def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> C
 
 
 def _sort_rows(first: int, row_ptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> tuple[int, int] | None:
-    """Sort the features of every row from `first` on in ascending order; (row, index) of the first repeated one."""
+    """Sort the features of every row from `first` on in ascending order; return (row, index) of the first duplicate."""
     lo, hi = row_ptr[first], row_ptr[-1]
     key = np.repeat(np.arange(len(row_ptr) - 1 - first) << 32, np.diff(row_ptr[first:])) | indices[lo:hi]
     order = np.argsort(key)
@@ -252,7 +252,7 @@ def _is_utf8(token: bytes) -> bool:
 
 
 def _token_remedy(token: bytes, index_base: int) -> str:
-    """What to do about a token that is no feature."""
+    """The remedy for a token that is not a feature."""
     index, colon, _ = token.partition(b":")
     if not colon:
         return "Start comments with '#'."
@@ -265,7 +265,7 @@ def _token_remedy(token: bytes, index_base: int) -> str:
 def _problem(
     text: bytes, info: np.ndarray, index_base: int, n_features: int | None
 ) -> tuple[tuple[int, str] | None, int | None]:
-    """Line and message of what stopped the parser, if anything, and the number of features that would have helped."""
+    """((line, message) of the error that stopped the parser, number of features that would avoid it), or None."""
     status = int(info[kernels.STATUS])
     if status == kernels.OK:
         return None, None

@@ -21,14 +21,14 @@ from sparserank.execution import available_cores
 from sparserank.options import option
 
 DENSE_FROM = 0.25  # fraction of values present from which a dense array is smaller than 12-byte CSR entries and faster
-MAX_EMPTY_FEATURES = 1_000_000  # beyond, a feature count far above the number of values is a mistyped index
+MAX_EMPTY_FEATURES = 1_000_000  # above this, a count far larger than the number of values is a mistyped index
 
 
 class TextRows(Stream):
-    """The rows of files of ranking text, float64 unless the reading says otherwise.
+    """The rows of files of ranking text; float64 unless the reading names a dtype.
 
     Parameters
-        like   the data set whose number of features these have
+        like   a data set with the same number of features
     Raises
         DataError   the number of names differs from the number of features; the numbers begin at 1, but those of `like`
                     at 0
@@ -145,7 +145,7 @@ class TextRows(Stream):
 
 
 class _Seen:
-    """Sums over chunks: rows, values, the largest index of a feature, from 0, and its place."""
+    """Totals over chunks: rows, values, the largest 0-based feature index and its place."""
 
     def __init__(self) -> None:
         self.n_rows = self.n_values = 0
@@ -158,7 +158,7 @@ class _Seen:
 
 
 def check_values(chunk: Chunk, policy: MissingPolicy | None, unjudged: str, dtype: np.dtype) -> None:
-    """Refuse values that the options do not allow, by file and line."""
+    """Refuse values that the options do not allow; the message names file and line."""
     if chunk.missing is not None and policy is None:
         line, what = chunk.missing
         raise DataFormatError(missing_value(chunk.place(line), what))

@@ -20,7 +20,7 @@ LABEL_AND_REST = re.compile(rb"\s*([^\s#]+)(.*)", re.DOTALL)
 
 
 class SideQueries:
-    """The queries of a data file without query ids: numbers `first`, `first` + 1, ... for blocks of rows.
+    """The queries of a data file without query ids: numbers `first`, `first` + 1, ... for consecutive blocks of rows.
 
     Raises
         DataFormatError   an entry is not a size; the message names file and line
@@ -37,7 +37,7 @@ class SideQueries:
         self.ends = np.cumsum(np.array(sizes, dtype=np.int64))
 
     def ids(self, first: int, last: int, data: str) -> np.ndarray:
-        """(last - first,) the query of the rows first .. last - 1 of the file called `data`."""
+        """(last - first,) query number of each of the rows first .. last - 1; `data` names the file in messages."""
         if last > (self.ends[-1] if len(self.ends) else 0):
             raise DataFormatError(
                 f"{self.path}: the sizes sum to {self.ends[-1]} rows, but {data} has more. The numbers must be equal."
@@ -82,7 +82,7 @@ def beside(path: str | os.PathLike, suffixes: Sequence[str] = (*SIZES, *WEIGHTS)
 
 
 def _agreeing(paths: Sequence[Path], read: Callable[[Path], Any], content: Callable[[Any], np.ndarray]) -> Any:
-    """What the files contain, None without a file.
+    """The common content of the files; None if there are no files.
 
     Raises
         DataFormatError   two files disagree; the message names both and the line
@@ -110,10 +110,10 @@ class SideWeights:
         self.values = np.array(read_numbers(path, "weight", "a finite number >= 0", lambda v: v >= 0))
 
     def of_queries(self, n_rows: int, n_queries: int, data: str) -> bool:
-        """Whether they are weights of queries, and not of rows.
+        """Whether the weights are per query rather than per row.
 
         Raises
-            DataFormatError   their number is that of neither, or of both
+            DataFormatError   their number matches neither, or both
         """
         n = len(self.values)
         if n in (n_rows, n_queries) and n_rows != n_queries:
@@ -127,7 +127,7 @@ class SideWeights:
 
 
 def warn_of_unused(queries: SideQueries, data: str) -> None:
-    """Warn that sizes of queries are not needed."""
+    """Warn that a file of query sizes is not used."""
     warnings.warn(f"{queries.path}: is not used, because {data} contains query ids.", DataWarning, stacklevel=2)
 
 

@@ -17,8 +17,8 @@ from sparserank.options import Count, Or
 from sparserank.options.arguments import check_arguments
 from sparserank.text import brief
 
-_BLANKS = "".join(map(chr, range(33)))  # all that separates words
-_NO_DOCUMENT = re.compile(r"[\x00-\x20\ud800-\udfff]")  # surrogates are no text that a file can hold
+_BLANKS = "".join(map(chr, range(33)))  # every character that separates words
+_NO_DOCUMENT = re.compile(r"[\x00-\x20\ud800-\udfff]")  # surrogates cannot be encoded
 _NO_QUERY = re.compile(r"[\x00-\x20#\ud800-\udfff]")
 _NO_COMMENT = re.compile(r"[\x00\n\r\ud800-\udfff]")
 _DOCID = re.compile(r"docid[ \t]*[=:][ \t]*([^ \t]*)", re.IGNORECASE | re.ASCII)

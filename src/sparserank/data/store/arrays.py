@@ -28,7 +28,7 @@ TEXT = "|S"  # of any length
 
 
 def check_file(path: Path, n_bytes: int) -> os.stat_result:
-    """What the system knows of a file of a store, which must be regular, not a link, and of n_bytes.
+    """The `os.stat` result for a file of a store, which must be a regular file of n_bytes and not a link.
 
     Raises
         DataFormatError   it is not
@@ -125,7 +125,7 @@ def _mapped(path: Path, n_bytes: int, types: tuple[str, ...], shape: tuple[int |
         array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except OSError as error:
         raise DataFormatError(f"{path}: {_unreadable(error)}; convert the data again.") from error
-    except Exception as error:  # of whatever kind: the file may hold anything
+    except Exception as error:  # any exception: the file may contain anything
         raise damaged(path, f"NumPy cannot map it: {brief(str(error))}") from error
     kind = TEXT if array.dtype.kind == "S" else array.dtype.str
     if kind not in types:
@@ -139,7 +139,7 @@ def _mapped(path: Path, n_bytes: int, types: tuple[str, ...], shape: tuple[int |
 
 
 def decoded(texts: np.ndarray) -> np.ndarray:
-    """UTF-8 as text; numbers unchanged."""
+    """Decode UTF-8 bytes to text; numbers are unchanged."""
     return np.char.decode(texts, "utf-8") if texts.dtype.kind == "S" else np.asarray(texts)
 
 

@@ -148,7 +148,7 @@ def _plan(paths: Sequence[str | os.PathLike], reading: Reading, shard_bytes: int
     files: list[list[Any]] = []
     given = reading.feature_names
     named = [Path(given)] if isinstance(given, str | os.PathLike) else []
-    reading = replace(reading, n_threads=None)  # which changes nothing
+    reading = replace(reading, n_threads=None)  # has no effect on the result
     for path in paths:
         place = Path(path)
         if is_store(place):

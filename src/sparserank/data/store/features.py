@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sparserank.data.matrices import arrays_of, stored_bytes
 from sparserank.errors import DataError, DataFormatError
 
-BLOCK = 1 << 18  # values at once: they and what is made of them stay in a second-level cache
+BLOCK = 1 << 18  # values processed at once, which fit into a second-level cache with their temporaries
 Stamp = tuple[int, int, int, int]  # of a file: device, inode, size, time of change
 
 
@@ -60,7 +60,7 @@ class StoredFeatures:
     Parameters
         parts      arrays or CSR matrices, or MappedFeatures
         identity   identifies the content: results depend on it instead of on the bytes
-        sources    the shard of a store that each part is, None for a part in memory
+        sources    for each part its shard of a store, None for a part in memory
         stamps     {path: stamp} of the files that are mapped
     """
 
@@ -94,7 +94,7 @@ class StoredFeatures:
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """All parts, as `part`."""
+        """All parts, each as returned by `part`."""
         return tuple(self.part(k) for k in range(self.n_parts))
 
     def __getitem__(self, at: Any) -> Any:
@@ -221,7 +221,7 @@ def _is_sparse(part: Any) -> bool:
 
 
 def identity_of(X: Any) -> str:
-    """The identity of the content of features: a hash of their bytes, or that in the manifest of their store."""
+    """The identity of the content of features: a hash of their bytes, or that of their store's manifest."""
     if isinstance(X, StoredFeatures):
         return X.identity
     digest = hashlib.sha256()
@@ -246,11 +246,11 @@ def fault_of(X: Any) -> str | None:
         if not _finite(X.data[first:last]):
             return "a value is not finite"
         own = X.indices[first:last]
-        # As unsigned numbers the negative ones are the largest.
+        # Viewed as unsigned, negative indices are the largest.
         if len(own) and int(own.view(own.dtype.str.replace("i", "u")).max()) >= X.shape[1]:
             return f"an index is not between 0 and {X.shape[1] - 1}"
         rises = own[1:] > own[:-1]
-        starts = X.indptr[lo + 1 : hi] - (first + 1)  # where the row before each row ends
+        starts = X.indptr[lo + 1 : hi] - (first + 1)  # comparisons across the start of a row
         rises[starts[(starts >= 0) & (starts < len(rises))]] = True
         if not rises.all():
             return "the indices of a row are not increasing"

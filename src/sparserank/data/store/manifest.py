@@ -19,8 +19,8 @@ MANIFEST, PROGRESS = "manifest.json", "progress.json"
 FORMAT, VERSION = "sparserank-store", 1
 DENSE, SPARSE = ("X",), ("data", "indices", "indptr")
 LISTS, OPTIONAL = ("label", "qid", "query_ptr"), ("docid", "weight")
-MAX_COUNT = 2**62  # of documents, queries, bytes: sums of two are integers of 64 bits
-MAX_EMPTY_FEATURES = 10_000_000  # without names, beyond 100 per stored value: a name is made for each, about a gigabyte
+MAX_COUNT = 2**62  # documents, queries or bytes: the sum of two fits into 64 bits
+MAX_EMPTY_FEATURES = 10_000_000  # without names, if above 100 per stored value: the names made take about a gigabyte
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -113,8 +113,8 @@ def identity_of_shards(manifest: Mapping[str, Any]) -> str:
 
 
 def index_base_of(manifest: Mapping[str, Any]) -> int | None:
-    """Number of the first feature in the text that a store was made from; None: it has names and is not from such text.
-    Earlier versions wrote no number, and it was mostly 1."""
+    """Number of the first feature in the text that a store was made from; None: not from text, the features have names.
+    Earlier versions did not record the number, which was mostly 1."""
     return manifest.get("index_base", 1 if manifest["feature_names"] is None else None)
 
 
@@ -150,7 +150,7 @@ def _check_names(manifest: Mapping[str, Any]) -> None:
         raise ValueError("feature_names is missing")
     names, n_features = manifest["feature_names"], manifest["n_features"]
     if names is None:
-        # A value has at least 4 bytes and, if sparse, an index of as many: what the files hold bounds the number.
+        # A value takes at least 4 bytes, and as many for its index if sparse: file sizes bound the number.
         n_values = sum(s["files"]["data" if manifest["sparse"] else "X"]["bytes"] // 4 for s in manifest["shards"])
         if n_features > max(MAX_EMPTY_FEATURES, 100 * n_values):
             raise ValueError(f"n_features is {n_features}, but at most {n_values} values are stored")

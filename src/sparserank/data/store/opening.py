@@ -83,7 +83,7 @@ def open_store(
         raise damaged(folder / MANIFEST, "query ids of two shards are integers of different types")
     if len(np.unique(query_ids)) < len(query_ids):
         raise damaged(folder / MANIFEST, "two queries have the same id")
-    if _stamps_of(folder, manifest) != before:  # else what was mapped is what was checked
+    if _stamps_of(folder, manifest) != before:  # otherwise the mapped files are those that were checked
         raise DataFormatError(f"{folder}: was rewritten while it was being opened; open it again.")
     return RankingDataset.of_groups(
         StoredFeatures(
@@ -158,7 +158,7 @@ def _check_files(
 def write_stamps(folder: Path, stamps: Mapping[str, list[int]]) -> None:
     """Record when files were verified; a store that cannot be written is verified each time."""
     path = folder / STAMPS
-    if path.is_symlink() or (path.exists() and not path.is_file()):  # somebody else's, who may mean another file
+    if path.is_symlink() or (path.exists() and not path.is_file()):  # not ours, and possibly a link to another file
         return
     with suppress(Exception), atomic_write(path) as out:
         out.write(json.dumps(stamps))

@@ -1,4 +1,4 @@
-"""Write data to a temporary store for as long as they are used, for the workers of a cluster to read."""
+"""Write data to a temporary store, which the workers of a cluster read and which exists as long as it is used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sparserank.execution import SHARD_BYTES
 from sparserank.transforms import Transform, in_transforms
 from sparserank.workdir.directory import WorkDirectory
 
-BLOCK_BYTES = 32 << 20  # of features, about
+BLOCK_BYTES = 32 << 20  # approximate size of the features of a block
 
 
 class HeldRows(Stream):

@@ -34,11 +34,11 @@ from sparserank.strict_json import plain
 from sparserank.text import brief
 from sparserank.workdir.directory import WorkDirectory
 
-Progress = Callable[[int, str], None]  # documents written, what is going on
+Progress = Callable[[int, str], None]  # (documents written, current activity)
 
 
 class Conversion:
-    """Write shards from a stream: whole queries each, with features of about a given number of bytes.
+    """Write shards of whole queries from a stream; the features of a shard take about a given number of bytes.
 
     Shards are not pieces of `workdir.work`: the position of a shard in the files is known only when those before it are
     written, so the progress of a conversion is one position and not a set of names.
@@ -54,10 +54,10 @@ class Conversion:
     ) -> None:
         self.folder, self.plan, self.stream, self.filling, self.progress = folder, plan, stream, filling, progress
         self.shards: list[dict[str, Any]] = []
-        self.waiting: list[RowBlock] = []  # rows that are in no shard yet
+        self.waiting: list[RowBlock] = []  # rows that are not in a shard yet
         self.seen: set[Any] = set()  # queries whose rows have ended
         self.last: Any = None  # the query of the last row
-        self.scattered = False  # whether a query goes on after others
+        self.scattered = False  # whether a query continues after others
 
     def run(self, unfinished: dict[str, Any] | None) -> dict[str, Any]:
         """Write all shards; return the manifest."""
@@ -145,12 +145,12 @@ class Conversion:
                     )
 
     def _flush(self, *, whole: bool = False) -> None:
-        """Write shards of the waiting rows: of all, or of those before the last query, which may continue."""
+        """Write the waiting rows to shards: all if `whole`, else without the last query, which may continue."""
         if not self.waiting:
             return
         rows = one_below_the_other(self.waiting)
         n, at = len(rows.label), 0
-        ends = np.append(_starts(rows.qid)[1:], [n] if whole else []).astype(np.int64)  # of queries that are whole
+        ends = np.append(_starts(rows.qid)[1:], [n] if whole else []).astype(np.int64)  # ends of complete queries
         until = bytes_until(rows.X)
         while len(ends) and at < ends[-1] and (whole or until[n] - until[at] >= self.plan["shard_bytes"]):
             stop = shard_end(ends, until, at, self.plan["shard_bytes"])
@@ -183,7 +183,7 @@ class Conversion:
         }
         if (
             rows.docid is not None and rows.docid.astype(bool).any()
-        ):  # what is asked here are the rows of the shard alone
+        ):  # only the rows of this shard decide whether document ids are written
             arrays["docid"] = np.char.encode(rows.docid.astype(str), "utf-8")
         if rows.weight is not None:
             arrays["weight"] = rows.weight
@@ -231,7 +231,7 @@ class Conversion:
 
 
 def _starts(qid: np.ndarray) -> np.ndarray:
-    """The first row of each run of a query."""
+    """The first row of each run of consecutive rows of one query."""
     return np.concatenate([[0], np.flatnonzero(qid[1:] != qid[:-1]) + 1])
 
 

@@ -26,12 +26,12 @@ from sparserank.options import option
 from sparserank.text import brief
 
 BATCH_ROWS = 1 << 16
-BATCH_BYTES = 32 << 20  # of features, about: wide tables come in fewer rows at a time
-PACKED_WIDTH = 1000  # features that a list may hold; how many, its first row says
+BATCH_BYTES = 32 << 20  # approximate size of the features of a batch: wide tables have fewer rows per batch
+PACKED_WIDTH = 1000  # assumed length of a list of features, which only its first row shows
 CSV_BLOCK_BYTES = 8 << 20
 CSV_COLUMN = re.compile(r"In CSV column #(\d+): ")  # how Arrow names the column of a value, from 0
 SHOWN_BYTES = 40  # of a name in a message
-BUFFER_BYTES = 1 << 16  # of each column of a Parquet file: without it a whole row group is held
+BUFFER_BYTES = 1 << 16  # read buffer per column of a Parquet file: without it, a whole row group is in memory
 
 
 class Batch(NamedTuple):
@@ -198,7 +198,7 @@ class _InMemory(Table):
 
 
 class _Dataset(Table):
-    """An Arrow file, or an Arrow data set of the user."""
+    """An Arrow file, or an Arrow data set that the user passed."""
 
     def __init__(self, place: str, dataset: Any, queries: SideQueries | None) -> None:
         with _readable(place):
@@ -230,8 +230,8 @@ class _Dataset(Table):
 class _Parquet(_Dataset):
     """A Parquet file, or a folder of them (hive partitions become columns).
 
-    Batches are read on demand. A scanner reads to the end before it closes: it would report an error in the first row
-    only after the last.
+    Batches are read on demand, without a scanner: a scanner reads to the end before it closes, so it would report an
+    error in the first row only after the last row.
     """
 
     def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
@@ -270,7 +270,7 @@ class _Csv(Table):
         super().__init__(path, schema, None, queries)
 
     def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
-        # What the first block shows to be True and False stays so; all other numbers are read as floats.
+        # Columns that are boolean in the first block stay boolean; all other numbers are read as floats.
         types = {n: pa.bool_() if pa.types.is_boolean(self.schema.field(n).type) else pa.float64() for n in roles.read}
         types |= {name: pa.string() for name in (roles.qid, roles.docid) if name is not None}
         remedy = f"; name the features with {option('feature_columns')}"
@@ -317,7 +317,7 @@ def _texts(column: pa.Array) -> np.ndarray:
     whole numbers without a decimal point, even if they are floats."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if pa.types.is_floating(column.type):  # as pandas keeps whole numbers beside missing ones
+    if pa.types.is_floating(column.type):  # pandas keeps whole numbers as floats if some are missing
         values = column.to_numpy(zero_copy_only=False).astype(np.float64)
         held = ["" if v != v else str(int(v)) if v.is_integer() else repr(v) for v in values.tolist()]
     else:
@@ -361,7 +361,7 @@ def table_of(name: str, frame: Any) -> Table:
     twice = repeated(column_names(frame))
     if twice is not None:
         raise DataError(column_twice(name, twice))
-    of_pandas = library_of(frame) == "pandas" and hasattr(frame, "columns")  # whose stream takes the index for a column
+    of_pandas = library_of(frame) == "pandas" and hasattr(frame, "columns")  # its stream adds the index as a column
     try:
         if hasattr(frame, "__arrow_c_stream__") and not of_pandas:
             return _InMemory(name, pa.table(frame))
@@ -394,7 +394,7 @@ def _unreadable(frame: Any) -> str:
 def is_frame(source: Any) -> bool:
     """Whether `table_of` accepts the source."""
     return (
-        is_lazy(source)  # whose columns are costly
+        is_lazy(source)  # asking for its columns is costly
         or hasattr(source, "__arrow_c_stream__")
         or (hasattr(source, "columns") and hasattr(source, "__getitem__"))
         or (hasattr(source, "get_fragments"))
@@ -403,8 +403,8 @@ def is_frame(source: Any) -> bool:
 
 @contextmanager
 def _readable(place: str, remedy: str = "", columns: Sequence[str] = ()) -> Iterator[None]:
-    """Turn errors of Arrow and of the system about a file into one sentence;
-    `columns` are those of a CSV file, which Arrow identifies by number."""
+    """Convert errors of Arrow and of the system about a file to a one-sentence message;
+    `columns` are the names in a CSV file, whose columns Arrow identifies by number."""
     try:
         yield
     except FileNotFoundError as error:

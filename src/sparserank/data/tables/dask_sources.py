@@ -44,7 +44,7 @@ class ArrayRows(Stream):
     sparse, feature_names = False, None
 
     def __init__(self, X: Any, y: Any, qid: Any, *, fills: bool = False) -> None:
-        self._fills = fills  # whether a policy says what missing values become
+        self._fills = fills  # whether a policy replaces missing values
         if X.ndim != 2:
             raise DataError(f"X must be a matrix of numbers (n_docs, n_features); got {X.ndim} dimensions.")
         self._X = X.rechunk({1: -1})

@@ -13,7 +13,7 @@ from sparserank.text import brief
 
 QID = "qid"
 DATES = "dates, durations or complex numbers"
-NO_NUMBERS = "mMc"  # kinds of dates, durations and complex numbers, which would be read as numbers
+NO_NUMBERS = "mMc"  # dtype kinds of dates, durations and complex numbers, which must not be read as numbers
 
 
 def column_names(X: Any) -> list[Any]:
@@ -38,7 +38,7 @@ def is_lazy(X: Any) -> bool:
 
 
 def repeated(names: Iterable[Any]) -> str | None:
-    """The first name that appears for the second time; None if there is none."""
+    """The first name that repeats an earlier one; None if there is none."""
     seen: set[str] = set()
     for name in map(str, names):
         if name in seen:
@@ -153,6 +153,6 @@ def _as_array(column: Any, name: str) -> np.ndarray:
     """
     try:
         return np.asarray(column)
-    except Exception as error:  # each library has errors of its own
+    except Exception as error:  # each library raises different exceptions
         reason = brief(str(error).splitlines()[0])
         raise DataError(f"X: column {brief(name)} cannot be converted to numbers ({reason}); convert it.") from error

@@ -75,7 +75,7 @@ def propose(tables: Sequence[Table], found: Survey, reading: Reading, wanted: Se
     given = (reading.label, reading.qid, reading.docid, reading.doc_weight, *reading.ignore_columns)
     fixed = {*given, *(reading.feature_columns or ()), *(wanted or ())}
     free = {name: c for name, c in columns.items() if name not in fixed}
-    sized = all(t.queries is not None for t in tables)  # by a file beside each
+    sized = all(t.queries is not None for t in tables)  # query sizes are in a side file of each table
     out.label = _role(out, "label", reading.label, found, free, reading.labelled)
     if not sized or reading.qid is not None or QID in columns:
         out.qid = _role(out, "qid", reading.qid, found, free, reading.grouped)
@@ -101,7 +101,7 @@ def _role(
         return given
     absent = "" if given is None else f"there is no {brief(given)}; "
     names = NAMES[role]
-    if names[0] in free and role != "docid":  # which is read without an option
+    if names[0] in free and role != "docid":  # docid needs no option
         fit = _fit(role, columns[names[0]], whole)
         out.why[role] = f"{absent}by its name{'; ' * bool(fit)}{fit or ''}"
         return names[0]
@@ -130,7 +130,7 @@ def _plain(name: str) -> str:
 
 
 def _fit(role: str, c: Column, whole: bool) -> str | None:
-    """What suits a column to a role; None if its type or its values do not. whole: every row is known."""
+    """Why a column suits a role; None if its type or values do not. whole: every row was surveyed."""
     if (whole and c.is_constant) or c.breaks or c.n_distinct is None:
         return None
     if role == "label":
@@ -141,7 +141,7 @@ def _fit(role: str, c: Column, whole: bool) -> str | None:
 
 
 def _by_values(role: str, c: Column) -> bool:
-    """Whether the values alone, whatever the name, look like a role."""
+    """Whether the values suit the role, regardless of the name."""
     if c.missing or c.n_distinct is None:
         return False
     if role == "label":
@@ -150,14 +150,14 @@ def _by_values(role: str, c: Column) -> bool:
 
 
 def _packed(out: Proposal, schema: pa.Schema, free: dict[str, Column]) -> str | None:
-    """A list of features: of the usual name, or the only list if no column of numbers is left."""
+    """The column with lists of features: the one with the usual name, or the only one if no numeric column is left."""
     lists = [n for n in free if n in schema.names and is_list(schema.field(n).type)]
     numbers = [n for n, c in free.items() if c.is_number and n not in (out.label, out.qid, out.docid)]
     return next((n for n in lists if n == PACKED or (len(lists) == 1 and not numbers)), None)
 
 
 def _features(out: Proposal, found: Survey, reading: Reading, chosen: Sequence[str] | None, *, fits: bool) -> None:
-    """Determine the features, and the columns that are left out and why. fits: whether those chosen are known to."""
+    """Determine the features, and the columns that are left out and why. fits: chosen ones are known to fit."""
     columns, taken = found.columns, {out.label, out.qid, out.docid, out.packed, reading.doc_weight}
     features = []
     for name in columns if chosen is None else [n for n in chosen if n in columns]:
@@ -180,7 +180,7 @@ def _features(out: Proposal, found: Survey, reading: Reading, chosen: Sequence[s
 
 
 def _unfit(c: Column, is_guess: bool, whole: bool) -> str | None:
-    """Why a column should not be a feature. is_guess: nobody has named it; whole: every row is known."""
+    """Why a column should not be a feature. is_guess: nobody has named it; whole: every row was surveyed."""
     if c.breaks:
         return f"{c.breaks[1]} in row {c.breaks[0]} is not a number"
     if not c.is_number:

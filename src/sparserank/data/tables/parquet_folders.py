@@ -40,7 +40,7 @@ def folder_of_tables(place: str) -> Any:
     from sparserank.arrow import ds
 
     for file in sorted(Path(place).rglob("*")):
-        hidden = any(part.startswith((".", "_")) for part in file.relative_to(place).parts)  # as Arrow has it
+        hidden = any(part.startswith((".", "_")) for part in file.relative_to(place).parts)  # as in Arrow
         if not hidden and file.is_file() and not _is_parquet(file):
             raise DataFormatError(
                 f"{file}: is not a Parquet file; a folder that is read as a table must contain only Parquet files, so "

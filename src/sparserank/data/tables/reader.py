@@ -22,8 +22,8 @@ from sparserank.text import brief
 
 
 def read_tables(tables: Sequence[Table], reading: Reading, *, like: RankingDataset | None = None) -> RankingDataset:
-    """Read vertically stacked tables as one data set; the features of `like`, or else of the first table,
-    determine by name those of the others."""
+    """Read vertically stacked tables as one data set. All must have the features of `like`, or else of the first table,
+    matched by name."""
     return collect(TableRows(tables, reading, like=like), MissingPolicy.parse(reading.missing))
 
 
@@ -54,7 +54,7 @@ class TableRows(Stream):
         kinds = {
             pa.types.is_integer(t.schema.field(r.qid).type) for t, r in zip(tables, self._roles, strict=True) if r.qid
         }
-        self._as_text = len(kinds) > 1  # of query ids: the same one may be a number here and text there
+        self._as_text = len(kinds) > 1  # query ids: an id may be a number in one table and text in another
         self.feature_names, self._known = reading.names, False
         if first.packed is None:
             self.feature_names = first.features if self.feature_names is None else self.feature_names
@@ -78,7 +78,7 @@ class TableRows(Stream):
                     f"{table.place} contains its features as {'columns' if first.packed else 'a list'}, but "
                     f"{self.place} as {'a list' if first.packed else 'columns'}."
                 )
-            wanted = None if first.packed else list(first.features)  # lists name no features that others could have
+            wanted = None if first.packed else list(first.features)  # lists have no feature names to match
         return all_roles
 
     def _has_width(self, n_features: int) -> None:
@@ -116,7 +116,7 @@ class TableRows(Stream):
                     f"{table.place} has lists of {width} features, but {self.place} has lists of {self.n_features} "
                     "features."
                 )
-            if b >= skip and (table.n_rows is None or at + n <= table.n_rows):  # more rows are refused below
+            if b >= skip and (table.n_rows is None or at + n <= table.n_rows):  # surplus rows are refused below
                 yield self._piece(batch, f, b, at, first_query)
             at += n
         if table.queries is not None and roles.qid is None:

@@ -16,7 +16,7 @@ from sparserank.data.tables.survey import Survey, survey
 from sparserank.errors import SparserankError, TableError
 from sparserank.text import brief
 
-LONGEST_CALL = 800  # characters; beyond, the options are in the error alone
+LONGEST_CALL = 800  # characters; for a longer call, the options are only in the exception
 SHOWN = 5  # names in a list
 FRAMES = ("the frame", "train", "data")  # what messages call a frame
 
@@ -34,7 +34,7 @@ def telling_all(tables: Sequence[Table], reading: Reading, wanted: Sequence[str]
         try:
             found = survey(tables)
         except SparserankError:
-            raise error from None  # what cannot be looked at says enough with its first mistake
+            raise error from None  # a table that cannot be surveyed: the first error is enough
         told = propose(tables, found, reading, wanted)
         sized = all(t.queries is not None for t in tables)
         raise _all(error, [t.place for t in tables], told, found, reading, wanted, sized) from error

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sparserank.data.tables.batches import Table
 
 
-SHOWN_NAMES = 5  # of columns in a remedy
+SHOWN_NAMES = 5  # columns named in a remedy
 LABEL, PACKED = "label", "features"  # usual names of columns
 DOCUMENT = ("docno", "docid", "doc_id")  # text columns by these names are document ids
 SHOWN = 8  # column names in a message
@@ -75,7 +75,7 @@ def roles_of(
     label = unread = None
     if labelled or names.label is not None:
         label = _column(table, names.label, LABEL, "label", required=labelled)
-    if not labelled:  # then it may hold anything
+    if not labelled:  # its values may then be anything
         label, unread = None, label or LABEL
     qid = _column(table, names.qid, QID, "qid", required=grouped and table.queries is None)
     first = wanted is None  # later tables need no weights

@@ -14,8 +14,8 @@ from sparserank.data.tables.batches import Table
 from sparserank.data.tables.roles import is_number
 from sparserank.text import brief
 
-ROWS, BYTES = 100_000, 1 << 28  # that are surveyed, at most
-BLOCK_ROWS = 1 << 13  # that are read at once: texts may be long
+ROWS, BYTES = 100_000, 1 << 28  # limits of a survey
+BLOCK_ROWS = 1 << 13  # rows read at once: texts may be long
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class Column:
 
     kind        the type, as Arrow calls it
     is_number   whether it can be a feature
-    n_missing   rows without a value; n_infinite: rows with an infinite one; both count as missing features; n_spelled:
-                those of n_missing for which a CSV file has a word, such as NA, which is an id in a column of ids
+    n_missing   rows without a value; n_infinite: rows with an infinite value; both count as missing features;
+                n_spelled: rows of n_missing with a word such as NA in a CSV file, which is an id in a column of ids
     n_distinct  number of distinct values, None if unknown
-    low, high   of numbers, NaN if there are none
+    low, high   smallest and largest number, NaN if there are none
     whole       every value is a whole number
     breaks      row and text of the first entry that is not a number, in a CSV column that begins with numbers
     """
@@ -47,7 +47,7 @@ class Column:
 
     @property
     def missing(self) -> float:
-        """Share of the rows, infinite values included."""
+        """Fraction of rows without a value or with an infinite one."""
         return (self.n_missing + self.n_infinite) / max(self.n_rows, 1)
 
     @property
@@ -114,7 +114,7 @@ def _columns(
                 facts = _of_numbers(held[name], kind)
             elif not _is_nested(kind):
                 facts |= _of_others(held[name])
-        except (pa.ArrowException, ValueError, TypeError):  # of a kind that Arrow itself cannot look into
+        except (pa.ArrowException, ValueError, TypeError):  # a type whose values Arrow cannot process
             pass
         facts["n_missing"] = facts.get("n_missing", 0) + absent[name]
         columns[name] = Column(name, str(kind), n_rows=n_rows, **facts)
@@ -165,7 +165,7 @@ def _of_numbers(chunks: Sequence[pa.Array], kind: pa.DataType) -> dict[str, Any]
 
 
 def _parsed(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
-    """The numbers in texts; None if one is no number."""
+    """The texts as numbers; None if one of them is not a number."""
     kinds = [pa.int64()] if pa.types.is_integer(kind) else []
     for wanted in (*kinds, pa.float64(), pa.bool_()):
         try:
@@ -176,7 +176,7 @@ def _parsed(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None
 
 
 def _first_text(texts: pa.ChunkedArray, kind: pa.DataType) -> tuple[int, str]:
-    """Row and text of the first entry that is no number like those before it."""
+    """Row and text of the first entry that is not a number of the same type as the entries before it."""
     low, high = 0, len(texts) - 1
     while low < high:
         middle = (low + high) // 2

@@ -23,7 +23,7 @@ PENALTIES: dict[str, Penalty] = {
     "l1": L1(),
     "mcp": MCP(gamma=2.0, gamma_scale="sum"),
     "log": Log(eps=0.1),
-    "l0.5": Lp(p=0.5, eps=0.1).smoothed(),  # the paper smooths nothing and prints no other eps
+    "l0.5": Lp(p=0.5, eps=0.1).smoothed(),  # the paper does not smooth and prints no other eps
 }
 TOL = 1e-6  # of alpha_max; the paper says "until convergence"
 MAX_ROUNDS = 200
@@ -45,8 +45,8 @@ class Point:
 def laporte2014_penalty(name: str) -> Penalty:
     """The penalty of the paper's experiments: eps = 0.1 (log), gamma = 2 on the sum scale (MCP), p = 0.5.
 
-    lp is also smoothed with eps = 0.1. As printed (eps = 0), its slope p |w|^(p-1) excludes every feature that the
-    first round left at 0.
+    lp is also smoothed with eps = 0.1. As printed (eps = 0), its slope p |w|^(p-1) excludes every feature whose
+    weight is 0 after the first round.
     """
     if name not in PENALTIES:
         raise DataError(f"laporte2014 has the penalties {', '.join(PENALTIES)}; got {name!r}.")

@@ -20,7 +20,7 @@ from sparserank.solvers.loop import minimising
 from sparserank.solvers.problem import Penalised, Problem
 from sparserank.solvers.solution import Iterate, Status, Stop
 
-NEVER = -1.0  # a tolerance that no violation meets: the published method has no stopping rule
+NEVER = -1.0  # a tolerance that is never met: the published method has no stopping rule
 
 
 class TruncatedGradient:

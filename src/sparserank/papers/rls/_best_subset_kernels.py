@@ -124,8 +124,8 @@ def search(
                 free[n_free] = j
                 n_free += 1
         left = k - n_in
-        # The child with the feature in is done. Remove the feature from this node: A^-1 on the remaining features is a
-        # rank-one downdate.
+        # The child that includes the feature is done. Remove the feature from this node: A^-1 on the remaining features
+        # is a rank-one downdate.
         if stack_phase[at] >= 0:
             j = stack_phase[at]
             pivot = inverse[j, j]

@@ -65,7 +65,7 @@ def best_subset(
     Parameters
         G, b        (d, d) Gram and (d,) moments of centred columns
         tie         also list every set that explains at most this much less than the best (at most 1,000 of them)
-        time_limit  seconds; after them, the bound shows what is not proved
+        time_limit  seconds; at the limit, the bound shows what is not yet proved
         starts      initial sets, in addition to a greedy one
         progress    called with (explained, bound) from time to time
     Raises
@@ -112,7 +112,7 @@ def best_subset(
         n_nodes += visited
         if progress is not None:
             progress(best, _open(stack, top, best))
-    # What the unsearched nodes could explain bounds every set; it equals `best` if none is left.
+    # The bounds of the unsearched nodes bound every set; the maximum equals `best` if no node is left.
     bound = _open(stack, top, best)
     chosen = tuple(sorted(best_set[best_set >= 0].tolist()))
     # Keep the recorded sets that are within the tie of the final best.

@@ -11,7 +11,7 @@ from sparserank.execution import BlockExecutor, split_queries
 from sparserank.papers.rls import _kernels as kernels
 from sparserank.papers.rls.centring import DETERMINED, CentredData, lam_too_small
 
-Candidates = Callable[[np.ndarray], np.ndarray]  # the features that may be added now, of those that remain
+Candidates = Callable[[np.ndarray], np.ndarray]  # remaining features -> those that may be added now
 TIE = 1e-12  # errors this close, relative to the current one, are equal
 
 
@@ -84,7 +84,7 @@ def greedy_search(
 
     while len(selected) < min(k, len(columns)):
         XC, Cy = each_block(sums)
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # best_candidate looks at what comes out
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # best_candidate checks the result
             c = 1.0 / (1.0 + XC)
             d = c * Cy
             CU, aU, pU, UU = per_query

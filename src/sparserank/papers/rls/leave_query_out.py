@@ -128,7 +128,7 @@ def strengths(owner: str, lam: Any) -> np.ndarray:
     """`lam`, a number or a sequence of numbers, as (n_lams,) float64; DataError unless all are finite and > 0."""
     try:
         values = np.asarray(lam)
-    except ValueError:  # rows of unequal length
+    except ValueError:  # rows of unequal length raise it
         values = np.empty(0, dtype=object)
     if values.dtype.kind not in "iuf" or values.size == 0 or not np.isfinite(values).all() or (values <= 0).any():
         raise DataError(f"{owner}: lam must be finite and > 0, one number or a sequence of them; got {brief(lam)}.")
@@ -174,7 +174,7 @@ def _by_documents(data: RankingDataset, scale: np.ndarray, varying: np.ndarray):
     X = data.X[:, columns].astype(np.float64)
     if data.is_sparse:
         gram = centre_rows(centre_rows((X @ X.T).toarray(), data.query_ptr).T, data.query_ptr)
-    else:  # centred first: a large offset would drown the differences in the products
+    else:  # centred first, because a large offset would swamp the differences in the products
         X = centre_rows(X, data.query_ptr)
         gram = X @ X.T
     eigenvalues, U = np.linalg.eigh(gram * scale[:, None] * scale)

@@ -1,4 +1,4 @@
-"""RSRank's pairwise loss: modified Huber, weighted by the change of NDCG if the pair is swapped."""
+"""RSRank's pairwise loss: modified Huber, weighted by the change in NDCG if the pair is swapped."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 

@@ -20,9 +20,9 @@ from sparserank.weighting import Evaluation
 MAX_EVALUATIONS = 60
 FLAT = 1e-13  # a slope this small relative to the first one is zero up to rounding
 STEPS = ("exact", "closed_form")
-LOG_ALPHA_RANGE = 25.0  # the constraint counts as inactive when it still is not reached at exp(-25) alpha_max
-EXACT_GOAL = 1e-6  # gap up to which the exact solution is called that
-EXACT_GAP = 1e-7  # radius times the KKT violation bounds what it adds to the gap
+LOG_ALPHA_RANGE = 25.0  # the constraint is inactive if it is not reached at exp(-25) alpha_max
+EXACT_GOAL = 1e-6  # largest gap for which the exact solution is called optimal
+EXACT_GAP = 1e-7  # target for radius times the KKT violation, a bound on its contribution to the gap
 EXACT_TOL = 1e-9  # of alpha_max: kkt_violation of the penalised problems behind the exact solution
 
 
@@ -152,7 +152,7 @@ def solve_ball(objective: PairwiseObjective, radius: float) -> BallSolution:
     the radius for every alpha, the constraint is not active.
     """
     top = float(np.abs(objective.gradient_at_zero).max())
-    if top == 0:  # there is no strength to search
+    if top == 0:  # no strength needs to be searched
         return _exact(objective, radius, np.zeros(objective.n_features), 0)
     stop = Stop(tol=min(EXACT_TOL, EXACT_GAP / (radius * top)), max_iter=1000, scale=top)
     start: Iterate | None = None
@@ -197,7 +197,7 @@ def _exact(objective: PairwiseObjective, radius: float, w: np.ndarray, n_iter: i
 
 
 def _of_norm(radius: float, inside: np.ndarray, outside: np.ndarray) -> np.ndarray:
-    """The point of norm `radius` between one of at most and one of more than that norm."""
+    """The point of l1 norm `radius` between `inside`, of at most that norm, and `outside`, of a larger norm."""
 
     def excess(share: float) -> float:
         return float(np.abs(inside + share * (outside - inside)).sum()) - radius

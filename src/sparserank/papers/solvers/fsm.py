@@ -14,7 +14,7 @@ from sparserank.solvers.solution import Iterate, Status, Stop
 from sparserank.weighting import Evaluation
 
 GROWTH = 2.0
-FIRST_L = 2.0**-10  # of L0
+FIRST_L = 2.0**-10  # as a multiple of L0
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class FsmProblem:
         """(dimension,) strength of the l1 term; inf if the feature may not be used."""
         usable = self.objective.varying & (self.importance > 0)
         cost = np.full(len(usable), np.inf)
-        with np.errstate(over="ignore"):  # next to no importance: inf, as for none
+        with np.errstate(over="ignore"):  # tiny importance: inf, as for 0
             cost[usable] = self.lambda2 / self.importance[usable]
         return np.tile(cost, 2) if self.split else cost
 
@@ -57,7 +57,7 @@ class FsmProblem:
         d = self.objective.n_features
         return u[:d] - u[d:] if self.split else u
 
-    is_convex = False  # unless the similarity is positive semidefinite, which nobody has to promise
+    is_convex = False  # unless the similarity is positive semidefinite, which is not required
 
     def start(self, w: np.ndarray | None) -> np.ndarray:
         return np.zeros(self.dimension) if w is None else w
@@ -173,6 +173,6 @@ def accelerated_gradient(problem: FsmProblem, *, max_iter: int = 400, tol: float
     status = s.status
     seconds, objectives = (np.array([moment[i] for moment in s.history]) for i in (0, 1))
     if len(objectives) > 1 and abs(objectives[-1] - objectives[-2]) <= tol * abs(objectives[-2]):
-        status = Status.NOT_CERTIFIED  # met with the last iteration that was allowed
+        status = Status.NOT_CERTIFIED  # met in the last allowed iteration
     lipschitz = np.array(solver.lipschitz)
     return FsmSolution(problem.weights(s.w), objectives, seconds, lipschitz, s.kkt_violation, s.n_iter, status)

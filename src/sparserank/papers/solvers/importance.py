@@ -1,4 +1,4 @@
-"""RSRank's problem: pairs weighted by the change of NDCG if they were swapped in the current order."""
+"""RSRank's problem: pairs weighted by the change in NDCG if they were swapped in the current order."""
 
 from __future__ import annotations
 
