@@ -344,7 +344,7 @@ class Screen:
             smaller = [option("budget", c.cost) for c in sizes if c.cost < chosen.cost]
         else:
             smaller = [option("k", c.n_features) for c in sizes if c.n_features < chosen.n_features]
-        again = k and plan.guarantee is None and plan.k is None and plan.budget is None
+        again = folder is not None and k and plan.guarantee is None and plan.k is None and plan.budget is None
         said = [f"the same command with {smaller[-1]} (seconds; replaces the choice)"] if smaller and again else []
         if folder is not None and visible(folder) == folder:
             place = Path(folder)
