@@ -10,7 +10,7 @@ import numpy as np
 
 from reproduction.systems.base import Candidate, Fold, Grid, fitted, points_of
 from sparserank.crossval import choice
-from sparserank.crossval.engine import CrossValidation
+from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.feature_transforms import RAW
 from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.data.combine import concatenate

@@ -451,7 +451,7 @@ def test_the_name_that_was_meant_is_named() -> None:
 def test_python_shows_no_options_of_the_command_line() -> None:
     result = sr.select(DATA, **FEW)
     result.notes.extend(f"made for this test, number {i}." for i in range(9))
-    assert "--verbose" not in str(result) and "the same command" not in str(result)
+    assert not any(text in str(result) for text in ("--verbose", "the same command"))
     assert "result.notes contains" in str(result)
 
 

@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from sparserank.losses import SquaredHinge
-from sparserank.shards import as_rows, make_shards, norms
+from sparserank.shards import as_rows, make_shards
+from sparserank.shards import pair_norms as norms
 
 SIZES = [0, 1, 7, 30, 12, 0, 25]
 PTR = np.concatenate([[0], np.cumsum(SIZES)])

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sparserank.crossval.engine import CrossValidation
+from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.rivals import Rival
 from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.tree_rivals import LeftOut, TreeRival, TreeRivals

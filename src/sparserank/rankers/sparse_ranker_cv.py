@@ -10,7 +10,7 @@ import numpy as np
 
 from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Rule, choose
-from sparserank.crossval.engine import CrossValidation
+from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.curves import Knots
 from sparserank.data.dataset import RankingDataset

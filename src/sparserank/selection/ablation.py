@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate, Choice
-from sparserank.crossval.engine import CrossValidation
+from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.substitutes import NearEqual
 from sparserank.crossval.tasks import FINAL
 from sparserank.evaluation.statistics import mean_interval

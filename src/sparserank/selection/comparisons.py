@@ -10,8 +10,8 @@ import numpy as np
 
 from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate, Choice, reference_name
+from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.current_model import LABEL, Change, InUse, change
-from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.folded_paths import FoldedPaths
 from sparserank.crossval.rivals import Beside, Rival, Rivals
 from sparserank.crossval.tasks import FINAL

@@ -13,7 +13,7 @@ import numpy as np
 from sparserank.crossval import trees
 from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate
-from sparserank.crossval.engine import CrossValidation
+from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.feature_transforms import feature_transforms, logs_differ
 from sparserank.crossval.tasks import FINAL, PathTask

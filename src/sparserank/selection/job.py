@@ -14,8 +14,8 @@ import numpy as np
 from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.convergence import unsolved, unsolved_paths
+from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.current_model import InUse
-from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.folded_paths import FOLD_TOL

@@ -18,7 +18,7 @@ from sparserank.shards._pass_kernels import ListFacts
 from sparserank.shards.coordinates import Coordinates, coordinates_of
 from sparserank.shards.measuring import Columns, measure
 from sparserank.shards.moments import alike, coarse_unit, moment_sums
-from sparserank.shards.norms import lists_between, pair_norms
+from sparserank.shards.pair_norms import lists_between, pair_norms
 from sparserank.shards.passes import Pass, Sums, run_passes
 from sparserank.shards.rows import ALONE, Rows, documents_of, read_only, row_bytes
 from sparserank.shards.shaped import ShapedRows
