@@ -107,9 +107,7 @@ class FittedPaths:
             if name not in work.results:
                 waiting[task.label].append(task)
         unfinished = [task for tasks in waiting.values() for task in tasks]
-        stored = _known_points(store, unfinished, self.works).values()
-        points = sum(len(p) for of_fold in stored for p in of_fold.values())
-        del stored
+        points = sum(len(p) for known in _known_points(store, unfinished, self.works).values() for p in known.values())
         work.begin(f", and {points} points of unfinished paths" if points else "")
         if self._use_processes(sum(map(len, waiting.values()))):
             coming = self._by_processes(waiting, done, store)

@@ -80,7 +80,7 @@ class Screen:
     def lines(self, folder: str | None, most: int, k: bool) -> list[str]:
         first = [*self.wrapped(*self.first()), "", *self.table(), *self.wrapped(*self.sentences()), ""]
         last = [*self.sizes(), "", *self.wrapped(self.unused(PAIRS))]
-        notes, commands = self.notes(), self.commands(folder, k)
+        notes, commands = self.notes(), [] if folder is None else self.commands(folder, k)
         room = MIN_FEATURES + 2
         lines = [*first, *self.worth(room), "", *last, *notes]
         if len(lines) + len(commands) > most:
@@ -337,16 +337,16 @@ class Screen:
         more = [f"{len(notes) - len(shown)} more; {self.more} them"] if len(notes) > len(shown) else []
         return self.wrapped(*(f"note: {text}" for text in [*shown, *more]))
 
-    def commands(self, folder: str | None, k: bool) -> list[str]:
-        """The next commands."""
+    def commands(self, folder: str, k: bool) -> list[str]:
+        """The next commands, for the folder of a run."""
         plan, chosen, sizes = self.result.plan, self.result.chosen, self.some_sizes()
         if self.result.choice.by_cost:
             smaller = [option("budget", c.cost) for c in sizes if c.cost < chosen.cost]
         else:
             smaller = [option("k", c.n_features) for c in sizes if c.n_features < chosen.n_features]
-        again = folder is not None and k and plan.guarantee is None and plan.k is None and plan.budget is None
+        again = k and plan.guarantee is None and plan.k is None and plan.budget is None
         said = [f"the same command with {smaller[-1]} (seconds; replaces the choice)"] if smaller and again else []
-        if folder is not None and visible(folder) == folder:
+        if visible(folder) == folder:
             place = Path(folder)
             said += self.exports(shlex.quote(str(place)))
             said += [f"open {shlex.quote(str(place / 'report.html'))}"] if (place / "report.html").exists() else []

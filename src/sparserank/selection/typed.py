@@ -64,12 +64,9 @@ class SelectOptions(TypedDict, total=False):
     client: Any
 
 
-class AllSelectOptions(SelectOptions, total=False):
-    """All options of `select`."""
+class ChoiceAndRun(TypedDict, total=False):
+    """Options that `select` and `fuse` have in their signatures."""
 
-    label: Any
-    qid: Any
-    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]
     metric: str | Metric
     margin: float
     k: int | None
@@ -77,6 +74,14 @@ class AllSelectOptions(SelectOptions, total=False):
     out: str | os.PathLike | None
     n_threads: int | None
     progress: Progress | None
+
+
+class AllSelectOptions(SelectOptions, ChoiceAndRun, total=False):
+    """All options of `select`."""
+
+    label: Any
+    qid: Any
+    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]
     for_model: str | os.PathLike | None
 
 
@@ -140,14 +145,7 @@ class FuseOptions(TypedDict, total=False):
     restart: bool
 
 
-class AllFuseOptions(FuseOptions, total=False):
+class AllFuseOptions(FuseOptions, ChoiceAndRun, total=False):
     """All options of `fuse`."""
 
-    metric: str | Metric
-    margin: float
-    k: int | None
-    budget: float | None
     engine: str | None
-    out: str | os.PathLike | None
-    n_threads: int | None
-    progress: Progress | None
