@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from sparserank.crossval.convergence import warn_unsolved
-from sparserank.crossval.feature_transforms import FeatureTransform
+from sparserank.crossval.feature_transforms import RAW, FeatureTransform
 from sparserank.crossval.folded_paths import FoldedPaths
 from sparserank.crossval.path_files import drop_points, packed, save_points, stored_points, unpacked
 from sparserank.crossval.tasks import FINAL, PathTask
@@ -170,7 +170,7 @@ class FittedPaths:
         for stage in self._stages(waiting, np.inf):
             one = _OnePath(self.works[stage[0].transform].with_threads(1))
             known = _known_points(store, stage, self.works)
-            arguments = [(_ready(t, done, known),) for t in stage]
+            arguments = [(replace(_ready(t, done, known), transform=RAW),) for t in stage]  # `one` has the transform
             with closing(run_pieces(one, arguments, self.n_workers, processes=True)) as outcomes:
                 for outcome in outcomes:
                     if outcome.error is not None:

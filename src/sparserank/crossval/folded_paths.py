@@ -128,11 +128,11 @@ class FoldedPaths:
                 objectives, scalings = self.objectives(own)
                 starts: list[PathStarts | None] = [None] * len(own)
                 if start is not None:
-                    first = run_all([start.path(o, of_starts) for o in objectives])
+                    first = run_all([self._steps(start, o, of_starts) for o in objectives])
                     starts = [PathStarts(p.alphas, p.sparse_coefs) for p in first]
                     statuses += [status for p in first for status in p.statuses]
                 tasks = [replace(wanted, starts=s) for s in starts]
-                paths = self._run([task.path(o, plan) for task, o in zip(tasks, objectives, strict=True)], scalings)
+                paths = self._run([self._steps(t, o, plan) for t, o in zip(tasks, objectives, strict=True)], scalings)
                 for path in paths:
                     at = point_within(size_of(path.sparse_coefs, path.width), path.losses, k)
                     supports.append(np.zeros(0, dtype=np.int64) if at is None else path.support(at))
@@ -235,7 +235,7 @@ class FoldedPaths:
         with one_blas_thread():
             objectives, scalings = self.objectives([want.fold for want in wanted])
             plans = [replace(self.path_plan, tol=self._tol(want.fold)) for want in wanted]
-            paths = self._run([w.path(o, plan) for w, o, plan in zip(wanted, objectives, plans, strict=True)], scalings)
+            paths = self._run(list(map(self._steps, wanted, objectives, plans)), scalings)
             fitted = [replace(p, blocks=o.curve_blocks()) for p, o in zip(paths, objectives, strict=True)]
             of_fold: dict[int, list[int]] = {}
             for i, want in enumerate(wanted):
@@ -248,6 +248,11 @@ class FoldedPaths:
                 for i, own in zip(of_fold[f], np.split(values, cuts, axis=1), strict=True):
                     fitted[i] = replace(fitted[i], values=own)
             return fitted
+
+    def _steps(self, task: PathTask, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
+        """The path of a task on the columns of the transform; plan: the settings of all paths."""
+        own = replace(plan, starts=task.starts, done=task.done, keep=task.keep)
+        return self.transform.on(task.maker).path(objective, own)
 
     def _run(self, steps: Sequence[Steps[PathResult]], scalings: Sequence[FeatureScaling]) -> list[PathResult]:
         """Run the paths in lockstep; return them with scalings and without weights that the transform counts as 0."""

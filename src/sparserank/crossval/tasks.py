@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sparserank.crossval.feature_transforms import RAW, FeatureTransform
-from sparserank.objective import PairwiseObjective
-from sparserank.paths import PathPlan, PathResult, PathStarts, PenaltyPath, Point, RefitPath, RuledMaker
+from sparserank.paths import PathStarts, PenaltyPath, Point, RefitPath, RuledMaker
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
-from sparserank.solvers.lockstep import Steps
 
 FINAL = -1  # fold number of the final path, which is fitted to all training queries
 
@@ -35,11 +33,6 @@ class PathTask:
     starts: PathStarts | None = None
     done: Sequence[Point] = ()
     keep: Callable[[Point, int], None] | None = None
-
-    def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
-        """The path, as in `PathMaker`; plan: settings of all paths."""
-        own = replace(plan, starts=self.starts, done=self.done, keep=self.keep)
-        return self.transform.on(self.maker).path(objective, own)
 
 
 def refit_label(label: str) -> str:
