@@ -35,3 +35,10 @@ def test_refits_follow_the_paths_that_shrink_under_each_transform():
     assert [label for label, _, _ in found] == ["l1", "b", "l1 relaxed", "l1 on other", "l1 on other relaxed"]
     with pytest.raises(ValueError, match="must differ"):
         planned([tasks[0], tasks[0]])
+
+
+def test_an_l1_path_from_which_a_concave_penalty_starts_is_not_refitted():
+    tasks = [PathTask("l1", L1_PATH), PathTask("mcp", MCP_PATH), PathTask("l1 b", PenaltyPath(L1(drop=(0,))))]
+    found = [label for label, _, _ in planned(tasks, relaxed=True)]
+    assert found == ["l1", "l1 b", "mcp", "mcp relaxed", "l1 b relaxed"]
+    assert "l1 relaxed" in [label for label, _, _ in planned([tasks[0], PathTask("k", BestK())], relaxed=True)]

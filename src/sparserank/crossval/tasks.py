@@ -47,7 +47,9 @@ def with_starts_and_refits(
     same rules, which is one of the tasks or is added. They come after the paths that they start from, so no path
     depends on the presence of other tasks.
 
-    relaxed  models of each size are also refitted; size_of: function that gives sizes; one point per size is refitted
+    relaxed  models of each size are also refitted, but not those of an l1 path from which a concave penalty starts:
+             that penalty shrinks them less already (its own models are refitted; benchmarks/nested.md has the figures)
+    size_of  function that gives sizes; one point per size is refitted
     """
     if len({t.label for t in tasks}) < len(tasks):
         raise ValueError("labels of tasks must differ.")
@@ -65,10 +67,11 @@ def with_starts_and_refits(
                     starts[source] = transform.label(f"start {1 + sum(not f.scored for f in first)} (l1)")
                     first.append(PathTask(starts[source], source, transform, scored=False))
                 second.append(replace(t, start=starts[source]))
+        shrunk_less = {t.start for t in second if t.maker.shrinks}
         refits = [
             PathTask(refit_label(t.label), RefitPath(transform.monotone(t.maker.rules), size_of), transform, t.label)
             for t in own
-            if relaxed and t.maker.shrinks
+            if relaxed and t.maker.shrinks and t.label not in shrunk_less
         ]
         out += first + second + refits
     return out
