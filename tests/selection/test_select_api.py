@@ -143,11 +143,11 @@ def test_a_run_in_a_directory_goes_on_and_other_data_are_refused(expected: sr.Se
 
     first = sr.select(TRAIN, VALID, TEST, out=tmp_path / "run", progress=progress, **QUICK)
     assert model_of(first) == model_of(expected)
-    assert seen[0] == (0, 16)
-    assert seen[-1] == (16, 16)
+    assert seen[0] == (0, 13)
+    assert seen[-1] == (13, 13)
     seen.clear()
     again = sr.select(TRAIN, VALID, TEST, out=tmp_path / "run", progress=progress, k=2, **QUICK)
-    assert seen == [(15, 16), (15, 16), (16, 16)]  # half-samples of that size are new
+    assert seen == [(12, 13), (12, 13), (13, 13)]  # half-samples of that size are new
     assert len(again.model.support) <= 2
     with pytest.raises(RunDirectoryError, match=r"different: train"):
         sr.select(VALID, TRAIN, TEST, out=tmp_path / "run", **QUICK)

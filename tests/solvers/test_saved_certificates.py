@@ -100,7 +100,8 @@ def test_every_saved_certificate_is_that_of_the_saved_coefficients(transform: st
         # Both are differences of numbers of the size of the gradient; scales and logarithms are recomputed here, to
         # 1e-14.
         assert true == pytest.approx(claim["kkt_violation"], abs=1e-10 * max(1.0, top))
-    assert {("l1", 0.5), ("l1", 1.0), ("mcp", 0.0), ("log", 1.0), ("ridge", 0.0), ("best_k", 0.0)} <= seen
+    assert {("elastic_net", 0.5), ("elastic_net", 1.0), ("l1", 0.0), ("mcp", 0.0), ("log", 1.0)} <= seen
+    assert {("ridge", 0.0), ("best_k", 0.0)} <= seen
 
 
 def test_the_certificate_of_the_path_is_not_that_of_its_refits(tmp_path: Path) -> None:

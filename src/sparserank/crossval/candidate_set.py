@@ -96,15 +96,11 @@ class CandidateSet:
     def of_points(self, label: str) -> list[Candidate]:
         """The candidates of a maker that selects nothing, point by point."""
         everywhere, maker = [FINAL, *self._folds], self.tasks[label].maker
-        names = maker.names if isinstance(maker, NamedFormulas) else None
+        names = maker.names if isinstance(maker, NamedFormulas) else ()
         nnz = self.path(label).nnz
         return [
             self._candidate(
-                label,
-                int(nnz[i]),
-                0.0,
-                dict.fromkeys(everywhere, (label, i)),
-                formula="" if names is None else names[i],
+                label, int(nnz[i]), 0.0, dict.fromkeys(everywhere, (label, i)), formula=names[i] if names else ""
             )
             for i in np.flatnonzero(nnz).tolist()
         ]

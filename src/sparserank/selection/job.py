@@ -222,12 +222,7 @@ class SelectionJob:
             progress(done, n + self.n_later, what, later.seconds(done, left))
 
         report = None if progress is None else with_the_rest
-        return self.cv.fit(
-            self.tasks,
-            relaxed=self.plan.relaxed,
-            store=store,
-            progress=report,
-        )
+        return self.cv.fit(self.tasks, relaxed=self.plan.relaxed, store=store, progress=report)
 
     def _after(self, n_paths: int, progress: Progress | None) -> Progress | None:
         """Progress of the work that follows the paths."""
