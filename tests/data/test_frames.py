@@ -228,11 +228,11 @@ def test_rules_of_penalties_by_name(frame, data) -> None:
     np.testing.assert_array_equal(*chosen)
     for rules, message in (
         ({"weights": {"c1": -1.0}}, "weights must be >= 0"),
-        ({"monotone": {"c1": "up"}}, "the sign of 'c1' must be '\\+', '-'"),
+        ({"monotone": {"c1": "up"}}, "monotone must map 'c1' to '\\+', '-'"),
         ({"monotone": {"c1": 2}}, "monotone must be -1, 0 or 1"),
         ({"weights": {1: 2.0}}, "must map each feature name"),
         ({"keep": ("c1", 1.5)}, "feature names, or integers"),
-        ({"feature_groups": {"c1": 0.5}}, "must be a name or a number"),
+        ({"feature_groups": {"c1": 0.5}}, "must map 'c1' to a name or a number"),
         ({"drop": "c1"}, "must be a tuple"),
     ):
         with pytest.raises(DataError, match=message):

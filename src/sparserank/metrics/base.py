@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparserank.errors import DataError
+from sparserank.errors import ParameterError
 from sparserank.metrics.conventions import CONVENTIONS, Convention
 from sparserank.metrics.ranking import RankedLists, rank_lists
 from sparserank.text import brief
@@ -38,14 +38,12 @@ class Metric:
 
     def __post_init__(self) -> None:
         if self.cutoff is not None and (type(self.cutoff) is not int or not 1 <= self.cutoff < 2**63):
-            raise DataError(
-                f"{self.name}: cutoff must be a 64-bit integer >= 1 or None; got {brief(self.cutoff)}. "
-                "Use None for no cutoff."
-            )
+            must = f"must be a 64-bit integer >= 1, or None for no cutoff; got {brief(self.cutoff)}."
+            raise ParameterError("cutoff", must, owner=self.name)
         if self.cutoff is not None and not self.takes_cutoff:
-            raise DataError(f"{self.name} takes no cutoff; got @{self.cutoff}.")
+            raise ParameterError("metric", f"{self.name} takes no cutoff; got @{self.cutoff}.")
         if self.cutoff is None and self.needs_cutoff is not None:
-            raise DataError(f"{self.name} needs a cutoff, such as {self.name}@{self.needs_cutoff}.")
+            raise ParameterError("metric", f"{self.name} needs a cutoff, such as {self.name}@{self.needs_cutoff}.")
 
     def __call__(
         self, scores: np.ndarray, relevance: np.ndarray, query_ptr: np.ndarray, docid: np.ndarray | None = None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.text import brief
 
 MAX_EXPONENTIAL_GRADE = 100  # sums of 2^100 over any list do not overflow
@@ -73,14 +74,14 @@ class Convention:
     relevant_from: float = 1
 
     def __post_init__(self) -> None:
+        wrong = partial(ParameterError, owner="Convention")
         for field, allowed in VALUES.items():
             if getattr(self, field) not in allowed:
-                given = brief(getattr(self, field))
-                raise DataError(f"Convention: {field} must be one of {', '.join(allowed)}; got {given}.")
+                raise wrong(field, f"must be one of {', '.join(allowed)}; got {brief(getattr(self, field))}.")
         if self.longest is not None and not (type(self.longest) is int and self.longest >= 1):
-            raise DataError(f"Convention: longest must be an integer >= 1 or None; got {brief(self.longest)}.")
+            raise wrong("longest", f"must be an integer >= 1 or None; got {brief(self.longest)}.")
         if not 0 < self.relevant_from < np.inf:
-            raise DataError(f"Convention: relevant_from must be a number > 0; got {brief(self.relevant_from)}.")
+            raise wrong("relevant_from", f"must be a number > 0; got {brief(self.relevant_from)}.")
 
     @property
     def affixes(self) -> tuple[str, str]:

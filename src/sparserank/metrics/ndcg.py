@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sparserank.errors import DataError
+from sparserank.errors import ParameterError
 from sparserank.metrics._ranking_kernels import order_lists
 from sparserank.metrics.base import Metric
 from sparserank.metrics.ranking import RankedLists
@@ -72,7 +72,7 @@ class MeanNdcg(Metric):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.convention.mean_ndcg:
-            raise DataError(f"{self.convention.name} has no mean_ndcg; use letor4:mean_ndcg.")
+            raise ParameterError("convention", f"{self.convention.name} has no mean_ndcg; use letor4:mean_ndcg.")
 
     def compute(self, lists: RankedLists) -> np.ndarray:
         gains = self.convention.gains(lists.relevance)

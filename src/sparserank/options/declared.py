@@ -107,7 +107,7 @@ def parse_option(name: str, parse: Callable[[Any], Value], value: Any, owner: st
     try:
         return parse(value)
     except DataError as error:
-        if isinstance(error, ParameterError) and not owner:
+        if isinstance(error, ParameterError) and error.parameter == name and not owner:
             raise
         said = str(error)
         raise ParameterError(name, f"cannot be parsed: {said}" if name in said else said, owner=owner) from error

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
-from sparserank.errors import DataError
+from sparserank.errors import ParameterError
 from sparserank.options.arguments import check_arguments
 from sparserank.penalties.base import Penalty
 from sparserank.penalties.elastic_net import ElasticNet, Ridge
@@ -85,27 +86,22 @@ def parse_among(known: Mapping[str, type[FeatureRules]], spec: Any, **parameters
     0.5
     """
     check_arguments(parse_among, locals())
+    refused = partial(ParameterError, "penalty")
     if not isinstance(spec, str):
-        raise DataError(
-            f"penalty must be a name such as 'l1', a call such as 'mcp(gamma=2.0)' or a Penalty; got {brief(spec)}."
-        )
+        raise refused(f"must be a name such as 'l1', a call such as 'mcp(gamma=2.0)' or a Penalty; got {brief(spec)}.")
     power = re.fullmatch(r"l(0?\.[0-9]+)", spec.strip())
     try:
         name, given = ("lp", {"p": float(power[1])}) if power else parse_call(spec)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
-        raise DataError(
-            f"penalty {brief(spec)} cannot be parsed; write a name such as 'l1' or 'mcp(gamma=2.0)'."
-        ) from error
+        raise refused(f"{brief(spec)} cannot be parsed; write a name such as 'l1' or 'mcp(gamma=2.0)'.") from error
     cls = known.get(name) or {c.__name__: c for c in known.values()}.get(name)
     if cls is None:
-        raise DataError(f"unknown penalty {brief(name)}; known: {', '.join(known)}, l0.5.")
+        raise refused(f"{brief(name)} is unknown; known: {', '.join(known)}, l0.5.")
     given |= parameters
     own = {f.name for f in fields(cls)}
     unknown = sorted(set(given) - own)
     if unknown:
-        raise DataError(
-            f"penalty {name} has no parameter {brief(unknown[0])}; its parameters are {', '.join(sorted(own))}."
-        )
+        raise refused(f"{name} has no parameter {brief(unknown[0])}; its parameters are {', '.join(sorted(own))}.")
     return cls(**given)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.errors import DataError
+from sparserank.errors import ParameterError
 from sparserank.text import brief
 
 
@@ -25,7 +25,7 @@ def real_number(owner: str, name: str, value: Any) -> float:
             number = float("nan")
         if number == number:
             return number
-    raise DataError(f"{owner}: {name} must be a number; got {brief(value)}.")
+    raise ParameterError(name, f"must be a number; got {brief(value)}.", owner=owner)
 
 
 def plain_numbers(owner: str, name: str, values: Any) -> tuple[float, ...]:
@@ -41,11 +41,11 @@ def feature_numbers(owner: str, name: str, values: Any) -> tuple[int, ...]:
     features = _sequence(owner, name, values)
     for j in features:
         if isinstance(j, bool) or not isinstance(j, int | np.integer) or j < 0:
-            raise DataError(f"{owner}: {name} must contain integers >= 0; got {brief(j)}.")
+            raise ParameterError(name, f"must contain integers >= 0; got {brief(j)}.", owner=owner)
     return tuple(map(int, features))
 
 
 def _sequence(owner: str, name: str, values: Any) -> tuple[Any, ...]:
     if isinstance(values, str | bytes) or not isinstance(values, Iterable) or np.ndim(values) == 0:  # type: ignore[arg-type]
-        raise DataError(f"{owner}: {name} must be a tuple of numbers or feature names; got {brief(values)}.")
+        raise ParameterError(name, f"must be a tuple of numbers or feature names; got {brief(values)}.", owner=owner)
     return tuple(values)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from sparserank.errors import DataError
+from sparserank.errors import ParameterError
 from sparserank.penalties._checks import real_number
 from sparserank.text import brief, no_such
 
@@ -35,17 +36,18 @@ def checked_pairs(owner: str, rule: str, given: Any) -> Pairs:
     """
     pairs = tuple(given.items()) if hasattr(given, "items") else tuple(given)
     out: dict[str, Any] = {}
+    refused = partial(ParameterError, rule, owner=owner)
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str) or pair[0] in out:
-            raise DataError(f"{owner}: {rule} must map each feature name once to its value; got {brief(pair)}.")
+            raise refused(f"must map each feature name once to its value; got {brief(pair)}.")
         name, value = str(pair[0]), pair[1]
         if rule == "feature_groups":
             if isinstance(value, bool) or not isinstance(value, str | int | np.integer):
-                raise DataError(f"{owner}: the group of {brief(name)} must be a name or a number; got {brief(value)}.")
+                raise refused(f"must map {brief(name)} to a name or a number; got {brief(value)}.")
             out[name] = str(value) if isinstance(value, str) else int(value)
         else:
             if rule == "monotone" and isinstance(value, str) and value not in DIRECTIONS:
-                raise DataError(f"{owner}: the sign of {brief(name)} must be '+', '-', 1, 0 or -1; got {brief(value)}.")
+                raise refused(f"must map {brief(name)} to '+', '-', 1, 0 or -1; got {brief(value)}.")
             number = DIRECTIONS[value] if rule == "monotone" and isinstance(value, str) else value
             out[name] = real_number(owner, f"the entry of {rule} for {brief(name)}", number)
     return tuple(out.items())
@@ -59,7 +61,7 @@ def checked_features(owner: str, rule: str, given: Sequence[Any]) -> tuple[int |
     """
     for j in given:
         if isinstance(j, bool) or not isinstance(j, int | np.integer | str) or (not isinstance(j, str) and j < 0):
-            raise DataError(f"{owner}: {rule} must contain feature names, or integers >= 0; got {brief(j)}.")
+            raise ParameterError(rule, f"must contain feature names, or integers >= 0; got {brief(j)}.", owner=owner)
     return tuple(str(j) if isinstance(j, str) else int(j) for j in given)
 
 
@@ -74,8 +76,8 @@ def numbered_rules(owner: str, rules: Mapping[str, Any], names: Sequence[str]) -
 
     def number(rule: str, name: str) -> int:
         if name not in at:
-            raise DataError(
-                f"{owner}: {rule} contains {brief(name)}, which is not a feature; {no_such(name, names, 'feature')}"
+            raise ParameterError(
+                rule, f"contains {brief(name)}, which is not a feature; {no_such(name, names, 'feature')}", owner=owner
             )
         return at[name]
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sparserank.errors import DataError
+from sparserank.errors import ParameterError
 from sparserank.penalties._scalar_prox import ELASTIC
 from sparserank.penalties.base import Penalty
 from sparserank.penalties.rules import plain_values
@@ -48,7 +48,8 @@ class ElasticNet(Penalty):
 
     def _check(self) -> None:
         if not 0 < self.l1_ratio <= 1:
-            raise DataError(f"ElasticNet: l1_ratio must lie in (0, 1]; got {self.l1_ratio}. Use Ridge for 0.")
+            must = f"must lie in (0, 1]; got {self.l1_ratio}. Use Ridge for 0."
+            raise ParameterError("l1_ratio", must, owner="ElasticNet")
 
     @property
     def alpha2(self) -> float:
@@ -105,10 +106,10 @@ class Ridge(Penalty):
 
     def _check(self) -> None:
         if self.keep or any(b != 1 and np.isfinite(b) for b in plain_values(self.weights or ())):
-            raise DataError(
-                "Ridge: a weight must be 1 or inf (never use), and keep must be empty, because the strength is the "
-                "same for every feature. Use ElasticNet, whose weights act on its l1 part, or L1."
+            must = (
+                "must be 1 or inf (never), without keep. Use L1, or ElasticNet, whose weights act on its l1 part."
             )
+            raise ParameterError("weights", must, owner="Ridge")
 
     @property
     def alpha2(self) -> float:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sparserank.errors import DataError
+from sparserank.errors import ParameterError
 from sparserank.penalties._scalar_prox import LOG
 from sparserank.penalties.base import Penalty
 
@@ -50,7 +50,7 @@ class Log(Penalty):
 
     def _check(self) -> None:
         if not self.eps > 0:
-            raise DataError(f"Log: eps must be positive; got {self.eps}.")
+            raise ParameterError("eps", f"must be positive; got {self.eps}.", owner="Log")
 
     def shape(self) -> tuple[float, float]:
         return self.eps, 0.0

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sparserank.errors import DataError
+from sparserank.errors import ParameterError
 from sparserank.penalties._scalar_prox import LP, SMOOTHED_LP
 from sparserank.penalties.base import Penalty
 
@@ -22,9 +22,9 @@ class _Power(Penalty):
     def _check(self) -> None:
         name = type(self).__name__
         if not 0 < self.p < 1:
-            raise DataError(f"{name}: p must be in (0, 1); got {self.p}. Use L1 for p = 1.")
+            raise ParameterError("p", f"must be in (0, 1); got {self.p}. Use L1 for p = 1.", owner=name)
         if not self.eps > 0:
-            raise DataError(f"{name}: eps must be positive; got {self.eps}.")
+            raise ParameterError("eps", f"must be positive; got {self.eps}.", owner=name)
 
     def shape(self) -> tuple[float, float]:
         return self.p, self.eps

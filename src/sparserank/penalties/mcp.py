@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from sparserank.errors import DataError
+from sparserank.errors import ParameterError
 from sparserank.options import Choice
 from sparserank.options.arguments import check_arguments
 from sparserank.penalties import _scalar_prox
@@ -62,7 +62,7 @@ class MCP(Penalty):
 
     def _check(self) -> None:
         if not self.gamma > 0:
-            raise DataError(f"MCP: gamma must be positive; got {self.gamma}.")
+            raise ParameterError("gamma", f"must be positive; got {self.gamma}.", owner="MCP")
         check_arguments(MCP, {"gamma_scale": self.gamma_scale}, gamma_scale=Choice(GAMMA_SCALES))
 
     def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.penalties._checks import feature_numbers, plain_numbers, real_number
 from sparserank.penalties.by_name import checked_features, checked_pairs, is_named, numbered_rules
 
@@ -55,11 +55,11 @@ class FeatureRules:
             if f.type == "float":
                 put(self, f.name, real_number(name, f.name, getattr(self, f.name)))
                 if not np.isfinite(getattr(self, f.name)):
-                    raise DataError(f"{name}: {f.name} must be finite; got {getattr(self, f.name)}.")
+                    raise ParameterError(f.name, f"must be finite; got {getattr(self, f.name)}.", owner=name)
             if f.type == "str" and isinstance(getattr(self, f.name), str):
                 put(self, f.name, str(getattr(self, f.name)))  # the repr of a NumPy string cannot be parsed
         if not self.alpha >= 0:
-            raise DataError(f"{name}: alpha must be a finite number >= 0; got {self.alpha}.")
+            raise ParameterError("alpha", f"must be a finite number >= 0; got {self.alpha}.", owner=name)
         for given in ("weights", "monotone", "feature_groups"):
             if is_named(getattr(self, given)):  # a rule without features is no rule
                 put(self, given, checked_pairs(name, given, getattr(self, given)) or None)
@@ -75,10 +75,10 @@ class FeatureRules:
             if getattr(self, given) is not None and not is_named(getattr(self, given)):
                 put(self, given, plain_numbers(name, given, getattr(self, given)))
         if self.weights is not None and not all(b >= 0 for b in plain_values(self.weights)):
-            raise DataError(f"{name}: weights must be >= 0 (0: always keep, inf: never use).")
+            raise ParameterError("weights", "must be >= 0 (0: always keep, inf: never use).", owner=name)
         if self.monotone is not None:
             if not set(plain_values(self.monotone)) <= {FREE, NONNEGATIVE, NONPOSITIVE}:
-                raise DataError(f"{name}: monotone must be -1, 0 or 1.")
+                raise ParameterError("monotone", "must be -1, 0 or 1.", owner=name)
             if not is_named(self.monotone):
                 put(self, "monotone", tuple(map(int, self.monotone)))
         for given in ("keep", "drop", "feature_groups"):
@@ -165,13 +165,13 @@ class FeatureRules:
             ("feature_groups", self.feature_groups),
         ):
             if values is not None and len(values) != n_features:
-                raise DataError(f"{self._shown}: {name} must contain {n_features} values; got {len(values)}.")
+                raise ParameterError(name, f"must contain {n_features} values; got {len(values)}.", owner=self._shown)
         beta = np.ones(n_features) if self.weights is None else np.array(self.weights, dtype=np.float64)
         for name, features, value in (("keep", self.keep, 0.0), ("drop", self.drop, np.inf)):
             for j in features:
                 if not 0 <= j < n_features:
-                    raise DataError(
-                        f"{self._shown}: {name} contains feature {j}; indices must be in 0..{n_features - 1}."
+                    raise ParameterError(
+                        name, f"contains feature {j}; indices must be in 0..{n_features - 1}.", owner=self._shown
                     )
                 beta[j] = value
         return beta

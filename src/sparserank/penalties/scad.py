@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from sparserank.errors import DataError
+from sparserank.errors import ParameterError
 from sparserank.options import Choice
 from sparserank.options.arguments import check_arguments
 from sparserank.penalties import _scalar_prox
@@ -62,10 +62,10 @@ class SCAD(Penalty):
 
     def _check(self) -> None:
         if not self.a > 2:
-            raise DataError(f"SCAD: a must exceed 2; got {self.a}.")
+            raise ParameterError("a", f"must exceed 2; got {self.a}.", owner="SCAD")
         check_arguments(SCAD, {"gamma_scale": self.gamma_scale}, gamma_scale=Choice(GAMMA_SCALES))
         if not self.threshold_scale > 0:
-            raise DataError(f"SCAD: threshold_scale must be positive; got {self.threshold_scale}.")
+            raise ParameterError("threshold_scale", f"must be positive; got {self.threshold_scale}.", owner="SCAD")
 
     def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
         scale = self.threshold_scale * scale_factor(self.gamma_scale, self.usable_values(curvature), total_weight)

@@ -123,7 +123,8 @@ class PenalizedRanker(LinearRanker):
         try:
             (completed,) = complete_penalties([penalty], names, **rules).penalties
         except ParameterError as error:
-            raise ParameterError(error.parameter, error.message, owner=name) from error
+            owner = f"{name}: {error.owner}" if error.owner else name
+            raise ParameterError(error.parameter, error.message, owner=owner) from error
         except DataError as error:
             raise DataError(f"{name}: {error}") from error
         assert isinstance(completed, Penalty | BestK)

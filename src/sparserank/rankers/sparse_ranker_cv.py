@@ -203,25 +203,15 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
 
     def _choose(self, candidate_set: CandidateSet) -> None:
         candidates = candidate_set.sparse or candidate_set.dense
-        within = self.k
-        rule = Rule(self.margin, self.guarantee, within)
+        rule = Rule(self.margin, self.guarantee, self.k)
         choice = choose(candidates, rule=rule, confidence=self.confidence, seed=self.random_state)
         best = choice.best
-        chosen = choice.chosen if within is not None or self.rule == "smallest" else best
+        chosen = choice.chosen if self.k is not None or self.rule == "smallest" else best
         self.best_index_, self.chosen_index_ = best.index, chosen.index
         self.bound_, self.resolution_ = choice.bound(chosen), choice.bounds.resolution
         self.values_ = np.array([c.values for c in choice.candidates])
         self.curve_ = []
         for c in choice.candidates:
             mean, low, high = map(float, mean_interval(c.values, self.confidence))
-            alpha = float(self.path_.alphas[c.index])
-            self.curve_.append(
-                {
-                    "alpha": alpha,
-                    "n_features": c.n_features,
-                    "mean": mean,
-                    "low": low,
-                    "high": high,
-                    "bound": choice.bound(c),
-                }
-            )
+            row = {"alpha": float(self.path_.alphas[c.index]), "n_features": c.n_features}
+            self.curve_.append(row | {"mean": mean, "low": low, "high": high, "bound": choice.bound(c)})
