@@ -51,7 +51,7 @@ LINES = {
     "workdir": 535,
     "transforms": 82,
     "losses": 756,
-    "penalties": 1054,
+    "penalties": 1052,
     "metrics": 436,
     "options": 1186,
     "ground": 600,

@@ -106,9 +106,7 @@ class Ridge(Penalty):
 
     def _check(self) -> None:
         if self.keep or any(b != 1 and np.isfinite(b) for b in plain_values(self.weights or ())):
-            must = (
-                "must be 1 or inf (never), without keep. Use L1, or ElasticNet, whose weights act on its l1 part."
-            )
+            must = "must be 1 or inf (never), without keep. Use L1, or ElasticNet, whose weights act on its l1 part."
             raise ParameterError("weights", must, owner="Ridge")
 
     @property
