@@ -35,7 +35,7 @@ ROOMS = {
 LINES = {
     "cli": 1982,
     "report": 1801,
-    "papers": 1832,
+    "papers": 1800,
     "selection": 3232,
     "rankers": 1192,
     "crossval": 2512,

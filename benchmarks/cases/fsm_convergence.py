@@ -18,7 +18,8 @@ from benchmarks.measure import isolated, measure
 from benchmarks.report import Verdict, figure, seconds, table
 
 if TYPE_CHECKING:
-    from sparserank.papers.solvers.fsm import FsmProblem, FsmSolution
+    from sparserank.papers.solvers.fsm import FsmProblem
+    from sparserank.solvers import Solution
 
 LAMBDA1, LAMBDA2 = 0.1, 0.001
 LEVELS = (1e-2, 1e-3, 1e-4)
@@ -133,17 +134,21 @@ def _fsm_rank(name: str) -> tuple[Curve, Published]:
     problem, runs = _problem(name), []
     accelerated_gradient(problem, max_iter=2)
 
-    def trace() -> FsmSolution:
+    def trace() -> Solution:
         solution = accelerated_gradient(problem, max_iter=N_ITER, tol=0.0)
-        runs.append(solution.seconds[1:])  # [0] is w = 0
+        runs.append(np.array([moment for moment, _, _ in solution.history[1:]]))  # [0] is w = 0
         return solution
 
     traced = measure(trace, repeats=REPEATS).result
     stopped = measure(lambda: accelerated_gradient(problem), repeats=REPEATS)
     s = stopped.result
-    curve = Curve(np.median(runs, axis=0), np.minimum.accumulate(traced.objectives[1:]))
-    n_features, objective = int(np.count_nonzero(s.w)), float(s.objectives[-1])
-    return curve, Published(s.n_iter, stopped.time_s, objective, s.kkt_violation, n_features)
+    curve = Curve(np.median(runs, axis=0), np.minimum.accumulate(_objectives(traced)[1:]))
+    n_features = int(np.count_nonzero(problem.weights(s.w)))
+    return curve, Published(s.n_iter, stopped.time_s, s.value, s.kkt_violation, n_features)
+
+
+def _objectives(solution: Solution) -> np.ndarray:
+    return np.array([value for _, value, _ in solution.history])
 
 
 def _subgradient(name: str, c: float) -> Curve:
@@ -162,4 +167,4 @@ def _subgradient(name: str, c: float) -> Curve:
 def _least(name: str) -> float:
     from sparserank.papers.solvers.fsm import accelerated_gradient
 
-    return float(accelerated_gradient(_problem(name), max_iter=N_ITER_LONG, tol=0.0).objectives.min())
+    return float(_objectives(accelerated_gradient(_problem(name), max_iter=N_ITER_LONG, tol=0.0)).min())

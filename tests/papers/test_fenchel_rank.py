@@ -9,7 +9,7 @@ import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning
 from sparserank.objective import PairwiseObjective
-from sparserank.papers.solvers.fenchel_rank import exact_minimum, frank_wolfe, solve_ball
+from sparserank.papers.solvers.fenchel_rank import FrankWolfe, exact_minimum, frank_wolfe, solve_ball
 from tests.oracles import fenchel_rank as oracle
 from tests.oracles import pairs
 from tests.support.problems import small_problem, unit_problem
@@ -49,6 +49,19 @@ def test_the_line_search_ends_at_the_minimum_of_terms_of_very_different_sizes() 
     assert tried > 200
 
 
+def _losses(found):
+    return np.array([loss for _, loss, _ in found.history])
+
+
+def _gaps(found):
+    return np.array([gap for _, _, gap in found.history])
+
+
+def _alpha(exact):
+    """The multiplier of the constraint."""
+    return float(np.abs(exact.gradient).max())
+
+
 # Frank-Wolfe as published
 
 
@@ -57,15 +70,17 @@ def test_the_line_search_ends_at_the_minimum_of_terms_of_very_different_sizes() 
 @pytest.mark.parametrize("step", ["exact", "closed_form"])
 def test_every_iteration_is_that_of_algorithm_1_on_explicit_pairs(data, radius, step):
     expected = oracle.fenchel_rank(data.X, data.relevance, data.query_ptr, radius, 1e-3, 60, step)
-    found = frank_wolfe(_objective(data), radius, epsilon=1e-3, max_iter=60, step=step)
-    assert found.features.tolist() == expected["feature"]
-    assert found.signs.tolist() == expected["sign"]
+    solver = FrankWolfe(step)
+    found = frank_wolfe(_objective(data), radius, epsilon=1e-3, max_iter=60, solver=solver)
+    features, signs, steps = zip(*solver.choices, strict=True)
+    assert list(features) == expected["feature"]
+    assert list(signs) == expected["sign"]
     assert found.n_iter == len(expected["mu"])
-    np.testing.assert_allclose(found.steps, expected["mu"], rtol=1e-9)
-    np.testing.assert_allclose(found.gaps, expected["gap"], rtol=1e-8, atol=1e-12)
-    np.testing.assert_allclose(found.losses, -np.array(expected["D"]), rtol=1e-11)
+    np.testing.assert_allclose(steps, expected["mu"], rtol=1e-9)
+    np.testing.assert_allclose(_gaps(found), expected["gap"], rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(_losses(found), -np.array(expected["D"]), rtol=1e-11)
     np.testing.assert_allclose(found.w, expected["w"], rtol=1e-9, atol=1e-12)
-    assert found.loss == found.losses[-1]
+    assert found.loss == _losses(found)[-1]
     assert found.gap == pytest.approx(_explicit_gap(data, found.w, radius), rel=1e-8, abs=1e-12)
 
 
@@ -92,9 +107,12 @@ def test_the_printed_closed_forms_lose_what_the_repaired_one_keeps() -> None:
 
 def test_equal_columns_are_taken_in_order_and_a_whole_step_ends_at_a_vertex() -> None:
     data = PROBLEMS[0]
-    best = int(frank_wolfe(_objective(data), 2.0, max_iter=1).features[0])
+    solver, again = FrankWolfe(), FrankWolfe()
+    frank_wolfe(_objective(data), 2.0, max_iter=1, solver=solver)
+    ((best, _, _),) = solver.choices
     doubled = np.ascontiguousarray(np.column_stack([data.X, data.X[:, best]])[:, ::-1])
-    assert frank_wolfe(_objective(RankingDataset(doubled, data.relevance, data.qid)), 2.0, max_iter=1).features == [0]
+    frank_wolfe(_objective(RankingDataset(doubled, data.relevance, data.qid)), 2.0, max_iter=1, solver=again)
+    assert [feature for feature, _, _ in again.choices] == [0]
     m = sr.papers.FenchelRank(radius=0.2, epsilon=1e-9).fit(np.array([[0.0], [1.0]]), [1, 0])
     assert m.history_["mu"].tolist() == [1.0]
     assert m.history_["sign"].tolist() == [-1.0]
@@ -109,12 +127,12 @@ def test_equal_columns_are_taken_in_order_and_a_whole_step_ends_at_a_vertex() ->
 def test_the_loss_never_rises_and_theorem_1_bounds_what_is_missing(seed: int, radius: float, step: str) -> None:
     data = unit_problem(seed)  # features in [0, 1]
     objective = _objective(data)
-    found = frank_wolfe(objective, radius, epsilon=1e-6, max_iter=150, step=step)
+    found = frank_wolfe(objective, radius, epsilon=1e-6, max_iter=150, solver=FrankWolfe(step))
     minimum = solve_ball(objective, radius).loss
-    missing = found.losses - minimum
-    assert np.all(np.diff(found.losses) <= 1e-15)
+    missing = _losses(found) - minimum
+    assert np.all(np.diff(_losses(found)) <= 1e-15)
     assert np.all(missing >= -1e-12)
-    assert np.all(missing <= found.gaps + 1e-12)
+    assert np.all(missing <= _gaps(found) + 1e-12)
     assert np.all(missing <= 16 * radius**2 / (np.arange(len(missing)) + 2))
     assert np.abs(found.w).sum() <= radius * (1 + 1e-12)
 
@@ -132,13 +150,15 @@ def test_the_exact_solution_is_certified_by_explicit_pairs_and_below_frank_wolfe
     assert exact.gap <= 2e-9 * top * max(radius, 4.0)  # below 1e-8 where the constraint is active
     assert exact.gap == pytest.approx(_explicit_gap(data, exact.w, radius), abs=1e-13)
     for step in ("exact", "closed_form"):
-        assert exact.loss <= frank_wolfe(objective, radius, max_iter=300, step=step).losses.min() + 1e-10
+        assert (
+            exact.loss <= _losses(frank_wolfe(objective, radius, max_iter=300, solver=FrankWolfe(step))).min() + 1e-10
+        )
     # alpha is the multiplier: the same point minimises loss + alpha |w|_1.
-    if exact.alpha > 1e-6:
+    if _alpha(exact) > 1e-6:
         assert exact.gap <= 1e-8
         assert np.abs(exact.w).sum() == pytest.approx(radius, rel=1e-8)
         penalised = sr.solvers.solve(
-            sr.solvers.ProxNewton(), objective, sr.penalties.L1(exact.alpha), stop=sr.solvers.Stop(1e-9, 500)
+            sr.solvers.ProxNewton(), objective, sr.penalties.L1(_alpha(exact)), stop=sr.solvers.Stop(1e-9, 500)
         )
         np.testing.assert_allclose(penalised.w, exact.w, atol=1e-5 * radius)
 
@@ -163,11 +183,11 @@ def test_beyond_the_unconstrained_minimum_the_radius_does_not_matter() -> None:
     near, far = solve_ball(objective, 100.0), solve_ball(objective, 1e4)
     assert np.abs(near.w).sum() < 99
     np.testing.assert_allclose(near.w, far.w, atol=1e-6)
-    assert near.alpha < 1e-9
+    assert _alpha(near) < 1e-9
     _, gradient = objective.value_and_gradient(near.w)
     np.testing.assert_allclose(gradient, 0.0, atol=1e-9)
     just_inside = solve_ball(objective, 0.99 * float(np.abs(near.w).sum()))
-    assert just_inside.alpha > 1e-6
+    assert _alpha(just_inside) > 1e-6
     assert near.loss < just_inside.loss < near.loss + 1e-3
     # A separable problem: the loss is 0 from a finite radius on.
     separable = _objective(RankingDataset(np.array([[0.0], [1.0], [3.0]]), [0.0, 1.0, 2.0]))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from sparserank.errors import ConvergenceWarning
 from sparserank.metrics import Metric
 from sparserank.options import Choice, Count, Number
-from sparserank.papers.solvers.fenchel_rank import EXACT_GOAL, STEPS, frank_wolfe, solve_ball
+from sparserank.papers.solvers.fenchel_rank import EXACT_GOAL, STEPS, FrankWolfe, frank_wolfe, solve_ball
 from sparserank.rankers.base import LinearRanker, TrainingSet
 
 SOLVERS = ("frank_wolfe", "exact")
@@ -102,28 +104,31 @@ class FenchelRank(LinearRanker):
     def _learn(self, given: TrainingSet) -> None:
         name = type(self).__name__
         objective = self._objective(given)
+        steps = FrankWolfe(self.step)
         if self.solver == "exact":
             result, goal = solve_ball(objective, self.radius), EXACT_GOAL
         else:
-            result = frank_wolfe(objective, self.radius, epsilon=self.epsilon, max_iter=self.max_iter, step=self.step)
-            goal = self.epsilon
+            limits: dict[str, Any] = {"epsilon": self.epsilon, "max_iter": self.max_iter}
+            result, goal = frank_wolfe(objective, self.radius, solver=steps, **limits), self.epsilon
         self.coef_ = result.w
-        self.loss_, self.gap_, self.alpha_ = result.loss, result.gap, result.alpha
+        self.loss_, self.gap_ = result.loss, result.kkt_violation
+        self.alpha_ = float(np.abs(result.gradient).max())
         self.n_iter_ = max(result.n_iter, 1)
         self.status_ = result.status.value
+        choices = np.array(steps.choices, dtype=float).reshape(-1, 3)
         self.history_ = {
-            "feature": result.features,
-            "sign": result.signs,
-            "mu": result.steps,
-            "gap": result.gaps,
-            "loss": result.losses,
+            "feature": choices[:, 0].astype(np.int64),
+            "sign": choices[:, 1],
+            "mu": choices[:, 2],
+            "gap": np.array([gap for _, _, gap in result.history]),
+            "loss": np.array([loss for _, loss, _ in result.history]),
         }
         if not result.status.converged:
             remedy = "raise max_iter or use solver='exact'."
             if self.solver == "exact":
                 remedy = "the problem is ill-conditioned: scale the features or use a smaller radius."
             warnings.warn(
-                f"{name}: gap {result.gap:.3g} > {goal:.3g} after {result.n_iter} iterations; {remedy}",
+                f"{name}: gap {self.gap_:.3g} > {goal:.3g} after {result.n_iter} iterations; {remedy}",
                 ConvergenceWarning,
                 stacklevel=3,
             )

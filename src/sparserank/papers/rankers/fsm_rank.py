@@ -19,7 +19,7 @@ from sparserank.papers.measures import (
     feature_similarity,
     nearest_positive_semidefinite,
 )
-from sparserank.papers.solvers.fsm import FsmProblem, accelerated_gradient
+from sparserank.papers.solvers.fsm import FsmProblem, Nesterov, accelerated_gradient
 from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
 from sparserank.rankers.validation import checked_metric
 from sparserank.solvers.solution import Status
@@ -154,12 +154,14 @@ class FSMRank(LinearRanker):
         problem = FsmProblem(
             objective, self.lambda1, self.lambda2, self.importance_, self.similarity_, split=self.form == "split"
         )
-        result = accelerated_gradient(problem, max_iter=self.max_iter, tol=self.tol)
-        self.coef_ = result.w
-        self.objective_, self.kkt_violation_ = float(result.objectives[-1]), result.kkt_violation
+        steps = Nesterov(self.tol)
+        result = accelerated_gradient(problem, max_iter=self.max_iter, tol=self.tol, solver=steps)
+        self.coef_ = problem.weights(result.w)
+        self.objective_, self.kkt_violation_ = result.value, result.kkt_violation
         self.n_iter_ = result.n_iter
         self.status_ = result.status.value
-        self.history_ = {"objective": result.objectives, "lipschitz": result.lipschitz}
+        objectives = np.array([value for _, value, _ in result.history])
+        self.history_ = {"objective": objectives, "lipschitz": np.array(steps.lipschitz)}
         if result.status is Status.ITERATION_LIMIT:
             warnings.warn(
                 f"{name}: the objective still changes by a relative amount of more than {self.tol:.3g} after "

@@ -14,7 +14,7 @@ from sparserank.penalties import L1
 from sparserank.solvers.lockstep import Evaluate, Steps, run
 from sparserank.solvers.loop import minimising, solve
 from sparserank.solvers.prox_newton import ProxNewton
-from sparserank.solvers.solution import Iterate, Status, Stop
+from sparserank.solvers.solution import Iterate, Solution, Status, Stop
 from sparserank.weighting import Evaluation
 
 MAX_EVALUATIONS = 60
@@ -24,30 +24,6 @@ LOG_ALPHA_RANGE = 25.0  # the constraint is inactive if it is not reached at exp
 EXACT_GOAL = 1e-6  # largest gap for which the exact solution is called optimal
 EXACT_GAP = 1e-7  # target for radius times the KKT violation, a bound on its contribution to the gap
 EXACT_TOL = 1e-9  # of alpha_max: kkt_violation of the penalised problems behind the exact solution
-
-
-@dataclass(frozen=True)
-class BallSolution:
-    """A point of the ball ||w||_1 <= radius, in original units, and its certificate.
-
-    gap        radius max|g| + w.g >= loss - minimum, from the gradient g of the mean loss
-    status     'optimal' if the gap is at most the requested one
-    alpha      multiplier of the constraint: w also minimises loss + alpha ||w||_1 (0: the constraint is not active)
-    features, signs, steps   (n_iter,) choices of each iteration; empty for the exact solution
-    gaps, losses             (n_iter + 1,) before each iteration and at the end
-    """
-
-    w: np.ndarray
-    loss: float
-    gap: float
-    alpha: float
-    n_iter: int
-    status: Status
-    features: np.ndarray
-    signs: np.ndarray
-    steps: np.ndarray
-    gaps: np.ndarray
-    losses: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -78,6 +54,8 @@ class FrankWolfe:
 
     Parameters
         step   'exact' minimises along the segment (equation 19); 'closed_form' is the alternative rule of Section 5.6
+    Attributes
+        choices   (feature, sign, share of the segment) of each iteration
     """
 
     gives_up = Status.STALLED
@@ -87,13 +65,12 @@ class FrankWolfe:
             raise DataError(f"step must be one of {', '.join(STEPS)}; got {step!r}.")
         self.rule = step
         self.n_iter = 0
+        self.choices: list[tuple[int, float, float]] = []
 
     def begin(self, problem: Ball, stop: Stop) -> None:
         self._problem = problem
         self.n_iter = 0
-        self.features: list[int] = []
-        self.signs: list[float] = []
-        self.steps: list[float] = []
+        self.choices.clear()
 
     def step(self, iterate: Iterate, violation: float) -> Steps[Iterate | None]:
         objective, gradient = self._problem.objective, iterate.gradient
@@ -106,44 +83,34 @@ class FrankWolfe:
             mu = exact_minimum(line, line(0.0))
         else:
             mu = min(max(violation / (2.0 * objective.pair_square(direction)), 0.0), 1.0)
-        self.features.append(j)
-        self.signs.append(sign)
-        self.steps.append(mu)
+        self.choices.append((j, sign, mu))
         self.n_iter += 1
         return (yield from self._problem.evaluate(iterate.w + mu * direction))
 
 
 def frank_wolfe(
-    objective: PairwiseObjective, radius: float, *, epsilon: float = 1e-3, max_iter: int = 1000, step: str = "exact"
-) -> BallSolution:
+    objective: PairwiseObjective,
+    radius: float,
+    *,
+    epsilon: float = 1e-3,
+    max_iter: int = 1000,
+    solver: FrankWolfe | None = None,
+) -> Solution:
     """FenchelRank as published, without pairs: one feature per iteration, stop at gap <= epsilon or after max_iter.
 
     Parameters
         radius   radius of the l1 ball, > 0, in the units of w
-        step     as in FrankWolfe
+        solver   FrankWolfe with the rule of the step, which then has the choices of each iteration; default exact steps
     Source
         Lai et al. (2012), Algorithm 1, in original units w' = radius w: the paper's D(w_t) is minus the mean loss, its
         d^T K is -radius times the gradient. The closed form is clip(p <d, Kb> / (2 r^2 ||Kb||^2), 0, 1); the paper
         swaps min and max and omits the factor.
     """
-    solver = FrankWolfe(step)
-    s = run(minimising(solver, Ball(objective, radius), None, Stop(tol=epsilon, max_iter=max_iter)))
-    return BallSolution(
-        s.w,
-        s.loss,
-        s.kkt_violation,
-        float(np.abs(s.gradient).max()),
-        s.n_iter,
-        s.status,
-        np.array(solver.features, dtype=np.int64),
-        np.array(solver.signs),
-        np.array(solver.steps),
-        np.array([gap for _, _, gap in s.history]),
-        np.array([loss for _, loss, _ in s.history]),
-    )
+    stop = Stop(tol=epsilon, max_iter=max_iter)
+    return run(minimising(solver or FrankWolfe(), Ball(objective, radius), None, stop))
 
 
-def solve_ball(objective: PairwiseObjective, radius: float) -> BallSolution:
+def solve_ball(objective: PairwiseObjective, radius: float) -> Solution:
     """The exact minimum of the loss over ||w||_1 <= radius.
 
     Finds the alpha at which the norm of the l1-penalised optimum passes the radius (it falls as alpha grows), by
@@ -184,16 +151,13 @@ def solve_ball(objective: PairwiseObjective, radius: float) -> BallSolution:
     return _exact(objective, radius, w, n_iter)
 
 
-def _exact(objective: PairwiseObjective, radius: float, w: np.ndarray, n_iter: int) -> BallSolution:
-    """The certificate of an exact solution, without a history of steps."""
-    loss, g = objective.value_and_gradient(w)
-    alpha = float(np.abs(g).max())
-    gap = radius * alpha + float(w @ g)
-    none = np.zeros(0)
+def _exact(objective: PairwiseObjective, radius: float, w: np.ndarray, n_iter: int) -> Solution:
+    """The certificate of an exact solution, whose history is the solution alone."""
+    ball = Ball(objective, radius)
+    iterate = run(ball.evaluate(w))
+    gap = ball.violation(iterate)
     status = Status.OPTIMAL if gap <= EXACT_GOAL else Status.STALLED
-    return BallSolution(
-        w, loss, gap, alpha, n_iter, status, none.astype(np.int64), none, none, np.array([gap]), np.array([loss])
-    )
+    return Solution(iterate, gap, gap, n_iter, status, [(0.0, iterate.value, gap)])
 
 
 def _of_norm(radius: float, inside: np.ndarray, outside: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
 from sparserank.solvers.lockstep import Evaluate, Steps, run
 from sparserank.solvers.loop import minimising
-from sparserank.solvers.solution import Iterate, Status, Stop
+from sparserank.solvers.solution import Iterate, Solution, Status, Stop
 from sparserank.weighting import Evaluation
 
 GROWTH = 2.0
@@ -103,20 +103,6 @@ class FsmProblem:
         return float(np.max(np.where(x != 0, np.abs(g + np.sign(x) * c), outside), initial=0.0))
 
 
-@dataclass(frozen=True)
-class FsmSolution:
-    """w (d,), objective, seconds so far and L of each iteration;
-    `status` is 'not certified' if the published rule ended it."""
-
-    w: np.ndarray
-    objectives: np.ndarray
-    seconds: np.ndarray
-    lipschitz: np.ndarray
-    kkt_violation: float
-    n_iter: int
-    status: Status
-
-
 class Nesterov:
     """Algorithm 1 of Lai et al. (2013): Nesterov's steps with Nemirovski's line search.
 
@@ -166,13 +152,16 @@ class Nesterov:
         return trial
 
 
-def accelerated_gradient(problem: FsmProblem, *, max_iter: int = 400, tol: float = 1e-4) -> FsmSolution:
-    """Nesterov's method from w = 0 until its published rule or max_iter ends it (objectives[0] is at w = 0)."""
-    solver = Nesterov(tol)
-    s = run(minimising(solver, problem, None, Stop(tol=-1.0, max_iter=max_iter)))
-    status = s.status
-    seconds, objectives = (np.array([moment[i] for moment in s.history]) for i in (0, 1))
+def accelerated_gradient(
+    problem: FsmProblem, *, max_iter: int = 400, tol: float = 1e-4, solver: Nesterov | None = None
+) -> Solution:
+    """Nesterov's method from w = 0 until its published rule or max_iter ends it. The status is 'not certified' if the
+    rule ended it; `problem.weights` gives the weights of the features.
+
+    solver   Nesterov with this `tol`, which then has L of each iteration
+    """
+    s = run(minimising(solver or Nesterov(tol), problem, None, Stop(tol=-1.0, max_iter=max_iter)))
+    objectives = [value for _, value, _ in s.history]
     if len(objectives) > 1 and abs(objectives[-1] - objectives[-2]) <= tol * abs(objectives[-2]):
-        status = Status.NOT_CERTIFIED  # met in the last allowed iteration
-    lipschitz = np.array(solver.lipschitz)
-    return FsmSolution(problem.weights(s.w), objectives, seconds, lipschitz, s.kkt_violation, s.n_iter, status)
+        return replace(s, status=Status.NOT_CERTIFIED)  # met in the last allowed iteration
+    return s
