@@ -12,6 +12,8 @@ from sparserank.errors import DataError
 from sparserank.losses import LOSSES, loss_name, parse_loss
 from sparserank.metrics import CONVENTIONS, METRICS, Convention, Metric, parse_metric
 from sparserank.penalties import PENALTIES, Ridge, parse_penalty
+from sparserank.solvers import Fista, ProxNewton, Reweighted
+from sparserank.solvers.newton_cg import NewtonCG
 from sparserank.text import LONGEST, brief
 
 TABLE = np.tril(np.arange(1.0, 17.0).reshape(4, 4) / 7.0, -1)
@@ -77,6 +79,15 @@ def test_a_loss_or_penalty_is_what_its_repr_parses_to(parse, named):
     assert hash(parse(repr(named))) == hash(named)
     assert parse(named) is named
     assert parse is parse_penalty or repr(named) == loss_name(named)
+
+
+@pytest.mark.parametrize(
+    "solver", [ProxNewton(), Fista("published", 3), NewtonCG(), Reweighted(lambda: Fista())], ids=repr
+)
+def test_a_solver_is_what_its_repr_makes(solver: object) -> None:
+    again = eval(repr(solver), {c.__name__: c for c in (ProxNewton, Fista, NewtonCG, Reweighted)})
+    assert type(again) is type(solver)
+    assert repr(again) == repr(solver)
 
 
 @pytest.mark.parametrize("name", CONVENTIONS)

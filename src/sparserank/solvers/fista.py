@@ -79,15 +79,15 @@ class Fista:
         self.n_iter = 0
         self.lipschitz = 0.0
 
+    def __repr__(self) -> str:
+        return f"Fista(step={self.step_rule!r}, check_every={self.check_every})"
+
     def begin(self, problem: Penalised, stop: Stop) -> None:
         self._problem, self._stop = problem, stop
         objective, penalty = self._objective, self._penalty = problem.objective, problem.penalty
-        if self.step_rule == "published":
-            self.lipschitz = published_lipschitz(objective)
-        elif self.step_rule == "tight":
-            self.lipschitz = tight_lipschitz(objective)
-        else:
-            self.lipschitz = tight_lipschitz(objective) / 64.0
+        self.lipschitz = (published_lipschitz if self.step_rule == "published" else tight_lipschitz)(objective)
+        if self.step_rule == "backtracking":
+            self.lipschitz /= 64.0
         n = objective.n_features
         self._usable = objective.varying & penalty.usable(n)
         self._momentum = 1.0

@@ -71,11 +71,8 @@ class Seconds:
 
 Request = Evaluate | Hessian | HessianTimes | Seconds
 Steps = Generator[Request, Any, T]  # a computation that yields requests, receives the replies, and returns T
-ORDER = (
-    Hessian,
-    HessianTimes,
-    Evaluate,
-)  # the first kind with a waiting request is answered, so that evaluations accumulate and share a pass
+# The first kind with a waiting request is answered, so that evaluations accumulate and share a pass.
+ORDER = (Hessian, HessianTimes, Evaluate)
 
 
 def run(steps: Steps[T]) -> T:

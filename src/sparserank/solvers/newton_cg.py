@@ -27,8 +27,10 @@ class NewtonCG:
 
     gives_up = Status.STALLED
 
-    def __init__(self) -> None:
-        self.n_iter = 0
+    n_iter = 0
+
+    def __repr__(self) -> str:
+        return "NewtonCG()"
 
     def begin(self, problem: Penalised, stop: Stop) -> None:
         if not isinstance(problem.penalty, Ridge):

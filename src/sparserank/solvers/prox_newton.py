@@ -58,6 +58,9 @@ class ProxNewton:
         self.curvature, self._ahead = curvature, ahead
         self._damping = 0.0
 
+    def __repr__(self) -> str:
+        return "ProxNewton()"
+
     def begin(self, problem: Penalised, stop: Stop) -> None:
         objective, penalty = problem.objective, problem.penalty
         if not (penalty.is_convex or penalty.separable or penalty.blockwise):

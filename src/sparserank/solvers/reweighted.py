@@ -56,6 +56,9 @@ class Reweighted:
             raise ParameterError("inner_options", f"must be arguments of inner: {error}.") from error
         self.n_iter = 0
 
+    def __repr__(self) -> str:
+        return f"Reweighted(lambda: {self._inner!r})"
+
     def begin(self, problem: Penalised, stop: Stop) -> None:
         penalty = problem.penalty
         if not penalty.separable:
