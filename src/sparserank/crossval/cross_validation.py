@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate
+from sparserank.crossval.convergence import warn_unsolved
 from sparserank.crossval.feature_groups import FeatureGroups, each_alone
 from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.fitting import FittedPaths
@@ -66,14 +67,15 @@ class CrossValidation:
         self.folds: list[int] = sorted(set(fold[fold >= 0].tolist()))
         if not self.folds and valid is None:
             raise ValueError("candidates must be evaluated on queries; pass folds or valid.")
-        self.feature_groups, self.by_cost = (
-            feature_groups or each_alone(data.feature_names or range(data.n_features)),
-            by_cost,
-        )
+        self.feature_groups = feature_groups or each_alone(data.feature_names or range(data.n_features))
+        self.by_cost = by_cost
         self._size_of: SizeOf = self.feature_groups.costs_of if by_cost else n_used
         self._n_workers = n_workers
-        self.works: dict[FeatureTransform, FoldedPaths] = {
-            transform: FoldedPaths(
+        self.works: dict[FeatureTransform, FoldedPaths] = {}
+        unchanged: FoldedPaths | None = None  # the first work with the columns of the data
+        for transform in transforms:
+            plain = not transform.transforms and not transform.knots.curved
+            work = self.works[transform] = FoldedPaths(
                 data,
                 fold,
                 path_plan,
@@ -84,13 +86,9 @@ class CrossValidation:
                 client=client,
                 transform=transform,
                 judged=judged,
+                alike=unchanged if plain else None,
             )
-            for transform in transforms
-        }
-
-        unchanged = [w for w in self.works.values() if not w.transform.transforms and not w.transform.knots.curved]
-        for work in unchanged[1:]:
-            work.alike = unchanged[0]
+            unchanged = unchanged or (work if plain else None)
 
     @property
     def first(self) -> FoldedPaths:
@@ -157,14 +155,19 @@ class CrossValidation:
         """(n_metrics, n_sets, n_queries) metric of refits on given sets of coefficients, by the models that have not
         seen the query.
 
+        Warns
+            ConvergenceWarning   solves missed their tolerance
+
         starts   {fold: (n_sets, n_coefficients) CSR, whose entries are the sets}, FINAL if there are no folds;
                  monotone: signs of all coefficients, or None
         """
         n = len(self.fold) if self.folds else self.first.n_judged
         values = np.full((len(self.metrics), next(iter(starts.values())).shape[0], n), np.nan)
         wanted = [PathTask("refits", GivenSupports(own, monotone), transform, fold=f) for f, own in starts.items()]
-        for want, path in zip(wanted, self.works[transform](wanted), strict=True):
-            values[:, :, self.fold == want.fold if self.folds else slice(None)] = path.values
+        refits = dict(zip(starts, self.works[transform](wanted), strict=True))
+        for fold, path in refits.items():
+            values[:, :, self.fold == fold if self.folds else slice(None)] = path.values
+        warn_unsolved({("refits", fold): path for fold, path in refits.items()}, self.first.path_plan.tol)
         return values
 
     def on_halves(

@@ -32,8 +32,8 @@ from sparserank.weighting import Weighting
 AT_ONCE = 10  # half-samples in lockstep
 MORE, MORE_OF_STARTS = 1.25, 2.0  # half-sample paths and their starts may end at these multiples of the size sought
 MADE = ("prepared", "_shards", "_judging", "_unseen")  # attributes derived from the data on first use
+Weighted = tuple[list[PairwiseObjective], list[FeatureScaling]]
 UNSCALED = ("none", "query-min-max")  # methods without divisors
-FIRST_SAMPLE = -100  # fold number of the first half-sample; the next is -101
 FOLD_TOL = 1e-4  # for paths that only estimate quality: down to the tolerance of the final path, rankings do not change
 
 
@@ -54,6 +54,7 @@ class FoldedPaths:
         query_weight  (n_queries,) weights > 0 of the training queries in the loss, or None
         client        a dask.distributed Client whose workers read the training queries instead of this process
         n_threads     threads of a pass; results do not depend on it, nor on which paths are computed together
+        alike         an object with the same columns, whose copy of `judged` is shared
     """
 
     def __init__(
@@ -69,14 +70,13 @@ class FoldedPaths:
         client: Any = None,
         transform: FeatureTransform = RAW,
         judged: RankingDataset | None = None,
+        alike: FoldedPaths | None = None,
     ) -> None:
-        self.client, self.transform, self.judged = client, transform, judged
+        self.client, self.transform, self.judged, self.alike = client, transform, judged, alike
         self.data, self.fold, self.metrics = data, fold, list(metrics)
         self.path_plan = replace(path_plan, feature_names=transform.names(tuple(data.feature_names or ())))
         self.valid, self.query_weight, self.n_threads = valid, query_weight, n_threads
-        self.samples = np.zeros((0, 0), dtype=bool)  # (n_samples, n_queries), see `halves`
-        self._weighted: tuple[tuple[int, ...], list[PairwiseObjective], list[FeatureScaling]] | None = None
-        self.alike: FoldedPaths | None = None  # an object with the same columns, whose copy of `judged` is shared
+        self._weighted: tuple[object, Weighted] | None = None  # the last ones, with the queries that they use
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {name: value for name, value in self.__dict__.items() if name not in MADE}
@@ -116,16 +116,14 @@ class FoldedPaths:
         """Run a task on each sample of the queries (n_samples, n_queries) bool. Returns the columns of its model of at
         most size k on each sample, and the statuses of the solves. `start` makes the l1 paths that the paths start
         from. Paths end after MORE times `most` features, and the l1 paths after MORE_OF_STARTS times."""
-        self.samples = samples
-        folds = [FIRST_SAMPLE - b for b in range(len(samples))]
         plan, of_starts = (
             replace(self.path_plan, tol=FOLD_TOL, k=int(more * most) + 2) for more in (MORE, MORE_OF_STARTS)
         )
         supports: list[np.ndarray] = []
         statuses: list[str] = []
         with one_blas_thread():
-            for own in (folds[i : i + AT_ONCE] for i in range(0, len(folds), AT_ONCE)):
-                objectives, scalings = self.objectives(own)
+            for own in (samples[i : i + AT_ONCE] for i in range(0, len(samples), AT_ONCE)):
+                objectives, scalings = self._objectives_of(own, range(len(own)), ["one half"] * len(own))
                 starts: list[PathStarts | None] = [None] * len(own)
                 if start is not None:
                     first = run_all([self._steps(start, o, of_starts) for o in objectives])
@@ -168,35 +166,37 @@ class FoldedPaths:
         rows = self.transform.knots.rows(d.X)
         return make_shards(rows, d.relevance, d.query_ptr, self.path_plan.loss, d.doc_weight, self.n_threads, d.docid)
 
-    def _used(self, fold: int) -> np.ndarray:
-        """(n_queries,) bool: the training queries of a fold, or of a half-sample."""
-        if fold == FINAL:
-            return np.ones(self.prepared.n_queries, dtype=bool)
-        return np.asarray(self.samples[FIRST_SAMPLE - fold] if fold <= FIRST_SAMPLE else self.fold != fold)
-
-    def objectives(self, folds: Sequence[int]) -> tuple[list[PairwiseObjective], list[FeatureScaling]]:
+    def objectives(self, folds: Sequence[int]) -> Weighted:
         """The loss without each of these folds, and its scaling, which is also learned without the fold;
         a fold may appear several times."""
-        if self._weighted is None or self._weighted[0] != tuple(folds):
+        own = list(dict.fromkeys(folds))
+        used = np.array([(self.fold != f) | (f == FINAL) for f in own])
+        left_out = ["" if f == FINAL else f"fold {f + 1}" for f in own]
+        return self._objectives_of(used, [own.index(f) for f in folds], left_out)
+
+    def _objectives_of(self, used: np.ndarray, at: Sequence[int], left_out: Sequence[str]) -> Weighted:
+        """The same on the queries of rows `at` of `used` (n, n_queries) bool.
+
+        left_out   n names of the other queries, for an error; "" if there are none
+        """
+        key = used.tobytes(), tuple(at)
+        if self._weighted is None or self._weighted[0] != key:
             d = self.prepared
-            own = list(dict.fromkeys(folds))
-            used = np.array([self._used(f) for f in own])
             weight = used * (np.ones(d.n_queries) if self.query_weight is None else self.query_weight)
             method = self.scaling_method
             centers, scales = fit_scalings(d, method, weight > 0, self._sums)
-            self._refuse_empty(own, weight)
-            at = [own.index(f) for f in folds]
+            self._refuse_empty(left_out, weight)
             weighting = Weighting(
                 self._shards,
-                weight[at],
-                scale=None if method in UNSCALED else scales[at],
+                weight[list(at)],
+                scale=None if method in UNSCALED else scales[list(at)],
                 knots=self.transform.knots,
                 pair_weights=self.path_plan.pair_weights,
                 feature_names=d.feature_names,
             )
             scalings = [FeatureScaling(method, centers[i], scales[i]) for i in at]
-            self._weighted = tuple(folds), objectives_of(weighting), scalings
-        return self._weighted[1], self._weighted[2]
+            self._weighted = key, (objectives_of(weighting), scalings)
+        return self._weighted[1]
 
     def _sums(self, used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:
         return self._shards.call("moments", unit, around, per_query=used)
@@ -220,13 +220,13 @@ class FoldedPaths:
         """(n_queries,) total weight of the preferred pairs of each training query."""
         return np.concatenate([f.pair_weight for f in self._shards.call("facts")])
 
-    def _refuse_empty(self, folds: Sequence[int], weight: np.ndarray) -> None:
+    def _refuse_empty(self, left_out: Sequence[str], weight: np.ndarray) -> None:
         """Refuse a fold that contains every pair, because no pair is left to learn from."""
         pairs = self.pairs()
-        for f, row in zip(folds, weight, strict=True):
-            if f != FINAL and pairs.any() and not (row * pairs).any():
+        for name, row in zip(left_out, weight, strict=True):
+            if name and pairs.any() and not (row * pairs).any():
                 raise DataError(
-                    f"without the queries of fold {f + 1}, no preferred pair is left to learn from; use another seed, "
+                    f"without the queries of {name}, no preferred pair is left to learn from; use another seed, "
                     "other folds, or the holdout protocol."
                 )
 

@@ -175,7 +175,8 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
         if unseen is data:  # queries of weight 0 are not used for evaluation
             assert final.values is not None
             known = np.where(np.isin(np.arange(data.n_queries), counted), final.values, np.nan)
-            candidate_set.paths[PATH, FINAL] = replace(final, values=known)
+            paths = {**candidate_set.paths, (PATH, FINAL): replace(final, values=known)}
+            candidate_set = CandidateSet(list(candidate_set.tasks.values()), paths, None, cv.feature_groups)
         self._choose(candidate_set)
         self.scaled_coef_ = self.path_.scaled_coef(self.chosen_index_)
         self.scale_ = None if scaling is None else scaling.scale
