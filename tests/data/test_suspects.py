@@ -214,8 +214,9 @@ def test_select_and_fit_and_inspect_warn(cli: Cli, tmp_path: Path, monkeypatch: 
 
 
 REAL = ["mq2008/S*", "ohsumed/querylevelnorm/*", "ohsumed/feature-min/*", "ohsumed/feature-null/*"]
-REAL += ["ohsumed-letor2/S*", "mslr-web10k-sample/*train*", "lightgbm-lambdarank/train*", "rlscore-parse/train*"]
+REAL += ["ohsumed-letor2/S*", "mslr-web10k-sample/*train*", "lightgbm-lambdarank/train*"]
 REAL += ["mq2008-agg/A*", "trec-news-2018/train*"]
+WIDE = pytest.param("rlscore-parse/train*", marks=pytest.mark.slow)  # every column of tens of thousands is ranked
 
 
 NDCG = parse_metric("ndcg@10")
@@ -269,7 +270,7 @@ def test_leaks_of_several_kinds_and_strengths_are_reported_where_they_dominate(d
     assert missed == ["label with noise 1.0", "clicks of 20", "clicks of 1000"]
 
 
-@pytest.mark.parametrize("files", REAL)
+@pytest.mark.parametrize("files", [*REAL, WIDE])
 def test_no_real_feature_is_reported_or_far_ahead_of_all_others(files: str, data_folder: Path) -> None:
     """Even where the strongest feature is taken for the best model, another one comes near."""
     data = sr.read(sorted(data_folder.glob(files)), missing="zero")
