@@ -253,3 +253,11 @@ def test_a_list_with_one_entry_too_few_or_too_many_is_refused() -> None:
         assert_exact([("a", "b")], set(), "faults")
     with pytest.raises(AssertionError, match="faults that no longer occur"):
         assert_exact([], {("a", "b")}, "faults")
+
+
+def test_every_file_of_kernels_names_the_test_that_compares_them_with_a_slow_version() -> None:
+    for path in SOURCE.rglob("_[!_]*.py"):
+        text = path.read_text(encoding="utf-8")
+        if "\n@kernel" in text:
+            named = text.partition("Compared with a slow version in ")[2].partition(".py.")[0]
+            assert (SOURCE.parents[1] / f"{named}.py").is_file(), path

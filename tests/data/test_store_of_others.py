@@ -40,10 +40,7 @@ class Evil:
 
 SMALL = {  # refused when the store is opened
     "pickles": (dense(label=np.array([Evil()] * 8, dtype=object)), "label.npy: is damaged (NumPy cannot"),
-    "code in a header": (
-        dense(X=header("(8, __import__('os').mkdir('pwned'))")),
-        "X.npy: is damaged (NumPy cannot",
-    ),
+    "code in a header": (dense(X=header("(8, __import__('os').mkdir('pwned'))")), "X.npy: is damaged (NumPy cannot"),
     "header of 65 kB": (dense(X=header("(8, 3)", length=65535)), "X.npy: is damaged (NumPy cannot"),
     "deep header": (dense(X=header("(" * 400 + ")" * 400)), "X.npy: is damaged (NumPy cannot"),
     "fewer bytes than the header says": (dense(X=npy(X)[:-8]), "X.npy: is damaged (NumPy cannot"),

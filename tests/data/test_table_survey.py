@@ -306,10 +306,7 @@ LISTS = [["a", "b"], ["a,b"], [""], ["", "a"], ['"q"', "b"], ["x\ny", "z"], [" a
 LISTS += [["new\nline", "b,c", "\r"]]
 
 
-@pytest.mark.parametrize(
-    "names",
-    LISTS,
-)
+@pytest.mark.parametrize("names", LISTS)
 def test_lists_of_names_come_back(names: list[str]) -> None:
     assert split_names(joined_names(names)) == names
     if not any(set(name) & set(',"\n') for name in names):

@@ -39,12 +39,4 @@ class GradientSizes(SizedMaker):
             if plan.keep is not None:
                 plan.keep(points[-1], self.most)
         strengths = np.full(self.most, self.strength)
-        return PathResult.of(
-            points,
-            self,
-            strengths,
-            self.strength,
-            top,
-            objective,
-            plan.feature_names,
-        )
+        return PathResult.of(points, self, strengths, self.strength, top, objective, plan.feature_names)

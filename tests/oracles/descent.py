@@ -20,7 +20,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tests.oracles.scalars import INF, ROUNDINGS, Found, Scalar, U, minimiser
+from tests.oracles.scalars import INF, ROUNDINGS, Scalar, U, minimiser
 
 MAX_STEPS = 20_000
 BLOCK_STEPS = 3  # prox steps at a visit to a block of several columns
@@ -62,13 +62,7 @@ class Model:
     `off` holds one for each block of columns, on the Euclidean norm.
     """
 
-    def __init__(
-        self,
-        H: Sequence[Sequence[float]],
-        gradient: Sequence[float],
-        w: Sequence[float],
-        blocks: Sequence[Sequence[int]],
-    ) -> None:
+    def __init__(self, H, gradient, w, blocks):
         self.H, self.gradient, self.start, self.w = H, list(gradient), list(w), list(w)
         self.n = range(len(self.w))
         self.block_of = {c: b for b, columns in enumerate(blocks) for c in columns}
@@ -102,17 +96,7 @@ class Model:
         trace.off_largest.append(off_largest)
 
 
-def descend(
-    H: Sequence[Sequence[float]],
-    gradient: Sequence[float],
-    w: Sequence[float],
-    prices: Sequence[float],
-    monotone: Sequence[int],
-    p: Scalar,
-    tol: float,
-    max_sweeps: int,
-    wrong: str = "",
-) -> Trace:
+def descend(H, gradient, w, prices, monotone, p, tol, max_sweeps, wrong=""):
     """Coordinate after coordinate to its minimiser, until a sweep over all of them has no step above tol in units of
     the gradient; after a sweep with one, the next visits only those that are not 0. A coordinate without curvature
     stays.
@@ -160,16 +144,7 @@ def size_of(u: Sequence[float], columns: Sequence[int]) -> float:
     return math.sqrt(math.fsum(u[c] * u[c] for c in columns))
 
 
-def shrunk(
-    v: dict[int, float],
-    block: Block,
-    slopes: Sequence[float],
-    monotone: Sequence[int],
-    h: float,
-    p: Scalar,
-    ridge: float,
-    wrong: str = "",
-) -> tuple[dict[int, float], Found]:
+def shrunk(v, block, slopes, monotone, h, p, ridge, wrong=""):
     """(argmin over u of h/2 |u - v|^2 + p(|u|; price) + ridge |u|^2 / 2 + sum over curves of slope |u of the curve|,
     under monotone; what was found of |u|).
 
@@ -197,19 +172,7 @@ def shrunk(
     return u, found
 
 
-def descend_blocks(
-    H: Sequence[Sequence[float]],
-    gradient: Sequence[float],
-    w: Sequence[float],
-    blocks: Sequence[Block],
-    monotone: Sequence[int],
-    largest_h: Sequence[float],
-    p: Scalar,
-    ridge: float,
-    tol: float,
-    max_sweeps: int,
-    wrong: str = "",
-) -> Trace:
+def descend_blocks(H, gradient, w, blocks, monotone, largest_h, p, ridge, tol, max_sweeps, wrong=""):
     """Block after block a few prox steps with its largest curvature, the price of bending replaced by its tangent at
     the present curve; otherwise as `descend`.
 

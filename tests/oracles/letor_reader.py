@@ -39,14 +39,7 @@ class Row:
     docid: str
 
 
-def read_file(
-    content: bytes,
-    *,
-    index_base: int = 1,
-    n_features: int | None = None,
-    missing: bool = False,
-    unjudged: str = "error",
-) -> list[Row]:
+def read_file(content, *, index_base=1, n_features=None, missing=False, unjudged="error"):
     """The data rows in file order, plain or gzip; whether missing values are allowed, what a label of -1 means."""
     if content[:2] == b"\x1f\x8b":
         try:

@@ -37,6 +37,15 @@ def test_the_best_set_and_all_near_ties_are_those_of_trying_every_set(seed: int)
     assert [value for value, _ in near.near_ties] == sorted((value for value, _ in near.near_ties), reverse=True)
 
 
+def test_forward_selection_would_miss_the_best_set() -> None:
+    """The wrong variant."""
+    missed = 0
+    for G, b, lam, k in map(problem, range(40)):
+        forward = oracle.explained(G, b, lam, oracle.greedy(G, b, lam, k))
+        missed += forward < oracle.all_subsets(G, b, lam, k)[0][0] * (1 - 1e-6)
+    assert missed > 0
+
+
 def test_a_search_that_is_stopped_has_a_gap() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 6)) @ rng.standard_normal((6, 60)) + 0.3 * rng.standard_normal((300, 60))

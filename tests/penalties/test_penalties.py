@@ -40,6 +40,13 @@ def test_value_equals_the_formula(penalty: Penalty, formula: Callable[[float], f
     assert penalty.value(w) == pytest.approx(sum(formula(abs(x)) for x in w), rel=1e-12)
 
 
+def test_the_prox_of_mcp_at_curvature_1_is_rejected_at_another() -> None:
+    """The wrong variant: firm thresholding as it is published, for h = 1."""
+    h, z, gamma = 2.5, 1.2 * ALPHA, 2.0
+    wrong = (z - ALPHA / h) / (1 - 1 / gamma)
+    assert abs(wrong - oracle.brute_force_prox(partial(oracle.mcp, alpha=ALPHA, gamma=gamma), z, h)) > 1e-2
+
+
 @pytest.mark.slow_but("[0.3-")
 @every_penalty
 @pytest.mark.parametrize("h", CURVATURES)

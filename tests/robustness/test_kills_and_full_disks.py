@@ -22,7 +22,6 @@ import sparserank as sr
 from sparserank.cli.app import app, main
 from sparserank.cli.interrupts import UNDONE
 from sparserank.files import PART
-from tests.support.command_line import Cli
 from tests.support.finished_runs import assert_whole, results_of
 from tests.support.processes import children_of, gone
 from tests.support.shortcuts import no_processes
@@ -164,13 +163,8 @@ def largest_file(n_bytes: int) -> Iterator[None]:
 @pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_disk_full_at_any_point_is_one_sentence_and_costs_nothing_finished(
-    command: str,
-    data: Path,
-    undisturbed: dict[str, tuple[Path, float]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    cli: Cli,
-) -> None:
+    command, data, undisturbed, tmp_path, monkeypatch, cli
+):
     out, failures = tmp_path / "out", 0
     monkeypatch.setattr(sr, "select", partial(sr.select, **QUICK_DEMO))
     line = [*(["reproduction"] if command == "letor" else []), *arguments(command, data, out)]

@@ -2,18 +2,10 @@
 
 import numpy as np
 
-from sparserank.losses import PairwiseLoss
 from sparserank.losses._sizes import WORK_ROWS
 
 
-def value_and_gradient(
-    loss: PairwiseLoss,
-    scores: np.ndarray,
-    relevance: np.ndarray,
-    query_ptr: np.ndarray,
-    weights: np.ndarray | None = None,
-    doc_weight: np.ndarray | None = None,
-) -> tuple[float, np.ndarray]:
+def value_and_gradient(loss, scores, relevance, query_ptr, weights=None, doc_weight=None):
     """Weighted sum of the loss over pairs and its gradient (n_docs,) with respect to the scores."""
     lv = loss.levels(relevance, query_ptr)
     sweep, _ = loss.sweeps(lv)
@@ -32,14 +24,7 @@ def value_and_gradient(
     return value, gradient
 
 
-def hessian(
-    loss: PairwiseLoss,
-    scores: np.ndarray,
-    relevance: np.ndarray,
-    query_ptr: np.ndarray,
-    weights: np.ndarray | None = None,
-    doc_weight: np.ndarray | None = None,
-) -> np.ndarray:
+def hessian(loss, scores, relevance, query_ptr, weights=None, doc_weight=None):
     """Generalised Hessian (n_docs, n_docs) of that sum: block-diagonal by query."""
     lv = loss.levels(relevance, query_ptr)
     _, hessian_sweep = loss.sweeps(lv)

@@ -13,6 +13,8 @@ Conventions
     sums that were added in the same order: with an empty window their difference is exactly 0. A run ends where the
     window is empty; near sums restart there around the next score, so that neither a large offset nor distant
     clusters cost digits.
+
+Compared with a slow version in tests/losses/test_losses.py.
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs

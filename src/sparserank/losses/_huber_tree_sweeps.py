@@ -3,6 +3,8 @@
 Conventions
     As in _huber_kernels; `table` is not used: pair weights are 1. Side 1 has mirrored levels, so that a sum over lower
     ranks is one over higher levels.
+
+Compared with a slow version in tests/losses/test_losses.py.
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs

@@ -8,6 +8,8 @@ Conventions
     Pair (i, j), levels[i] > levels[j], is active iff scores[i] - scores[j] < 1.0: one predicate, on the raw floats,
     in every sweep. Both sweeps only add documents, never remove one: on a separated list the sums stay exactly 0.
     Plain loops replace array expressions, each of which costs 0.3 to 1 s of compile time.
+
+Compared with a slow version in tests/losses/test_losses.py.
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs

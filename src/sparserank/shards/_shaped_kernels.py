@@ -3,6 +3,8 @@ the fraction of it that is passed.
 
 Ramp b of a feature is 0 before segment b, the fraction within it, and 1 after it. Columns of feature j are j m .. j m +
 m - 1.
+
+Compared with a slow version in tests/shards/test_curves.py.
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs

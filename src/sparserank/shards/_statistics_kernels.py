@@ -1,4 +1,7 @@
-"""Compiled sums for statistics of features: range and squares for K sets of queries in one read; the pair norms."""
+"""Compiled sums for statistics of features: range and squares for K sets of queries in one read; the pair norms.
+
+Compared with a slow version in tests/shards/test_pair_norms.py.
+"""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 

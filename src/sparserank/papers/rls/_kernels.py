@@ -1,5 +1,8 @@
 """Compiled steps of Algorithm 1 of Pahikkala et al. (2010), for all candidates at once and a block of queries; and
-back-fitting scores of sparse candidates."""
+back-fitting scores of sparse candidates.
+
+Compared with a slow version in tests/papers/test_greedy_rank_rls.py.
+"""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 

@@ -1,4 +1,7 @@
-"""RSRank's pairwise loss: modified Huber, weighted by the change in NDCG if the pair is swapped."""
+"""RSRank's pairwise loss: modified Huber, weighted by the change in NDCG if the pair is swapped.
+
+Compared with a slow version in tests/papers/test_baselines.py.
+"""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
