@@ -270,7 +270,7 @@ REFUSED: list[tuple[RankingModel, str, dict[str, Any], str]] = [
     *[(TWO, to, {"normalizers": True}, "normalizers cannot be written") for to in (*EXPRESSIONS, "ranklib")],
     *[(TWO, to, {"wide": True}, "wide applies only to onnx") for to in ENGINES if to != "onnx"],
     (TWO, "lisp", {}, "no export to 'lisp'; known formats: solr"),
-    *[(TWO, "sql", {"offset": v}, "offset must be a finite number") for v in (np.nan, np.inf, "1", True, 10**400)],
+    *[(TWO, "sql", {"offset": v}, "offset must be a finite number") for v in (np.nan, 1e26, "1", True, 10**400)],
     (TWO, "sql", {"offset": 1.0, "sigmoid": True}, "exclude each other"),
     *[(made([1.0], scaling="query-min-max"), to, {}, "scales features within each query") for to in ENGINES],
     (made([0.0]), "sql", {}, "uses no feature"),

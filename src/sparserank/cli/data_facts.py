@@ -19,13 +19,13 @@ def facts_of(
     about queries and labels only. remedy: as in `suspects`, whose sentences are shown as warnings."""
     import numpy as np
 
-    from sparserank.data.matrices import with_zeros
+    from sparserank.data.matrices import each_value
     from sparserank.losses import SquaredHinge
 
     share = _missing(data)
     holes = {data.feature_names[j]: float(share[j]) for j in np.argsort(-share, kind="stable") if share[j] > 0}  # type: ignore[index]
     if holes:
-        data = replace(data, X=with_zeros(data.X), keep_missing=False)
+        data = replace(data, X=each_value(data.X, np.nan_to_num), keep_missing=False)
     sizes = np.diff(data.query_ptr)
     pairs = SquaredHinge().n_pairs(data.relevance, data.query_ptr)
     labels, counts = np.unique(data.relevance, return_counts=True)

@@ -14,6 +14,7 @@ import numpy as np
 from sparserank.crossval.choice import Choice
 from sparserank.crossval.rivals import Rivals
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.matrices import column
 from sparserank.errors import ParameterError
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.size_models import load_model
@@ -42,8 +43,7 @@ class InUse:
         if self.model is not None:
             return self.model.score_dataset(data)
         j = list(data.feature_names or ()).index(self.features[0])
-        column = data.X[:, [j]].toarray().ravel() if data.is_sparse else np.asarray(data.X[:, j], dtype=np.float64)
-        return data.to_input_order(column)
+        return data.to_input_order(column(data.X, j).astype(np.float64, copy=False))
 
 
 def in_use(given: Any, names: Sequence[str]) -> InUse:

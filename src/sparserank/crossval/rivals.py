@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.tree_rivals import LeftOut
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.matrices import row_sums
 from sparserank.evaluation import mean_of, per_query_values
 from sparserank.evaluation.rival_intervals import RivalIntervals, rival_intervals
 from sparserank.metrics import Metric
@@ -80,12 +80,7 @@ class ColumnSums(Mapping[str, np.ndarray]):
         if self.data is None:
             raise KeyError(name)
         X, columns = self.data.X, self.columns[name]
-        if sp.issparse(X):  # without a copy of the columns
-            chosen = np.zeros(X.shape[1], dtype=X.dtype)
-            chosen[columns] = 1
-            scores = X @ chosen
-        else:
-            scores = X[:, columns].sum(axis=1)
+        scores = row_sums(X, columns)
         return self.data.to_input_order(scores) if self.in_input_order else scores
 
     def __iter__(self) -> Iterator[str]:

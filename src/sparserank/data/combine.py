@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset, numbered, numbered_from_1
+from sparserank.data.matrices import below
 from sparserank.data.store.features import joined
 from sparserank.errors import DataError
 from sparserank.options import option
@@ -56,10 +57,8 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
         raise DataError(f"data sets must have the same number of features; got {sorted(counts)}.")
     if any(d.is_stored for d in datasets):
         X: Any = joined([d.X for d in datasets])
-    elif any(d.is_sparse for d in datasets):
-        X = sp.vstack([sp.csr_matrix(d.X) for d in datasets], format="csr")
     else:
-        X = np.concatenate([d.X for d in datasets])
+        X = below([sp.csr_matrix(d.X) if any(d.is_sparse for d in datasets) else d.X for d in datasets])
     columns = {}
     for name in ("docid", "comment"):
         parts = [getattr(d, name) for d in datasets]

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.matrices import below, stored_values, with_nan, without_mask
+from sparserank.data.matrices import (
+    below,
+    by_columns,
+    stored_of_column,
+    stored_values,
+    with_nan,
+    without_mask,
+)
 from sparserank.data.missing import (
     ERROR,
     KEPT,
@@ -22,6 +29,7 @@ from sparserank.data.missing import (
     is_missing,
 )
 from sparserank.data.reading import choices
+from sparserank.data.varying import extremes
 from sparserank.errors import DataError
 from sparserank.text import brief
 
@@ -177,32 +185,19 @@ def _looked_at(
         n = X.shape[0]
         if n == 0:
             continue
-        np.minimum(low, _smallest(X), out=low)
+        np.fmin(low, extremes(X)[0], out=low)
         kept.append(X[-at % step :: step][:, columns])
         at += n
         while sum(b.shape[0] for b in kept) * max(len(columns), 1) > sample_values:
             kept, step = [below(kept)[::2]], 2 * step
     sample = below(kept)
-    return low, sample.tocsc() if sp.issparse(sample) else sample
-
-
-def _smallest(X: Any) -> np.ndarray:
-    """(n_features,) smallest known value, infinite where none is; entries that are not stored are 0."""
-    if not sp.issparse(X):
-        return np.asarray(np.fmin.reduce(X, axis=0, initial=np.inf), dtype=np.float64)
-    low = np.full(X.shape[1], np.inf)
-    np.fmin.at(low, X.indices, X.data)
-    some = np.bincount(X.indices, minlength=X.shape[1]) < X.shape[0]
-    return np.where(some, np.fmin(low, 0.0), low)
+    return low, by_columns(sample)
 
 
 def _median(sample: Any, j: int) -> float:
     """Median of the known values of a column, 0 if there are none."""
-    if sp.issparse(sample):
-        stored = sample.data[sample.indptr[j] : sample.indptr[j + 1]]
-        column = np.concatenate([stored, np.zeros(sample.shape[0] - len(stored), dtype=sample.dtype)])
-    else:
-        column = sample[:, j]
+    stored = stored_of_column(sample, j)
+    column = np.concatenate([stored, np.zeros(sample.shape[0] - len(stored), dtype=sample.dtype)])
     known = column[np.isfinite(column)].astype(np.float64)
     return float(np.median(known)) if len(known) else 0.0
 

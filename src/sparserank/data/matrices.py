@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,13 +98,32 @@ def csr_or_array(X: Any) -> Any:
     return as_csr(X) if sp.issparse(X) else as_array(without_mask(X))
 
 
-def with_zeros(X: Any) -> Any:
-    """A float array or CSR matrix with 0 in the place of NaN."""
+def each_value(X: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:
+    """X with a function of each value, which is 0 at 0; values that a sparse X does not store stay so."""
     if not sp.issparse(X):
-        return np.nan_to_num(X, nan=0.0)
+        return function(X)
     out = X.copy()
-    out.data = np.nan_to_num(X.data, nan=0.0)
+    out.data = function(X.data)
     return out
+
+
+def divided_columns(X: Any, divisors: np.ndarray) -> Any:
+    """X with every column divided by its divisor (n_features,)."""
+    return each_value(X, lambda values: values / (divisors[X.indices] if sp.issparse(X) else divisors))
+
+
+def times(a: Any, b: Any) -> Any:
+    """Elementwise product of two arrays or two CSR matrices."""
+    return a.multiply(b).tocsr() if sp.issparse(a) else a * b
+
+
+def row_sums(X: Any, columns: Sequence[int]) -> np.ndarray:
+    """(n_docs,) sums over some columns, without a copy of the columns of a sparse X."""
+    if not sp.issparse(X):
+        return np.asarray(X[:, columns].sum(axis=1))
+    chosen = np.zeros(X.shape[1], dtype=X.dtype)
+    chosen[columns] = 1
+    return np.asarray(X @ chosen)
 
 
 def float_type(dtype: Any) -> np.dtype:
@@ -142,6 +161,11 @@ def column(X: Any, j: int) -> np.ndarray:
 def by_columns(X: Any) -> Any:
     """X in a format from which `column` is fast."""
     return X.tocsc() if sp.issparse(X) else X
+
+
+def stored_of_column(X: Any, j: int) -> np.ndarray:
+    """The values of column j of X `by_columns` that it stores."""
+    return np.asarray(X.data[X.indptr[j] : X.indptr[j + 1]] if sp.issparse(X) else X[:, j])
 
 
 def n_stored(X: Any) -> int:

@@ -210,7 +210,7 @@ def as_datasets(
                 present = replace(present, doc_weight=None)
         elif isinstance(source, RankingDataset):
             present = source
-        elif is_frame(source) and not (first is None and _is_values(label)):
+        elif is_frame(source) and not (first is None and label is not None and not isinstance(label, str)):
             present = _from_frame(name, source, own, names, first)
         elif isinstance(source, tuple) and len(source) == 3:
             present = _from_arrays(*source, own)
@@ -283,11 +283,6 @@ def _from_arrays(X: Any, y: Any, qid: Any, options: Reading, docid: Any = None) 
     filled, filling = fill_matrix(policy, numbers, query_codes(ids), names, index_base=options.index_base)
     cells = missing_cells(numbers)
     return RankingDataset(filled, y, qid, docid, feature_names=names, fill_values=filling.values, filled=cells)
-
-
-def _is_values(label: Any) -> bool:
-    """Whether `label` contains values rather than the name of a column."""
-    return label is not None and not isinstance(label, str)
 
 
 def is_path(source: Any) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.matrices import by_columns
+from sparserank.data.matrices import by_columns, stored_of_column
 from sparserank.errors import DataError
 from sparserank.text import brief
 from sparserank.transforms import ASINH, KINDS, NONE, Transform, in_transforms
@@ -33,7 +33,7 @@ def fit_transform(data: RankingDataset, kind: str) -> Transform:
         return Transform(tuple(kinds), constants)
     X = by_columns(data.X[sample_rows(data)[0]])
     for j in range(data.n_features):
-        values = X.data[X.indptr[j] : X.indptr[j + 1]] if sp.issparse(X) else X[:, j]
+        values = stored_of_column(X, j)
         values = values[values != 0]
         if 0 < len(values) < X.shape[0] and (values == 1).all():
             kinds[j] = NONE

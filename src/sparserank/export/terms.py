@@ -20,6 +20,7 @@ from sparserank.transforms import LOG, NONE, Transform
 MISSING_FROM = f"{HUGE:g}".replace("+", "")  # magnitudes from here on are missing, as are infinity and NaN
 FINE_SCALE = 1e-4  # for smaller ranges of t, its rounding near 0 (1e-16) exceeds 1e-12 of the term
 AUTO = "auto"
+MAX_OFFSET = 1e6  # beyond it, engines in single precision give many documents the same score
 ROOM = 1.0  # least distance from 0 to the lowest training score: other documents may score lower
 
 
@@ -167,24 +168,21 @@ def offset_of(model: RankingModel, offset: float | str) -> float:
     """The given offset, or with 'auto' the smallest integer that keeps training scores at least ROOM above 0.
 
     Raises
-        DataError   not a finite number; 'auto' for a model without a recorded lowest score
+        DataError   a larger number, which would leave a score few digits; 'auto' for a model without a recorded lowest
+                    score
     """
     if isinstance(offset, str) and offset == AUTO:
         lowest = lowest_score(model)
-        if lowest is None and model.per_query:
-            raise DataError(
-                "scores of this model depend on the candidate list, so there is no lowest score. Give a number."
-            )
         if lowest is None:
-            raise DataError(
-                "this model does not contain the lowest score of its training documents. Give an offset as a number, "
-                "or train the model again with select or fit."
-            )
+            why = "scores of this model depend on the candidate list, so there is no lowest score. Give a number."
+            again = "Give an offset as a number, or train the model again with select or fit."
+            unknown = f"this model does not contain the lowest score of its training documents. {again}"
+            raise DataError(why if model.per_query else unknown)
         return max(0.0, math.ceil(-lowest) + ROOM)
     try:
         added = float(offset) if isinstance(offset, Real) and not isinstance(offset, bool | np.bool_) else math.nan
     except OverflowError:
         added = math.nan
-    if not math.isfinite(added):
-        raise DataError(f"offset must be a finite number or {AUTO}; got {brief(str(offset))}.")
+    if not abs(added) <= MAX_OFFSET:
+        raise DataError(f"offset must be a finite number or {AUTO}; got {brief(str(offset))} (usable: -1e6 to 1e6).")
     return added

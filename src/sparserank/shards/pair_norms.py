@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.data.matrices import as_dense, times
 from sparserank.shards._pass_kernels import ListFacts
 from sparserank.shards._statistics_kernels import dense_sums, sums_before
 from sparserank.shards.rows import query_pieces
@@ -74,9 +75,8 @@ def _add_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray, o
         V, largest, offset = (_sparse_deviations if sp.issparse(X) else _dense_deviations)(
             X, lists.query_ptr, counted, unit
         )
-        squares = V.multiply(V) if sp.issparse(V) else V * V
         together = sp.csr_matrix((groups.of_document, np.arange(n), lists.query_ptr), shape=(n_queries, n))
-        of_query = together @ squares - 2.0 * groups.cross(V)
+        of_query = together @ times(V, V) - 2.0 * groups.cross(V)
     # Combine the queries for each weighting: a weighted sum, and two maxima.
     for k, scale in enumerate(scales):
         used = np.flatnonzero(scale)
@@ -84,7 +84,7 @@ def _add_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray, o
             out[0, k] += scale[used] @ of_query[used]
             for i, size in enumerate((largest, offset), start=1):
                 most = size[used].max(axis=0)
-                out[i, k] = np.maximum(out[i, k], most.toarray().ravel() if sp.issparse(most) else most)
+                out[i, k] = np.maximum(out[i, k], np.ravel(as_dense(most)))
 
 
 def _dense_deviations(X: np.ndarray, query_ptr: np.ndarray, counted: np.ndarray, unit: np.ndarray) -> _Deviations:
@@ -162,7 +162,7 @@ def _by_table(lists: ListFacts, weight: np.ndarray) -> _Groups:
         for a in range(1, K):
             for b in range(a):
                 if t[a, b] != 0.0:
-                    total = total + t[a, b] * _times(U[a::K], S[b::K])
+                    total = total + t[a, b] * times(U[a::K], S[b::K])
         return total
 
     return _Groups(of_document, cross)
@@ -196,7 +196,7 @@ def _by_rank(lists: ListFacts, weight: np.ndarray) -> _Groups:
     def cross(V: Any) -> Any:
         # For each query: the sum over levels a of U_a times the running sum of S over the levels below a.
         S = members @ V
-        return together @ _times(S if doc_weight is None else weighted @ V, _before(S, of_group))
+        return together @ times(S if doc_weight is None else weighted @ V, _before(S, of_group))
 
     return _Groups(of_document, cross)
 
@@ -217,8 +217,3 @@ def _before(sums: Any, of_group: np.ndarray) -> Any:
     data = np.empty((len(query), 1))
     sums_before(columns.data[:, None], is_first, data)
     return sp.csc_matrix((data[:, 0], columns.indices, columns.indptr), shape=sums.shape).tocsr()
-
-
-def _times(a: Any, b: Any) -> Any:
-    """Elementwise product, dense or CSR."""
-    return a.multiply(b).tocsr() if sp.issparse(a) else a * b

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.matrices import as_dense, divided_columns, each_value
 from sparserank.errors import DataError, ParameterError
 from sparserank.options import Choice, option
 from sparserank.options.arguments import check_arguments
@@ -69,7 +70,7 @@ class FeatureScaling:
         values = _signed_log(X) if self.logarithmic else X
         if not sp.issparse(X):
             values = values - self.center
-        return _divided(values, self.scale).astype(X.dtype, copy=False)
+        return divided_columns(values, self.scale).astype(X.dtype, copy=False)
 
     @property
     def is_linear(self) -> bool:
@@ -180,25 +181,12 @@ def _fit_spread(
         return center / unit, spread / unit, size
 
 
-def _divided(X: Any, scale: np.ndarray) -> Any:
-    """X with every column divided by its scale, dense or CSR."""
-    if not sp.issparse(X):
-        return X / scale
-    out = sp.csr_matrix(X, copy=True)
-    out.data = out.data / scale[out.indices]
-    return out
-
-
 def _signed_log(X: Any) -> Any:
-    if sp.issparse(X):
-        out = X.copy()
-        out.data = np.sign(out.data) * np.log1p(np.abs(out.data))
-        return out
-    return np.sign(X) * np.log1p(np.abs(X))
+    return each_value(X, lambda x: np.sign(x) * np.log1p(np.abs(x)))
 
 
 def _query_min_max(X: Any, query_ptr: np.ndarray) -> np.ndarray:
-    dense = X.toarray() if sp.issparse(X) else X
+    dense = as_dense(X)
     starts, sizes = query_ptr[:-1], np.diff(query_ptr)
     low = np.repeat(np.minimum.reduceat(dense, starts, axis=0), sizes, axis=0)
     high = np.repeat(np.maximum.reduceat(dense, starts, axis=0), sizes, axis=0)

@@ -10,6 +10,7 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.fusion.lists import MAX_SCORE, RetrieverLists, named_runs, of_ranks, ordered, read_lists
+from sparserank.data.matrices import as_dense
 from sparserank.data.run_reader import Ids
 from sparserank.data.runs import document_ids
 from sparserank.errors import DataError
@@ -123,7 +124,7 @@ def judged_columns(data: RankingDataset, depth: int | None, *, ranks: bool) -> J
     """
     if data.n_features < 2:
         raise DataError(f"there must be at least two columns, one for each retriever; got {data.n_features}.")
-    X = data.X.toarray() if data.is_sparse else np.asarray(data.X)
+    X = np.asarray(as_dense(data.X))
     ids = [str(d) for d in document_ids(data)]
     query_ids = tuple(str(q) for q in data.query_ids)
     query = np.repeat(np.arange(data.n_queries), np.diff(data.query_ptr))

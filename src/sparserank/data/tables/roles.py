@@ -122,10 +122,11 @@ def roles_of(
         missing = [w for w in wanted if w not in chosen]
         extra = sorted(set(chosen) - set(wanted))
         if missing or extra:
+            remedy = "" if missing else f"; leave it out with {option('ignore_columns', extra[:1])}"
             differs = f"lacks {brief(missing[0])}" if missing else f"also has {brief(extra[0])}"
             raise DataError(
                 f"{place} must have the same feature columns as the {'training data' if others else 'previous table'}; "
-                f"it {differs}."
+                f"it {differs}{remedy}."
             )
         chosen = tuple(wanted)
     return Roles(label, qid, docid, weight, tuple(chosen), None)
