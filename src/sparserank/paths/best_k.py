@@ -59,6 +59,7 @@ class BestK(SizedMaker):
     ridge: float = 1e-3
 
     name: ClassVar[str] = "best_k"
+    tried_on_curves: ClassVar[bool] = True
     respects: ClassVar[tuple[str, ...]] = RULES
 
     def _check(self) -> None:

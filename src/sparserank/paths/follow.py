@@ -152,15 +152,7 @@ def following(
         points.append(Point.of(best, now - began, None if strengths.found is None else strengths.found.w))
         if keep is not None:
             keep(points[-1], len(alphas))
-    return PathResult.of(
-        points,
-        given,
-        alphas[: len(points)],
-        alpha_max,
-        scale,
-        objective,
-        plan.feature_names,
-    )
+    return PathResult.of(points, given, alphas[: len(points)], alpha_max, scale, objective, plan.feature_names)
 
 
 def _enough(points: Sequence[Point], objective: PairwiseObjective, k: int | None, early_stop: float | None) -> bool:

@@ -41,6 +41,7 @@ class L1(Penalty):
     """
 
     name: ClassVar[str] = "l1"
+    tried_on_curves: ClassVar[bool] = True
     kind: ClassVar[int] = ELASTIC
     is_convex: ClassVar[bool] = True
 

@@ -58,6 +58,7 @@ class MCP(Penalty):
     gamma_scale: str = "curvature"
 
     name: ClassVar[str] = "mcp"
+    tried_on_curves: ClassVar[bool] = True
     kind: ClassVar[int] = _scalar_prox.MCP
 
     def _check(self) -> None:

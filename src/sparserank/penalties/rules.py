@@ -40,6 +40,7 @@ class FeatureRules:
     """
 
     name: ClassVar[str]
+    tried_on_curves: ClassVar[bool] = False  # by `select`, which tries any other on curves only if it is told to
 
     alpha: float = 1.0
     weights: Any = None

@@ -58,6 +58,7 @@ class SCAD(Penalty):
     threshold_scale: float = 1.0
 
     name: ClassVar[str] = "scad"
+    tried_on_curves: ClassVar[bool] = True
     kind: ClassVar[int] = _scalar_prox.SCAD
 
     def _check(self) -> None:

@@ -24,7 +24,6 @@ from sparserank.penalties.nested import like_l1
 from sparserank.selection.plan import SelectionPlan
 from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE
 
-ON_CURVES = ("l1", "mcp", "scad", "best_k")  # penalties tried on curves; log takes ten times as long
 DENSE = "ridge"  # the label of the dense reference
 RIDGE_ALPHAS = 8  # the strength of the dense reference matters only to within a factor of three
 RIDGE_MIN_RATIO = 1e-6
@@ -52,7 +51,7 @@ def tasks_of(
         transforms = feature_transforms(data, names, plan.n_knots, directions)
     limited = _limited(plan, groups, data.n_features)
     unasked = plan.feature_transform == (AUTO,) and any(t.knots.curved for t in transforms)
-    straight = {label: p for label, p in limited.items() if p.name not in ON_CURVES}
+    straight = {label: p for label, p in limited.items() if not p.tried_on_curves}
     out: list[PathTask] = []
     for transform in transforms:
         if transform.knots.curved:
@@ -107,7 +106,7 @@ def _could_be_curves(plan: SelectionPlan, data: RankingDataset) -> bool:
         plan.feature_transform == (AUTO,)
         and plan.path_plan.scaling in LINEAR_SCALINGS
         and len(_signs(plan, data.n_features)) == 1
-        and any(p.name in ON_CURVES for p in plan.penalties)
+        and any(p.tried_on_curves for p in plan.penalties)
         and (plan.engine is None or not ENGINES[plan.engine].lacks(curves=True))
     )
 
@@ -134,7 +133,7 @@ def _dense(plan: SelectionPlan) -> Ridge:
 
 def _for_curves(labelled: dict[str, Penalty | SizedMaker]) -> dict[str, Penalty | SizedMaker]:
     """The requested penalties that support curves, or else l1 and MCP under the rules of the first penalty."""
-    known = {label: p for label, p in labelled.items() if p.name in ON_CURVES}
+    known = {label: p for label, p in labelled.items() if p.tried_on_curves}
     if known:
         return known
     first = next(iter(labelled.values()))
