@@ -9,6 +9,7 @@ import pytest
 
 from sparserank.errors import DataError
 from sparserank.penalties import L1, MCP, SCAD, ElasticNet, Log, Lp, Penalty, Ridge, SmoothedLp, parse_penalty
+from sparserank.penalties import PENALTIES as BY_NAME
 from tests.oracles import prox as oracle
 
 ALPHA = 0.7
@@ -32,6 +33,11 @@ every_penalty = pytest.mark.parametrize(("penalty", "formula"), PENALTIES, ids=[
 
 def prox_of_one(penalty: Penalty, v: float, step: float) -> float:
     return float(penalty.prox(np.array([v]), step)[0])
+
+
+def test_every_penalty_has_a_formula() -> None:
+    named = {p.name for p, _ in PENALTIES}
+    assert named == set(BY_NAME), "add it to PENALTIES here, with its formula in oracles/prox.py"
 
 
 @every_penalty

@@ -51,6 +51,7 @@ def members(by_name: dict[str, Any]) -> Iterator[Any]:
     for cls in by_name.values():
         yield cls()
         names = [f.name for f in fields(cls)]
+        assert VALUES.keys() >= set(names), f"add values of the parameters of {cls.__name__} to VALUES"
         for name in names:
             for i, value in enumerate(VALUES[name]):
                 if not (cls is Ridge and (name, i) in RIDGE_REFUSES):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparserank.penalties._scalar_prox import FINITE_SLOPES
+from sparserank.penalties.nested import OF_NORMS
 from sparserank.solvers._descent_kernels import STEPS, descend_blocks
 from tests.oracles import descent as oracle
 from tests.oracles import scalars
@@ -21,7 +21,9 @@ STRAYED = MAX_SWEEPS * 11 * 3 * 3 * 10 * scalars.U
 
 
 def test_every_penalty_that_the_kernel_knows_is_compared() -> None:
-    assert {PENALTIES[name].number for name in NESTED} == set(FINITE_SLOPES)
+    assert {PENALTIES[name].number for name in NESTED} == {cls.kind for cls in OF_NORMS}, (
+        "add to support/penalty_kinds.py"
+    )
     assert STEPS == oracle.BLOCK_STEPS
 
 

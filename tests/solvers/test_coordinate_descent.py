@@ -24,7 +24,7 @@ every_penalty = pytest.mark.parametrize("name", PENALTIES)
 
 def test_every_penalty_that_the_kernel_knows_is_compared() -> None:
     numbers = {value for name, value in vars(_scalar_prox).items() if name.isupper() and isinstance(value, int)}
-    assert {kind.number for kind in PENALTIES.values()} == numbers
+    assert {kind.number for kind in PENALTIES.values()} == numbers, "add a Kind to support/penalty_kinds.py"
 
 
 @dataclass(frozen=True)

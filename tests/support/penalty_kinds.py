@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sparserank.penalties._scalar_prox import ELASTIC, FINITE_SLOPES, LOG, LP, MCP, SCAD, SMOOTHED_LP
+from sparserank.penalties._scalar_prox import ELASTIC, LOG, LP, MCP, SCAD, SMOOTHED_LP
+from sparserank.penalties.nested import OF_NORMS
 from tests.oracles import scalars
 from tests.oracles.descent import Trace
 
@@ -52,7 +53,9 @@ SHAPE_PARAMETERS: dict[str, Callable[[Any], tuple[float, float]]] = {
     "scad": lambda p: (p.a, p.threshold_scale),
 }
 # Elastic nets are on no groups and curves.
-NESTED = [name for name, kind in PENALTIES.items() if kind.number in FINITE_SLOPES and name != "elastic net"]
+NESTED = [
+    name for name, kind in PENALTIES.items() if kind.number in {cls.kind for cls in OF_NORMS} and name != "elastic net"
+]
 
 
 def says_nothing(trace: Trace) -> bool:

@@ -211,8 +211,7 @@ EXPORT = Command(
         own(
             "to",
             "str",
-            "solr, elasticsearch, opensearch, vespa, lucene, ranklib, onnx, python or sql; for fused retrievers, also "
-            "ranx.",
+            f"{', '.join(of_selection.ENGINES[:-1])} or {of_selection.ENGINES[-1]}; for fused retrievers, also ranx.",
         ),
         own(
             "out",

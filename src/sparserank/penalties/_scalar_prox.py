@@ -17,7 +17,6 @@ import math
 from sparserank._kernel_cache import kernel
 
 ELASTIC, MCP, SCAD, LOG, LP, SMOOTHED_LP = range(6)
-FINITE_SLOPES = (ELASTIC, MCP, SCAD, LOG)  # kinds with a finite slope at 0
 
 
 @kernel

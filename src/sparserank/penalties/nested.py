@@ -9,13 +9,17 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.penalties._scalar_prox import FINITE_SLOPES
 from sparserank.penalties.base import KEEP_BOX, Penalty
 from sparserank.penalties.l1 import L1
+from sparserank.penalties.log import Log
+from sparserank.penalties.mcp import MCP
 from sparserank.penalties.parts import BlockPart, Conjugate
 from sparserank.penalties.rules import NONNEGATIVE, NONPOSITIVE, FeatureRules
+from sparserank.penalties.scad import SCAD
 
-NESTING = ("l1", "mcp", "scad", "log")
+# Penalties that support groups and curves: their slope at 0 is finite, and they have no quadratic part.
+OF_NORMS: tuple[type[Penalty], ...] = (L1, MCP, SCAD, Log)
+NESTING = [cls.name for cls in OF_NORMS]
 RIDGE = 1e-3  # ridge added to concave penalties on curves, whose linear parts have curvature 1
 MAX_NEWTON = 50
 
@@ -377,10 +381,8 @@ def like_l1(penalty: FeatureRules) -> Penalty:
 
 
 def nests(of: FeatureRules) -> bool:
-    """Whether a penalty supports groups and curves: its slope at 0 is finite, and it has no quadratic part."""
-    if not isinstance(of, Penalty):
-        return False
-    return of.kind in FINITE_SLOPES and not of.smooth_at_zero and not (of.is_convex and of.shape()[0] > 0)
+    """Whether a penalty supports groups and curves."""
+    return isinstance(of, OF_NORMS)
 
 
 def nested(of: Penalty, width: int = 1, kappa: np.ndarray | None = None, monotone: np.ndarray | None = None) -> Nested:
