@@ -97,8 +97,8 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture(autouse=True, scope="session")
 def no_rivals() -> Iterator[None]:
-    """Selections in this process train no trees beside, unless a test asks for them."""
-    with shortcuts.no_rivals():
+    """Selections in this process train no trees beside, unless a test asks for them; files are not synchronised."""
+    with shortcuts.no_rivals(), shortcuts.no_syncs():
         yield
 
 
@@ -106,12 +106,6 @@ def no_rivals() -> Iterator[None]:
 def no_curves() -> Iterator[None]:
     """Selections in this process try no curves, unless a test asks for them."""
     with shortcuts.no_curves():
-        yield
-
-
-@pytest.fixture(autouse=True, scope="session")
-def no_syncs() -> Iterator[None]:
-    with shortcuts.no_syncs():
         yield
 
 

@@ -190,9 +190,7 @@ def test_type_checkers_know_the_public_names() -> None:
 
 
 def test_the_page_of_options_is_that_of_the_declarations() -> None:
-    assert options_page.PAGE.read_text(encoding="utf-8") == options_page.page(), (
-        "cd docs && python -m site_pages.options"
-    )
+    assert options_page.PAGE.read_text(encoding="utf-8") == options_page.page(), "see the head of the page"
 
 
 def test_words_of_options_are_those_of_the_code() -> None:

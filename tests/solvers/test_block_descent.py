@@ -21,9 +21,7 @@ STRAYED = MAX_SWEEPS * 11 * 3 * 3 * 10 * scalars.U
 
 
 def test_every_penalty_that_the_kernel_knows_is_compared() -> None:
-    assert {PENALTIES[name].number for name in NESTED} == {cls.kind for cls in OF_NORMS}, (
-        "add to support/penalty_kinds.py"
-    )
+    assert {PENALTIES[name].number for name in NESTED} == {cls.kind for cls in OF_NORMS}
     assert STEPS == oracle.BLOCK_STEPS
 
 

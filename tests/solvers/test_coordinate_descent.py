@@ -16,9 +16,8 @@ from tests.support.penalty_kinds import PENALTIES, TOL, Kind, says_nothing
 
 SWEEPS = 8
 MAX_SWEEPS = 500
-STRAYED = (
-    500 * 6 * 3 * 10 * scalars.U
-)  # of a residual: 3 u of numbers below 10 at each step, in so many sweeps of 6 columns
+# Of a residual: 3 u of numbers below 10 at each step, in so many sweeps of 6 columns.
+STRAYED = 500 * 6 * 3 * 10 * scalars.U
 every_penalty = pytest.mark.parametrize("name", PENALTIES)
 
 

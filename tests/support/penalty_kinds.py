@@ -53,9 +53,8 @@ SHAPE_PARAMETERS: dict[str, Callable[[Any], tuple[float, float]]] = {
     "scad": lambda p: (p.a, p.threshold_scale),
 }
 # Elastic nets are on no groups and curves.
-NESTED = [
-    name for name, kind in PENALTIES.items() if kind.number in {cls.kind for cls in OF_NORMS} and name != "elastic net"
-]
+NUMBERS = {cls.kind for cls in OF_NORMS}
+NESTED = [name for name, kind in PENALTIES.items() if kind.number in NUMBERS and name != "elastic net"]
 
 
 def says_nothing(trace: Trace) -> bool:
