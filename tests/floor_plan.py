@@ -52,8 +52,8 @@ LINES = {
     "transforms": 82,
     "losses": 756,
     "penalties": 1054,
-    "metrics": 436,
-    "options": 1186,
+    "metrics": 435,
+    "options": 1183,
     "ground": 600,
 }
 REPRODUCTION = 2457  # code lines of `reproduction/`, beside the package

@@ -50,8 +50,8 @@ class ParameterError(DataError):
 
     def __init__(self, parameter: str, message: str, *, owner: str = "") -> None:
         goes_on = message[:1].islower() or message.startswith("'")
-        sentence = f"{parameter} {message}" if goes_on else f"{parameter}: {message}"
-        super().__init__(f"{owner}: {sentence}" if owner else sentence)
+        before = "" if message.startswith("unknown ") else parameter + (" " if goes_on else ": ")
+        super().__init__(f"{owner}: {before}{message}" if owner else before + message)
         self.parameter, self.message, self.owner = parameter, message, owner
 
     def __reduce__(self) -> tuple[Any, ...]:  # for pickling in worker processes

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.metrics.base import Metric
 from sparserank.metrics.cascade import ExpectedReciprocalRank, ReciprocalRank
 from sparserank.metrics.conventions import CONVENTIONS, Convention, parse_convention
@@ -66,14 +66,12 @@ def parse_metric(name: str | Metric, convention: str | Convention = "default") -
         return name
     match = _NAME.fullmatch(_bare(name.strip().lower(), convention)) if isinstance(name, str) else None
     if match is None or match["name"] not in METRICS:
-        raise DataError(f"unknown metric {brief(name)}; known: {', '.join(METRICS)}, with a cutoff such as ndcg@10.")
+        unknown = f"unknown metric {brief(name)}; known: {', '.join(METRICS)}, with a cutoff such as ndcg@10."
+        raise ParameterError("metric", unknown)
     chosen = parse_convention(match["convention"] or convention)
     if match["minus"]:
         if not chosen.name.startswith("xgboost"):
-            raise DataError(
-                f"{brief(name)}: the trailing minus is XGBoost's (queries without relevant documents count as 0); "
-                "write xgboost:ndcg@10-."
-            )
+            raise DataError(f"{brief(name)}: the trailing minus is XGBoost's; write xgboost:ndcg@10-.")
         chosen = CONVENTIONS["xgboost-"]
     if match["rel"]:
         chosen = _relevant_from(match["rel"], METRICS[match["name"]], chosen)

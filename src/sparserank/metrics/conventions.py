@@ -132,5 +132,6 @@ def parse_convention(convention: str | Convention) -> Convention:
     if isinstance(convention, Convention):
         return convention
     if not isinstance(convention, str) or convention not in CONVENTIONS:
-        raise DataError(f"unknown metric convention {brief(convention)}; known: {', '.join(CONVENTIONS)}.")
+        known = ", ".join(CONVENTIONS)
+        raise ParameterError("convention", f"unknown metric convention {brief(convention)}; known: {known}.")
     return CONVENTIONS[convention]

@@ -107,7 +107,8 @@ def parse_option(name: str, parse: Callable[[Any], Value], value: Any, owner: st
     try:
         return parse(value)
     except DataError as error:
-        if isinstance(error, ParameterError) and error.parameter == name and not owner:
+        if isinstance(error, ParameterError) and str(error).startswith(f"{name} ") and not owner:
             raise
         said = str(error)
-        raise ParameterError(name, f"cannot be parsed: {said}" if name in said else said, owner=owner) from error
+        whole = name in said or said.startswith("unknown ")
+        raise ParameterError(name, f"cannot be parsed: {said}" if whole else said, owner=owner) from error

@@ -206,9 +206,9 @@ class Parsed:
         for one in value if self.several and not isinstance(value, str) and isinstance(value, Sequence) else (value,):
             try:
                 parse(one)
-            except ParameterError as error:
-                return error.message
             except DataError as error:
+                if isinstance(error, ParameterError) and not error.message.startswith("unknown "):
+                    return error.message
                 return f"cannot be parsed: {error}"
         return ""
 

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 PLACE = re.compile(r"\{(\w+)(?:=([^{}]*))?\}")
-_lock, _inside = threading.Lock(), 0  # number of running commands
-_flags: Mapping[str, str] | None = None  # flags while a command runs; None: Python calls
+# The flags of the command that this thread runs; None: Python calls. Threads of a command run in a copy of its context.
+_flags: ContextVar[Mapping[str, str] | None] = ContextVar("flags", default=None)
 
 
 @contextmanager
 def command_line(flags: Mapping[str, str]) -> Iterator[None]:
     """A context in which messages name options as on the command line; flags: {name: flag} for those that differ."""
-    global _flags, _inside
-    with _lock:
-        _flags, _inside = flags, _inside + 1
+    before = _flags.set(flags)
     try:
         yield
     finally:
-        with _lock:
-            _inside -= 1
-            if _inside == 0:
-                _flags = None
+        _flags.reset(before)
 
 
 @dataclass(frozen=True)
@@ -43,7 +38,8 @@ class _Spelled:
 
 def spelled_as_here(task: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a task for another process, so that its messages spell options as in this process."""
-    return task if _flags is None else _Spelled(task, dict(_flags))
+    flags = _flags.get()
+    return task if flags is None else _Spelled(task, dict(flags))
 
 
 def flag_of(name: str, flags: Mapping[str, str]) -> str:
@@ -53,9 +49,10 @@ def flag_of(name: str, flags: Mapping[str, str]) -> str:
 
 def option(name: str, value: Any = None) -> str:
     """An option in a message, with its value if given, in the spelling that the caller must use."""
-    if _flags is None:
+    flags = _flags.get()
+    if flags is None:
         return name if value is None else f"{name}={value!r}"
-    flag = flag_of(name, _flags)
+    flag = flag_of(name, flags)
     if value is None or value is True:
         return flag
     values = value if isinstance(value, list | tuple) else [value]

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sparserank.errors import DataError
+from sparserank.errors import ParameterError
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.follow import PathPlan
 from sparserank.paths.makers import SizedMaker
@@ -64,10 +64,10 @@ class BestK(SizedMaker):
 
     def _check(self) -> None:
         if isinstance(self.k_max, bool) or not isinstance(self.k_max, int | np.integer) or self.k_max < 1:
-            raise DataError(f"BestK: k_max must be an integer >= 1; got {self.k_max!r}.")
+            raise ParameterError("k_max", f"must be an integer >= 1; got {self.k_max!r}.", owner="BestK")
         object.__setattr__(self, "k_max", int(self.k_max))
         if not 0 < self.ridge < 1:
-            raise DataError(f"BestK: ridge must be between 0 and 1; got {self.ridge}.")
+            raise ParameterError("ridge", f"must be between 0 and 1; got {self.ridge}.", owner="BestK")
 
     def strength(self, curvature: np.ndarray) -> float:
         """lambda, the factor of |w|^2 / 2 on the scale of the mean loss, from the curvatures of features that vary and

@@ -17,7 +17,7 @@ class Certificate:
     """Certificate of the coefficients of the scaled features.
 
     problem           the penalty that is added to the mean loss; None: the coefficients solve no problem, such as those
-                      half-way to a refit or changed for a metric. With curves, the penalty applies to their
+                      half-way to a refit. With curves, the penalty applies to their
                       coefficients, as in `penalties.nested`; the text says so, and cannot be parsed as a penalty
     problem_features  'all' (if features enter under one of several transforms, each under its transform), or 'of the
                       model': the other features (with curves, the other coefficients) are fixed at 0; None without a

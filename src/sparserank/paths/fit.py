@@ -263,9 +263,9 @@ def feature_scale(
     Features are not centred, because a shift within a query changes no ranking.
     """
     if scaling not in LINEAR_SCALINGS:
-        raise DataError(f"scaling must be one of {', '.join(LINEAR_SCALINGS)}; got {brief(scaling)}.")
+        raise ParameterError("scaling", f"must be one of {', '.join(LINEAR_SCALINGS)}; got {brief(scaling)}.")
     if query_weight is not None and usable_weights(query_weight, data.n_queries) is None:
-        raise DataError(f"query_weight must contain {data.n_queries} finite weights >= 0, one per query.")
+        raise ParameterError("query_weight", f"must contain {data.n_queries} finite weights >= 0, one per query.")
     if scaling == "none":
         return None
     used = np.ones(data.n_queries, dtype=bool) if query_weight is None else np.asarray(query_weight) > 0

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.errors import ConvergenceWarning, DataError, ParameterError
 from sparserank.losses import PairwiseLoss, SquaredHinge
 from sparserank.number_checks import finite_numbers
 from sparserank.objective import PairwiseObjective
@@ -24,6 +24,7 @@ from sparserank.solvers import ProxNewton, Solution, Status, Stop, solve
 from sparserank.solvers.lockstep import Seconds, Steps
 from sparserank.solvers.loop import solving
 from sparserank.solvers.solution import Iterate
+from sparserank.text import brief
 
 DEFAULT_TOL = 1e-6
 REFIT_RATIO = 1e-4  # ridge strength of a refit, relative to the mean curvature on the support: keeps it well-posed
@@ -121,9 +122,9 @@ def following(
         alphas = _falling(alpha_max, plan.n_alphas, plan.alpha_min_ratio)
     else:
         chosen = finite_numbers(alphas, np.size(alphas))
-        alphas = np.zeros(1) if chosen is None else np.sort(chosen)[::-1]
-        if len(alphas) == 0 or alphas[-1] <= 0:
-            raise DataError("alphas must be finite and > 0.")
+        if chosen is None or len(chosen) == 0 or chosen.min() <= 0:
+            raise ParameterError("alphas", f"must be finite and > 0; got {brief(alphas)}.")
+        alphas = np.sort(chosen)[::-1]
     # The tolerance is relative to the largest gradient at 0 (theory.md section 2).
     scale = penalty.largest(objective.gradient_at_zero)
     stop = Stop(tol=tol, max_iter=plan.max_iter, scale=scale)

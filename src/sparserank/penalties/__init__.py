@@ -96,7 +96,7 @@ def parse_among(known: Mapping[str, type[FeatureRules]], spec: Any, **parameters
         raise refused(f"{brief(spec)} cannot be parsed; write a name such as 'l1' or 'mcp(gamma=2.0)'.") from error
     cls = known.get(name) or {c.__name__: c for c in known.values()}.get(name)
     if cls is None:
-        raise refused(f"{brief(name)} is unknown; known: {', '.join(known)}, l0.5.")
+        raise refused(f"unknown penalty {brief(name)}; known: {', '.join(known)}, l0.5.")
     given |= parameters
     own = {f.name for f in fields(cls)}
     unknown = sorted(set(given) - own)

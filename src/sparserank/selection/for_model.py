@@ -98,7 +98,7 @@ def _plan(chosen: AllSelectOptions) -> SelectionPlan:
     path = chosen["for_model"]
     if not (isinstance(path, str) and path == LIGHTGBM) and not is_file(path):
         raise ParameterError("for_model", f"must be {LIGHTGBM}, or an existing LightGBM file; got {brief(path)}.")
-    penalties = "mcp" if chosen["penalties"] is PENALTIES.default else chosen["penalties"]
+    penalties = "mcp" if chosen["penalties"] == PENALTIES.default else chosen["penalties"]
     plan = make_plan(penalties=penalties, **planned(chosen), path_plan=PathPlan(n_alphas=PATH_ALPHAS))
     for name, several in (("penalties", plan.penalties), ("feature_transform", plan.feature_transform)):
         if len(several) > 1:

@@ -1,6 +1,6 @@
 """Compiled sums for statistics of features: range and squares for K sets of queries in one read; the pair norms.
 
-Compared with a slow version in tests/shards/test_pair_norms.py.
+Compared with a slow version in tests/shards/test_pair_norms.py and, `moments`, in tests/shards/test_shards.py.
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs

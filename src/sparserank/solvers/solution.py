@@ -26,8 +26,8 @@ class Status(Enum):
     ITERATION_LIMIT : Status
         max_iter was reached before the tolerance.
     NOT_CERTIFIED : Status
-        The solve ended by a published rule that proves nothing; or the point is a mixture of two solutions, or was
-        changed for a metric, and so solves no problem.
+        The solve ended by a published rule that proves nothing; or the point is a mixture of two solutions, and so
+        solves no problem.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class Solution:
         The point.
     kkt_violation : float
         Largest distance of -gradient to the subdifferential over coordinates, in units of the gradient (for lp: the
-        largest coordinate prox residual times the curvature).
+        largest coordinate prox residual times the curvature). For FenchelRank's problem, the duality gap.
     gap : float or None
         Value minus a dual bound, >= 0 up to rounding; None if the problem is not convex.
     n_iter : int

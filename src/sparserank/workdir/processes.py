@@ -23,6 +23,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import partial
 from queue import SimpleQueue
@@ -97,7 +98,7 @@ def run_pieces(
     try:
         for _ in range(min(n_workers, len(arguments))):
             worker = _next_worker(idle) if processes else None
-            thread = threading.Thread(target=work, args=(worker,), daemon=processes)
+            thread = threading.Thread(target=copy_context().run, args=(work, worker), daemon=processes)
             if worker is not None:
                 _workers[worker] = thread
                 workers.append(worker)

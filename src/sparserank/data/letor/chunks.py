@@ -7,6 +7,7 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -93,7 +94,7 @@ def stream_chunks(
             if number < skip:
                 first_line += text.count(b"\n")
                 continue
-            pending.append(pool.submit(_parse, text, str(path), index_base, n_features))
+            pending.append(pool.submit(copy_context().run, _parse, text, str(path), index_base, n_features))
             if len(pending) > 2 * n_threads:
                 yield collect()
         while pending:

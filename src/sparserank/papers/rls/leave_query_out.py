@@ -12,7 +12,7 @@ from scipy.linalg import cho_solve
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import as_dense
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.options.arguments import check_arguments
 from sparserank.papers.rls.centring import (
     DETERMINED,
@@ -131,7 +131,7 @@ def strengths(owner: str, lam: Any) -> np.ndarray:
     except ValueError:  # rows of unequal length raise it
         values = np.empty(0, dtype=object)
     if values.dtype.kind not in "iuf" or values.size == 0 or not np.isfinite(values).all() or (values <= 0).any():
-        raise DataError(f"{owner}: lam must be finite and > 0, one number or a sequence of them; got {brief(lam)}.")
+        raise ParameterError("lam", f"must be finite and > 0, one number or several; got {brief(lam)}.", owner=owner)
     return values.astype(np.float64).ravel()
 
 
