@@ -38,7 +38,7 @@ LINES = {
     "papers": 1800,
     "selection": 3231,
     "rankers": 1193,
-    "crossval": 2502,
+    "crossval": 2500,
     "evaluation": 510,
     "export": 1295,
     "model": 600,

@@ -16,7 +16,7 @@ from sparserank.crossval.feature_transforms import RAW, FeatureTransform
 from sparserank.crossval.folded_paths import FoldedPaths
 from sparserank.crossval.path_files import drop_points, packed, save_points, stored_points, unpacked
 from sparserank.crossval.tasks import FINAL, PathTask
-from sparserank.data.dataset import RankingDataset
+from sparserank.data.matrices import stored_bytes
 from sparserank.paths import PathResult, PathStarts, Point
 from sparserank.workdir.pieces import WorkStore
 from sparserank.workdir.processes import kept_workers, run_pieces
@@ -137,7 +137,7 @@ class FittedPaths:
     def _use_processes(self, n_paths: int) -> bool:
         """True if there is enough work to start processes for, and the data are small enough to send to them."""
         work = next(iter(self.works.values()))
-        size = sum(_bytes_of(data) for data in (work.data, work.judged) if data is not None)
+        size = sum(stored_bytes(data.X) for data in (work.data, work.judged) if data is not None)
         values = work.data.n_docs * work.data.n_features
         enough = n_paths * work.path_plan.n_alphas * (values + SOLVE_WORK) >= MIN_PROCESS_WORK
         here = work.client is None
@@ -200,11 +200,6 @@ class FittedPaths:
                 yield task, path, seconds, left.seconds
         if work is not None and not work.data.is_stored:  # transforming features in memory again costs little
             work.release()
-
-
-def _bytes_of(data: RankingDataset) -> int:
-    """Size of X, which each process would have a copy of."""
-    return int(data.X.data.nbytes if data.is_sparse and not data.is_stored else data.X.nbytes)
 
 
 def _ready(task: PathTask, done: Paths, points: Points) -> PathTask:

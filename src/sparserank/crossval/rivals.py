@@ -32,7 +32,7 @@ class Rival:
 
 
 @dataclass(frozen=True)
-class Beside:
+class RivalDifference:
     """The comparison of a candidate with a rival, candidate minus rival.
 
     difference   of the means
@@ -57,10 +57,10 @@ class Rivals:
             out_of_fold=choice.out_of_fold,
         )
 
-    def beside(self, c: Candidate, rival: Rival) -> Beside:
+    def beside(self, c: Candidate, rival: Rival) -> RivalDifference:
         """Compare a candidate with one of the rivals."""
         row = self._choice.candidates.index(c)
-        return Beside(c.mean - rival.mean, *self.intervals.interval(row, self.rivals.index(rival)))
+        return RivalDifference(c.mean - rival.mean, *self.intervals.interval(row, self.rivals.index(rival)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from sparserank.crossval.choice import Candidate, Choice, reference_name
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.current_model import LABEL, Change, InUse, change
 from sparserank.crossval.folded_paths import FoldedPaths
-from sparserank.crossval.rivals import Beside, Rival, Rivals
+from sparserank.crossval.rivals import Rival, RivalDifference, Rivals
 from sparserank.crossval.tasks import FINAL
 from sparserank.crossval.trees_on_folds import RivalsOnFolds
 from sparserank.data.dataset import RankingDataset
@@ -36,8 +36,8 @@ class AllFeatures:
 
     n_features: int
     mean: float
-    chosen: Beside
-    sizes: tuple[Beside, ...]
+    chosen: RivalDifference
+    sizes: tuple[RivalDifference, ...]
 
     def percent(self, difference: float) -> float:
         """A difference in percent of the mean of all features."""
@@ -51,9 +51,9 @@ def against_all_features(choice: Choice, dense: Candidate, by_size: Sequence[Can
     rivals = Rivals(choice, everything)
     full = next(r for r in everything if r.values is dense.values)
 
-    def against(c: Candidate) -> Beside:
+    def against(c: Candidate) -> RivalDifference:
         b = rivals.beside(c, full)
-        return b if math.isfinite(b.high - b.low) else Beside(b.difference, -math.inf, math.inf)
+        return b if math.isfinite(b.high - b.low) else RivalDifference(b.difference, -math.inf, math.inf)
 
     return AllFeatures(dense.n_features, dense.mean, against(choice.chosen), tuple(map(against, by_size)))
 

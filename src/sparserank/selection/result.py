@@ -14,7 +14,7 @@ from sparserank import __version__
 from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, Choice, reference_name
 from sparserank.crossval.current_model import Change
-from sparserank.crossval.rivals import Beside
+from sparserank.crossval.rivals import RivalDifference
 from sparserank.crossval.stability import Stability
 from sparserank.crossval.substitutes import RedundantFeatures
 from sparserank.errors import ParameterError
@@ -186,7 +186,7 @@ class SelectionResult:
         change = self.change
         if change is None:
             return self.against_all
-        unknown = tuple(Beside(c.mean - change.mean, -math.inf, math.inf) for c in self.by_size)
+        unknown = tuple(RivalDifference(c.mean - change.mean, -math.inf, math.inf) for c in self.by_size)
         figures = (change.mean, change.difference, change.low, change.high)
         return ComparedRival("today's ranker", change.n_features, *figures, for_model="", sizes=unknown)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparserank.crossval.choice import Candidate
-from sparserank.crossval.rivals import Beside, Rivals
+from sparserank.crossval.rivals import RivalDifference, Rivals
 from sparserank.crossval.tree_rivals import LIGHTGBM, WITHOUT, LeftOut
 from sparserank.options import option
 from sparserank.text import lower, percent, upper
@@ -37,7 +37,7 @@ class ComparedRival:
     for_model: str = LIGHTGBM
     on_chosen: float | None = None
     chosen_mean: float | None = None
-    sizes: tuple[Beside, ...] = ()
+    sizes: tuple[RivalDifference, ...] = ()
 
     @property
     def title(self) -> str:

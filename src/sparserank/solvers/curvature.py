@@ -130,8 +130,8 @@ class Curvature:
 
     def drift(self, columns: np.ndarray, beyond: int = 0) -> np.ndarray | None:
         """(c,) predicted error of H times the step: the change of the gradient on the way to the solution, or to the
-        beyond-th point of the path after it, minus what H predicts; on known columns. None if nothing is known, or
-        nothing is left to go.
+        point of the path that follows it by `beyond`, minus what H predicts; on known columns. None if nothing is
+        known, or nothing is left to go.
 
         H agrees with the last step. Its error on the step before is the change of the Hessian in between, which is
         assumed to continue at the same rate. The last two steps were a and r a, and the way is l r a long, with l = r +
