@@ -51,7 +51,7 @@ LINES = {
     "workdir": 535,
     "transforms": 82,
     "losses": 756,
-    "penalties": 1054,
+    "penalties": 1052,
     "metrics": 435,
     "options": 1183,
     "ground": 600,

@@ -50,6 +50,11 @@ class Penalty(FeatureRules):
     smooth_at_zero: ClassVar[bool] = False  # True when p'(0) = 0: no feature is ever exactly 0 at a solution
     kkt_is_vacuous_at_zero: ClassVar[bool] = False
 
+    @property
+    def quadratic(self) -> float:
+        """Strength of the part quadratic w_j^2 / 2 of a convex penalty."""
+        return 0.0
+
     # -- defined by subclasses ----------------------------------------------------------------------------------
 
     def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
@@ -121,13 +126,12 @@ class Penalty(FeatureRules):
         """
         alphas, abs_gradient = self.feature_alphas(len(w)), self._abs_gradient(gradient)
         finite = np.isfinite(alphas)
-        alpha2 = self.shape()[0]  # convex penalties are the elastic-net family: their first shape parameter is alpha2
-        if alpha2 > 0:
+        if self.quadratic > 0:
             a, p = alphas[finite], abs_gradient[finite]
 
             def convex(s: float) -> tuple[float, float]:
                 over = np.maximum(s * p - a, 0.0)
-                return float((over**2).sum()) / (2.0 * alpha2), float(p @ over) / alpha2
+                return float((over**2).sum()) / (2.0 * self.quadratic), float(p @ over) / self.quadratic
 
             return Conjugate(convex=convex)
         kept = finite & (alphas == 0)
@@ -138,7 +142,7 @@ class Penalty(FeatureRules):
     def gap_condition(self, n_features: int) -> str | None:
         """The models among which a duality gap bounds the distance to the optimum, if not all models: unpenalised
         features are bounded, see `conjugate`."""
-        if not self.is_convex or self.shape()[0] > 0 or not (self.feature_weights(n_features) == 0).any():
+        if not self.is_convex or self.quadratic > 0 or not (self.feature_weights(n_features) == 0).any():
             return None
         return (
             f"among models whose always-kept features have weights of at most {KEEP_BOX:g} max(1, |w_j|) in absolute "
@@ -150,7 +154,7 @@ class Penalty(FeatureRules):
         quadratic part, a concave penalty, or an unpenalised feature among those that vary: the dual point is then
         feasible only within a box.
         """
-        if not self.is_convex or self.shape()[0] > 0:
+        if not self.is_convex or self.quadratic > 0:
             return False
         return not (self.always_in(len(varying)) & varying).any()
 
@@ -161,13 +165,11 @@ class Penalty(FeatureRules):
 
     def restrict(self, columns: np.ndarray, n_features: int) -> SeparablePart | BlockPart | Part:
         """The penalty on some of n_features columns."""
-        first, second = self.shape()
         return SeparablePart(
             self.feature_alphas(n_features)[columns],
             self.feature_signs(n_features)[columns],
             self.kind,
-            first,
-            second,
+            *self.shape(),
             self.is_convex,
             self._value,
             self._slope,
@@ -178,15 +180,13 @@ class Penalty(FeatureRules):
         """argmin over u of step * value(u) + 0.5 ||u - v||^2; `step` is one number or one per coordinate."""
         steps = np.broadcast_to(np.asarray(step, dtype=np.float64), v.shape)
         out = np.empty(len(v))
-        first, second = self.shape()
         prox_all(
             self.kind,
             np.asarray(v, dtype=np.float64),
             1.0 / steps,
             self.feature_alphas(len(v)),
             self.feature_signs(len(v)),
-            first,
-            second,
+            *self.shape(),
             out,
         )
         return out

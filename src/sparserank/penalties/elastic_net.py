@@ -52,23 +52,23 @@ class ElasticNet(Penalty):
             raise ParameterError("l1_ratio", must, owner="ElasticNet")
 
     @property
-    def alpha2(self) -> float:
+    def quadratic(self) -> float:
         return self.alpha * (1.0 - self.l1_ratio)
 
     def _make_alphas(self, n_features: int) -> np.ndarray:
         return super()._make_alphas(n_features) * self.l1_ratio
 
     def shape(self) -> tuple[float, float]:
-        return self.alpha2, 0.0
+        return self.quadratic, 0.0
 
     def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
-        return alphas * t + 0.5 * self.alpha2 * t * t
+        return alphas * t + 0.5 * self.quadratic * t * t
 
     def _slope(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
-        return alphas + self.alpha2 * t
+        return alphas + self.quadratic * t
 
     def _second_derivative(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
-        return np.full_like(t, self.alpha2)
+        return np.full_like(t, self.quadratic)
 
     def _unit_slope_at_zero(self) -> float:
         return self.l1_ratio
@@ -110,7 +110,7 @@ class Ridge(Penalty):
             raise ParameterError("weights", must, owner="Ridge")
 
     @property
-    def alpha2(self) -> float:
+    def quadratic(self) -> float:
         return self.alpha
 
     def _make_alphas(self, n_features: int) -> np.ndarray:
