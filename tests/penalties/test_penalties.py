@@ -217,3 +217,16 @@ def test_bad_parameters_are_refused(call: str) -> None:
 def test_what_is_no_penalty_is_refused(spec: object) -> None:
     with pytest.raises(DataError, match="penalty"):
         parse_penalty(spec)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("penalty", "words"),
+    [
+        ("mcp(gamma=-1)", "--penalty: cannot be parsed: MCP: gamma must be positive; got -1.0."),
+        ("l1(weights=(1, 2))", "error: L1: weights must contain 3 values; got 2."),
+        ("l1(drop=(17,))", "error: L1: drop contains feature 17"),
+    ],
+)
+def test_a_wrong_parameter_of_a_penalty_is_not_called_an_option(cli, tmp_path, penalty, words):
+    (tmp_path / "t.txt").write_text("1 qid:1 1:1 2:0 3:2\n0 qid:1 1:0 2:1 3:1\n")
+    assert words in cli("fit", tmp_path / "t.txt", "--penalty", penalty, "--out", tmp_path / "m.json").err

@@ -18,7 +18,7 @@ from rich.text import Text
 from sparserank.cli.declared import FLAGS, OUTPUT, Argument, Command
 from sparserank.cli.output import FORMATS, TEXT, Answer, answer, versions_in_use
 from sparserank.cli.reading import READ, check, typed
-from sparserank.errors import ParameterError
+from sparserank.errors import DataError, ParameterError
 from sparserank.options import Option
 from sparserank.options.spelling import command_line, flag_of, rendered
 
@@ -212,12 +212,7 @@ def group(name: str, help: str, commands: Sequence[click.Command], *, version: s
             ),
         ]
     return HelpfulGroup(
-        name,
-        commands=list(commands),
-        help=help,
-        params=options,
-        no_args_is_help=True,
-        context_settings=HELP_NAMES,
+        name, commands=list(commands), help=help, params=options, no_args_is_help=True, context_settings=HELP_NAMES
     )
 
 
@@ -280,5 +275,7 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
         try:
             run(**given)
         except ParameterError as error:
+            if error.owner:  # of a penalty or a metric that an option names
+                raise DataError(str(error)) from error
             raise click.BadParameter(typed(error.message), param_hint=flag_of(error.parameter, flags)) from error
     answer.print()

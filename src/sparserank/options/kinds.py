@@ -207,7 +207,7 @@ class Parsed:
             try:
                 parse(one)
             except DataError as error:
-                if isinstance(error, ParameterError) and not error.message.startswith("unknown "):
+                if isinstance(error, ParameterError) and not (error.owner or error.message.startswith("unknown ")):
                     return error.message
                 return f"cannot be parsed: {error}"
         return ""

@@ -382,7 +382,8 @@ def like_l1(penalty: FeatureRules) -> Penalty:
 
 def nests(of: FeatureRules) -> bool:
     """Whether a penalty supports groups and curves."""
-    return isinstance(of, OF_NORMS)
+    known = {cls.kind for cls in OF_NORMS}
+    return isinstance(of, Penalty) and of.kind in known and not (of.smooth_at_zero or of.quadratic)
 
 
 def nested(of: Penalty, width: int = 1, kappa: np.ndarray | None = None, monotone: np.ndarray | None = None) -> Nested:

@@ -75,7 +75,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         data, weight = _training_data(train, chosen, client)
         ranker.fit_dataset(data, query_weight=weight, client=client)
     except ParameterError as error:  # the caller passed an option, not a ranker
-        raise ParameterError(error.parameter, error.message) from error
+        raise ParameterError(error.parameter, error.message, owner=error.owner.partition(": ")[2]) from error
     parameters = {
         "loss": loss_name(parse_loss(chosen["loss"])),
         "transform": chosen["feature_transform"],

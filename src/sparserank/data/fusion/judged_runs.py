@@ -124,7 +124,7 @@ def judged_columns(data: RankingDataset, depth: int | None, *, ranks: bool) -> J
     """
     if data.n_features < 2:
         raise DataError(f"there must be at least two columns, one for each retriever; got {data.n_features}.")
-    X = np.asarray(as_dense(data.X))
+    X = np.asarray(as_dense(data.X[np.arange(data.n_docs)]))  # stored features are read
     ids = [str(d) for d in document_ids(data)]
     query_ids = tuple(str(q) for q in data.query_ids)
     query = np.repeat(np.arange(data.n_queries), np.diff(data.query_ptr))
