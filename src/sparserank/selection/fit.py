@@ -10,7 +10,6 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import read_weighted_sources
 from sparserank.data.suspects import names_in, warn_of_suspects
-from sparserank.errors import ParameterError
 from sparserank.losses import loss_name, parse_loss
 from sparserank.model.lowest_score import with_lowest_score
 from sparserank.model.ranking_model import RankingModel
@@ -70,12 +69,9 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
     """
     chosen = asked("fit", FIT, options)
     ranker = SparseRanker(**values_of(OF_RANKER, chosen))
-    try:
-        ranker.check_parameters()
-        data, weight = _training_data(train, chosen, client)
-        ranker.fit_dataset(data, query_weight=weight, client=client)
-    except ParameterError as error:  # the caller passed an option, not a ranker
-        raise ParameterError(error.parameter, error.message, owner=error.owner.partition(": ")[2]) from error
+    ranker.check_parameters()
+    data, weight = _training_data(train, chosen, client)
+    ranker.fit_dataset(data, query_weight=weight, client=client)
     parameters = {
         "loss": loss_name(parse_loss(chosen["loss"])),
         "transform": chosen["feature_transform"],
