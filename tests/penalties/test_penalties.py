@@ -220,9 +220,6 @@ def test_what_is_no_penalty_is_refused(spec: object) -> None:
 
 def test_a_wrong_parameter_of_a_penalty_is_not_called_an_option(cli, tmp_path):
     (tmp_path / "t.txt").write_text("1 qid:1 1:1 2:0 3:2\n0 qid:1 1:0 2:1 3:1\n")
-    told = {
-        "mcp(gamma=-1)": "--penalty: cannot be parsed: MCP: gamma must",
-        "l1(drop=(9,))": "error: L1: drop contains",
-    }
+    told = {"mcp(gamma=-1)": "--penalty: cannot be parsed: MCP: gamma", "l1(drop=(9,))": "error: L1: drop contains"}
     for penalty, words in told.items():
         assert words in cli("fit", tmp_path / "t.txt", "--penalty", penalty, "--out", tmp_path / "m.json").err
