@@ -258,8 +258,7 @@ def test_a_list_with_one_entry_too_few_or_too_many_is_refused() -> None:
 
 def test_every_file_of_kernels_names_the_test_that_compares_them_with_a_slow_version() -> None:
     for path in SOURCE.rglob("_[!_]*.py"):
-        text = path.read_text(encoding="utf-8")
-        if "\n@kernel" in text:
+        if "\n@kernel" in (text := path.read_text(encoding="utf-8")):
             named = re.findall(r"tests/\w+/\w+\.py", text.partition("Compared with a slow version in ")[2])
             assert named, path
             assert all((SOURCE.parents[1] / name).is_file() for name in named), path

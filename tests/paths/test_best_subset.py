@@ -38,8 +38,7 @@ def test_the_best_set_and_all_near_ties_are_those_of_trying_every_set(seed: int)
 
 
 def test_forward_selection_would_miss_the_best_set() -> None:
-    """The wrong variant."""
-    missed = 0
+    missed = 0  # the wrong variant
     for G, b, lam, k in map(problem, range(40)):
         forward = oracle.explained(G, b, lam, oracle.greedy(G, b, lam, k))
         missed += forward < oracle.all_subsets(G, b, lam, k)[0][0] * (1 - 1e-6)
