@@ -36,7 +36,7 @@ LINES = {
     "cli": 1978,
     "report": 1801,
     "papers": 1800,
-    "selection": 3228,
+    "selection": 3231,
     "rankers": 1193,
     "crossval": 2500,
     "evaluation": 510,

@@ -275,7 +275,7 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
         try:
             run(**given)
         except ParameterError as error:
-            if error.owner not in ("", "SparseRanker"):  # of a penalty or a metric that an option names
+            if error.owner:  # of a penalty or a metric that an option names
                 raise DataError(str(error)) from error
             raise click.BadParameter(typed(error.message), param_hint=flag_of(error.parameter, flags)) from error
     answer.print()

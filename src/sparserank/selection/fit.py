@@ -10,6 +10,7 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import read_weighted_sources
 from sparserank.data.suspects import names_in, warn_of_suspects
+from sparserank.errors import ParameterError
 from sparserank.losses import loss_name, parse_loss
 from sparserank.model.lowest_score import with_lowest_score
 from sparserank.model.ranking_model import RankingModel
@@ -69,9 +70,12 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
     """
     chosen = asked("fit", FIT, options)
     ranker = SparseRanker(**values_of(OF_RANKER, chosen))
-    ranker.check_parameters()
-    data, weight = _training_data(train, chosen, client)
-    ranker.fit_dataset(data, query_weight=weight, client=client)
+    try:
+        ranker.check_parameters()
+        data, weight = _training_data(train, chosen, client)
+        ranker.fit_dataset(data, query_weight=weight, client=client)
+    except ParameterError as e:  # the caller passed an option, not a ranker
+        raise ParameterError(e.parameter, e.message, owner=e.owner.removeprefix("SparseRanker").lstrip(": ")) from e
     parameters = {
         "loss": loss_name(parse_loss(chosen["loss"])),
         "transform": chosen["feature_transform"],
