@@ -168,8 +168,7 @@ def offset_of(model: RankingModel, offset: float | str) -> float:
     """The given offset, or with 'auto' the smallest integer that keeps training scores at least ROOM above 0.
 
     Raises
-        DataError   a larger number, which would leave a score few digits; 'auto' for a model without a recorded lowest
-                    score
+        DataError   not a number from -MAX_OFFSET to MAX_OFFSET; 'auto' for a model without a recorded lowest score
     """
     if isinstance(offset, str) and offset == AUTO:
         lowest = lowest_score(model)

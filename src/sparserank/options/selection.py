@@ -128,7 +128,7 @@ REFITS = Option(
     kind=Flag(),
     default=True,
     help="Also try relaxed models of each size. They are refitted without the sparsity penalty, either half-way (0.5) "
-    "or fully (1). l1 is not relaxed beside a concave penalty, which starts from it.",
+    "or fully (1). l1 is not relaxed if mcp, or another penalty that starts from its models, is tried too.",
     panel=MODEL,
     flag="--relaxed/--no-relaxed",
 )
