@@ -1,6 +1,6 @@
 """Compiled passes over a shard: scores, the loss's sweep and X^T g while the rows of a query are in cache.
 
-Losses never see X, and rows never see a loss: a factory compiles each pass around the row kernels of a kind of shard
+Losses never see X, and rows never see a loss: `bind` compiles each pass around the row kernels of a kind of shard
 and the loss's own sweep. Whatever the dtype of X, products are accumulated in float64.
 
 Compared with a slow version in tests/losses/test_losses.py.
@@ -56,22 +56,6 @@ def bind(template: Callable, **functions: Any) -> Callable:
     return kernel(bound) if ours else njit(nogil=True)(bound)
 
 
-def make_pass(rows, sweep):
-    return bind(_pass, row_scores=rows.scores, row_transposed=rows.transposed, sweep=sweep)
-
-
-def make_line_pass(sweep, hessian_sweep):
-    return bind(_line_pass, sweep=sweep, hessian_sweep=hessian_sweep)
-
-
-def make_weighted_columns(rows, hessian_sweep):
-    return bind(_weighted_columns, row_scores=rows.scores, hessian_sweep=hessian_sweep)
-
-
-def make_dual_pass(dual_sweep):
-    return bind(_dual_pass, dual_sweep=dual_sweep)
-
-
 @kernel
 def rows_of(doc_weight, lo, hi):
     if doc_weight is None:
@@ -92,7 +76,7 @@ def _copy(source, out):
             out[i, j] = 0.0 if source is None else source[i, j]
 
 
-def _pass(rows, W, lists, scales, blocks, start, step, orders, kept, gradients, sums):
+def full_pass(rows, W, lists, scales, blocks, start, step, orders, kept, gradients, sums):
     """One thread's share of a pass at the m rows of W: the blocks start, start + step, ...
 
     scales (m, n_queries): 0 leaves a query out. Per block b and row k: sums[b, k] = (scaled loss, scaled sum of
@@ -145,7 +129,7 @@ def _pass(rows, W, lists, scales, blocks, start, step, orders, kept, gradients, 
             _copy(total, gradients[b])
 
 
-def _line_pass(scores, direction, mu, lists, scale, queries, order):
+def line_pass(scores, direction, mu, lists, scale, queries, order):
     """Scaled loss at scores + mu direction, and its first and second derivatives with respect to mu."""
     query_ptr, levels, n_levels, table, doc_weight = lists
     longest = 0
@@ -173,7 +157,7 @@ def _line_pass(scores, direction, mu, lists, scale, queries, order):
     return value, slope, curvature
 
 
-def _dual_pass(s, scores, lists, scale, queries, order):
+def dual_pass(s, scores, lists, scale, queries, order):
     """Scaled sum of phi*(s phi') over the given queries."""
     query_ptr, levels, n_levels, table, doc_weight = lists
     total = 0.0
@@ -184,15 +168,19 @@ def _dual_pass(s, scores, lists, scale, queries, order):
     return total
 
 
-def _weighted_columns(rows, W, Z, lists, scale, queries, order, out):
-    """out = H Z for the given queries, whose documents fill the rows of Z in order. H is the Hessian by scores, with
-    the query scale, at the scores X W[0]."""
-    query_ptr, levels, n_levels, table, doc_weight = lists
-    alone = np.zeros(1, dtype=np.int64)
-    longest = 0
+def query_scores(rows, W, query_ptr, queries, which, out):
+    """out[k] = X W[k] for k of `which` and the documents of the given queries, in their order."""
+    at = 0
     for q in queries:
-        longest = max(longest, query_ptr[q + 1] - query_ptr[q])
-    S = np.empty((1, longest))
+        lo, hi = query_ptr[q], query_ptr[q + 1]
+        row_scores(rows, lo, hi, W, which, out[:, at : at + hi - lo])
+        at += hi - lo
+
+
+def weighted_columns(scores, Z, lists, scale, queries, order, out):
+    """out = H Z for the given queries, whose documents fill `scores` and the rows of Z in order. H is the Hessian by
+    scores, with the query scale."""
+    query_ptr, levels, n_levels, table, doc_weight = lists
     at = 0
     for q in queries:
         lo, hi = query_ptr[q], query_ptr[q + 1]
@@ -203,9 +191,8 @@ def _weighted_columns(rows, W, Z, lists, scale, queries, order, out):
                     own[i, f] = 0.0
         else:
             dw = rows_of(doc_weight, lo, hi)
-            Zq = Z[at : at + hi - lo]
-            row_scores(rows, lo, hi, W, alone, S)
-            hessian_sweep(S[0, : hi - lo], levels[lo:hi], n_levels[q], table, dw, order[lo:hi], Zq, own)
+            s, Zq = scores[at : at + hi - lo], Z[at : at + hi - lo]
+            hessian_sweep(s, levels[lo:hi], n_levels[q], table, dw, order[lo:hi], Zq, own)
             for i in range(hi - lo):
                 for f in range(own.shape[1]):
                     own[i, f] *= scale[q]

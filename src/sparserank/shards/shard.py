@@ -162,7 +162,9 @@ class Shard:
         scores = np.empty((m, self.rows.n_docs) if keep else (0, 0))
         gradients, sums = np.zeros((n_blocks, m, d)), np.zeros((n_blocks, m, 2))
         scales = weighting.scale[list(ks)]
-        run = kernels.make_pass(self.rows, self._sweep)
+        run = kernels.bind(
+            kernels.full_pass, row_scores=self.rows.scores, row_transposed=self.rows.transposed, sweep=self._sweep
+        )
 
         def share(start: int, step: int) -> None:
             run(self.rows.arrays, raw, self._lists, scales, self._blocks, start, step, orders, scores, gradients, sums)
@@ -282,14 +284,14 @@ class Shard:
         per_block = max(int(block_bytes // (8 * c)), 1)
         block_of = np.cumsum(self._facts.n_docs[queries]) // per_block
         starts = np.concatenate([[0], np.flatnonzero(np.diff(block_of)) + 1, [len(queries)]])
-        product, point = kernels.make_weighted_columns(self.rows, self._hessian_sweep), self._raw(w, key, k)
-        order = self._borrowed(key, k)
+        run = kernels.bind(kernels.weighted_columns, hessian_sweep=self._hessian_sweep)
+        point, order = self._raw(w, key, k), self._borrowed(key, k)
 
         def block(b: int) -> np.ndarray:
             members = queries[starts[b] : starts[b + 1]]
             Z = read_only(self.rows.differences(self.query_ptr, members, columns, inverse))
             out = np.empty(Z.shape)
-            product(self.rows.arrays, point, Z, self._lists, scale, members, order, out)
+            run(self._scores_of(point, members, len(Z)), Z, self._lists, scale, members, order, out)
             with one_blas_thread():
                 return np.asarray(Z.T @ out, dtype=np.float64)
 
@@ -299,17 +301,25 @@ class Shard:
         self._give_back(key, k, order)
         return total, share
 
+    def _scores_of(self, point: np.ndarray, queries: np.ndarray, n_docs: int) -> np.ndarray:
+        """(n_docs,) scores at the raw weights (1, n_columns) of the documents of these queries."""
+        out = np.empty((1, n_docs))
+        run = kernels.bind(kernels.query_scores, row_scores=self.rows.scores)
+        run(self.rows.arrays, point, self.query_ptr, queries, ALONE, out)
+        return out[0]
+
     def hessian_matvec(self, w: np.ndarray, v: np.ndarray, key: str, k: int) -> np.ndarray:
         """Generalised Hessian at w times v (n_columns,), without forming the Hessian."""
         weighting, point, order = self._weightings[key], self._raw(w, key, k), self._borrowed(key, k)
         z, ptr = self._times(v, key, k), self.query_ptr
-        run = kernels.make_weighted_columns(self.rows, self._hessian_sweep)
+        run = kernels.bind(kernels.weighted_columns, hessian_sweep=self._hessian_sweep)
 
         def block(b: int) -> np.ndarray:
             queries = np.arange(self._blocks[b], self._blocks[b + 1])
             lo, hi = ptr[self._blocks[b]], ptr[self._blocks[b + 1]]
             out, part = np.empty((hi - lo, 1)), np.zeros((1, self.rows.n_columns))
-            run(self.rows.arrays, point, z[lo:hi], self._lists, weighting.scale[k], queries, order, out)
+            scores = self._scores_of(point, queries, int(hi - lo))
+            run(scores, z[lo:hi], self._lists, weighting.scale[k], queries, order, out)
             self.rows.transposed(self.rows.arrays, lo, hi, out.T, ALONE, part)
             return part[0]
 
@@ -322,7 +332,7 @@ class Shard:
         """(len(mus), 3): f, df/dmu, d2f/dmu2 at w + mu v, each for one sweep of the scores; X is read once, for X v."""
         here, weighting = self._scored_at(w, key, k), self._weightings[key]
         direction, order = self._times(v, key, k), self._borrowed(key, k)
-        run = kernels.make_line_pass(self._sweep, self._hessian_sweep)
+        run = kernels.bind(kernels.line_pass, sweep=self._sweep, hessian_sweep=self._hessian_sweep)
         scale, queries = weighting.scale[k], weighting.useful[k]
         found = np.array([run(here.scores, direction, mu, self._lists, scale, queries, order) for mu in mus])
         self._give_back(key, k, order)
@@ -331,7 +341,7 @@ class Shard:
     def dual_sums(self, w: np.ndarray, s: float, key: str, k: int) -> float:
         """sum_p v_p phi*(s phi'_p) at w, phi* the conjugate of the loss: one sweep of the scores."""
         here, weighting, order = self._scored_at(w, key, k), self._weightings[key], self._borrowed(key, k)
-        run = kernels.make_dual_pass(self.loss.dual_sweep)
+        run = kernels.bind(kernels.dual_pass, dual_sweep=self.loss.dual_sweep)
         total = float(run(s, here.scores, self._lists, weighting.scale[k], weighting.useful[k], order))
         self._give_back(key, k, order)
         return total
