@@ -334,7 +334,7 @@ def test_an_objective_takes_a_data_set_and_checks_what_it_is_given() -> None:
         PairwiseObjective(data.X, np.where(data.relevance > 0, np.nan, 0.0), data.query_ptr)
 
 
-@pytest.mark.slow_but("True")  # without weights, the same sweeps compile for seconds once more
+@pytest.mark.slow_but("True-levels_of0")  # the others compile for seconds once more
 @pytest.mark.parametrize("levels_of", [INTEGERS, MANY])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", LOSSES)

@@ -361,6 +361,7 @@ list(run_pieces(Slow(), [(1,), (2,)], 2, processes=True))
 """
 
 
+@pytest.mark.slow_but("-0.3]")
 @pytest.mark.parametrize("after_s", [0.0, 0.05, 0.3, 1.0])
 @pytest.mark.parametrize("program", [IDLE, UNPICKLING], ids=["idle", "unpickling"])
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
