@@ -1,4 +1,4 @@
-"""XGBoost itself, asked for the metrics of scores that it is given, says what our convention says."""
+"""XGBoost itself, asked for the metrics of scores that it is given, says what our convention says; it loads steps."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import pytest
 import xgboost
 from tests.metrics.test_metrics import random_lists, values_of
 
-from sparserank import evaluate
+from sparserank import SparseRanker, evaluate
 from sparserank.data.dataset import RankingDataset
+from sparserank.datasets import make_curved_ranking
 
 
 def of_xgboost(metric: str, data: RankingDataset, q: int) -> float:
@@ -55,3 +56,25 @@ def test_xgboost_says_what_its_convention_says(name: str) -> None:
     assert mean == pytest.approx(theirs.mean(), abs=2e-6)
     letor = values_of(data, ours.removesuffix("-"), "letor4")
     assert np.abs(letor - theirs).max() > 0.05 or name in ("pre@1",)  # the wrong convention is rejected
+
+
+def test_xgboost_loads_steps_as_trees(tmp_path) -> None:
+    data = make_curved_ranking(60, random_state=2).data
+    model = SparseRanker(penalty="steps", k=4).fit_dataset(data).to_model()
+    file = tmp_path / "model.json"
+    file.write_text(model.export("xgboost", offset=1.0)["model.json"])
+    wild = np.random.default_rng(0).normal(0, 3, (1000, data.n_features)).astype(np.float32)
+    at = 0
+    for j, curve in model.curves.items():  # the numbers of single precision around each edge
+        near = curve.edges.astype(np.float32)
+        for to in (-np.inf, np.inf):
+            wild[at : at + len(near), j] = np.nextafter(near, np.float32(to))
+            at += len(near)
+    expected = model.predict(wild.astype(np.float64)) + 1.0
+    booster, ranker = xgboost.Booster(), xgboost.XGBRanker()
+    booster.load_model(file)
+    ranker.load_model(file)
+    names = booster.feature_names
+    assert [n for n in names if not n.startswith("Column_")] == [model.feature_names[j] for j in model.support]
+    for found in (booster.predict(xgboost.DMatrix(wild, feature_names=names)), ranker.predict(wild)):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.ptp(expected))  # single precision

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.curves import STRAIGHT, Knots, Straight, not_in_memory
+from sparserank.curves import STRAIGHT, Shape, not_in_memory
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.lazy import cached_property
@@ -95,7 +95,7 @@ class PairwiseObjective:
         doc_weight: np.ndarray | None = None,
         pair_weights: str = "pair",
         scale: np.ndarray | None = None,
-        knots: Knots | Straight = STRAIGHT,
+        knots: Shape = STRAIGHT,
         n_threads: int | None = None,
         feature_names: Sequence[str] | None = None,
         client: Any = None,
@@ -297,7 +297,7 @@ class PairwiseObjective:
         return self.weighting.varying[self.k]
 
     @property
-    def knots(self) -> Knots | Straight:
+    def knots(self) -> Shape:
         """Knots of the curves of the features, or STRAIGHT if features are columns."""
         return self.weighting.knots
 

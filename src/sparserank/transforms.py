@@ -15,6 +15,7 @@ from sparserank.text import brief
 NONE, LOG, ASINH = "none", "log", "asinh"
 KINDS = (NONE, LOG, ASINH)
 AUTO = "auto"  # for selections: try several, and decide out of fold
+STEPS = "steps"  # of values in bins, for boosted steps only
 MIXED = "mixed"  # each feature as it is or as its log, whichever separates preferred pairs better
 CURVES = {  # {name of piecewise linear curves: transform before them}
     "curves": NONE,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparserank.curves import STRAIGHT, Knots, Straight
+from sparserank.curves import STRAIGHT, Knots, Shape
 from sparserank.curves.basis import curvatures_of, curve_blocks
 from sparserank.data.varying import ROUNDING
 from sparserank.errors import DataError
@@ -48,7 +48,7 @@ class Weighting:
         query_weight: np.ndarray,
         *,
         scale: np.ndarray | None = None,
-        knots: Knots | Straight = STRAIGHT,
+        knots: Shape = STRAIGHT,
         blocks: np.ndarray | None = None,
         pair_weights: str = "pair",
         feature_names: Sequence[str] | None = None,
@@ -87,6 +87,8 @@ class Weighting:
             curvatures = curvatures_of(self.blocks, grams)
             maps, self._curve_norms = self.blocks, curvatures / shards.loss.smoothness
             self.n_coordinates = curvatures.shape[1]
+        elif knots.curved:
+            self._curve_norms = np.ones((len(query_weight), shards.n_columns))
         shards.call("set_weights", self.key, maps, per_query=self.query_scale)
         weakref.finalize(self, shards.call, "forget", self.key).atexit = False
 
@@ -138,6 +140,12 @@ class Weighting:
                 H /= max(share, 1e-300)
             out.append(0.5 * (H + H.T))
         return out
+
+    def bin_sums(self, asks: Sequence[tuple[np.ndarray, np.ndarray, int, int]], seeds: np.ndarray) -> list[np.ndarray]:
+        """`Shard.bin_sums` for several (w, features, k, cutoff), over all shards; seeds (len(asks), n_queries)."""
+        by_query = self.pair_weights == "query"
+        parts = self.shards.call("bin_sums", self.key, asks, by_query, per_query=seeds)
+        return [sum(own[1:], start=own[0]) for own in zip(*parts, strict=True)]  # in shard order
 
     @cached_property
     def _norms(self) -> tuple[np.ndarray, np.ndarray]:

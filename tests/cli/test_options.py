@@ -194,7 +194,7 @@ def test_the_page_of_options_is_that_of_the_declarations() -> None:
 
 
 def test_words_of_options_are_those_of_the_code() -> None:
-    assert tuple(ENGINES) == selection.ENGINES
+    assert tuple(ENGINES) == selection.ENGINES + selection.TREES
     assert tuple(FUSION_ENGINES) == fusion.ENGINES
     assert (*KINDS, *CURVES) == paths.TRANSFORMS
 

@@ -70,6 +70,7 @@ def models() -> Models:
     out["curves"] = renamed(bent.fit_dataset(curved).to_model()), wild
     both = sr.SparseRanker(penalty="mcp", k=6, feature_transform="curves(log)")
     out["curves of logs"] = renamed(both.fit_dataset(curved).to_model()), wild
+    out["steps"] = renamed(sr.SparseRanker(penalty="steps", k=6).fit_dataset(curved).to_model()), wild
     assert any(model.transform_of(j).startswith("curve") for model, _ in out.values() for j in model.support)
     return Models(out)
 
@@ -84,7 +85,7 @@ def assert_same(found: object, expected: np.ndarray, name: str = "") -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max(), err_msg=name)
 
 
-KINDS = ["linear", "standard", "log", "asinh", "curves", "curves of logs", *REAL]
+KINDS = ["linear", "standard", "log", "asinh", "curves", "curves of logs", "steps", *REAL]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -86,11 +86,11 @@ def test_prediction_equals_scaling_then_weights(method: str) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        *[({"version": version}, "upgrade sparserank") for version in (8, "new")],
+        *[({"version": version}, "upgrade sparserank") for version in (9, "new")],
         ({"format": "other"}, "not a sparserank-model file"),
         *[({"features": [one]}, "damaged model file") for one in (entry(index=99, name="x"), {"index": 0})],
         *[(change, "damaged model file") for change in ({"scaling": "magic"}, {"n_features_in": None})],
-        *[({"version": v}, f"version must be an integer from 1 to 7; got {v}") for v in (-3, True, 1.0)],
+        *[({"version": v}, f"version must be an integer from 1 to 8; got {v}") for v in (-3, True, 1.0)],
         *[({"features": [entry(index=v)]}, f"index must be an integer; got {v}") for v in (3.9, True)],
         ({"features": [entry(index=-1, name="e")]}, r"index -1 is outside 0\.\.4"),
         ({"features": [entry(coef=1.0), entry(coef=2.0)]}, "feature 'a' is listed twice"),

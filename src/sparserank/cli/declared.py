@@ -211,7 +211,8 @@ EXPORT = Command(
         own(
             "to",
             "str",
-            f"{', '.join(of_selection.ENGINES[:-1])} or {of_selection.ENGINES[-1]}; for fused retrievers, also ranx.",
+            f"{', '.join(of_selection.ENGINES[:-1])} or {of_selection.ENGINES[-1]}; for models of steps, also "
+            f"{' and '.join(of_selection.TREES)}; for fused retrievers, also ranx.",
         ),
         own(
             "out",

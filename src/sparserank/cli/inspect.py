@@ -140,7 +140,7 @@ def _model(path: Path) -> None:
     if model.curves:
         table(
             "curves: contribution to the score at each knot (of the transformed feature); linear between knots, "
-            "constant outside",
+            "constant outside; steps: beyond each value",
             ["feature", "lowest", "highest", "knot: adds"],
             [
                 [

@@ -77,11 +77,11 @@ class CandidateSet:
         """The candidates of a sparse maker: one for each size that its final path and the path of every fold contain,
         and its refits if they were made."""
         final, out = self.paths[label, FINAL], []
-        for k, index in points_by_size(self._sizes(final), final.losses).items():
+        for k, index in points_by_size(self._sizes(final), final.ranks).items():
             points = {FINAL: index}
             for f in self._folds:
                 path = self.paths[label, f]
-                at = point_within(self._sizes(path), path.losses, k)
+                at = point_within(self._sizes(path), path.ranks, k)
                 if at is not None:
                     points[f] = at
             if len(points) <= len(self._folds):

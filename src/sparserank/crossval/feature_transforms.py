@@ -9,16 +9,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sparserank.curves import STRAIGHT, Knots, Straight, fit_knots
+from sparserank.curves import STRAIGHT, Bins, Knots, Shape, fit_bins, fit_knots
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import changes_features, fit_transform, transformed
 from sparserank.export import Engine
-from sparserank.model.ranking_model import RankingModel, curve_model
+from sparserank.model.ranking_model import RankingModel, curve_model, step_model
 from sparserank.options.paths import DEFAULT_KNOTS
 from sparserank.paths import CurvePath, OnColumns, OneTransformEach, PathMaker, RuledMaker
 from sparserank.penalties import FeatureRules
 from sparserank.shards.scaling import FeatureScaling
-from sparserank.transforms import CURVES, LOG, MIXED, NONE, Transform
+from sparserank.transforms import CURVES, LOG, MIXED, NONE, STEPS, Transform
 
 Rules = TypeVar("Rules", bound=FeatureRules)
 
@@ -32,13 +32,13 @@ class FeatureTransform:
 
     name: str
     transforms: tuple[Transform, ...] = ()
-    knots: Knots | Straight = STRAIGHT
+    knots: Shape = STRAIGHT
     left_out: tuple[int, ...] = ()
     least: float = 0.0
 
     def label(self, penalty: str) -> str:
         """The label of a penalty under this transform."""
-        return penalty if self == RAW else f"{penalty} on {self.name}"
+        return penalty if self.name in (NONE, STEPS) else f"{penalty} on {self.name}"
 
     def on(self, maker: RuledMaker) -> PathMaker:
         """The path maker that applies a maker to the columns of this transform."""
@@ -90,6 +90,8 @@ class FeatureTransform:
         if isinstance(self.knots, Knots):
             assert blocks is not None
             return curve_model(self.knots, blocks, coef, names, self.transforms[0] if self.transforms else None, **more)
+        if isinstance(self.knots, Bins):
+            return step_model(self.knots, coef, names, **more)
         if not self.transforms:
             return RankingModel(coef, names, scaling, **more)
         d = len(names)
@@ -127,6 +129,8 @@ def feature_transforms(
             out.append(FeatureTransform(f"{name}{with_knots}", own, knots))
         elif name == MIXED:
             out.append(FeatureTransform(name, (fit_transform(data, NONE), *learned(LOG))))
+        elif name == STEPS:
+            out.append(FeatureTransform(name, knots=fit_bins(data)))
         else:
             out.append(RAW if name == NONE else FeatureTransform(name, learned(name)))
     return out

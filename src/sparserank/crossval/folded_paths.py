@@ -132,7 +132,7 @@ class FoldedPaths:
                 tasks = [replace(wanted, starts=s) for s in starts]
                 paths = self._run([self._steps(t, o, plan) for t, o in zip(tasks, objectives, strict=True)], scalings)
                 for path in paths:
-                    at = point_within(size_of(path.sparse_coefs, path.width), path.losses, k)
+                    at = point_within(size_of(path.sparse_coefs, path.width), path.ranks, k)
                     supports.append(np.zeros(0, dtype=np.int64) if at is None else path.support(at))
                     statuses += path.statuses
         self._weighted = None

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.curves import Knots, Straight
+from sparserank.curves import Knots, Shape
 from sparserank.paths import PathResult, Point
 from sparserank.penalties.rules import FeatureRules
 from sparserank.shards.scaling import FeatureScaling
@@ -46,7 +46,7 @@ def unpacked(
     scaling: str,
     names: tuple[str, ...],
     kind: type[FeatureRules],
-    knots: Knots | Straight,
+    knots: Shape,
     values: tuple[int, int] | None,
 ) -> PathResult:
     """The path that `packed` returned, for a penalty of this class on columns of these names.
@@ -62,7 +62,7 @@ def unpacked(
     expected: dict[str, tuple[str, tuple[int | None, ...]]] = dict.fromkeys(of_points, ("f", (n,)))
     expected |= {"n_iters": ("iuf", (n,)), "statuses": ("U", (n,)), "scalars": ("f", (4,)), "width": ("iu", ())}
     expected |= {"penalty": ("U", (1,)), "center": ("f", (d,)), "scale": ("f", (d,))}
-    expected |= {"blocks": ("f", (d, knots.m, knots.n_coordinates))} if knots.curved else {}
+    expected |= {"blocks": ("f", (d, knots.m, knots.n_coordinates))} if isinstance(knots, Knots) else {}
     expected |= {"ridge": ("f", (n,))} if "ridge" in arrays else {}
     expected |= {"values": ("f", (values[0], n, values[1]))} if values is not None else {}
     checked(arrays, **expected)

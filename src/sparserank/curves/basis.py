@@ -30,8 +30,43 @@ class Curve:
         """Whether the curve bends only at its ends."""
         return len(self.knots) == 2
 
+    def times(self, factor: float) -> Curve:
+        return Curve(self.knots, self.values * factor)
 
-Curves = Mapping[int, Curve]  # by feature number
+    def outline(self, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
+        """The corners of the curve, for plots of values from low to high."""
+        return self.knots, self.values
+
+
+@dataclass(frozen=True, eq=False)
+class StepCurve:
+    """Step function with `values` (n + 1,): the first up to the first of the rising `edges` (n,), the last beyond the
+    last; a value equal to an edge is below it."""
+
+    edges: np.ndarray
+    values: np.ndarray
+
+    is_linear = False
+
+    @property
+    def knots(self) -> np.ndarray:
+        """(n + 1,) where each value begins, from -inf on."""
+        return np.concatenate([[-np.inf], self.edges])
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        found: np.ndarray = self.values[np.searchsorted(self.edges, x, side="left")]
+        return found
+
+    def times(self, factor: float) -> StepCurve:
+        return StepCurve(self.edges, self.values * factor)
+
+    def outline(self, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
+        """The corners of the curve, for plots of values from low to high: two at each edge."""
+        ends = min(low, self.edges[0]), max(high, self.edges[-1])
+        return np.concatenate([ends[:1], np.repeat(self.edges, 2), ends[1:]]), np.repeat(self.values, 2)
+
+
+Curves = Mapping[int, Curve | StepCurve]  # by feature number
 
 
 def curves_of(knots: Knots, increments: np.ndarray, weights: np.ndarray) -> dict[int, Curve]:

@@ -16,6 +16,7 @@ from sparserank.options.paths import DEFAULT_KNOTS, MAX_KNOTS, MIN_KNOTS
 from sparserank.shards import as_rows
 from sparserank.shards.rows import Rows
 from sparserank.shards.shaped import ShapedRows
+from sparserank.transforms import STEPS
 
 CURVE_FREEDOM = 3.0  # degrees of freedom of the bends of a feature
 ROWS_AT_ONCE = 1 << 14
@@ -50,11 +51,11 @@ class Straight:
 STRAIGHT = Straight()
 
 
-def not_in_memory() -> str:
+def not_in_memory(kind: str = "curves") -> str:
     """Message about features that are not in memory."""
+    size, omit = ("1 byte", "penalties") if kind == STEPS else ("5 bytes", "feature_transform")
     return (
-        "curves need features in memory (5 bytes per value), not in a store or on a cluster; omit "
-        f"{option('feature_transform', 'curves')}."
+        f"{kind} need features in memory ({size} per value), not in a store or on a cluster; omit {option(omit, kind)}."
     )
 
 
@@ -121,12 +122,8 @@ class Knots:
         Raises
             DataError   sparse features would need too much memory, because their segments are dense
         """
+        refuse_large_sparse(X, "curves", 5)
         n, d = X.shape
-        if n_stored(X) < n * d and 5 * n * d > MAX_SPARSE_BYTES:
-            raise DataError(
-                f"curves of {n} x {d} sparse values would take {5 * n * d / 2**30:.3g} GB, because zeros are stored "
-                "too. Reduce the features with a linear selection first."
-            )
         segment, fraction = np.zeros((n, d), dtype=np.uint8), np.zeros((n, d), dtype=np.float32)
         for lo in range(0, n, ROWS_AT_ONCE):
             part = as_dense(X[lo : lo + ROWS_AT_ONCE])
@@ -138,6 +135,16 @@ class Knots:
                     segment[lo : lo + len(t), j] = b
                     fraction[lo : lo + len(t), j] = np.clip((t - knots[b]) / (knots[b + 1] - knots[b]), 0.0, 1.0)
         return ShapedRows(segment, fraction, self.m)
+
+
+def refuse_large_sparse(X: Any, kind: str, bytes_each: int) -> None:
+    """Raise DataError if sparse X would need too much memory, because zeros are stored too."""
+    n, d = X.shape
+    if n_stored(X) < n * d and bytes_each * n * d > MAX_SPARSE_BYTES:
+        raise DataError(
+            f"{kind} of {n} x {d} sparse values would take {bytes_each * n * d / 2**30:.3g} GB, because zeros are "
+            "stored too. Reduce the features with a linear selection first."
+        )
 
 
 def fit_knots(data: RankingDataset, n_knots: int = DEFAULT_KNOTS, directions: np.ndarray | None = None) -> Knots:

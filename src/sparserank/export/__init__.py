@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sparserank.errors import DataError
-from sparserank.export import elasticsearch, lucene, onnx_graph, python_code, ranklib, solr, sql, vespa
+from sparserank.export import elasticsearch, lucene, onnx_graph, python_code, ranklib, solr, sql, trees, vespa
 from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.terms import offset_of, sum_of
 from sparserank.model.ranking_model import RankingModel
@@ -26,6 +26,8 @@ ENGINES: dict[str, Engine] = {
         onnx_graph.ENGINE,
         python_code.ENGINE,
         sql.ENGINE,
+        trees.LIGHTGBM,
+        trees.XGBOOST,
     )
 }
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sparserank.curves import StepCurve
 from sparserank.errors import DataError, DataFormatError
 from sparserank.export.terms import Sum, Term
 from sparserank.options import option
@@ -66,7 +67,7 @@ class Engine:
 
     name        as users write it; title: its name in messages
     write       writes the files of a model
-    transforms  feature transforms that it can run; curves: whether it can run piecewise linear curves
+    transforms  feature transforms that it can run; curves, steps: whether it can run piecewise linear curves and steps
     takes_zero  whether it takes 0 for a missing value, whatever fill value the model learned
     negative    consequence of negative scores in this engine, as a sentence that ends in ';'; "": none
     """
@@ -76,10 +77,13 @@ class Engine:
     write: Callable[[Sum, Options], Files]
     transforms: tuple[str, ...] = KINDS
     curves: bool = True
+    steps: bool = False
     takes_zero: bool = False
     negative: str = ""
 
-    def lacks(self, transforms: Collection[str] = (), *, curves: bool = False, lists: bool = False) -> str:
+    def lacks(
+        self, transforms: Collection[str] = (), *, curves: bool = False, steps: bool = False, lists: bool = False
+    ) -> str:
         """What the engine cannot run of these, as a predicate: 'cannot run curves'; "" if it can run all.
 
         lists  whether features are scaled within each query
@@ -87,15 +91,30 @@ class Engine:
         if lists:
             return "scores one document at a time, and cannot scale features within each query"
         odd = [kind for kind in KINDS if kind in transforms and kind not in self.transforms]
-        if odd or (curves and not self.curves):
-            what = " and ".join([*odd, *(["curves"] if curves and not self.curves else [])])
-            return f"takes weights of raw features only, and cannot run {what}"
-        return ""
+        odd += ["curves"] if curves and not self.curves else []
+        odd += ["steps"] if steps and not self.steps else []
+        if not odd:
+            return ""
+        return f"{self._takes}cannot run {' and '.join(odd)}"
+
+    @property
+    def _takes(self) -> str:
+        """What the engine takes, at the beginning of a refusal."""
+        if self.curves:
+            return ""
+        return f"takes {'weights of raw features' if self.transforms else 'steps'} only, and "
 
     def check(self, of: Sum, options: Options) -> None:
         """Raise DataError for a term that the engine cannot run, or whose fill value is not 0 although it takes 0."""
         for term in of.terms:
-            if self.lacks([term.kind], curves=term.curve is not None):
+            if isinstance(term.curve, StepCurve):
+                if not self.steps:
+                    raise DataError(
+                        f"{self.title} cannot express {term.shown}. Export to vespa, lucene, sql, onnx, python, "
+                        f"lightgbm or xgboost, or "
+                        f"train without steps ({option('penalty', 'mcp')})."
+                    )
+            elif self.lacks([term.kind], curves=term.curve is not None):
                 self._refuse(term)
         odd = next((t for t in of.terms if t.fill), None) if self.takes_zero else None
         if odd is not None and not options.filled:
@@ -106,8 +125,12 @@ class Engine:
             )
 
     def _refuse(self, term: Term) -> None:
+        if not self.transforms:
+            raise DataError(
+                f"{self.title} {self._takes}cannot express {term.shown}. Train with {option('penalties', 'steps')}."
+            )
         raise DataError(
-            f"{self.title} takes weights of raw features only, and cannot express {term.shown}. Export to solr, "
+            f"{self.title} {self._takes}cannot express {term.shown}. Export to solr, "
             f"elasticsearch, vespa, lucene, sql, onnx or python, or train with {option('transform', NONE)} (no "
             f"curves) and a linear scaling ({option('scaling', 'within-query-std')}). With "
             f"{option('engine', self.name)}, select trains such models."

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sparserank.curves import StepCurve
 from sparserank.errors import DataError
 from sparserank.export.terms import MISSING_FROM, Sum, Term
 from sparserank.text import brief
@@ -41,6 +42,7 @@ class Dialect:
     asinh      (x, c, fine): asinh(x / c) with a constant c > 0, likewise
     clip       (x, t, (low x, high x), (low, high)): t, an increasing function of x, clipped to [low, high]; low x and
                high x are the x at which t takes these values
+    case       (condition, yes, no): yes where the condition holds, else no
     given      (x, value, other): `value` if x is not missing, else `other`, or no score if that is None
     real       a feature as a number of double precision
     exp        e^x; number: a constant
@@ -52,6 +54,7 @@ class Dialect:
     log: Callable[[str, bool], str]
     asinh: Callable[[str, float, bool], str]
     clip: Callable[[str, str, tuple[str, str], tuple[str, str]], str]
+    case: Callable[[str, str, str], str]
     given: Callable[[str, str, str | None], str]
     real: Callable[[str], str] = str
     exp: Callable[[str], str] = lambda x: f"exp({x})"
@@ -110,6 +113,8 @@ def _transformed(term: Term, dialect: Dialect, x: str) -> str:
 def _pieces(term: Term, dialect: Dialect, x: str, t: str) -> list[str]:
     if term.curve is None:
         return [f"{dialect.number(term.slope)} * {t}"]
+    if isinstance(term.curve, StepCurve):
+        return [_chosen(dialect, t, term.curve.edges.tolist(), (term.curve.values - term.curve.values[0]).tolist())]
     lines = []
     for low, high, slope in term.pieces():
         ends, values = (
@@ -117,6 +122,15 @@ def _pieces(term: Term, dialect: Dialect, x: str, t: str) -> list[str]:
         )
         lines.append(f"{dialect.number(slope)} * ({dialect.clip(x, t, ends, values)} - {values[0]})")  # type: ignore[arg-type]
     return lines or [dialect.number(0.0)]
+
+
+def _chosen(dialect: Dialect, x: str, edges: list[float], values: list[float]) -> str:
+    """The height of a step function at x, by nested halving."""
+    if not edges:
+        return dialect.number(values[0])
+    m = len(edges) // 2
+    low, high = _chosen(dialect, x, edges[:m], values[: m + 1]), _chosen(dialect, x, edges[m + 1 :], values[m + 1 :])
+    return dialect.case(f"{x} <= {dialect.number(edges[m])}", low, high)
 
 
 def _before(term: Term, t: float) -> float:

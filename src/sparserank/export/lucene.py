@@ -32,6 +32,7 @@ LUCENE = Dialect(
     log=_LUCENE.log,
     asinh=_LUCENE.asinh,
     clip=between,
+    case=_question,
     given=given_or_nan(_question, "abs"),
     comments=("#", "//"),
 )
@@ -43,4 +44,4 @@ def lucene(of: Sum, options: Options) -> Files:
     return {"model.expression": expression(of, LUCENE, options.features, options.offset, options.sigmoid)}
 
 
-ENGINE = Engine("lucene", "Lucene", lucene, takes_zero=True, negative="Lucene clamps negative scores to 0;")
+ENGINE = Engine("lucene", "Lucene", lucene, takes_zero=True, negative="Lucene clamps negative scores to 0;", steps=True)

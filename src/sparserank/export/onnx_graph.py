@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.curves import StepCurve
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.terms import MISSING_FROM, Sum
@@ -60,6 +61,13 @@ def onnx(of: Sum, options: Options) -> Files:
     for k, term in enumerate(of.terms):
         if term.curve is None:
             continue
+        if isinstance(term.curve, StepCurve):
+            own = graph.add("Gather", x, graph.constant(np.array([k])), axis=1)
+            beyond = graph.add("Greater", own, graph.constant(term.curve.edges[None]))
+            jumps = graph.constant(np.diff(term.curve.values)[:, None])
+            number = graph.add("Cast", beyond, to=TensorProto.DOUBLE)
+            score = graph.add("Add", score, graph.add("MatMul", number, jumps))
+            continue
         low, high, slope = (np.array(v) for v in zip(*term.pieces(), strict=True))
         own = graph.add("Gather", x, graph.constant(np.array([k])), axis=1)
         clipped = graph.add("Min", graph.add("Max", own, graph.constant(low[None])), graph.constant(high[None]))
@@ -82,7 +90,7 @@ def onnx(of: Sum, options: Options) -> Files:
     return {"model.onnx": model.SerializeToString()}
 
 
-ENGINE = Engine("onnx", "ONNX", onnx)
+ENGINE = Engine("onnx", "ONNX", onnx, steps=True)
 
 
 def _filled(graph: _Graph, x: str, of: Sum) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sparserank.curves import StepCurve
 from sparserank.data.fusion.norms import LEAST, RRF
 from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.expression import summed
@@ -11,7 +12,7 @@ from sparserank.model.fusion import FusionFormula
 from sparserank.transforms import ASINH, LOG
 
 HEAD = f'''
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from math import asinh, copysign, exp, inf, log, log1p
 
 
@@ -138,10 +139,12 @@ def _line(term: Term) -> str:
     t = f"_log({x})" if term.kind == LOG else f"_asinh({x}, {term.constant!r})" if term.kind == ASINH else x
     if term.curve is None:
         return f"{term.slope!r} * {t}"
+    if isinstance(term.curve, StepCurve):
+        return f"{term.curve.values.tolist()!r}[bisect_left({term.curve.edges.tolist()!r}, {t})]"
     return f"_curve({t}, {term.curve.knots.tolist()!r}, {term.curve.values.tolist()!r})"
 
 
-ENGINE = Engine("python", "Python", python)
+ENGINE = Engine("python", "Python", python, steps=True)
 
 
 def python_fusion(formula: FusionFormula, name: str) -> Files:

@@ -116,6 +116,7 @@ SQL = Dialect(
     clip=lambda x, t, ends, values: (
         f"CASE WHEN {x} < {ends[0]} THEN {values[0]} WHEN {x} > {ends[1]} THEN {values[1]} ELSE {t} END"
     ),
+    case=_case,
     given=_known,
     real=lambda x: f"CAST({x} AS DOUBLE PRECISION)",
     number=approximate,
@@ -131,7 +132,7 @@ def sql(of: Sum, options: Options) -> Files:
     return {"score.sql": expression(of, SQL, options.features, options.offset, options.sigmoid)}
 
 
-ENGINE = Engine("sql", "SQL", sql)
+ENGINE = Engine("sql", "SQL", sql, steps=True)
 
 
 def sql_fusion(formula: FusionFormula, name: str) -> Files:

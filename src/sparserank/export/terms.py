@@ -8,7 +8,7 @@ from numbers import Real
 
 import numpy as np
 
-from sparserank.curves import Curve
+from sparserank.curves import Curve, StepCurve
 from sparserank.data.missing import HUGE
 from sparserank.errors import DataError
 from sparserank.model.lowest_score import lowest_score
@@ -45,7 +45,7 @@ class Term:
     coef: float
     center: float
     scale: float
-    curve: Curve | None
+    curve: Curve | StepCurve | None
     fill: float | None = None
     fine: bool = True
 
@@ -58,12 +58,12 @@ class Term:
     def shown(self) -> str:
         """The transformed feature in messages: curve(log(name))."""
         of = self.name if self.kind == NONE else f"{self.kind}({self.name})"
-        return of if self.curve is None else f"curve({of})"
+        return of if self.curve is None else f"{'steps' if isinstance(self.curve, StepCurve) else 'curve'}({of})"
 
     @property
     def in_units(self) -> Term:
         """The same term with a slope of 1."""
-        curve = None if self.curve is None else Curve(self.curve.knots, self.curve.values / self.slope)
+        curve = None if self.curve is None else self.curve.times(1.0 / self.slope)
         return replace(self, slope=1.0, coef=1.0, center=0.0, scale=1.0, curve=curve)
 
     @property
@@ -79,7 +79,7 @@ class Term:
     def pieces(self) -> list[tuple[float, float, float]]:
         """(from, to, slope) of the segments of the curve that are not flat: the curve
         is its first value plus the sum over these of slope * (clip(t, from, to) - from)."""
-        assert self.curve is not None
+        assert isinstance(self.curve, Curve)
         knots, values = self.curve.knots, self.curve.values
         with np.errstate(all="ignore"):
             slopes = np.diff(values) / np.diff(knots)
@@ -134,22 +134,22 @@ def sum_of(model: RankingModel) -> Sum:
         kind = LOG if scaling.logarithmic else NONE if model.transform is None else model.transform.kinds[j]
         constant = 1.0 if model.transform is None else float(model.transform.constants[j])
         if curve is not None:
-            curve = Curve(curve.knots, slope * curve.values)
+            curve = curve.times(slope)
         intercept -= slope * center
         known = model.fill_values is not None and not np.isnan(model.fill_values[j])
         fill = float(model.fill_values[j]) if known else None  # type: ignore[index]
         fine = _spread(scaling.method, scale, curve) < FINE_SCALE
         terms.append(Term(model.feature_names[j], j, kind, constant, slope, coef, center, scale, curve, fill, fine))
     for term in terms:
-        if term.curve is not None:
+        if isinstance(term.curve, Curve):
             term.pieces()  # refuses slopes that overflow
     return Sum(tuple(terms), intercept, model.n_features, model.index_base)
 
 
-def _spread(method: str, scale: float, curve: Curve | None) -> float:
+def _spread(method: str, scale: float, curve: Curve | StepCurve | None) -> float:
     """Range of t over which the term changes: its fitted scale, or the range of the curve over its steepest slope;
     0 if unknown."""
-    if curve is None:
+    if not isinstance(curve, Curve):
         return 0.0 if method == "none" else scale
     with np.errstate(all="ignore"):
         steepest = float(np.abs(np.diff(curve.values) / np.diff(curve.knots)).max())

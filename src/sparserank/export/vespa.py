@@ -64,6 +64,7 @@ VESPA = Dialect(
     log=_VESPA.log,
     asinh=_VESPA.asinh,
     clip=between,
+    case=_if,
     given=given_or_nan(_if, "fabs"),
 )
 
@@ -93,7 +94,7 @@ def require_profile_name(name: str) -> None:
         )
 
 
-ENGINE = Engine("vespa", "Vespa", vespa)
+ENGINE = Engine("vespa", "Vespa", vespa, steps=True)
 
 
 def vespa_fusion(formula: FusionFormula, name: str) -> Files:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sparserank.curves import Curve
 from sparserank.errors import DataError
 from sparserank.options.paths import SCALINGS
 from sparserank.strict_json import MAX_DEPTH, check_text, plain
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
 
 FORMAT, FORMAT_OF_SIZES = "sparserank-model", "sparserank-models"
-SINCE = {"transform": 2, "curve": 3, "missing": 4, "median": 5}
+SINCE = {"transform": 2, "curve": 3, "missing": 4, "median": 5, "steps": 8}
 INDEX_BASE, SINCE_INDEX_BASE = "index_base", 7  # present only if it is 0
-FORMAT_VERSION = SINCE_INDEX_BASE
+FORMAT_VERSION = max(SINCE.values())
 
 
 def content_of(model: RankingModel) -> dict[str, Any]:
@@ -52,8 +53,9 @@ def content_of(model: RankingModel) -> dict[str, Any]:
                 check_transform(f["name"], f["transform"], f["constant"])
             if f["index"] in model.curves:
                 curve = model.curves[f["index"]]
-                f["curve"] = {"knots": curve.knots.tolist(), "values": curve.values.tolist()}
-                check_curve(f["name"], f["curve"]["knots"], f["curve"]["values"])
+                kind, at = ("curve", "knots") if isinstance(curve, Curve) else ("steps", "edges")
+                f[kind] = {at: getattr(curve, at).tolist(), "values": curve.values.tolist()}
+                check_curve(f["name"], *f[kind].values(), steps=kind == "steps")
             if model.fill_values is not None and not np.isnan(model.fill_values[f["index"]]):
                 f["missing"] = float(model.fill_values[f["index"]])
                 check_fill(f["name"], f["missing"])
@@ -133,13 +135,18 @@ def is_finite(value: float) -> bool:
         return False
 
 
-def check_curve(name: str, knots: Any, values: Any) -> None:
+def check_curve(name: str, knots: Any, values: Any, *, steps: bool = False) -> None:
     """Refuse curves that no fit produces: fewer than two knots, knots that do not rise, numbers that are not finite,
-    another number of values."""
+    another number of values. Likewise for the edges of steps, of which one is enough, with one value more."""
     for numbers in (knots, values):
         if not all(type(v) in (int, float) and is_finite(v) for v in numbers):
             raise ValueError(f"the curve of feature {brief(name)} must contain only finite numbers")
-    if len(knots) < 2 or len(values) != len(knots):
+    if steps and (len(knots) < 1 or len(values) != len(knots) + 1):
+        raise ValueError(
+            f"the steps of feature {brief(name)} need at least one edge and one value more than edges; got "
+            f"{len(knots)} edges and {len(values)} values"
+        )
+    if not steps and (len(knots) < 2 or len(values) != len(knots)):
         raise ValueError(
             f"the curve of feature {brief(name)} needs at least two knots and one value per knot; got {len(knots)} "
             f"knots and {len(values)} values"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.curves import Curve
+from sparserank.curves import Curve, StepCurve
 from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
 from sparserank.errors import ModelFormatError
 from sparserank.files import open_regular
@@ -99,7 +99,7 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
         raise ValueError(f"intercept must be 0; got {brief(content['intercept'])}")
     coef, center, scale, constants = np.zeros(d), np.zeros(d), np.ones(d), np.ones(d)
     kinds, fill, medians = [NONE] * d, np.full(d, np.nan), np.full(d, np.nan)
-    curves = {}
+    curves: dict[int, Curve | StepCurve] = {}
     seen = set()
     for feature in _part(content, "features", LIST):
         if not isinstance(feature, dict):
@@ -127,6 +127,11 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
             knots, values = _part(curve, "knots", LIST), _part(curve, "values", LIST)
             check_curve(name, knots, values)
             curves[j] = Curve(np.array(knots, dtype=np.float64), np.array(values, dtype=np.float64))
+        if "steps" in feature:
+            steps = _part(feature, "steps", OBJECT)
+            edges, values = _part(steps, "edges", LIST), _part(steps, "values", LIST)
+            check_curve(name, edges, values, steps=True)
+            curves[j] = StepCurve(np.array(edges, dtype=np.float64), np.array(values, dtype=np.float64))
         if "missing" in feature:
             fill[j] = float(_part(feature, "missing", NUMBER))
             check_fill(name, float(fill[j]))

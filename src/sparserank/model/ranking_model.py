@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.curves import Curves, Knots, curves_of
+from sparserank.curves import Bins, Curves, Knots, StepCurve, curves_of
 from sparserank.data.dataset import RankingDataset, numbered, numbered_from_1
 from sparserank.data.filling import fill_known
 from sparserank.data.matrices import NO_MATRIX, as_array, as_dense, csr_or_array
@@ -25,7 +25,7 @@ from sparserank.options import option
 from sparserank.options.arguments import LATER, Position, Typed, check_arguments
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import brief
-from sparserank.transforms import NONE, Transform
+from sparserank.transforms import NONE, STEPS, Transform
 
 OF_MODEL = "model"  # the rule that replaces missing values by the training medians of the model
 
@@ -355,12 +355,14 @@ class RankingModel:
         return out
 
     def transform_of(self, j: int) -> str:
-        """The transform of feature j: 'none', 'log', 'asinh', 'curve', 'clipped' (straight between two knots, flat
-        outside), or a curve of its transform: 'curve(log)', 'clipped(log)', ..."""
+        """The transform of feature j: 'none', 'log', 'asinh', 'steps', 'curve', 'clipped' (straight between two knots,
+        flat outside), or a curve of its transform: 'curve(log)', 'clipped(log)', ..."""
         check_arguments(RankingModel.transform_of, locals(), j=Position(self.n_features, "feature"))
         kind = NONE if self.transform is None else self.transform.kinds[j]
         if j not in self.curves:
             return kind
+        if isinstance(self.curves[j], StepCurve):
+            return STEPS
         curve = "clipped" if self.curves[j].is_linear else "curve"
         return curve if kind == NONE else f"{curve}({kind})"
 
@@ -450,6 +452,19 @@ def curve_model(
             weights[j] = increments[j, 0]
     none = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
     return RankingModel(weights, names, none, transform=transform, curves=curves, **more)
+
+
+def step_model(bins: Bins, jumps: np.ndarray, names: tuple[str, ...], **more: Any) -> RankingModel:
+    """The model with jumps (n_features * BINS - 1,) at the edges of these bins. The weight of a feature is half the
+    range of its curve, negative if the curve is lower at its end than at its beginning."""
+    curves = bins.curves(jumps.reshape(len(names), -1))
+    weights = np.zeros(len(names))
+    for j, c in curves.items():
+        size = 0.5 * float(np.ptp(c.values))
+        weights[j] = -size if c.values[-1] < c.values[0] else size
+    unit = {j: StepCurve(c.edges, c.values / weights[j]) for j, c in curves.items()}
+    none = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
+    return RankingModel(weights, names, none, curves=unit, **more)
 
 
 def _number_of(row: int, row_index: np.ndarray | None) -> int:

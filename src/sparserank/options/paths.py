@@ -19,8 +19,8 @@ PENALTY = Option(
     name="penalty",
     kind=Parsed("paths.fit:parse_maker", "str | Penalty | SizedMaker"),
     default="l1",
-    help="Penalty: l1, l0.5, log, mcp, scad, elastic_net, ridge or best_k (splicing, one size after another). "
-    "Parameters are given in parentheses, as in 'mcp(gamma=2.0)'.",
+    help="Penalty: l1, l0.5, log, mcp, scad, elastic_net, ridge, best_k (splicing, one size after another) or steps "
+    "(boosted step functions). Parameters are given in parentheses, as in 'mcp(gamma=2.0)'.",
     panel=PANEL,
 )
 SCALING = Option(

@@ -51,7 +51,7 @@ SPARSE_RANKER = (
     of_paths.LOSS,
     replace(
         of_paths.PENALTY,
-        kind=Or(None, Parsed("paths.fit:parse_maker", "str | Penalty | BestK")),
+        kind=Or(None, Parsed("paths.fit:parse_maker", "str | Penalty | SizedMaker")),
         default=None,
         shown="l1; mcp if {k} is set",
     ),

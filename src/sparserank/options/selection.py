@@ -10,6 +10,7 @@ from sparserank.options import paths as of_paths
 MODEL, CHOICE = of_paths.PANEL, "Choice"
 PROTOCOLS = ("cv", "holdout")
 ENGINES = ("solr", "elasticsearch", "opensearch", "vespa", "lucene", "ranklib", "onnx", "python", "sql")
+TREES = ("lightgbm", "xgboost")  # formats of trees, for models of steps
 DEFAULT_MARGIN = 0.01  # largest acceptable estimated loss, relative to the best mean
 DEFAULT_CONFIDENCE = 0.95
 MAX_CONFIDENCE = 0.99  # of simultaneous bounds: there are enough draws for this
@@ -21,8 +22,8 @@ PENALTIES = Option(
         "paths.fit:parse_maker", "str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]", several=True
     ),
     default=("l1", "mcp"),
-    help="Penalties to try: l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), or with "
-    "parameters: 'mcp(gamma=2.0)'.",
+    help="Penalties to try: l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), steps (boosted "
+    "step functions), or with parameters: 'mcp(gamma=2.0)'.",
     panel=MODEL,
     flag="--penalty",
 )

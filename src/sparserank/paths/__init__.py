@@ -4,6 +4,7 @@ from typing import Any
 
 from sparserank.options.declared import REMOVED
 from sparserank.paths.best_k import BestK
+from sparserank.paths.boosting import BoostedSteps
 from sparserank.paths.certificate import Certificate, certificate_of
 from sparserank.paths.fit import alpha_max, feature_scale, fit_path, fit_path_on, maker_of, parse_maker
 from sparserank.paths.follow import (
@@ -26,6 +27,7 @@ from sparserank.paths.starts import PathStarts
 __all__ = [
     "DEFAULT_TOL",
     "BestK",
+    "BoostedSteps",
     "Certificate",
     "CurvePath",
     "OnColumns",

@@ -74,6 +74,9 @@ class BestK(SizedMaker):
         may be used."""
         return self.ridge * float(curvature.mean()) if len(curvature) else self.ridge
 
+    def up_to(self, k: int) -> BestK:
+        return replace(self, k_max=k)
+
     def n_points(self, plan: PathPlan) -> int:
         return self.k_max
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
+from sparserank.curves import STRAIGHT, fit_bins, not_in_memory
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import as_datasets
 from sparserank.errors import DataError, ParameterError
@@ -17,6 +18,7 @@ from sparserank.options import asked
 from sparserank.options.arguments import check_arguments
 from sparserank.options.paths import FIT_PATH, LINEAR_SCALING, LINEAR_SCALINGS
 from sparserank.paths.best_k import BestK
+from sparserank.paths.boosting import BoostedSteps
 from sparserank.paths.follow import PathPlan, following, warn_of_missed
 from sparserank.paths.makers import PenaltyPath, RuledMaker, SizedMaker
 from sparserank.paths.result import PathResult, Point
@@ -26,11 +28,12 @@ from sparserank.shards.moments import MomentSums
 from sparserank.shards.scaling import FeatureScaling, fit_scalings
 from sparserank.solvers.lockstep import run
 from sparserank.text import brief
+from sparserank.transforms import STEPS
 
 if TYPE_CHECKING:
     from sparserank.losses import PairwiseLoss
 
-MAKERS: dict[str, type[FeatureRules]] = {**PENALTIES, BestK.name: BestK}
+MAKERS: dict[str, type[FeatureRules]] = {**PENALTIES, BestK.name: BestK, BoostedSteps.name: BoostedSteps}
 
 
 class PathOptions(TypedDict, total=False):
@@ -201,13 +204,16 @@ def fit_path(
         data = as_datasets({"data": data}, label=label, qid=qid, docid=docid)["data"]
     data = data if client is None else placed(client, data)
     sums_of = None if client is None else sums_on(client, data.X)
-    scale = feature_scale(data, scaling, query_weight, sums_of)
+    if made.by_size and (data.is_stored or client is not None):
+        raise ParameterError("penalty", not_in_memory(STEPS))
+    scale = None if made.by_size else feature_scale(data, scaling, query_weight, sums_of)
     objective = PairwiseObjective(
         data,
         loss=loss,
         query_weight=query_weight,
         pair_weights=pair_weights,
         scale=scale,
+        knots=fit_bins(data) if made.by_size else STRAIGHT,
         n_threads=n_threads,
         client=client,
     )

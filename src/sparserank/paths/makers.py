@@ -146,6 +146,10 @@ class SizedMaker(FeatureRules):
     def under(self, rules: FeatureRules) -> Self:
         return self.with_rules_of(rules)
 
+    def up_to(self, k: int) -> Self:
+        """The maker of models of at most k features, if that changes them."""
+        return self
+
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         raise NotImplementedError
 

@@ -238,6 +238,12 @@ class PathResult:
         """(n_alphas,) number of selected features."""
         return n_used(self.sparse_coefs, self.width)
 
+    @property
+    def ranks(self) -> np.ndarray:
+        """(n_alphas,) numbers by which points within a size are compared, lower is better: their losses, or the sizes
+        themselves of makers whose larger models are meant to be better whatever this loss."""
+        return -self.nnz.astype(np.float64) if self.penalty.by_size else self.losses
+
     def support(self, index: int) -> np.ndarray:
         """Selected features of one point, 0-based."""
         check_arguments(PathResult.support, locals(), index=Position(len(self.alphas), "point"))
@@ -258,6 +264,8 @@ class PathResult:
     def in_units(self, coefs: sp.csr_array) -> sp.csr_array:
         """Coefficients (n, n_features * width) in units of the features themselves, or of the ramps of their curves."""
         assert self.scaling is not None
+        if self.blocks is None and self.width > 1:
+            return coefs
         if self.blocks is None:
             scale = self.scaling.scale
             return sp.csr_array((coefs.data / scale[coefs.indices], coefs.indices, coefs.indptr), shape=coefs.shape)

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sparserank.curves import STRAIGHT, Curve, Curves, Knots, Straight
+from sparserank.curves import STRAIGHT, Curves, Shape
 from sparserank.data.dataset import RankingDataset, first_index, numbered
 from sparserank.data.filling import training_medians
 from sparserank.data.missing import ERROR
@@ -290,7 +290,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         loss: str | PairwiseLoss = "squared_hinge",
         pair_weights: str = "pair",
         scale: np.ndarray | None = None,
-        knots: Knots | Straight = STRAIGHT,
+        knots: Shape = STRAIGHT,
     ) -> PairwiseObjective:
         """The mean loss over preferred pairs; raise DataError if no feature varies within the queries."""
         objective = PairwiseObjective(
@@ -438,10 +438,10 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             self.__dict__.get("_index_base", 1),
         )
 
-    def _unit_curves(self) -> dict[int, Curve]:
+    def _unit_curves(self) -> Curves:
         """The curves of a model whose weights are the sizes of the features."""
         curves, size = self._curves or {}, self._selecting
-        return {j: Curve(c.knots, c.values / size[j]) for j, c in curves.items()}
+        return {j: c.times(1.0 / size[j]) for j, c in curves.items()}
 
     def save(self, path: str | os.PathLike) -> Self:
         """Write the model file (JSON); `sparserank.load_model` reads it."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from sparserank.losses import PairwiseLoss
     from sparserank.metrics import Metric
-    from sparserank.paths.best_k import BestK
+    from sparserank.paths.makers import SizedMaker
     from sparserank.penalties import Penalty
 
 
@@ -23,7 +23,7 @@ class SparseRankerParameters(BaseEstimator):
         self,
         *,
         loss: str | PairwiseLoss = "squared_hinge",
-        penalty: str | Penalty | BestK | None = None,
+        penalty: str | Penalty | SizedMaker | None = None,
         alpha: float | None = None,
         alpha_ratio: float = 0.05,
         k: int | None = None,

@@ -10,17 +10,17 @@ import numpy as np
 
 from sparserank.crossval.feature_rules import complete_penalties
 from sparserank.crossval.feature_transforms import RAW, FeatureTransform, feature_transforms
-from sparserank.curves import Curve, Knots, not_in_memory
+from sparserank.curves import Shape, not_in_memory
 from sparserank.errors import DataError, ParameterError
-from sparserank.model.ranking_model import curve_model
 from sparserank.options import option
 from sparserank.options.paths import LINEAR_SCALINGS
-from sparserank.paths import BestK, parse_maker
+from sparserank.paths import SizedMaker, parse_maker
 from sparserank.penalties import Penalty
 from sparserank.penalties.nested import NESTING, nests
 from sparserank.rankers.base import LinearRanker, TrainingSet, used_queries
 from sparserank.rankers.validation import checked_penalty
-from sparserank.transforms import CURVES, NONE
+from sparserank.shards.scaling import FeatureScaling
+from sparserank.transforms import CURVES, NONE, STEPS
 
 PREFIX = "penalty__"
 
@@ -99,7 +99,7 @@ class PenalizedRanker(LinearRanker):
             return {}
         return {f"{PREFIX}{f.name}": getattr(parsed, f.name) for f in fields(parsed) if f.name != "alpha"}
 
-    def _checked_penalty(self) -> Penalty | BestK:
+    def _checked_penalty(self) -> Penalty | SizedMaker:
         """The penalty as it was named.
 
         Raises
@@ -107,15 +107,17 @@ class PenalizedRanker(LinearRanker):
         """
         name, transform = type(self).__name__, self.feature_transform
         penalty = checked_penalty(name, self._named_penalty)
-        if transform in CURVES and not (nests(penalty) or isinstance(penalty, BestK)):
+        if transform in CURVES and not (nests(penalty) or isinstance(penalty, SizedMaker)):
             known = f"cannot be {transform} with {penalty.name}; curves support {', '.join(NESTING)} and best_k."
             raise ParameterError("feature_transform", known, owner=name)
+        if transform != NONE and penalty.by_size:
+            raise ParameterError("feature_transform", f"must be {NONE} with {penalty.name}.", owner=name)
         if transform != NONE and self.scaling not in LINEAR_SCALINGS:
             known = f"must be {NONE} with {option('scaling', self.scaling)}."
             raise ParameterError("feature_transform", known, owner=name)
         return penalty
 
-    def _completed_penalty(self, names: Sequence[str]) -> Penalty | BestK:
+    def _completed_penalty(self, names: Sequence[str]) -> Penalty | SizedMaker:
         """The penalty with the rules of the ranker, the features with these names by number."""
         name = type(self).__name__
         rules = {rule: getattr(self, rule) for rule in ("monotone", "keep", "drop", "feature_groups", "costs")}
@@ -127,33 +129,34 @@ class PenalizedRanker(LinearRanker):
             raise ParameterError(error.parameter, error.message, owner=owner) from error
         except DataError as error:
             raise DataError(f"{name}: {error}") from error
-        assert isinstance(completed, Penalty | BestK)
+        assert isinstance(completed, Penalty | SizedMaker)
         return completed
 
-    def _learned_transform(self, given: TrainingSet, penalty: Penalty | BestK) -> FeatureTransform:
+    def _learned_transform(self, given: TrainingSet, penalty: Penalty | SizedMaker) -> FeatureTransform:
         """The transform of the features, learned on queries with a positive weight without labels; sets transform_.
 
         Raises
             DataError   curves need features in memory; or monotone does not fit the features
         """
-        if self.feature_transform == NONE:
+        kind = STEPS if penalty.by_size else self.feature_transform
+        if kind == NONE:
             return RAW
         name, data, directions = type(self).__name__, given.data, None
-        if self.feature_transform in CURVES:
-            if data.is_stored or given.client is not None:
-                raise DataError(f"{name}: {not_in_memory()}")
+        if kind in (*CURVES, STEPS) and (data.is_stored or given.client is not None):
+            raise DataError(f"{name}: {not_in_memory(kind)}")
+        if kind in CURVES:
             directions = penalty.feature_signs(data.n_features)
             if len(directions) != data.n_features:
                 raise DataError(f"{name}: monotone must contain {data.n_features} values; got {len(directions)}.")
         used = used_queries(data, given.query_weight)
-        (found,) = feature_transforms(used, [self.feature_transform], self.n_knots, directions)
+        (found,) = feature_transforms(used, [kind], self.n_knots, directions)
         if found.transforms:
             (self.transform_,) = found.transforms
         return found
 
-    def _draw(self, knots: Knots, blocks: np.ndarray) -> None:
+    def _draw(self, shape: Shape, blocks: np.ndarray | None) -> None:
         """Set curves_ from the fitted coefficients, and scaled_coef_ per feature."""
-        names: Sequence[str] = [f"f{j + 1}" for j in range(self.n_features_in_)]
-        model = curve_model(knots, blocks, self.scaled_coef_, tuple(names), None)
+        names, none = tuple(f"f{j + 1}" for j in range(self.n_features_in_)), FeatureScaling("none")
+        model = FeatureTransform("", knots=shape).model(self.scaled_coef_, names, none, blocks)
         self.scaled_coef_ = model.coef
-        self.curves_ = {j: Curve(c.knots, model.coef[j] * c.values) for j, c in model.curves.items()}
+        self.curves_ = {j: c.times(model.coef[j]) for j, c in model.curves.items()}

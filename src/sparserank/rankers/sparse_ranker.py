@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparserank.curves import Knots
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import transformed
 from sparserank.errors import DataError, DataWarning, ParameterError
@@ -19,8 +18,8 @@ from sparserank.options import option
 from sparserank.options.paths import ALPHA_MIN_RATIO, DEFAULT_KNOTS, N_ALPHAS
 from sparserank.options.rankers import RANK_SVM, SPARSE_RANKER
 from sparserank.paths import (
-    BestK,
     PathResult,
+    SizedMaker,
     certificate_of,
     feature_scale,
     fit_path_on,
@@ -166,7 +165,7 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
 
     def _check_parameters(self) -> None:
         name, penalty = type(self).__name__, self._checked_penalty()
-        if isinstance(penalty, BestK) and self.k is None:
+        if isinstance(penalty, SizedMaker) and self.k is None:
             raise ParameterError(
                 "penalty", f"{penalty.name} searches over the number of features; set {option('k')}.", owner=name
             )
@@ -177,7 +176,7 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
             raise ParameterError("k", f"cannot be combined with {option('alpha')}.", owner=name)
 
     @property
-    def _named_penalty(self) -> str | Penalty | BestK:
+    def _named_penalty(self) -> str | Penalty | SizedMaker:
         if self.penalty is not None:
             return self.penalty
         return "l1" if self.k is None else "mcp"
@@ -200,9 +199,9 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
         objective = self._objective(
             replace(given, data=data), loss=self.loss, pair_weights=self.pair_weights, scale=self.scale_, knots=knots
         )
-        if isinstance(penalty, BestK):
+        if isinstance(penalty, SizedMaker):
             assert self.k is not None
-            penalty = replace(penalty, k_max=self.k)
+            penalty = penalty.up_to(self.k)
         else:
             penalty = usable_penalty(type(self).__name__, penalty, objective)
         self._warn_kept_in_vain(objective, penalty, data.feature_names)
@@ -213,18 +212,16 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
         if self.k is not None:
             self._fit_size(objective, penalty, self.k)
         else:
-            assert isinstance(penalty, Penalty)  # best_k needs a size
+            assert isinstance(penalty, Penalty)  # paths by size need one
             alpha = self.alpha if self.alpha is not None else self.alpha_ratio * path_start(objective, penalty)
             penalty = penalty.with_alpha(alpha)
             self._keep(objective, penalty, self._solve(objective, on_coefficients(penalty, objective)))
         self.C_mean_ = 1.0 / self.alpha_ if self.alpha_ > 0 else float("inf")
         self.C_sum_ = self.C_mean_ / objective.total_weight
-        if isinstance(penalty, BestK):  # best_k has no strength
+        if isinstance(penalty, SizedMaker):  # it has no strength
             self.alpha_ = self.C_mean_ = self.C_sum_ = float("nan")
-        if isinstance(knots, Knots):
-            blocks = objective.curve_blocks()
-            assert blocks is not None
-            self._draw(knots, blocks)
+        if knots.curved:
+            self._draw(knots, objective.curve_blocks())
         self.r_ = float(np.abs(self.scaled_coef_).sum())
         self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
 
@@ -248,18 +245,18 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
             start = first.iterate
         return solve(ProxNewton(), objective, penalty, stop=stop, start=start)
 
-    def _fit_size(self, objective: PairwiseObjective, penalty: Penalty | BestK, k: int) -> None:
+    def _fit_size(self, objective: PairwiseObjective, penalty: Penalty | SizedMaker, k: int) -> None:
         penalty = _within(penalty, objective, k)
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "k": k, "warn": False}
         path = fit_path_on(objective, penalty, n_alphas=self.n_alphas, **options)
-        if not isinstance(penalty, BestK) and path.nnz.max() < min(k, _usable(penalty, objective)):
+        if not isinstance(penalty, SizedMaker) and path.nnz.max() < min(k, _usable(penalty, objective)):
             weaker = path.alphas[-1] * np.geomspace(1.0, ALPHA_MIN_RATIO.default, self.n_alphas + 1)[1:]
             further = fit_path_on(objective, penalty, alphas=weaker, **options)
             if _largest_within(further, k) > path.nnz.max():
                 path = further
         finer = path
         for _ in range(MAX_REFINEMENTS):
-            if isinstance(penalty, BestK) or _largest_within(path, k) == k or finer.nnz.max() <= k:
+            if isinstance(penalty, SizedMaker) or _largest_within(path, k) == k or finer.nnz.max() <= k:
                 break
             # The grid skipped size k: refine between its last point of at most k features and its first larger one.
             first_larger = int(np.argmax(finer.nnz > k))
@@ -277,7 +274,7 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
                 f"no regularisation strength selects between 1 and {k} features, because too many enter the model at "
                 "once. Check for duplicated features."
             )
-        best = int(within[np.argmin(path.losses[within])])
+        best = int(within[np.argmin(path.ranks[within])])
         self.scaled_coef_ = path.scaled_coef(best)
         self.alpha_ = float(path.alphas[best])
         self.penalty_ = path.penalty.with_alpha(self.alpha_)
@@ -314,14 +311,14 @@ def _largest_within(path: PathResult, k: int) -> int:
     return int(path.nnz[path.nnz <= k].max(initial=0))
 
 
-def _usable(penalty: Penalty | BestK, objective: PairwiseObjective) -> int:
+def _usable(penalty: Penalty | SizedMaker, objective: PairwiseObjective) -> int:
     """Number of features that vary and may be used."""
     n = objective.n_features // objective.width
     varying = objective.varying.reshape(n, -1).any(axis=1)
     return int((varying & np.isfinite(penalty.feature_weights(n))).sum())
 
 
-def _within(penalty: Penalty | BestK, objective: PairwiseObjective, k: int) -> Penalty | BestK:
+def _within(penalty: Penalty | SizedMaker, objective: PairwiseObjective, k: int) -> Penalty | SizedMaker:
     """The penalty without groups in which more than k features vary and may be used.
 
     Raises

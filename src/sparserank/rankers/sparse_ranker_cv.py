@@ -12,7 +12,6 @@ from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Rule, choose
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.tasks import FINAL, PathTask
-from sparserank.curves import Knots
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.statistics import mean_interval
@@ -20,7 +19,7 @@ from sparserank.losses import parse_loss
 from sparserank.options import parse_option
 from sparserank.options import selection as of_selection
 from sparserank.options.rankers import SPARSE_RANKER_CV
-from sparserank.paths import BestK, PathPlan, PenaltyPath
+from sparserank.paths import PathPlan, PenaltyPath, SizedMaker
 from sparserank.rankers.base import TrainingSet
 from sparserank.rankers.parameters import SparseRankerCVParameters
 from sparserank.rankers.penalty_parameters import PenalizedRanker
@@ -180,8 +179,7 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
         self._choose(candidate_set)
         self.scaled_coef_ = self.path_.scaled_coef(self.chosen_index_)
         self.scale_ = None if scaling is None else scaling.scale
-        if isinstance(transform.knots, Knots):
-            assert final.blocks is not None
+        if transform.knots.curved:
             self._draw(transform.knots, final.blocks)
         self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
         self.alpha_ = float(self.path_.alphas[self.chosen_index_])
@@ -189,7 +187,7 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
 
     def _check_parameters(self) -> None:
         name, penalty = type(self).__name__, self._checked_penalty()
-        if isinstance(penalty, BestK):
+        if isinstance(penalty, SizedMaker):
             searches = f"{penalty.name} searches over the number of features; use `select` (penalties='best_k')."
             raise ParameterError("penalty", searches, owner=name)
         check_splits(name, self.cv)

@@ -18,7 +18,7 @@ from sparserank.number_checks import usable_weights
 from sparserank.objective import PairwiseObjective
 from sparserank.options import parse_option
 from sparserank.options.kinds import Count
-from sparserank.paths import BestK, on_coefficients, parse_maker, resolved
+from sparserank.paths import BestK, BoostedSteps, SizedMaker, on_coefficients, parse_maker, resolved
 from sparserank.penalties import Penalty
 from sparserank.text import brief
 
@@ -135,11 +135,11 @@ def _whole(owner: str, rows: Any, code: np.ndarray, counted: np.ndarray) -> np.n
     return np.flatnonzero(held[counted] > 0)
 
 
-def checked_penalty(owner: str, value: Any) -> Penalty | BestK:
-    """The penalty that `value` names, or best_k."""
+def checked_penalty(owner: str, value: Any) -> Penalty | SizedMaker:
+    """The penalty that `value` names, best_k or steps."""
     found = parse_option("penalty", parse_maker, value, owner)
-    if not isinstance(found, Penalty | BestK):
-        works = f"must be a penalty or best_k; {found.name} works only with `select` and `fit_path`."
+    if not isinstance(found, Penalty | BestK | BoostedSteps):
+        works = f"must be a penalty, best_k or steps; {found.name} works only with `select` and `fit_path`."
         raise ParameterError("penalty", works, owner=owner)
     return found
 
@@ -184,13 +184,13 @@ def require_variation(owner: str, objective: PairwiseObjective) -> None:
         raise DataError(f"{owner}: {nothing_varies(objective.n_docs)}")
 
 
-def usable_penalty(owner: str, penalty: Penalty | BestK, objective: PairwiseObjective) -> Penalty:
+def usable_penalty(owner: str, penalty: Penalty | SizedMaker, objective: PairwiseObjective) -> Penalty:
     """The penalty with every parameter on the mean-loss scale.
 
     Raises
         DataError   the penalty forbids every feature that varies
     """
-    assert isinstance(penalty, Penalty)  # rankers that support best_k handle it before
+    assert isinstance(penalty, Penalty)  # rankers that support models by size handle them before
     on_scale = resolved(penalty, objective)
     if not (objective.varying & on_coefficients(on_scale, objective).usable(objective.n_features)).any():
         raise DataError(

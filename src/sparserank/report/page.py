@@ -40,7 +40,7 @@ COSTS_ARE = (
     "the feature counts as 0."
 )
 CURVES_ARE = (
-    "Each curve shows the contribution of a feature to the score. It is linear between its knots and flat outside "
+    "Each curve shows the contribution of a feature to the score: steps, or straight lines between knots, flat outside "
     "them. The histogram below a curve shows the training values; values outside the knots are counted at its ends. "
     "Only differences between documents of a query matter, so shifting a curve up or down does not change the "
     "ranking."

@@ -18,7 +18,7 @@ from sparserank.options import asked, values_of
 from sparserank.options.jobs import FIT
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.options.rankers import SPARSE_RANKER
-from sparserank.paths import BestK, parse_maker
+from sparserank.paths import SizedMaker, parse_maker
 from sparserank.rankers.sparse_ranker import SparseRanker
 from sparserank.selection.inputs import notes_of_side_weights, weighted
 from sparserank.selection.typed import FitOptions
@@ -37,8 +37,8 @@ class FittedModel:
 
     @property
     def by_size(self) -> bool:
-        """True for best_k, which has sizes and no strength."""
-        return isinstance(self.ranker.penalty_, BestK)
+        """True for paths by size, which have no strength."""
+        return isinstance(self.ranker.penalty_, SizedMaker)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -104,6 +104,6 @@ def _training_data(train: Any, chosen: FitOptions, client: Any) -> tuple[Ranking
 
 
 def _strengths(ranker: SparseRanker) -> dict[str, float]:
-    if isinstance(ranker.penalty_, BestK):
+    if isinstance(ranker.penalty_, SizedMaker):
         return {}
     return {"alpha": ranker.alpha_, "C_sum": ranker.C_sum_, "C_mean": ranker.C_mean_}

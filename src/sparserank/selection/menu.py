@@ -22,7 +22,7 @@ from sparserank.paths import PenaltyPath, SizedMaker, maker_of
 from sparserank.penalties import MCP, Penalty, Ridge
 from sparserank.penalties.nested import like_l1
 from sparserank.selection.plan import SelectionPlan
-from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE
+from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE, STEPS
 
 DENSE = "ridge"  # the label of the dense reference
 RIDGE_ALPHAS = 8  # the strength of the dense reference matters only to within a factor of three
@@ -47,15 +47,23 @@ def tasks_of(
         raise ParameterError("penalties", f"cannot be called {DENSE}, which is the name of the dense reference.")
     if transforms is None:
         names = transforms_tried(plan, data, client)
+        if any(p.by_size for p in plan.penalties):
+            if not _in_memory(data, client):
+                raise ParameterError("penalties", not_in_memory(STEPS))
+            names.append(STEPS)
         directions = _directions(plan, data.n_features) if not CURVES.keys().isdisjoint(names) else None
         transforms = feature_transforms(data, names, plan.n_knots, directions)
     limited = _limited(plan, groups, data.n_features)
     unasked = plan.feature_transform == (AUTO,) and any(t.knots.curved for t in transforms)
+    steps = {label: p for label, p in limited.items() if p.by_size}
+    limited = {label: p for label, p in limited.items() if label not in steps}
     straight = {label: p for label, p in limited.items() if not p.tried_on_curves}
     out: list[PathTask] = []
     for transform in transforms:
-        if transform.knots.curved:
-            out += _on(transform, _for_curves(limited))
+        if transform.name == STEPS:
+            out += _on(transform, steps)
+        elif transform.knots.curved:
+            out += _on(transform, _for_curves(limited)) if limited else []
         else:
             dense = PenaltyPath(transform.limited(_dense(plan)), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
             own = straight if unasked and transform.transforms else limited

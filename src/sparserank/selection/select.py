@@ -105,8 +105,8 @@ def select(
     label, qid : str or array_like, optional
         Columns of a frame, by default 'label' and 'qid'; the other columns are features.
     penalties : str, Penalty, SizedMaker, or sequence of them, default ('l1', 'mcp')
-        Names such as 'mcp(gamma=2.0)', 'best_k' (splicing, size by size), Penalty objects, or makers of paths by size
-        (BestK, or a custom class).
+        Names such as 'mcp(gamma=2.0)', 'best_k' (splicing, size by size), 'steps' (boosted step functions),
+        Penalty objects, or makers of paths by size (BestK, BoostedSteps, or a custom class).
     metric : str or Metric, default 'ndcg@10'
         Metric by which models are compared and chosen.
     margin : float, default 0.01

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from sparserank.losses import PairwiseLoss
     from sparserank.metrics import Metric
     from sparserank.model.ranking_model import RankingModel
-    from sparserank.paths.best_k import BestK
     from sparserank.paths.makers import SizedMaker
     from sparserank.penalties import Penalty
     from sparserank.workdir.work import Progress
@@ -88,7 +87,7 @@ class AllSelectOptions(SelectOptions, ChoiceAndRun, total=False):
 class FitOptions(TypedDict, total=False):
     """Options of `fit_model` by name."""
 
-    penalty: str | Penalty | BestK | None
+    penalty: str | Penalty | SizedMaker | None
     alpha: float | None
     alpha_ratio: float
     k: int | None

@@ -28,11 +28,12 @@ def drawn(model: RankingModel, data: RankingDataset, j: int) -> dict[str, Any] |
     x = column(data.X, j).astype(np.float64)
     if model.transform is not None:
         x = model.transform.take(np.array([j]))(x[:, None])[:, 0]
-    edges = np.linspace(curve.knots[0], curve.knots[-1], BINS + 1)
+    knots, values = curve.outline(float(x.min()), float(x.max()))
+    edges = np.linspace(knots[0], knots[-1], BINS + 1)
     counts, _ = np.histogram(np.clip(x, edges[0], edges[-1]), edges)
     return {
-        "knots": curve.knots.tolist(),
-        "values": (model.coef[j] * curve.values).tolist(),
+        "knots": knots.tolist(),
+        "values": (model.coef[j] * values).tolist(),
         "edges": edges.tolist(),
         "counts": counts.tolist(),
     }

@@ -63,16 +63,32 @@ class HessianTimes:
         return [a.objective.hessian_matvec(a.w, a.v) for a in asked]
 
 
+@dataclass(frozen=True, eq=False)
+class BinSums:
+    """Request the sums by bin of a boosting round for some features at w, whose columns are steps; `Shard.bin_sums`."""
+
+    objective: PairwiseObjective
+    w: np.ndarray
+    features: np.ndarray
+    seeds: np.ndarray
+    cutoff: int
+
+    @staticmethod
+    def answer(weighting: Weighting, asked: Sequence[BinSums]) -> list[Any]:
+        asks = [(a.w, a.features, a.objective.k, a.cutoff) for a in asked]
+        return weighting.bin_sums(asks, np.array([a.seeds for a in asked]))
+
+
 @dataclass(frozen=True)
 class Seconds:
     """Request the seconds that this solve has used so far, including its share of the passes that it shared with other
     solves."""
 
 
-Request = Evaluate | Hessian | HessianTimes | Seconds
+Request = Evaluate | Hessian | HessianTimes | BinSums | Seconds
 Steps = Generator[Request, Any, T]  # a computation that yields requests, receives the replies, and returns T
 # The first kind with a waiting request is answered, so that evaluations accumulate and share a pass.
-ORDER = (Hessian, HessianTimes, Evaluate)
+ORDER = (Hessian, HessianTimes, BinSums, Evaluate)
 
 
 def run(steps: Steps[T]) -> T:

@@ -1,0 +1,90 @@
+"""Bins of steps: intervals of the values of each feature, learned without labels (docs/theory.md section 9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sparserank.curves.basis import StepCurve
+from sparserank.curves.knots import Knots, Straight, refuse_large_sparse
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.matrices import as_dense, by_columns, column
+from sparserank.data.transformed import sample_rows
+from sparserank.shards._step_kernels import BINS
+from sparserank.shards.steps import StepRows
+
+ROWS_AT_ONCE = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """edges: of each feature, rising; a value is in the bin of the number of edges below it. It has the same interface
+    as `Knots`: each feature has BINS - 1 columns and coefficients, the steps at its edges."""
+
+    edges: tuple[np.ndarray, ...]
+
+    curved = True
+    m = n_coordinates = BINS - 1
+
+    def width(self, n_coefficients: int) -> int:
+        return self.m
+
+    def monotone(self, given: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        return given
+
+    def scaling(self, method: str) -> str:
+        return "none"
+
+    def bends(self, curvature: np.ndarray) -> tuple[()]:
+        return ()
+
+    def curves(self, jumps: np.ndarray) -> dict[int, StepCurve]:
+        """The curves of features with jumps (n_features, BINS - 1), centred on the middle of the range."""
+        out = {}
+        for j in np.flatnonzero(jumps.any(axis=1)).tolist():
+            at = np.flatnonzero(jumps[j])
+            values = np.concatenate([[0.0], np.cumsum(jumps[j, at])])
+            out[j] = StepCurve(self.edges[j][at], values - 0.5 * (values.min() + values.max()))
+        return out
+
+    def rows(self, X: Any) -> StepRows:
+        """The bin of every value of X (n_docs, n_features), dense or CSR.
+
+        Raises
+            DataError   sparse features would need too much memory, because their bins are dense
+        """
+        refuse_large_sparse(X, "steps", 1)
+        n, d = X.shape
+        bins = np.zeros((n, d), dtype=np.uint8)
+        for lo in range(0, n, ROWS_AT_ONCE):
+            part = as_dense(X[lo : lo + ROWS_AT_ONCE])
+            for j, edges in enumerate(self.edges):
+                bins[lo : lo + len(part), j] = np.searchsorted(edges, part[:, j], side="left")
+        return StepRows(bins)
+
+
+def fit_bins(data: RankingDataset) -> Bins:
+    """At most BINS bins of each feature, from about `transformed.SAMPLE_VALUES` values, without labels."""
+    sample = by_columns(data.X[sample_rows(data)[0]])
+    return Bins(tuple(edges_of(column(sample, j).astype(np.float64)) for j in range(data.n_features)))
+
+
+def edges_of(values: np.ndarray) -> np.ndarray:
+    """Edges half-way between neighbouring values. A value that more than 1 / BINS of the documents have is a bin of its
+    own; the others are in bins of about equal counts."""
+    distinct, counts = np.unique(values, return_counts=True)
+    last = np.arange(len(distinct) - 1)  # the last value of each bin
+    if len(distinct) > BINS:
+        frequent = counts * BINS > len(values)
+        n_others = max(BINS - 2 * int(frequent.sum()), BINS // 2)
+        others = np.cumsum(np.where(frequent, 0, counts))
+        cuts = np.searchsorted(others, others[-1] * np.arange(1, n_others) / n_others)
+        alone = np.flatnonzero(frequent)
+        last = np.unique(np.concatenate([cuts, alone, alone - 1]))
+        last = last[(last >= 0) & (last < len(distinct) - 1)][: BINS - 1]
+    return np.asarray(distinct[last] + 0.5 * (distinct[last + 1] - distinct[last]))
+
+
+Shape = Straight | Knots | Bins  # how the values of features become columns

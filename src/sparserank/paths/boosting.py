@@ -1,0 +1,215 @@
+"""Boosted steps (theory.md section 9): additive models of step functions, by rounds of one-split trees, with few
+features by recursive elimination."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.errors import ParameterError
+from sparserank.objective import PairwiseObjective
+from sparserank.paths.follow import PathPlan
+from sparserank.paths.makers import SizedMaker
+from sparserank.paths.result import PathResult, Point
+from sparserank.penalties.rules import RULES
+from sparserank.solvers.lockstep import BinSums, Evaluate, Seconds, Steps
+from sparserank.solvers.solution import Status
+
+LARGEST = 60  # features of the first model after that of all features
+DROPPED = 0.2  # share of the features that an elimination leaves out
+GAIN_ROUNDS = 150  # rounds after which the gain of the features decides on the next elimination
+SHARE = 0.7  # of the queries that a round learns from,
+MOST_DOCS = 20_000  # and about the largest number of their documents
+LEAST_DOCS = 20  # documents on each side of a step, or a twentieth of very few documents
+FIRST = 1e-9  # cost of an always-keep feature: the first steps are its own
+RIDGE = 1e-2  # added to the curvature of a leaf, as a share of that of all documents
+
+
+@dataclass(frozen=True, repr=False)
+class BoostedSteps(SizedMaker):
+    """A path maker: models of step functions of at most 60 features. It learns from all features, keeps those of
+    largest gain, learns again from these, and so on, a fifth fewer at a time, down to a single one.
+
+    Each round adds one step, a tree of one split, to the model: the one with the largest gain of a Newton step for the
+    logistic loss of pairs weighted by |delta NDCG| (docs/theory.md section 9). Rounds learn from random queries.
+
+    Signs, drop, keep, groups and costs are respected. Points are stored when all are done.
+
+    Parameters
+    ----------
+    rounds : int, default 100
+        Number of steps of each sequence.
+    rate : float, default 0.1
+        Share of each Newton step that is added.
+    cutoff : int, default 10
+        Rank at which the ideal DCG of the weights ends.
+    seed : int, default 0
+        Seed of the queries of each round, and of the order of tied scores.
+    draws : int, default 3
+        Number of sequences of random queries; a model is the mean of theirs.
+
+    Source
+        Stumps for ranking: Freund, Iyer, Schapire and Singer (2003); weights: Burges (2010).
+    """
+
+    rounds: int = 100
+    rate: float = 0.1
+    cutoff: int = 10
+    seed: int = 0
+    draws: int = 3
+
+    name: ClassVar[str] = "steps"
+    respects: ClassVar[tuple[str, ...]] = RULES
+    by_size: ClassVar[bool] = True
+    starts_from: ClassVar[None] = None  # type: ignore[assignment]
+
+    def _check(self) -> None:
+        for name, least in (("rounds", 1), ("cutoff", 1), ("seed", 0), ("draws", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise ParameterError(name, f"must be an integer >= {least}; got {value!r}.", owner="BoostedSteps")
+            object.__setattr__(self, name, int(value))
+        if not 0 < self.rate <= 1:
+            raise ParameterError(
+                "rate", f"must be greater than 0 and at most 1; got {self.rate}.", owner="BoostedSteps"
+            )
+
+    def n_points(self, plan: PathPlan) -> int:
+        return len(_ladder(LARGEST, plan.k))
+
+    def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
+        points = list(plan.done)
+        if not points:
+            points = yield from self._points(objective, plan)
+        return PathResult.of(points, self, 1.0 / np.arange(1, len(points) + 1), 1.0, 1.0, objective, plan.feature_names)
+
+    def _points(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[list[Point]]:
+        boosting = _Boosting(self, objective)
+        elements = boosting.elements
+        began = yield Seconds()
+        _, gains = yield from boosting.learned(elements, GAIN_ROUNDS)
+        found: list[tuple[float, np.ndarray]] = []
+        # From the largest size down: keep the features of largest gain, learn again from these only.
+        for size in _ladder(min(LARGEST, len(elements)), plan.k):
+            elements = boosting.best(elements, gains, size)
+            w, gains = yield from boosting.learned(elements, self.rounds)
+            if plan.k is None or size <= plan.k or not found:
+                here = yield Evaluate(objective, w)
+                found.append((here.value, w))
+        now = yield Seconds()
+        each = (now - began) / max(len(found), 1)
+        points = [_point(w, loss, each) for loss, w in reversed(found)]
+        for point in points if plan.keep is not None else []:
+            plan.keep(point, len(points))  # type: ignore[misc]
+        return points
+
+
+class _Boosting:
+    """Rounds on one objective. An element is a feature or a group: it is paid for once and eliminated as a whole."""
+
+    def __init__(self, maker: BoostedSteps, objective: PairwiseObjective) -> None:
+        self._maker, self._objective = maker, objective
+        self._m = objective.width
+        n = objective.n_features // self._m
+        self._cost = maker.feature_weights(n)
+        self._of_feature = np.asarray(maker.group_of(n))
+        self._signs = maker.feature_signs(n)
+        self._usable = np.flatnonzero(np.isfinite(self._cost))
+        self.elements = np.unique(self._of_feature[self._usable])
+        self._kept = np.unique(self._of_feature[self._cost == 0])
+        n_docs, n_queries = objective.n_useful_docs, objective.shards.n_queries
+        self._share, self._n_queries = min(SHARE, MOST_DOCS / max(n_docs, 1)), n_queries
+
+    def best(self, elements: np.ndarray, gains: np.ndarray, size: int) -> np.ndarray:
+        """The `size` elements of largest gain, always-keep elements first."""
+        worth = np.where(np.isin(elements, self._kept), np.inf, gains[elements])
+        return np.sort(elements[np.argsort(-worth, kind="stable")[:size]])
+
+    def learned(self, elements: np.ndarray, rounds: int) -> Steps[tuple[np.ndarray, np.ndarray]]:
+        """The jumps (n_columns,) of a model of some elements, the mean of those of each seed; and the gain of every
+        element in the first GAIN_ROUNDS rounds."""
+        found = []
+        for seed in range(self._maker.seed, self._maker.seed + self._maker.draws):
+            found.append((yield from self._learned(elements, rounds, seed)))
+        return np.mean([w for w, _ in found], axis=0), np.sum([gains for _, gains in found], axis=0)
+
+    def _learned(self, elements: np.ndarray, rounds: int, seed: int) -> Steps[tuple[np.ndarray, np.ndarray]]:
+        maker, m = self._maker, self._m
+        features = self._usable[np.isin(self._of_feature[self._usable], elements)]
+        w, gains = np.zeros(self._objective.n_features), np.zeros(int(self._of_feature.max(initial=-1)) + 1)
+        unpaid = np.maximum(self._cost[features], FIRST)
+        for t in range(rounds):
+            # Sum gradients and curvatures by bin, over queries drawn by seed, round and query.
+            seeds = drawn(seed, t, self._n_queries, self._share)
+            sums = yield BinSums(self._objective, w, features, seeds, maker.cutoff)
+            # Add the step with the largest gain; a feature or group that the model does not yet use costs.
+            step = best_step(sums, unpaid, self._signs[features])
+            if step is None:
+                break
+            w[features[step.feature] * m + step.bin] += maker.rate * step.jump
+            own = self._of_feature[features[step.feature]]
+            if t < GAIN_ROUNDS:
+                gains[own] += step.gain
+            unpaid[self._of_feature[features] == own] = 1.0
+        return w, gains
+
+
+class Step(NamedTuple):
+    """The jump of a feature, given by its position, beyond a bin; its gain."""
+
+    feature: int
+    bin: int
+    jump: float
+    gain: float
+
+
+def best_step(sums: np.ndarray, costs: np.ndarray, signs: np.ndarray) -> Step | None:
+    """The step with the largest gain, or None if there is none.
+
+    sums (n_features, n_bins, 3): gradient, curvature and number of documents by bin; costs (n_features,) divide gains;
+    signs (n_features,): 1 and -1 allow only jumps of this sign.
+    """
+    left = np.cumsum(sums, axis=1)
+    total = left[:, -1:]
+    left, right = left[:, :-1], total - left[:, :-1]
+    ridge = RIDGE * total[..., 1]
+    # Newton leaves and their gain (theory.md section 9); jumps of a wrong sign are not allowed.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        leaves = [-side[..., 0] / (side[..., 1] + ridge) for side in (left, right)]
+        gain = -(left[..., 0] * leaves[0] + right[..., 0] * leaves[1])
+    jump = leaves[1] - leaves[0]
+    least = min(LEAST_DOCS, total[..., 2].max(initial=0.0) / 20)
+    allowed = (np.minimum(left[..., 2], right[..., 2]) >= max(least, 1.0)) & (jump * signs[:, None] >= 0) & (gain > 0)
+    if not allowed.any():
+        return None
+    at = np.argmax(np.where(allowed, gain / costs[:, None], 0.0))
+    j, b = np.unravel_index(at, gain.shape)
+    return Step(int(j), int(b), float(jump[j, b]), float(gain[j, b] / costs[j]))
+
+
+def drawn(seed: int, t: int, n_queries: int, share: float) -> np.ndarray:
+    """(n_queries,) uint64 random seeds of the queries in round t, and 0 for those that are not drawn (splitmix64)."""
+    with np.errstate(over="ignore"):
+        z = np.arange(n_queries, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        z += np.random.SeedSequence([seed, t]).generate_state(1, np.uint64)[0]
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+    return np.where((z >> np.uint64(11)) * 2.0**-53 < share, z | np.uint64(1), np.uint64(0))
+
+
+def _ladder(largest: int, k: int | None = None) -> Sequence[int]:
+    """The sizes of recursive elimination: each is about a fifth smaller than the one before, down to 1; and k."""
+    sizes = [largest] if largest else []
+    while sizes and sizes[-1] > 1:
+        sizes.append(sizes[-1] - max(round(DROPPED * sizes[-1]), 1))
+    return sizes if k is None else sorted({*sizes, min(k, largest)}, reverse=True)
+
+
+def _point(w: np.ndarray, loss: float, seconds: float) -> Point:
+    coef = sp.csr_array(w[None, :])
+    return Point(coef, loss, loss, np.nan, np.nan, 0, seconds, Status.NOT_CERTIFIED.value)

@@ -1,0 +1,214 @@
+"""Products with steps, and sums of a boosting round by bin (docs/theory.md section 9).
+
+A value is stored as the number of its bin. Step b of a feature is 0 up to bin b and 1 beyond; columns of feature j are
+j m .. j m + m - 1, so that the bins 0 .. m have the heights of a cumulative sum of weights.
+
+Compared with a slow version in tests/shards/test_steps.py.
+"""
+
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sparserank._kernel_cache import kernel
+
+BINS = 64  # of a feature, at most
+BELOW = 20  # a pair counts if one of its documents ranks within the cut-off or BELOW ranks beyond
+NEAR = 0.01  # added to the difference of scores by which the weight of a pair is divided
+
+
+@kernel
+def heights(w, m, used, out):
+    """Heights (n_used, m + 1) of the bins of the features with a weight, whose numbers are written to `used`; returns
+    the number of these features."""
+    n = 0
+    for j in range(len(w) // m):
+        any_weight = False
+        for b in range(m):
+            any_weight |= w[j * m + b] != 0.0
+        if any_weight:
+            used[n], out[n, 0] = j, 0.0
+            for b in range(m):
+                out[n, b + 1] = out[n, b] + w[j * m + b]
+            n += 1
+    return n
+
+
+@kernel
+def scores(arrays, lo, hi, W, which, out):
+    """out[k] = steps[lo:hi] W[k] for k of `which`."""
+    (bins,) = arrays
+    d = bins.shape[1]
+    m = W.shape[1] // d
+    used, height = np.empty(d, dtype=np.int64), np.empty((d, m + 1))
+    for k in which:
+        n = heights(W[k], m, used, height)
+        for i in range(lo, hi):
+            total = 0.0
+            for u in range(n):
+                total += height[u, bins[i, used[u]]]
+            out[k, i - lo] = total
+
+
+@kernel
+def transposed(arrays, lo, hi, G, which, out):
+    """out[k] += steps[lo:hi]^T G[k], from sums of g per bin."""
+    (bins,) = arrays
+    d = bins.shape[1]
+    m = out.shape[1] // d
+    for k in which:
+        sums = np.zeros((d, m + 1))
+        for i in range(lo, hi):
+            g = G[k, i - lo]
+            if g != 0.0:
+                for j in range(d):
+                    sums[j, bins[i, j]] += g
+        for j in range(d):
+            beyond = 0.0
+            for b in range(m - 1, -1, -1):
+                beyond += sums[j, b + 1]
+                out[k, j * m + b] += beyond
+
+
+@kernel
+def model_scores(bins, rows, w, out):
+    """out[i] = the steps of row rows[i] times w."""
+    d = bins.shape[1]
+    m = len(w) // d
+    used, height = np.empty(d, dtype=np.int64), np.empty((d, m + 1))
+    n = heights(w, m, used, height)
+    for i in range(len(rows)):
+        total = 0.0
+        for u in range(n):
+            total += height[u, bins[rows[i], used[u]]]
+        out[i] = total
+
+
+@kernel
+def write_gains(relevance, query_ptr, cutoff, gains, ideal):
+    """Write the gains 2^y - 1 of the documents and the DCG at the cut-off of the ideal ranking of each query, both
+    divided by 2^(largest y of the query), so that neither overflows."""
+    for q in range(len(query_ptr) - 1):
+        lo, hi = query_ptr[q], query_ptr[q + 1]
+        largest = 0.0
+        for i in range(lo, hi):
+            largest = max(largest, relevance[i])
+        for i in range(lo, hi):
+            gains[i] = 2.0 ** (relevance[i] - largest) - 2.0**-largest
+        best = np.sort(gains[lo:hi])[::-1]
+        ideal[q] = 0.0
+        for r in range(min(hi - lo, cutoff)):
+            ideal[q] += best[r] / math.log2(2.0 + r)
+
+
+@kernel
+def _next(state):
+    """The next state of a random sequence, and a number from it (splitmix64)."""
+    state = state + np.uint64(0x9E3779B97F4A7C15)
+    z = state
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state, z ^ (z >> np.uint64(31))
+
+
+@kernel
+def ranking(scores, seed, order):
+    """Write the documents to `order` by decreasing score; tied ones in an order shuffled by the seed."""
+    n = len(scores)
+    state = seed
+    for i in range(n):
+        order[i] = i
+    for i in range(n - 1, 0, -1):
+        state, number = _next(state)
+        j = np.int64(number % np.uint64(i + 1))
+        order[i], order[j] = order[j], order[i]
+    shuffled = np.empty(n)
+    for i in range(n):
+        shuffled[i] = -scores[order[i]]
+    place = np.argsort(shuffled, kind="mergesort")
+    before = order.copy()
+    for i in range(n):
+        order[i] = before[place[i]]
+
+
+@kernel
+def pair_gradients(s, gains, order, discount, ideal, cutoff, doc_weight, g, h):
+    """Gradients and curvatures of the documents of one query, whose scores are s, ranked by `order`.
+
+    The logistic loss of each pair has the weight |delta NDCG| / (NEAR + |difference of scores|), and all of them the
+    factor log2(1 + t) / t, where t is the sum of the absolute gradients of pairs, in both directions.
+    """
+    n = len(s)
+    for i in range(n):
+        g[i], h[i] = 0.0, 0.0
+    apart = s[order[0]] > s[order[n - 1]]
+    total = 0.0
+    for a in range(min(n, cutoff + BELOW)):
+        for b in range(a + 1, n):
+            i, j = order[a], order[b]
+            if gains[i] == gains[j]:
+                continue
+            if gains[i] < gains[j]:
+                i, j = j, i
+            difference = s[i] - s[j]
+            weight = (gains[i] - gains[j]) * (discount[a] - discount[b]) / ideal
+            if doc_weight is not None:
+                weight *= doc_weight[i]
+            if apart:
+                weight /= NEAR + abs(difference)
+            p = 1.0 / (1.0 + math.exp(difference))
+            slope, curvature = weight * p, weight * p * (1.0 - p)
+            g[i] -= slope
+            g[j] += slope
+            h[i] += curvature
+            h[j] += curvature
+            total += 2.0 * slope
+    if total > 0.0:
+        factor = math.log2(1.0 + total) / total
+        for i in range(n):
+            g[i] *= factor
+            h[i] *= factor
+
+
+@kernel
+def bin_sums(bins, features, used, height, gains, ideal, doc_weight, query_ptr, scale, seeds, cutoff, lo, hi, out):
+    """Sums by bin of a round over the queries lo..hi - 1 with a scale and a seed that are not 0.
+
+    features    columns of `bins` whose sums are wanted
+    used, height   features of the present model, and the heights of their bins
+    scale       (n_queries,) factor of a query's gradients
+    out         (n_features, BINS, 3) gradient, curvature and number of documents
+    """
+    longest = 1
+    for q in range(lo, hi):
+        longest = max(longest, query_ptr[q + 1] - query_ptr[q])
+    discount = np.empty(longest)
+    for r in range(longest):
+        discount[r] = 1.0 / math.log2(2.0 + r)
+    order = np.empty(longest, dtype=np.int64)
+    S, G, H = np.empty(longest), np.empty(longest), np.empty(longest)
+    for q in range(lo, hi):
+        first, last = query_ptr[q], query_ptr[q + 1]
+        n = last - first
+        if scale[q] == 0.0 or seeds[q] == 0 or ideal[q] == 0.0 or n < 2:
+            continue
+        s, g, h = S[:n], G[:n], H[:n]
+        for i in range(n):
+            total = 0.0
+            for u in range(len(used)):
+                total += height[u, bins[first + i, used[u]]]
+            s[i] = total
+        ranking(s, seeds[q], order[:n])
+        dw = None if doc_weight is None else doc_weight[first:last]
+        pair_gradients(s, gains[first:last], order[:n], discount, ideal[q], cutoff, dw, g, h)
+        for i in range(n):
+            gradient, curvature = scale[q] * g[i], scale[q] * h[i]
+            for u in range(len(features)):
+                b = bins[first + i, features[u]]
+                out[u, b, 0] += gradient
+                out[u, b, 1] += curvature
+                out[u, b, 2] += 1.0

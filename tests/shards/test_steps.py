@@ -1,0 +1,218 @@
+"""Boosted steps: bins, sums of a round by bin, the step of largest gain, against loops; models of every size."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.curves import StepCurve, fit_bins
+from sparserank.curves.bins import edges_of
+from sparserank.errors import DataError, ModelFormatError
+from sparserank.objective import PairwiseObjective, objectives_of
+from sparserank.paths import BoostedSteps, fit_path_on
+from sparserank.paths.boosting import RIDGE, best_step, drawn
+from sparserank.shards._step_kernels import BINS, ranking
+from sparserank.solvers.lockstep import run_all
+from sparserank.weighting import Weighting
+from tests.oracles.boosted_steps import best_step as best_of_loops
+from tests.oracles.boosted_steps import gradients_of_query
+
+N_FEATURES = 5
+
+
+@pytest.fixture(scope="module")
+def data() -> sr.RankingDataset:
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(1, 60, 30)
+    n = int(sizes.sum())
+    X = np.column_stack(
+        [rng.integers(0, 5, n), rng.normal(size=(n, 3)), np.where(rng.random(n) < 0.7, 0, rng.random(n))]
+    )
+    y = np.clip(np.round(X[:, 1] + (X[:, 2] > 0.5) + rng.normal(0, 0.5, n)), 0, 4)
+    return sr.RankingDataset(X, y, np.repeat(np.arange(30), sizes), doc_weight=rng.choice([0.5, 1.0, 2.0], n))
+
+
+def qid_of(data: sr.RankingDataset) -> np.ndarray:
+    return np.repeat(np.arange(data.n_queries), np.diff(data.query_ptr))
+
+
+def as_ranked(scores: np.ndarray, seed: int) -> np.ndarray:
+    """(n,) ranks from 0."""
+    order = np.empty(len(scores), dtype=np.int64)
+    ranking(scores, np.uint64(seed), order)
+    return np.argsort(order)
+
+
+@pytest.mark.parametrize("cutoff", [1, 10])
+@pytest.mark.parametrize("n_used", [0, 2])
+@pytest.mark.parametrize("pair_weights", ["pair", "query"])
+def test_the_sums_and_the_step_of_a_round_are_those_of_loops(data, pair_weights: str, n_used: int, cutoff: int) -> None:
+    weights = np.random.default_rng(0).choice([0.0, 1.0, 3.0], data.n_queries)
+    bins = fit_bins(data)
+    objective = PairwiseObjective(data, knots=bins, query_weight=weights, pair_weights=pair_weights, n_threads=2)
+    w = np.zeros((N_FEATURES, BINS - 1))
+    for j in range(n_used):
+        w[j + 1, [3, 20]] = 0.7, -0.2
+    seeds = drawn(5, 0, data.n_queries, 0.8)
+    features = np.array([0, 1, 4])
+    (sums,) = objective.weighting.bin_sums([(w.ravel(), features, 0, cutoff)], seeds[None])
+    binned = bins.rows(data.X).bins
+    scores = np.array([sum(w[j, : binned[i, j]].sum() for j in range(N_FEATURES)) for i in range(data.n_docs)])
+    g, h, wrong, counted = *np.zeros((3, data.n_docs)), np.zeros(data.n_docs, dtype=bool)
+    for q in np.flatnonzero(seeds):
+        own = slice(*data.query_ptr[q : q + 2])
+        y = data.relevance[own]
+        if weights[q] == 0 or y.max() == y.min():
+            continue
+        rank = as_ranked(scores[own], int(seeds[q]))
+        counted[own] = True
+        g[own], h[own] = gradients_of_query(scores[own], y, rank, cutoff, data.doc_weight[own])
+        g[own], h[own] = weights[q] * g[own], weights[q] * h[own]
+        in_file = np.arange(len(y))
+        wrong[own] = weights[q] * gradients_of_query(scores[own], y, in_file, cutoff, data.doc_weight[own])[0]
+    factor = sums[0, :, 1].sum() / h.sum()  # gains and steps do not depend on the scale of all weights
+    for u, j in enumerate(features):
+        for b in range(BINS):
+            here = counted & (binned[:, j] == b)
+            expected = factor * g[here].sum(), factor * h[here].sum(), here.sum()
+            np.testing.assert_allclose(sums[u, b], expected, rtol=1e-9, atol=1e-12 * np.abs(sums[..., 0]).sum())
+    of_wrong = [factor * wrong[counted & (binned[:, 0] == b)].sum() for b in range(BINS)]
+    assert not np.allclose(sums[0, :, 0], of_wrong, rtol=1e-3, atol=1e-3 * np.abs(sums[0, :, 0]).max())  # file order
+    gain, j, b, left, right = best_of_loops(binned[:, features], BINS, g, h, counted, RIDGE, 20)
+    step = best_step(sums, np.ones(3), np.zeros(3))
+    assert step is not None
+    assert (step.feature, step.bin) == (j, b)
+    np.testing.assert_allclose([step.jump, step.gain], [right - left, factor * gain], rtol=1e-9)
+    # Costs divide gains, and signs allow only some steps.
+    assert best_step(sums, np.array([1.0, 1.0, 1e-6]), np.zeros(3)).feature == 2
+    allowed = best_step(sums, np.ones(3), -np.sign(step.jump) * np.ones(3))
+    assert allowed is None or allowed.jump * step.jump < 0
+
+
+def test_tied_scores_have_no_order_of_the_file() -> None:
+    first = [int(np.argmin(as_ranked(np.zeros(4), seed))) for seed in range(1, 4001)]
+    assert np.abs(np.bincount(first, minlength=4) - 1000).max() < 150  # 5.5 standard deviations of 27
+    assert as_ranked(np.array([1.0, 3.0, 2.0]), 1).tolist() == [2, 0, 1]
+
+
+def test_queries_are_drawn_by_seed_and_round() -> None:
+    one, other = drawn(0, 0, 10_000, 0.7), drawn(0, 1, 10_000, 0.7)
+    assert abs((one > 0).mean() - 0.7) < 0.03
+    assert abs(((one > 0) & (other > 0)).mean() - 0.49) < 0.03
+    assert np.array_equal(one[:50], drawn(0, 0, 50, 0.7))
+
+
+def test_frequent_values_have_bins_of_their_own() -> None:
+    rng = np.random.default_rng(0)
+    values = np.concatenate([np.zeros(9_000), rng.lognormal(size=1_000)])
+    edges = edges_of(values)
+    assert len(edges) < BINS
+    in_bins = np.bincount(np.searchsorted(edges, values))
+    assert in_bins[0] == 9_000
+    assert in_bins[1:].max() <= 3 * in_bins[1:].min()
+    assert edges_of(np.array([1.0, 2.0, 2.0, 5.0])).tolist() == [1.5, 3.5]
+    assert len(edges_of(np.full(10, 3.0))) == 0
+
+
+def test_models_have_every_size_and_rank_well() -> None:
+    data = sr.datasets.make_curved_ranking(150, random_state=1).data
+    path = sr.fit_path(data, "steps(rounds=60)")
+    assert np.all(np.diff(path.nnz) >= 0)
+    assert path.nnz[0] == 1
+    assert set(path.statuses) == {"not certified"}
+    ranker = sr.SparseRanker(penalty="steps", k=3).fit(data.X, data.relevance, qid=qid_of(data))
+    assert ranker.get_support().sum() == 3
+    assert all(isinstance(c, StepCurve) for c in ranker.curves_.values())
+    with pytest.raises(AttributeError, match="fits curves"):
+        _ = ranker.coef_
+    linear = sr.SparseRanker(penalty="mcp", k=3).fit(data.X, data.relevance, qid=qid_of(data))
+    mean = {
+        r: float(np.mean(sr.evaluate(r.to_model(), data, ["ndcg@10"]).per_query["ndcg@10"])) for r in (ranker, linear)
+    }
+    assert mean[ranker] > mean[linear]
+
+
+def test_rules_hold_in_every_model(data: sr.RankingDataset) -> None:
+    rules = {"keep": (0,), "drop": (3,), "monotone": (0, -1, -1, 0, 1)}
+    path = sr.fit_path(data, BoostedSteps(rounds=20, **rules))
+    jumps = path.scaled_coefs.reshape(len(path.alphas), N_FEATURES, -1)
+    assert (np.abs(jumps[:, 0]).sum(axis=1) > 0).all()
+    assert not jumps[:, 3].any()
+    assert (jumps[:, [1, 2]] <= 0).all()
+    assert (jumps[:, 4] >= 0).all()
+    free = sr.fit_path(data, BoostedSteps(rounds=20)).scaled_coefs.reshape(-1, N_FEATURES, BINS - 1)
+    assert (free[:, [1, 2]] > 0).any()  # without the rule
+    grouped = sr.fit_path(data, BoostedSteps(rounds=20, feature_groups=(0, 0, 1, 1, 2)))
+    used = grouped.scaled_coefs.reshape(len(grouped.alphas), N_FEATURES, -1).any(axis=2)
+    assert len(used) == 3
+    assert not (used[0, :2].any() and used[0, 2:].any())
+
+
+def test_bits_depend_on_no_thread_and_no_other_path(data: sr.RankingDataset) -> None:
+    bins, maker = fit_bins(data), BoostedSteps(rounds=10, draws=2)
+    alone = [fit_path_on(PairwiseObjective(data, knots=bins, n_threads=n), maker).scaled_coefs for n in (1, 3)]
+    assert np.array_equal(*alone)
+    objective = PairwiseObjective(data, knots=bins)
+    left_out = np.ones((2, data.n_queries))
+    left_out[1, ::3] = 0.0
+    weighting = Weighting(objective.shards, left_out, knots=bins)
+    paths = run_all([maker.path(o, sr.paths.PathPlan()) for o in objectives_of(weighting)])
+    assert np.array_equal(paths[0].scaled_coefs, alone[0])
+    assert not np.array_equal(paths[1].scaled_coefs, alone[0])
+
+
+def test_select_takes_steps_and_what_cannot_be_is_refused(data: sr.RankingDataset, tmp_path) -> None:
+    result = sr.select(
+        data, penalties=["mcp", "steps(rounds=30)"], k=3, rival="none", half_samples=0, out=tmp_path / "run"
+    )
+    assert any(label.startswith("steps") for label in result.paths)
+    again = sr.select(
+        data, penalties=["mcp", "steps(rounds=30)"], k=3, rival="none", half_samples=0, out=tmp_path / "run"
+    )
+    assert again.chosen.label == result.chosen.label
+    assert np.array_equal(again.model.predict(data.X), result.model.predict(data.X))
+    for wrong in ("steps(rounds=0)", "steps(rate=0)", "steps(cutoff=0)", "steps(seed=-1)"):
+        with pytest.raises(DataError, match=wrong[6:].partition("=")[0]):
+            sr.fit_path(data, wrong)
+    with pytest.raises(DataError, match="cannot run steps"):
+        sr.select(data, penalties=["steps"], engine="ranklib")
+    with pytest.raises(DataError, match="must be none with steps"):
+        sr.SparseRanker(penalty="steps", k=3, feature_transform="log").fit(data.X, data.relevance, qid=qid_of(data))
+
+
+def test_a_model_is_saved_and_exported(data: sr.RankingDataset, tmp_path) -> None:
+    model = sr.SparseRanker(penalty="steps", k=3).fit(data.X, data.relevance, qid=qid_of(data)).to_model()
+    model.save(tmp_path / "model.json")
+    known = sr.load_model(tmp_path / "model.json")
+    scores = model.predict(data.X)
+    assert np.array_equal(known.predict(data.X), scores)
+    scope: dict = {}
+    exec(model.export("python")["model.py"], scope)
+    names = model.feature_names
+    own = [scope["score"](dict(zip(names, row, strict=True))) for row in data.X.tolist()]
+    np.testing.assert_allclose(own, scores, rtol=1e-12, atol=1e-12)
+    lightgbm = pytest.importorskip("lightgbm")
+    trees = lightgbm.Booster(model_str=model.export("lightgbm", offset=2.0)["model.txt"])
+    np.testing.assert_allclose(trees.predict(data.X), scores + 2.0, rtol=1e-12, atol=1e-12)
+    assert trees.num_trees() == sum(len(c.edges) for c in model.curves.values())
+    at_edges = np.zeros((40, N_FEATURES))
+    for j, curve in model.curves.items():
+        at_edges[:, j] = np.resize(curve.edges, 40)
+    np.testing.assert_allclose(trees.predict(at_edges), model.predict(at_edges) + 2.0, rtol=1e-12, atol=1e-12)
+    with pytest.raises(DataError, match="cannot express steps"):
+        model.export("ranklib")
+    with pytest.raises(DataError, match="cannot be the name of a feature"):
+        replace(model, feature_names=("f 1", "f 2", "f 3", "f 4", "f 5")).export("lightgbm")
+    linear = sr.SparseRanker(k=2).fit(data.X, data.relevance, qid=qid_of(data)).to_model()
+    with pytest.raises(DataError, match="takes steps only, and cannot express"):
+        linear.export("xgboost")
+    content = model.to_json()
+    steps = next(f["steps"] for f in content["features"])
+    steps["values"].append(0.0)
+    (tmp_path / "wrong.json").write_text(json.dumps(content))
+    with pytest.raises(ModelFormatError, match="one value more than edges"):
+        sr.load_model(tmp_path / "wrong.json")
