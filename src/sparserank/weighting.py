@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparserank.curves import STRAIGHT, Knots, Shape
+from sparserank.curves import STRAIGHT, Bins, Knots, Shape
 from sparserank.curves.basis import curvatures_of, curve_blocks
 from sparserank.data.varying import ROUNDING
 from sparserank.errors import DataError
@@ -87,8 +87,8 @@ class Weighting:
             curvatures = curvatures_of(self.blocks, grams)
             maps, self._curve_norms = self.blocks, curvatures / shards.loss.smoothness
             self.n_coordinates = curvatures.shape[1]
-        elif knots.curved:
-            self._curve_norms = np.ones((len(query_weight), shards.n_columns))
+        elif isinstance(knots, Bins):
+            self._curve_norms = np.tile(knots.used_columns, (len(query_weight), 1)).astype(np.float64)
         shards.call("set_weights", self.key, maps, per_query=self.query_scale)
         weakref.finalize(self, shards.call, "forget", self.key).atexit = False
 

@@ -15,14 +15,14 @@ def gradients_of_query(
     """Gradient and curvature (n,) of the loss of one query, whose documents have these ranks from 0."""
     n = len(scores)
     g, h, total = np.zeros(n), np.zeros(n), 0.0
-    gains = 2.0**relevance - 1.0
+    gains = 2.0**relevance - 2.0 ** min(relevance.min(), 0.0)
     ideal = sum(gain / math.log2(2.0 + r) for r, gain in enumerate(sorted(gains, reverse=True)[:cutoff]))
     for i in range(n):
         for j in range(n):
             if relevance[i] <= relevance[j] or min(rank[i], rank[j]) >= cutoff + TOP:
                 continue
             discounts = abs(1.0 / math.log2(2.0 + rank[i]) - 1.0 / math.log2(2.0 + rank[j]))
-            weight = (gains[i] - gains[j]) * discounts / ideal * doc_weight[i]
+            weight = (gains[i] - gains[j]) * discounts / ideal * doc_weight[i] / doc_weight.mean()
             if scores.max() > scores.min():
                 weight /= NEAR + abs(scores[i] - scores[j])
             p = 1.0 / (1.0 + math.exp(scores[i] - scores[j]))
@@ -31,7 +31,7 @@ def gradients_of_query(
             h[i] += weight * p * (1.0 - p)
             h[j] += weight * p * (1.0 - p)
             total += 2.0 * weight * p
-    factor = math.log2(1.0 + total) / total if total > 0.0 else 0.0
+    factor = doc_weight.mean() * math.log2(1.0 + total) / total if total > 0.0 else 0.0
     return g * factor, h * factor
 
 

@@ -47,10 +47,11 @@ def as_ranked(scores: np.ndarray, seed: int) -> np.ndarray:
     return np.argsort(order)
 
 
-@pytest.mark.parametrize("cutoff", [1, 10])
+@pytest.mark.parametrize(("cutoff", "lower"), [(1, 0.0), (10, 0.0), (10, 2.5)])
 @pytest.mark.parametrize("n_used", [0, 2])
 @pytest.mark.parametrize("pair_weights", ["pair", "query"])
-def test_the_sums_and_the_step_of_a_round_are_those_of_loops(data, pair_weights: str, n_used: int, cutoff: int) -> None:
+def test_the_sums_and_the_step_of_a_round_are_those_of_loops(data, pair_weights, n_used, cutoff, lower) -> None:
+    data = sr.RankingDataset(data.X, data.relevance - lower, qid_of(data), doc_weight=data.doc_weight)
     weights = np.random.default_rng(0).choice([0.0, 1.0, 3.0], data.n_queries)
     bins = fit_bins(data)
     objective = PairwiseObjective(data, knots=bins, query_weight=weights, pair_weights=pair_weights, n_threads=2)
@@ -163,6 +164,28 @@ def test_bits_depend_on_no_thread_and_no_other_path(data: sr.RankingDataset) -> 
     paths = run_all([maker.path(o, sr.paths.PathPlan()) for o in objectives_of(weighting)])
     assert np.array_equal(paths[0].scaled_coefs, alone[0])
     assert not np.array_equal(paths[1].scaled_coefs, alone[0])
+
+
+def test_a_path_goes_on_and_does_not_depend_on_units(data: sr.RankingDataset) -> None:
+    objective = PairwiseObjective(data, knots=fit_bins(data))
+    maker, points = BoostedSteps(rounds=5), []
+    whole = run_all([maker.path(objective, sr.paths.PathPlan(keep=lambda p, n: points.append(p)))])[0]
+    later: list = []
+    plan = sr.paths.PathPlan(done=points[:2], keep=lambda p, n: later.append(p))
+    again = run_all([maker.path(objective, plan)])[0]
+    assert np.array_equal(again.scaled_coefs, whole.scaled_coefs)
+    assert len(points) == len(whole.alphas) == 2 + len(later)
+    costs = (1.0, 2.0, 3.0, 1.0, 5.0)
+    paths = [sr.fit_path(data, BoostedSteps(rounds=5, weights=tuple(f * c for c in costs))) for f in (1.0, 1024.0)]
+    assert np.array_equal(paths[0].scaled_coefs, paths[1].scaled_coefs)
+    weighted = sr.RankingDataset(data.X, data.relevance, qid_of(data), doc_weight=data.doc_weight * 1024.0)
+    assert np.array_equal(sr.fit_path(weighted, maker).scaled_coefs, whole.scaled_coefs)
+    few = data.take_queries(np.arange(2))  # rounds without a query are no end
+    assert sr.fit_path(few, BoostedSteps(rounds=40)).scaled_coefs[-1].any()
+    kept = sr.fit_path(data, BoostedSteps(rounds=5, keep=(0, 1)))
+    assert kept.nnz.min() == 2
+    with pytest.raises(DataError, match="exclude every feature that varies"):
+        sr.fit_path(data, BoostedSteps(drop=(0, 1, 2, 3, 4)))
 
 
 def test_select_takes_steps_and_what_cannot_be_is_refused(data: sr.RankingDataset, tmp_path) -> None:

@@ -28,6 +28,12 @@ class Bins:
     curved = True
     m = n_coordinates = BINS - 1
 
+    @property
+    def used_columns(self) -> np.ndarray:
+        """(n_columns,) bool: columns of an edge; a feature has fewer edges than columns."""
+        found: np.ndarray = np.arange(self.m) < np.array([len(e) for e in self.edges])[:, None]
+        return found.ravel()
+
     def width(self, n_coefficients: int) -> int:
         return self.m
 
@@ -84,7 +90,9 @@ def edges_of(values: np.ndarray) -> np.ndarray:
         alone = np.flatnonzero(frequent)
         last = np.unique(np.concatenate([cuts, alone, alone - 1]))
         last = last[(last >= 0) & (last < len(distinct) - 1)][: BINS - 1]
-    return np.asarray(distinct[last] + 0.5 * (distinct[last + 1] - distinct[last]))
+    below, above = distinct[last], distinct[last + 1]
+    middle = 0.5 * below + 0.5 * above
+    return np.where((middle < above) & (middle >= below), middle, below)
 
 
 Shape = Straight | Knots | Bins  # how the values of features become columns

@@ -93,12 +93,17 @@ class Term:
 
 @dataclass(frozen=True)
 class Sum:
-    """score = intercept + terms; the intercept changes no order. index_base: number of the first feature in text."""
+    """score = intercept + terms; the intercept changes no order. names: of all features;
+    index_base: number of the first feature in text."""
 
     terms: tuple[Term, ...]
     intercept: float
-    n_features: int
+    names: tuple[str, ...]
     index_base: int = 1
+
+    @property
+    def n_features(self) -> int:
+        return len(self.names)
 
     @property
     def constant(self) -> float:
@@ -143,7 +148,7 @@ def sum_of(model: RankingModel) -> Sum:
     for term in terms:
         if isinstance(term.curve, Curve):
             term.pieces()  # refuses slopes that overflow
-    return Sum(tuple(terms), intercept, model.n_features, model.index_base)
+    return Sum(tuple(terms), intercept, model.feature_names, model.index_base)
 
 
 def _spread(method: str, scale: float, curve: Curve | StepCurve | None) -> float:

@@ -13,7 +13,7 @@ from sparserank.export.engine import Engine, Files, Options
 from sparserank.export.terms import Sum, Term
 from sparserank.text import brief
 
-UNNAMED = "Column_"  # prefix of the features that the model does not use, as LightGBM calls those without names
+LEAST_EDGE = 1e-35  # LightGBM reads smaller numbers as 0
 LIGHTGBM_TREE = """Tree={i}
 num_leaves=2
 num_cat=0
@@ -33,12 +33,16 @@ is_linear=0
 shrinkage=1
 
 """
+END = "end of trees\n\nparameters:\n[objective: lambdarank]\nend of parameters\n\npandas_categorical:null\n"
 LIGHTGBM_LEFT, LIGHTGBM_RIGHT = 10, 8  # NaN is missing, and goes to the left or right
 
 
 def lightgbm(of: Sum, options: Options) -> Files:
     """Write model.txt. LightGBM takes the left leaf for values up to the threshold, as steps do."""
     names = _names(of, options, forbidden=' ,:"[]{}\t\n')
+    for term, edge, *_ in _splits(of, options):
+        if 0.0 < abs(edge) < LEAST_EDGE:
+            raise DataError(f"LightGBM reads numbers below {LEAST_EDGE:g} as 0, such as {edge:g} of {term.shown}.")
     trees = [
         LIGHTGBM_TREE.format(
             i=i,
@@ -57,16 +61,23 @@ def lightgbm(of: Sum, options: Options) -> Files:
         f"feature_infos={' '.join(['[-1e308:1e308]'] * of.n_features)}\n"
         f"tree_sizes={' '.join(str(len(tree.encode())) for tree in trees)}\n\n"
     )
-    return {"model.txt": head + "".join(trees) + "end of trees\n\npandas_categorical:null\n"}
+    return {"model.txt": head + "".join(trees) + END}
 
 
 def xgboost(of: Sum, options: Options) -> Files:
     """Write model.json, of the schema that XGBoost loads. It compares in single precision, and takes the left leaf for
     values below the threshold: the threshold is the next number of single precision above an edge."""
     names = _names(of, options, forbidden="[]<")
-    trees = []
+    trees: list[dict[str, Any]] = []
+    known: set[tuple[int, np.float32]] = set()
     for i, (term, edge, left, low, high) in enumerate(_splits(of, options)):
         threshold = _above(edge)
+        if (term.index, threshold) in known:
+            raise DataError(
+                f"XGBoost computes in single precision, in which two edges near {edge!r} of {term.shown} are equal. "
+                "Subtract a constant from the feature, and train again."
+            )
+        known.add((term.index, threshold))
         if not np.isfinite(threshold):
             raise DataError(
                 f"XGBoost computes in single precision, which has no number above {edge:g} of {term.shown}."
@@ -119,19 +130,18 @@ def _above(edge: float) -> np.float32:
 
 
 def _names(of: Sum, options: Options, forbidden: str) -> list[str]:
-    """The names of all features, of which the unused ones are called by number.
+    """The names of all features.
 
     Raises
         DataError   a name, or an option, cannot be written
     """
     options.refuse("trees contain the features by their names", "normalizers", "features", "sigmoid")
-    own = {t.index: t.name for t in of.terms}
-    odd = next((name for name in own.values() if not name or any(c in forbidden for c in name)), None)
+    odd = next((name for name in of.names if not name or any(c in forbidden for c in name)), None)
     if odd is not None:
         raise DataError(
             f"{brief(odd)} cannot be the name of a feature in this format. Rename the column and train again."
         )
-    return [own.get(j, f"{UNNAMED}{j}") for j in range(of.n_features)]
+    return list(of.names)
 
 
 def _splits(of: Sum, options: Options) -> list[tuple[Term, float, bool, float, float]]:

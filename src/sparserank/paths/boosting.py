@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.errors import ParameterError
+from sparserank.errors import DataError, ParameterError
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.follow import PathPlan
 from sparserank.paths.makers import SizedMaker
@@ -25,6 +25,7 @@ GAIN_ROUNDS = 150  # rounds after which the gain of the features decides on the 
 SHARE = 0.7  # of the queries that a round learns from,
 MOST_DOCS = 20_000  # and about the largest number of their documents
 LEAST_DOCS = 20  # documents on each side of a step, or a twentieth of very few documents
+MAX_CUTOFF = 100_000
 FIRST = 1e-9  # cost of an always-keep feature: the first steps are its own
 RIDGE = 1e-2  # added to the curvature of a leaf, as a share of that of all documents
 
@@ -73,6 +74,8 @@ class BoostedSteps(SizedMaker):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 raise ParameterError(name, f"must be an integer >= {least}; got {value!r}.", owner="BoostedSteps")
             object.__setattr__(self, name, int(value))
+        if self.cutoff > MAX_CUTOFF:
+            raise ParameterError("cutoff", f"must be at most {MAX_CUTOFF}; got {self.cutoff}.", owner="BoostedSteps")
         if not 0 < self.rate <= 1:
             raise ParameterError(
                 "rate", f"must be greater than 0 and at most 1; got {self.rate}.", owner="BoostedSteps"
@@ -82,51 +85,65 @@ class BoostedSteps(SizedMaker):
         return len(_ladder(LARGEST, plan.k))
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
-        points = list(plan.done)
-        if not points:
-            points = yield from self._points(objective, plan)
+        boosting, points = _Boosting(self, objective), list(plan.done)
+        sizes = [s for s in boosting.ladder(plan.k) if plan.k is None or s <= plan.k]
+        if len(points) < len(sizes):
+            points = yield from self._points(boosting, plan)
+            for point in points[len(plan.done) :] if plan.keep is not None else []:
+                plan.keep(point, len(points))  # type: ignore[misc]
         return PathResult.of(points, self, 1.0 / np.arange(1, len(points) + 1), 1.0, 1.0, objective, plan.feature_names)
 
-    def _points(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[list[Point]]:
-        boosting = _Boosting(self, objective)
+    def _points(self, boosting: _Boosting, plan: PathPlan) -> Steps[list[Point]]:
         elements = boosting.elements
         began = yield Seconds()
         _, gains = yield from boosting.learned(elements, GAIN_ROUNDS)
         found: list[tuple[float, np.ndarray]] = []
         # From the largest size down: keep the features of largest gain, learn again from these only.
-        for size in _ladder(min(LARGEST, len(elements)), plan.k):
+        for size in boosting.ladder(plan.k):
             elements = boosting.best(elements, gains, size)
             w, gains = yield from boosting.learned(elements, self.rounds)
-            if plan.k is None or size <= plan.k or not found:
-                here = yield Evaluate(objective, w)
+            if plan.k is None or size <= plan.k:
+                here = yield Evaluate(boosting.objective, w)
                 found.append((here.value, w))
         now = yield Seconds()
         each = (now - began) / max(len(found), 1)
-        points = [_point(w, loss, each) for loss, w in reversed(found)]
-        for point in points if plan.keep is not None else []:
-            plan.keep(point, len(points))  # type: ignore[misc]
-        return points
+        return [_point(w, loss, each) for loss, w in reversed(found)]
 
 
 class _Boosting:
     """Rounds on one objective. An element is a feature or a group: it is paid for once and eliminated as a whole."""
 
     def __init__(self, maker: BoostedSteps, objective: PairwiseObjective) -> None:
-        self._maker, self._objective = maker, objective
+        self._maker, self.objective = maker, objective
         self._m = objective.width
         n = objective.n_features // self._m
         self._cost = maker.feature_weights(n)
         self._of_feature = np.asarray(maker.group_of(n))
         self._signs = maker.feature_signs(n)
-        self._usable = np.flatnonzero(np.isfinite(self._cost))
+        varying = objective.varying.reshape(n, -1).any(axis=1)
+        self._usable = np.flatnonzero(np.isfinite(self._cost) & varying)
+        if len(self._usable) == 0:
+            raise DataError(
+                f"{maker.label}: the rules exclude every feature that varies (by drop, or by weights of inf); allow at "
+                "least one."
+            )
+        priced = self._cost[self._usable][self._cost[self._usable] > 0]
+        self._cost = self._cost / (priced.min() if len(priced) else 1.0)  # only ratios of costs matter
         self.elements = np.unique(self._of_feature[self._usable])
-        self._kept = np.unique(self._of_feature[self._cost == 0])
+        self._kept = np.unique(self._of_feature[self._usable[self._cost[self._usable] == 0]])
         n_docs, n_queries = objective.n_useful_docs, objective.shards.n_queries
+        self._price = np.ones(int(self._of_feature.max(initial=-1)) + 1)
+        self._price[self._of_feature[self._usable]] = np.maximum(self._cost[self._usable], FIRST)
         self._share, self._n_queries = min(SHARE, MOST_DOCS / max(n_docs, 1)), n_queries
 
+    def ladder(self, k: int | None) -> Sequence[int]:
+        """The sizes of the models, decreasing, without those that always-keep elements exceed."""
+        sizes = _ladder(min(LARGEST, len(self.elements)), k)
+        return [s for s in sizes if s >= len(self._kept)] or sizes[:1]
+
     def best(self, elements: np.ndarray, gains: np.ndarray, size: int) -> np.ndarray:
-        """The `size` elements of largest gain, always-keep elements first."""
-        worth = np.where(np.isin(elements, self._kept), np.inf, gains[elements])
+        """The `size` elements of largest gain for their cost, always-keep elements first."""
+        worth = np.where(np.isin(elements, self._kept), np.inf, gains[elements] / self._price[elements])
         return np.sort(elements[np.argsort(-worth, kind="stable")[:size]])
 
     def learned(self, elements: np.ndarray, rounds: int) -> Steps[tuple[np.ndarray, np.ndarray]]:
@@ -140,16 +157,16 @@ class _Boosting:
     def _learned(self, elements: np.ndarray, rounds: int, seed: int) -> Steps[tuple[np.ndarray, np.ndarray]]:
         maker, m = self._maker, self._m
         features = self._usable[np.isin(self._of_feature[self._usable], elements)]
-        w, gains = np.zeros(self._objective.n_features), np.zeros(int(self._of_feature.max(initial=-1)) + 1)
+        w, gains = np.zeros(self.objective.n_features), np.zeros(len(self._price))
         unpaid = np.maximum(self._cost[features], FIRST)
         for t in range(rounds):
             # Sum gradients and curvatures by bin, over queries drawn by seed, round and query.
             seeds = drawn(seed, t, self._n_queries, self._share)
-            sums = yield BinSums(self._objective, w, features, seeds, maker.cutoff)
+            sums = yield BinSums(self.objective, w, features, seeds, maker.cutoff)
             # Add the step with the largest gain; a feature or group that the model does not yet use costs.
             step = best_step(sums, unpaid, self._signs[features])
             if step is None:
-                break
+                continue  # no query was drawn, or none that allows a step
             w[features[step.feature] * m + step.bin] += maker.rate * step.jump
             own = self._of_feature[features[step.feature]]
             if t < GAIN_ROUNDS:
@@ -159,7 +176,7 @@ class _Boosting:
 
 
 class Step(NamedTuple):
-    """The jump of a feature, given by its position, beyond a bin; its gain."""
+    """The jump of a feature, given by its position, beyond a bin; its gain, not divided by a cost."""
 
     feature: int
     bin: int
@@ -188,7 +205,7 @@ def best_step(sums: np.ndarray, costs: np.ndarray, signs: np.ndarray) -> Step | 
         return None
     at = np.argmax(np.where(allowed, gain / costs[:, None], 0.0))
     j, b = np.unravel_index(at, gain.shape)
-    return Step(int(j), int(b), float(jump[j, b]), float(gain[j, b] / costs[j]))
+    return Step(int(j), int(b), float(jump[j, b]), float(gain[j, b]))
 
 
 def drawn(seed: int, t: int, n_queries: int, share: float) -> np.ndarray:

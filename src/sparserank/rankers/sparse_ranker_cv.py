@@ -188,7 +188,9 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
     def _check_parameters(self) -> None:
         name, penalty = type(self).__name__, self._checked_penalty()
         if isinstance(penalty, SizedMaker):
-            searches = f"{penalty.name} searches over the number of features; use `select` (penalties='best_k')."
+            searches = (
+                f"{penalty.name} searches over the number of features; use `select` (penalties={penalty.name!r})."
+            )
             raise ParameterError("penalty", searches, owner=name)
         check_splits(name, self.cv)
         if self.guarantee is not None and (self.k is not None or self.rule == "best"):

@@ -90,15 +90,16 @@ def model_scores(bins, rows, w, out):
 
 @kernel
 def write_gains(relevance, query_ptr, cutoff, gains, ideal):
-    """Write the gains 2^y - 1 of the documents and the DCG at the cut-off of the ideal ranking of each query, both
-    divided by 2^(largest y of the query), so that neither overflows."""
+    """Write the gains 2^y - 1 of the documents (2^y - 2^lowest if a query has relevance below 0) and the DCG at the
+    cut-off of the ideal ranking of each query, both divided by 2^(largest y of the query), so that neither overflows.
+    """
     for q in range(len(query_ptr) - 1):
         lo, hi = query_ptr[q], query_ptr[q + 1]
-        largest = 0.0
+        lowest = largest = 0.0
         for i in range(lo, hi):
-            largest = max(largest, relevance[i])
+            lowest, largest = min(lowest, relevance[i]), max(largest, relevance[i])
         for i in range(lo, hi):
-            gains[i] = 2.0 ** (relevance[i] - largest) - 2.0**-largest
+            gains[i] = 2.0 ** (relevance[i] - largest) - 2.0 ** (lowest - largest)
         best = np.sort(gains[lo:hi])[::-1]
         ideal[q] = 0.0
         for r in range(min(hi - lo, cutoff)):
@@ -140,13 +141,18 @@ def pair_gradients(s, gains, order, discount, ideal, cutoff, doc_weight, g, h):
     """Gradients and curvatures of the documents of one query, whose scores are s, ranked by `order`.
 
     The logistic loss of each pair has the weight |delta NDCG| / (NEAR + |difference of scores|), and all of them the
-    factor log2(1 + t) / t, where t is the sum of the absolute gradients of pairs, in both directions.
+    factor log2(1 + t) / t, where t is the sum of the absolute gradients of pairs, in both directions. Weights of
+    documents are relative to their mean.
     """
     n = len(s)
     for i in range(n):
         g[i], h[i] = 0.0, 0.0
     apart = s[order[0]] > s[order[n - 1]]
-    total = 0.0
+    total, unit = 0.0, 1.0
+    if doc_weight is not None:
+        unit = doc_weight.mean()
+        if unit == 0.0:
+            return
     for a in range(min(n, cutoff + BELOW)):
         for b in range(a + 1, n):
             i, j = order[a], order[b]
@@ -157,7 +163,7 @@ def pair_gradients(s, gains, order, discount, ideal, cutoff, doc_weight, g, h):
             difference = s[i] - s[j]
             weight = (gains[i] - gains[j]) * (discount[a] - discount[b]) / ideal
             if doc_weight is not None:
-                weight *= doc_weight[i]
+                weight *= doc_weight[i] / unit
             if apart:
                 weight /= NEAR + abs(difference)
             p = 1.0 / (1.0 + math.exp(difference))
@@ -168,7 +174,7 @@ def pair_gradients(s, gains, order, discount, ideal, cutoff, doc_weight, g, h):
             h[j] += curvature
             total += 2.0 * slope
     if total > 0.0:
-        factor = math.log2(1.0 + total) / total
+        factor = math.log1p(total) / math.log(2.0) / total
         for i in range(n):
             g[i] *= factor
             h[i] *= factor
@@ -203,10 +209,12 @@ def bin_sums(bins, features, used, height, gains, ideal, doc_weight, query_ptr, 
                 total += height[u, bins[first + i, used[u]]]
             s[i] = total
         ranking(s, seeds[q], order[:n])
-        dw = None if doc_weight is None else doc_weight[first:last]
+        dw, factor = None if doc_weight is None else doc_weight[first:last], scale[q]
+        if dw is not None:  # in the normalisation they count relative to their mean
+            factor *= dw.mean()
         pair_gradients(s, gains[first:last], order[:n], discount, ideal[q], cutoff, dw, g, h)
         for i in range(n):
-            gradient, curvature = scale[q] * g[i], scale[q] * h[i]
+            gradient, curvature = factor * g[i], factor * h[i]
             for u in range(len(features)):
                 b = bins[first + i, features[u]]
                 out[u, b, 0] += gradient
