@@ -63,7 +63,7 @@ class Term:
     @property
     def in_units(self) -> Term:
         """The same term with a slope of 1."""
-        curve = None if self.curve is None else self.curve.times(1.0 / self.slope)
+        curve = None if self.curve is None else replace(self.curve, values=self.curve.values / self.slope)
         return replace(self, slope=1.0, coef=1.0, center=0.0, scale=1.0, curve=curve)
 
     @property

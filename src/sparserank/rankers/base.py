@@ -441,7 +441,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     def _unit_curves(self) -> Curves:
         """The curves of a model whose weights are the sizes of the features."""
         curves, size = self._curves or {}, self._selecting
-        return {j: c.times(1.0 / size[j]) for j, c in curves.items()}
+        return {j: replace(c, values=c.values / size[j]) for j, c in curves.items()}
 
     def save(self, path: str | os.PathLike) -> Self:
         """Write the model file (JSON); `sparserank.load_model` reads it."""
