@@ -91,7 +91,7 @@ class BoostedSteps(SizedMaker):
             points = yield from self._points(boosting, plan)
             for point in points[len(plan.done) :] if plan.keep is not None else []:
                 plan.keep(point, len(points))  # type: ignore[misc]
-        return PathResult.of(points, self, 1.0 / np.arange(1, len(points) + 1), 1.0, 1.0, objective, plan.feature_names)
+        return PathResult.of(points, self, 1.0 / np.array(sizes[::-1]), 1.0, 1.0, objective, plan.feature_names)
 
     def _points(self, boosting: _Boosting, plan: PathPlan) -> Steps[list[Point]]:
         elements = boosting.elements

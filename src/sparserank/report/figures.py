@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparserank.evaluation.statistics import as_percent
-from sparserank.paths import PathResult
+from sparserank.paths import PathResult, SizedMaker
 from sparserank.report.svg import (
     FAINT,
     GRID,
@@ -55,7 +55,9 @@ def plot_path(path: PathResult, axes: Any = None) -> Any:
 
 def _path_labels(path: PathResult) -> tuple[str, str]:
     of_features = "weight (scaled)" if path.width == 1 else "size of the feature's curve"
-    return "strength of the penalty, relative to the start of the path", of_features
+    by_size = isinstance(path.penalty, SizedMaker)
+    across = "1 / number of features" if by_size else "strength of the penalty, relative to the start of the path"
+    return across, of_features
 
 
 def _draw_path(path: PathResult, axes: Any, at: int | None = None) -> None:

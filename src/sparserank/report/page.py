@@ -10,6 +10,7 @@ from sparserank import __version__
 from sparserank.crossval.choice import Candidate
 from sparserank.export import export_command
 from sparserank.model.ranking_model import RankingModel
+from sparserank.paths import SizedMaker
 from sparserank.report.claims import heading, how_sure, lead
 from sparserank.report.document import Picture, Section, Table
 from sparserank.report.explorer import explorer
@@ -161,7 +162,9 @@ def _path_picture(result: SelectionResult) -> list[Picture]:
     if result.chosen.formula:
         return []
     weights = listed([f"{row['name']} {signed(row['weight'])}" for row in result.facts["features"]])
-    caption = f"Weights along the path of {result.chosen.penalty}, from the strongest penalty to the weakest"
+    by_size = isinstance(result.paths[result.chosen.penalty].penalty, SizedMaker)
+    order = "from one feature to many" if by_size else "from the strongest penalty to the weakest"
+    caption = f"Weights along the path of {result.chosen.penalty}, {order}"
     return [Picture("path", caption, coefficient_path(result), f"The chosen model's weights: {weights}.")]
 
 
