@@ -46,7 +46,7 @@ LINES = {
     "solvers": 1055,
     "objective": 320,
     "curves": 282,
-    "shards": 1963,
+    "shards": 1948,
     "data": 5620,
     "workdir": 535,
     "transforms": 83,

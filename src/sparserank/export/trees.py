@@ -135,7 +135,7 @@ def _names(of: Sum, options: Options, forbidden: str) -> list[str]:
     Raises
         DataError   a name, or an option, cannot be written
     """
-    options.refuse("trees contain the features by their names", "normalizers", "features", "sigmoid")
+    options.refuse("trees add up, and contain their features by name", "normalizers", "features", "sigmoid")
     odd = next((name for name in of.names if not name or any(c in forbidden for c in name)), None)
     if odd is not None:
         raise DataError(

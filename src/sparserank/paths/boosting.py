@@ -65,7 +65,7 @@ class BoostedSteps(SizedMaker):
 
     name: ClassVar[str] = "steps"
     respects: ClassVar[tuple[str, ...]] = RULES
-    by_size: ClassVar[bool] = True
+    on_steps: ClassVar[bool] = True
     starts_from: ClassVar[None] = None  # type: ignore[assignment]
 
     def _check(self) -> None:

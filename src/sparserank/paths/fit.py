@@ -204,16 +204,16 @@ def fit_path(
         data = as_datasets({"data": data}, label=label, qid=qid, docid=docid)["data"]
     data = data if client is None else placed(client, data)
     sums_of = None if client is None else sums_on(client, data.X)
-    if made.by_size and (data.is_stored or client is not None):
+    if made.on_steps and (data.is_stored or client is not None):
         raise ParameterError("penalty", not_in_memory(STEPS))
-    scale = None if made.by_size else feature_scale(data, scaling, query_weight, sums_of)
+    scale = None if made.on_steps else feature_scale(data, scaling, query_weight, sums_of)
     objective = PairwiseObjective(
         data,
         loss=loss,
         query_weight=query_weight,
         pair_weights=pair_weights,
         scale=scale,
-        knots=fit_bins(data) if made.by_size else STRAIGHT,
+        knots=fit_bins(data) if made.on_steps else STRAIGHT,
         n_threads=n_threads,
         client=client,
     )

@@ -240,9 +240,9 @@ class PathResult:
 
     @property
     def ranks(self) -> np.ndarray:
-        """(n_alphas,) numbers by which points within a size are compared, lower is better: their losses, or the sizes
-        themselves of makers whose larger models are meant to be better whatever this loss."""
-        return -self.nnz.astype(np.float64) if self.penalty.by_size else self.losses
+        """(n_alphas,) numbers by which points within a size are compared, lower is better: their losses; of steps,
+        which do not minimise this loss, minus their sizes."""
+        return -self.nnz.astype(np.float64) if self.penalty.on_steps else self.losses
 
     def support(self, index: int) -> np.ndarray:
         """Selected features of one point, 0-based."""

@@ -40,7 +40,7 @@ class FeatureRules:
     """
 
     name: ClassVar[str]
-    by_size: ClassVar[bool] = False  # of the points within a size, the largest represents it, not that of lowest loss
+    on_steps: ClassVar[bool] = False  # features enter as steps; of the points within a size, the largest represents it
     tried_on_curves: ClassVar[bool] = False  # by `select`, which tries any other on curves only if it is told to
 
     alpha: float = 1.0

@@ -110,7 +110,7 @@ class PenalizedRanker(LinearRanker):
         if transform in CURVES and not (nests(penalty) or isinstance(penalty, SizedMaker)):
             known = f"cannot be {transform} with {penalty.name}; curves support {', '.join(NESTING)} and best_k."
             raise ParameterError("feature_transform", known, owner=name)
-        if transform != NONE and penalty.by_size:
+        if transform != NONE and penalty.on_steps:
             raise ParameterError("feature_transform", f"must be {NONE} with {penalty.name}.", owner=name)
         if transform != NONE and self.scaling not in LINEAR_SCALINGS:
             known = f"must be {NONE} with {option('scaling', self.scaling)}."
@@ -138,7 +138,7 @@ class PenalizedRanker(LinearRanker):
         Raises
             DataError   curves need features in memory; or monotone does not fit the features
         """
-        kind = STEPS if penalty.by_size else self.feature_transform
+        kind = STEPS if penalty.on_steps else self.feature_transform
         if kind == NONE:
             return RAW
         name, data, directions = type(self).__name__, given.data, None

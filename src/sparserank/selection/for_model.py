@@ -100,7 +100,7 @@ def _plan(chosen: AllSelectOptions) -> SelectionPlan:
         raise ParameterError("for_model", f"must be {LIGHTGBM}, or an existing LightGBM file; got {brief(path)}.")
     penalties = "mcp" if chosen["penalties"] == PENALTIES.default else chosen["penalties"]
     plan = make_plan(penalties=penalties, **planned(chosen), path_plan=PathPlan(n_alphas=PATH_ALPHAS))
-    if plan.penalties[0].by_size:
+    if plan.penalties[0].on_steps:
         raise ParameterError("penalties", f"cannot be {plan.penalties[0].label} with {given}.")
     for name, several in (("penalties", plan.penalties), ("feature_transform", plan.feature_transform)):
         if len(several) > 1:

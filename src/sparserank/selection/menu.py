@@ -47,7 +47,7 @@ def tasks_of(
         raise ParameterError("penalties", f"cannot be called {DENSE}, which is the name of the dense reference.")
     if transforms is None:
         names = transforms_tried(plan, data, client)
-        if any(p.by_size for p in plan.penalties):
+        if any(p.on_steps for p in plan.penalties):
             if not _in_memory(data, client):
                 raise ParameterError("penalties", not_in_memory(STEPS))
             names.append(STEPS)
@@ -55,7 +55,7 @@ def tasks_of(
         transforms = feature_transforms(data, names, plan.n_knots, directions)
     limited = _limited(plan, groups, data.n_features)
     unasked = plan.feature_transform == (AUTO,) and any(t.knots.curved for t in transforms)
-    steps = {label: p for label, p in limited.items() if p.by_size}
+    steps = {label: p for label, p in limited.items() if p.on_steps}
     limited = {label: p for label, p in limited.items() if label not in steps}
     straight = {label: p for label, p in limited.items() if not p.tried_on_curves}
     out: list[PathTask] = []

@@ -118,7 +118,7 @@ class SelectionPlan:
         asked.append(
             ("scaling", scaling.method, engine.lacks([LOG] if scaling.logarithmic else [], lists=scaling.per_query))
         )
-        asked += [("penalties", p.label, engine.lacks(steps=p.by_size)) for p in self.penalties]
+        asked += [("penalties", p.label, engine.lacks(steps=p.on_steps)) for p in self.penalties]
         for name, value, lacks in asked:
             if lacks:
                 with_engine = option("engine", engine.name)

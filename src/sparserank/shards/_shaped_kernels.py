@@ -20,27 +20,25 @@ AHEAD = 4  # prefetch distance of the scores, in documents
 
 
 @kernel
-def _heights(w, m, used, at_start):
-    """For the features with a weight, write their numbers to `used` and the rises of their curves up to the start of
-    each segment to `at_start`; return the number of these features."""
+def heights(w, m, used, out):
+    """For the features with a weight, write their numbers to `used` and the heights (m + 1) of their curves before each
+    column and at the end to `out`; return the number of these features."""
     n = 0
     for j in range(len(w) // m):
         any_weight = False
         for b in range(m):
             any_weight |= w[j * m + b] != 0.0
         if any_weight:
-            used[n] = j
-            total = 0.0
+            used[n], out[n, 0] = j, 0.0
             for b in range(m):
-                at_start[n, b] = total
-                total += w[j * m + b]
+                out[n, b + 1] = out[n, b] + w[j * m + b]
             n += 1
     return n
 
 
 @kernel
 def _score(segment, fraction, w, m, used, at_start):
-    """The ramps of one document times w; the last two arguments are from `_heights`."""
+    """The ramps of one document times w; the last two arguments are from `heights`."""
     total = 0.0
     for u in range(len(used)):
         j = used[u]
@@ -58,10 +56,10 @@ def scores(arrays, lo, hi, W, which, out):
     segment, fraction = arrays
     n_docs, d = segment.shape
     m = W.shape[1] // d
-    used, at_start = np.empty(d, dtype=np.int64), np.empty((d, m))
+    used, at_start = np.empty(d, dtype=np.int64), np.empty((d, m + 1))
     for k in which:
         w = W[k]
-        n = _heights(w, m, used, at_start)
+        n = heights(w, m, used, at_start)
         for i in range(lo, hi):
             later = min(i + AHEAD, n_docs - 1)
             for j in range(0, d, LINE_BYTES // fraction.itemsize):
@@ -143,8 +141,8 @@ def model_scores(segment, fraction, rows, w, out):
     """out (len(rows),) = ramps of some documents times w."""
     d = segment.shape[1]
     m = len(w) // d
-    used, at_start = np.empty(d, dtype=np.int64), np.empty((d, m))
-    n = _heights(w, m, used, at_start)
+    used, at_start = np.empty(d, dtype=np.int64), np.empty((d, m + 1))
+    n = heights(w, m, used, at_start)
     for r in range(len(rows)):
         i = rows[r]
         out[r] = _score(segment[i], fraction[i], w, m, used[:n], at_start)

@@ -15,27 +15,11 @@ import math
 import numpy as np
 
 from sparserank._kernel_cache import kernel
+from sparserank.shards._shaped_kernels import heights
 
 BINS = 64  # of a feature, at most
 BELOW = 20  # a pair counts if one of its documents ranks within the cut-off or BELOW ranks beyond
 NEAR = 0.01  # added to the difference of scores by which the weight of a pair is divided
-
-
-@kernel
-def heights(w, m, used, out):
-    """Heights (n_used, m + 1) of the bins of the features with a weight, whose numbers are written to `used`; returns
-    the number of these features."""
-    n = 0
-    for j in range(len(w) // m):
-        any_weight = False
-        for b in range(m):
-            any_weight |= w[j * m + b] != 0.0
-        if any_weight:
-            used[n], out[n, 0] = j, 0.0
-            for b in range(m):
-                out[n, b + 1] = out[n, b] + w[j * m + b]
-            n += 1
-    return n
 
 
 @kernel
