@@ -20,6 +20,7 @@ from sparserank.shards._shaped_kernels import heights
 BINS = 64  # of a feature, at most
 BELOW = 20  # a pair counts if one of its documents ranks within the cut-off or BELOW ranks beyond
 NEAR = 0.01  # added to the difference of scores by which the weight of a pair is divided
+LOWEST = -300.0  # a score further below the first counts as this far, so that no exponential is 0
 
 
 @kernel
@@ -120,48 +121,56 @@ def ranking(scores, seed, order):
         order[i] = before[place[i]]
 
 
+@kernel(error_model="numpy")
+def _pairs_with(a, n, S, E, gain, weight, discount, near, slope, curvature):
+    """Write slope and curvature of each pair of rank a and a rank below it. Documents of equal gain have slope 0. The
+    loop has no branch and no sum, so that it runs on vectors."""
+    score, e, own, w, d = S[a], E[a], gain[a], weight[a], discount[a]
+    for b in range(np.uint64(a + 1), np.uint64(n)):
+        ahead = own - gain[b]
+        both, apart = e + E[b], near + (score - S[b])
+        inverse = 1.0 / (both * apart)
+        # The probability of the wrong order, 1 / (1 + e^(s_i - s_j)), is E_j / (E_i + E_j).
+        numerator = w * E[b] if ahead > 0.0 else weight[b] * e
+        slope[b] = ahead * (d - discount[b]) * numerator * inverse
+        curvature[b] = abs(slope[b]) * (e if ahead > 0.0 else E[b]) * apart * inverse
+
+
 @kernel
-def pair_gradients(s, gains, order, discount, ideal, cutoff, doc_weight, g, h):
+def pair_gradients(s, gains, order, discount, ideal, cutoff, doc_weight, g, h, work):
     """Gradients and curvatures of the documents of one query, whose scores are s, ranked by `order`.
 
     The logistic loss of each pair has the weight |delta NDCG| / (NEAR + |difference of scores|), and all of them the
     factor log2(1 + t) / t, where t is the sum of the absolute gradients of pairs, in both directions. Weights of
-    documents are relative to their mean.
+    documents are relative to their mean. work (8, n) is scratch.
     """
     n = len(s)
-    for i in range(n):
-        g[i], h[i] = 0.0, 0.0
-    apart = s[order[0]] > s[order[n - 1]]
-    total, unit = 0.0, 1.0
-    if doc_weight is not None:
-        unit = doc_weight.mean()
-        if unit == 0.0:
-            return
-    for a in range(min(n, cutoff + BELOW)):
-        for b in range(a + 1, n):
-            i, j = order[a], order[b]
-            if gains[i] == gains[j]:
-                continue
-            if gains[i] < gains[j]:
-                i, j = j, i
-            difference = s[i] - s[j]
-            weight = (gains[i] - gains[j]) * (discount[a] - discount[b]) / ideal
-            if doc_weight is not None:
-                weight *= doc_weight[i] / unit
-            if apart:
-                weight /= NEAR + abs(difference)
-            p = 1.0 / (1.0 + math.exp(difference))
-            slope, curvature = weight * p, weight * p * (1.0 - p)
-            g[i] -= slope
-            g[j] += slope
-            h[i] += curvature
-            h[j] += curvature
-            total += 2.0 * slope
-    if total > 0.0:
-        factor = math.log1p(total) / math.log(2.0) / total
-        for i in range(n):
-            g[i] *= factor
-            h[i] *= factor
+    S, E, gain, weight = work[0], work[1], work[2], work[3]
+    slope, curvature, G, H = work[4], work[5], work[6], work[7]
+    unit = 1.0 if doc_weight is None else doc_weight.mean()
+    for a in range(n):
+        i = order[a]
+        S[a], E[a] = s[i], math.exp(max(s[i] - s[order[0]], LOWEST))
+        gain[a], weight[a] = gains[i], 1.0 if doc_weight is None else doc_weight[i]
+        G[a], H[a] = 0.0, 0.0
+    near = NEAR if S[0] > S[n - 1] else 1.0
+    total = 0.0
+    for a in range(min(n, cutoff + BELOW) if unit > 0.0 else 0):
+        _pairs_with(a, n, S, E, gain, weight, discount, near, slope, curvature)
+        own_slope, own_curvature = 0.0, 0.0
+        for b in range(np.uint64(a + 1), np.uint64(n)):
+            G[b] += slope[b]
+            H[b] += curvature[b]
+        for b in range(np.uint64(a + 1), np.uint64(n)):
+            own_slope += slope[b]
+            own_curvature += curvature[b]
+            total += abs(slope[b])
+        G[a] -= own_slope
+        H[a] += own_curvature
+    total *= 2.0 / (ideal * unit) if total > 0.0 else 1.0
+    factor = math.log1p(total) / math.log(2.0) / total / (ideal * unit) if total > 0.0 else 0.0
+    for a in range(n):
+        g[order[a]], h[order[a]] = factor * G[a], factor * H[a]
 
 
 @kernel
@@ -180,7 +189,7 @@ def bin_sums(bins, features, used, height, gains, ideal, doc_weight, query_ptr, 
     for r in range(longest):
         discount[r] = 1.0 / math.log2(2.0 + r)
     order = np.empty(longest, dtype=np.int64)
-    S, G, H = np.empty(longest), np.empty(longest), np.empty(longest)
+    S, G, H, work = np.empty(longest), np.empty(longest), np.empty(longest), np.empty((8, longest))
     for q in range(lo, hi):
         first, last = query_ptr[q], query_ptr[q + 1]
         n = last - first
@@ -196,7 +205,7 @@ def bin_sums(bins, features, used, height, gains, ideal, doc_weight, query_ptr, 
         dw, factor = None if doc_weight is None else doc_weight[first:last], scale[q]
         if dw is not None:  # in the normalisation they count relative to their mean
             factor *= dw.mean()
-        pair_gradients(s, gains[first:last], order[:n], discount, ideal[q], cutoff, dw, g, h)
+        pair_gradients(s, gains[first:last], order[:n], discount, ideal[q], cutoff, dw, g, h, work)
         for i in range(n):
             gradient, curvature = factor * g[i], factor * h[i]
             for u in range(len(features)):
