@@ -38,13 +38,13 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def assert_equal(found: Any, expected: Any) -> None:
-    np.testing.assert_allclose(found.coefs, expected.coefs, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.scaled_coefs, expected.scaled_coefs, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-12)
     assert found.statuses == expected.statuses
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-@pytest.mark.parametrize("penalty", ["l1", "mcp"])
+@pytest.mark.parametrize("penalty", ["l1", "mcp", "steps(rounds=10)"])
 def test_a_path_on_the_cluster_is_the_path_here(
     kind: str, penalty: str, client: Client, stores: dict[str, Path]
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.curves import STRAIGHT, Shape, not_in_memory
+from sparserank.curves import STRAIGHT, Knots, Shape, not_in_memory
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.lazy import cached_property
@@ -114,14 +114,14 @@ class PairwiseObjective:
         )
         if client is None:
             shards: Shards = make_shards(knots.rows(X), relevance, query_ptr, of_pairs, of_docs, n_threads)
-        elif knots.curved:
+        elif isinstance(knots, Knots):
             raise DataError(not_in_memory())
         else:
             ids = np.arange(n_queries)
             held = RankingDataset.of_groups(
                 X, relevance, query_ptr, ids, docid=None, feature_names=None, doc_weight=of_docs
             )
-            shards = shards_on(client, placed(client, held), of_pairs)
+            shards = shards_on(client, placed(client, held), of_pairs, knots)
         scales = None if scale is None else _scales(scale, shards.n_columns)
         weighting = Weighting(
             shards,

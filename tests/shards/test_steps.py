@@ -11,10 +11,12 @@ import pytest
 import sparserank as sr
 from sparserank.curves import StepCurve, fit_bins
 from sparserank.curves.bins import edges_of
+from sparserank.data.reading import Reading
 from sparserank.errors import DataError, ModelFormatError
 from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.paths import BoostedSteps, fit_path_on
 from sparserank.paths.boosting import RIDGE, best_step, drawn
+from sparserank.shards import local
 from sparserank.shards._step_kernels import BINS, ranking
 from sparserank.solvers.lockstep import run_all
 from sparserank.weighting import Weighting
@@ -164,6 +166,24 @@ def test_bits_depend_on_no_thread_and_no_other_path(data: sr.RankingDataset) -> 
     paths = run_all([maker.path(o, sr.paths.PathPlan()) for o in objectives_of(weighting)])
     assert np.array_equal(paths[0].scaled_coefs, alone[0])
     assert not np.array_equal(paths[1].scaled_coefs, alone[0])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_store_changes_no_bit(data: sr.RankingDataset, sparse: bool, tmp_path, monkeypatch) -> None:
+    sr.write_letor(data, tmp_path / "train.txt")
+    sr.convert([tmp_path / "train.txt"], tmp_path / "store", Reading(dtype="float64", sparse=sparse), shard_bytes=9_000)
+    stored, here = sr.read(tmp_path / "store"), sr.read(tmp_path / "train.txt", dtype="float64", sparse=sparse)
+    assert stored.is_stored
+    monkeypatch.setattr(local, "SHARD_BYTES", 9_000)
+    maker = BoostedSteps(rounds=10, draws=1)
+    paths = []
+    for own in (stored, here):
+        objective = PairwiseObjective(own, knots=fit_bins(own))
+        assert len(objective.shards.shards) > 2
+        paths.append(fit_path_on(objective, maker))
+    assert np.array_equal(paths[0].scaled_coefs, paths[1].scaled_coefs)
+    assert np.array_equal(sr.fit_path(stored, maker).scaled_coefs, paths[0].scaled_coefs)
+    assert np.array_equal(paths[0].losses, paths[1].losses)
 
 
 def test_a_path_goes_on_and_does_not_depend_on_units(data: sr.RankingDataset) -> None:

@@ -148,7 +148,7 @@ class FoldedPaths:
     def _shards(self) -> Shards:
         if self.client is not None:
             d = self.prepared
-            return shards_on(self.client, d, self.path_plan.loss)
+            return shards_on(self.client, d, self.path_plan.loss, self.transform.knots)
         return self._shards_of(self.prepared)
 
     @cached_property

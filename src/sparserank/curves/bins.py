@@ -12,6 +12,7 @@ from sparserank.curves.knots import Knots, Straight, refuse_large_sparse
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import as_dense, by_columns, column
 from sparserank.data.transformed import sample_rows
+from sparserank.shards import Rows, as_rows
 from sparserank.shards._step_kernels import BINS
 from sparserank.shards.steps import StepRows
 
@@ -55,20 +56,26 @@ class Bins:
             out[j] = StepCurve(self.edges[j][at], values - 0.5 * (values.min() + values.max()))
         return out
 
-    def rows(self, X: Any) -> StepRows:
-        """The bin of every value of X (n_docs, n_features), dense or CSR.
+    def rows(self, X: Any) -> StepRows | list[StepRows]:
+        """The bin of every value of X (n_docs, n_features), dense, CSR, or each part of a store.
 
         Raises
             DataError   sparse features would need too much memory, because their bins are dense
         """
         refuse_large_sparse(X, "steps", 1)
+        raw = as_rows(X)
+        if not isinstance(raw, Rows):
+            return [self._rows(part, rows) for part, rows in zip(X.parts, raw, strict=True)]
+        return self._rows(X, raw)
+
+    def _rows(self, X: Any, raw: Rows) -> StepRows:
         n, d = X.shape
         bins = np.zeros((n, d), dtype=np.uint8)
         for lo in range(0, n, ROWS_AT_ONCE):
             part = as_dense(X[lo : lo + ROWS_AT_ONCE])
             for j, edges in enumerate(self.edges):
                 bins[lo : lo + len(part), j] = np.searchsorted(edges, part[:, j], side="left")
-        return StepRows(bins)
+        return StepRows(bins, raw.bytes_until())
 
 
 def fit_bins(data: RankingDataset) -> Bins:

@@ -16,7 +16,6 @@ from sparserank.options.paths import DEFAULT_KNOTS, MAX_KNOTS, MIN_KNOTS
 from sparserank.shards import as_rows
 from sparserank.shards.rows import Rows
 from sparserank.shards.shaped import ShapedRows
-from sparserank.transforms import STEPS
 
 CURVE_FREEDOM = 3.0  # degrees of freedom of the bends of a feature
 ROWS_AT_ONCE = 1 << 14
@@ -51,12 +50,10 @@ class Straight:
 STRAIGHT = Straight()
 
 
-def not_in_memory(kind: str = "curves") -> str:
+def not_in_memory() -> str:
     """Message about features that are not in memory."""
-    size, omit = ("1 byte", "penalties") if kind == STEPS else ("5 bytes", "feature_transform")
-    return (
-        f"{kind} need features in memory ({size} per value), not in a store or on a cluster; omit {option(omit, kind)}."
-    )
+    omit = option("feature_transform", "curves")
+    return f"curves need features in memory (5 bytes per value), not in a store or on a cluster; omit {omit}."
 
 
 @dataclass(frozen=True, eq=False)

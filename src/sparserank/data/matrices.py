@@ -170,7 +170,7 @@ def stored_of_column(X: Any, j: int) -> np.ndarray:
 
 def n_stored(X: Any) -> int:
     """Number of values that X stores; a dense X stores all."""
-    return int(X.nnz if sp.issparse(X) else X.shape[0] * X.shape[1])
+    return int(getattr(X, "nnz", X.shape[0] * X.shape[1]))
 
 
 def arrays_of(X: Any) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.matrices import by_columns, stored_of_column
+from sparserank.data.matrices import by_columns, n_stored, stored_of_column
 from sparserank.errors import DataError
 from sparserank.text import brief
 from sparserank.transforms import ASINH, KINDS, NONE, Transform, in_transforms
@@ -45,8 +45,7 @@ def fit_transform(data: RankingDataset, kind: str) -> Transform:
 def sample_rows(data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
     """(rows, query_ptr) of evenly spaced queries, about SAMPLE_VALUES values in total."""
     X = data.X
-    n_values = X.nnz if sp.issparse(X) else X.nbytes // X.dtype.itemsize  # twice that for stored sparse rows: no harm
-    step = max(-(-n_values // SAMPLE_VALUES), 1)
+    step = max(-(-n_stored(X) // SAMPLE_VALUES), 1)
     queries = np.arange(0, data.n_queries, step)
     queries = queries[np.diff(data.query_ptr)[queries] > 0]
     sizes = np.diff(data.query_ptr)[queries]

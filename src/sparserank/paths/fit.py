@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
-from sparserank.curves import STRAIGHT, fit_bins, not_in_memory
+from sparserank.curves import STRAIGHT, fit_bins
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import as_datasets
 from sparserank.errors import DataError, ParameterError
@@ -28,7 +28,6 @@ from sparserank.shards.moments import MomentSums
 from sparserank.shards.scaling import FeatureScaling, fit_scalings
 from sparserank.solvers.lockstep import run
 from sparserank.text import brief
-from sparserank.transforms import STEPS
 
 if TYPE_CHECKING:
     from sparserank.losses import PairwiseLoss
@@ -204,8 +203,6 @@ def fit_path(
         data = as_datasets({"data": data}, label=label, qid=qid, docid=docid)["data"]
     data = data if client is None else placed(client, data)
     sums_of = None if client is None else sums_on(client, data.X)
-    if made.on_steps and (data.is_stored or client is not None):
-        raise ParameterError("penalty", not_in_memory(STEPS))
     scale = None if made.on_steps else feature_scale(data, scaling, query_weight, sums_of)
     objective = PairwiseObjective(
         data,

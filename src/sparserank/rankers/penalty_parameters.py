@@ -142,8 +142,8 @@ class PenalizedRanker(LinearRanker):
         if kind == NONE:
             return RAW
         name, data, directions = type(self).__name__, given.data, None
-        if kind in (*CURVES, STEPS) and (data.is_stored or given.client is not None):
-            raise DataError(f"{name}: {not_in_memory(kind)}")
+        if kind in CURVES and (data.is_stored or given.client is not None):
+            raise DataError(f"{name}: {not_in_memory()}")
         if kind in CURVES:
             directions = penalty.feature_signs(data.n_features)
             if len(directions) != data.n_features:

@@ -48,8 +48,6 @@ def tasks_of(
     if transforms is None:
         names = transforms_tried(plan, data, client)
         if any(p.on_steps for p in plan.penalties):
-            if not _in_memory(data, client):
-                raise ParameterError("penalties", not_in_memory(STEPS))
             names.append(STEPS)
         directions = _directions(plan, data.n_features) if not CURVES.keys().isdisjoint(names) else None
         transforms = feature_transforms(data, names, plan.n_knots, directions)

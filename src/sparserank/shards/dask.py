@@ -25,8 +25,7 @@ from sparserank.data.store.manifest import MANIFEST, read_manifest
 from sparserank.errors import DataError, DataFormatError
 from sparserank.execution import BlockExecutor
 from sparserank.losses import PairwiseLoss, SquaredHinge
-from sparserank.shards.csr import CsrRows
-from sparserank.shards.dense import DenseRows
+from sparserank.shards.local import as_rows
 from sparserank.shards.moments import MomentSums
 from sparserank.shards.shard import Shard
 from sparserank.text import brief
@@ -83,14 +82,15 @@ def _in_stores(X: Any) -> bool:
     return isinstance(X, StoredFeatures) and all(source is not None for source in X.sources)
 
 
-def shards_on(client: Any, data: RankingDataset, loss: PairwiseLoss) -> DaskShards:
-    """The shards of `placed` data on the workers of a dask.distributed Client.
+def shards_on(client: Any, data: RankingDataset, loss: PairwiseLoss, shape: Any = None) -> DaskShards:
+    """The shards of `placed` data on the workers of a dask.distributed Client. shape: how values become columns (a
+    `curves.Shape`), by default one column each.
 
     Raises
         DataError   labels or document weights differ from those in the store; there is no worker
     """
     X = data.X
-    shards = DaskShards(client, X, loss)
+    shards = DaskShards(client, X, loss, shape)
     held = [
         map_shard(Path(s.folder), shards.manifests[s.folder]["shards"][s.number], X.shape[1], X.dtype)
         for s in X.sources
@@ -135,8 +135,8 @@ def connect(address: str) -> Any:
 class LoadedShard:
     """A shard on a worker; it is pickled as the arguments that load it."""
 
-    def __init__(self, source: Source, loss: PairwiseLoss) -> None:
-        self._made_of = (source, loss)
+    def __init__(self, source: Source, loss: PairwiseLoss, shape: Any) -> None:
+        self._made_of = (source, loss, shape)
         folder, number, identity = source
         manifest = read_manifest(Path(folder))
         if manifest["identity"] != identity:
@@ -144,7 +144,7 @@ class LoadedShard:
         arrays = map_shard(Path(folder), manifest["shards"][number], manifest["n_features"], manifest["dtype"])
         X = arrays["X"].checked()
         self.shard = Shard(
-            DenseRows(X) if isinstance(X, np.ndarray) else CsrRows(X),
+            as_rows(X) if shape is None else shape.rows(X),
             np.asarray(arrays["label"], dtype=np.float64),
             np.array(arrays["query_ptr"]),
             loss,
@@ -213,11 +213,11 @@ def _untold(results: list[Any]) -> bool:
 class DaskShards:
     """`Shards` on a cluster."""
 
-    def __init__(self, client: Any, X: StoredFeatures, loss: PairwiseLoss) -> None:
+    def __init__(self, client: Any, X: StoredFeatures, loss: PairwiseLoss, shape: Any = None) -> None:
         self.client, self.loss = client, loss
         self.column_blocks: tuple[tuple[int, ...], ...] | None = None
         self._features = X  # keeps a temporary store alive
-        self.n_docs, self.n_columns = X.shape
+        self.n_docs, self.n_columns = X.shape[0], X.shape[1] * (1 if shape is None else shape.m)
         workers = sorted(client.nthreads())
         if not workers:
             raise DataError("the cluster has no workers; start some and try again.")
@@ -227,7 +227,7 @@ class DaskShards:
         self._groups = [list(range(a, b)) for a, b in pairwise(cuts)]
         self._homes = [workers[g * len(workers) // n] for g in range(n)]
         self._futures = [
-            client.submit(LoadedShard, source, loss, workers=[self._homes[g]], allow_other_workers=True)
+            client.submit(LoadedShard, source, loss, shape, workers=[self._homes[g]], allow_other_workers=True)
             for g, group in enumerate(self._groups)
             for source in (sources[k] for k in group)
         ]

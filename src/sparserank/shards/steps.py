@@ -12,14 +12,17 @@ from sparserank.shards.rows import Rows, documents_of, read_only
 
 
 class StepRows(Rows):
-    """bins (n_docs, n_features) uint8, from 0. Each feature has m columns: column b is 1 beyond bin b."""
+    """bins (n_docs, n_features) uint8, from 0. Each feature has m columns: column b is 1 beyond bin b.
+
+    until   `bytes_until` of the features themselves: steps are cut into shards where these are, in memory or in a store
+    """
 
     scores: ClassVar[Callable] = staticmethod(kernels.scores)
     transposed: ClassVar[Callable] = staticmethod(kernels.transposed)
     is_dense: ClassVar[bool] = True
 
-    def __init__(self, bins: np.ndarray) -> None:
-        self.arrays = (read_only(bins),)
+    def __init__(self, bins: np.ndarray, until: np.ndarray) -> None:
+        self.arrays, self._until = (read_only(bins),), until
         self.n_docs, self.n_features = bins.shape
         self.n_columns, self.nbytes = (kernels.BINS - 1) * self.n_features, bins.nbytes
 
@@ -45,8 +48,11 @@ class StepRows(Rows):
         feature, step = np.divmod(columns, kernels.BINS - 1)
         return (self.bins[rows][:, feature] > step).astype(np.float64)
 
+    def bytes_until(self) -> np.ndarray:
+        return self._until
+
     def part(self, lo: int, hi: int) -> StepRows:
-        return StepRows(self.bins[lo:hi])
+        return StepRows(self.bins[lo:hi], self._until[lo : hi + 1] - self._until[lo])
 
 
 def step_heights(w: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.matrices import arrays_of, stored_bytes
+from sparserank.data.matrices import arrays_of, n_stored, stored_bytes
 from sparserank.errors import DataError, DataFormatError
 
 BLOCK = 1 << 18  # values processed at once, which fit into a second-level cache with their temporaries
@@ -36,7 +36,7 @@ class MappedFeatures:
     def __init__(self, X: Any, place: str) -> None:
         self._X, self._place, self._is_checked = X, place, False
         self.shape, self.dtype, self.is_sparse = X.shape, X.dtype, bool(sp.issparse(X))
-        self.nbytes = stored_bytes(X)
+        self.nbytes, self.nnz = stored_bytes(X), n_stored(X)
 
     def checked(self) -> Any:
         """The array or matrix: values are finite, and indices are in range and increase within each row.
@@ -77,7 +77,7 @@ class StoredFeatures:
         self.shape = (int(self.starts[-1]), int(self._parts[0].shape[1]))
         self.dtype, self.ndim = self._parts[0].dtype, 2
         self.is_sparse = _is_sparse(self._parts[0])
-        self.nbytes = sum(stored_bytes(p) for p in self._parts)
+        self.nbytes, self.nnz = (sum(of(p) for p in self._parts) for of in (stored_bytes, n_stored))
 
     def part(self, k: int) -> Any:
         """One part, as an array or a CSR matrix.
