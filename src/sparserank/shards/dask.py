@@ -143,8 +143,9 @@ class LoadedShard:
             raise DataFormatError(f"{folder}: was rewritten while it was in use; open it again.")
         arrays = map_shard(Path(folder), manifest["shards"][number], manifest["n_features"], manifest["dtype"])
         X = arrays["X"].checked()
+        rows: Any = as_rows(X) if shape is None else shape.rows(X)
         self.shard = Shard(
-            as_rows(X) if shape is None else shape.rows(X),
+            rows,
             np.asarray(arrays["label"], dtype=np.float64),
             np.array(arrays["query_ptr"]),
             loss,

@@ -14,7 +14,6 @@ from sparserank.losses import PairwiseLoss
 from sparserank.losses.levels import pair_totals, relevance_levels
 from sparserank.metrics import Metric
 from sparserank.shards import _pass_kernels as kernels
-from sparserank.shards import _step_kernels as step_kernels
 from sparserank.shards._pass_kernels import ListFacts
 from sparserank.shards.coordinates import Coordinates, coordinates_of
 from sparserank.shards.measuring import Columns, measure
@@ -23,12 +22,11 @@ from sparserank.shards.pair_norms import lists_between, pair_norms
 from sparserank.shards.passes import Pass, Sums, run_passes
 from sparserank.shards.rows import ALONE, Rows, documents_of, read_only, row_bytes
 from sparserank.shards.shaped import ShapedRows
-from sparserank.shards.steps import StepRows, step_heights
+from sparserank.shards.steps import StepRows
 
 # Size of a block of gathered columns, at most a sixteenth of X: two (X_A, W X_A) fit into a second-level cache.
 HESSIAN_BLOCK_BYTES = 2 << 20
 MIN_HESSIAN_BLOCK_BYTES = 1 << 17  # smaller blocks cost more in overhead than in arithmetic
-BLOCKS_OF_ROUND = 8  # of a boosting round
 FEATURES_AT_ONCE = 8  # features whose Gram matrices a thread computes together
 
 
@@ -109,7 +107,6 @@ class Shard:
         self._orders: dict[tuple[str, int], list[np.ndarray]] = {}  # one order, or none while it is lent
         self._asks_for_scores: set[str] = set()
         self._directions: dict[tuple[str, int], tuple[np.ndarray, np.ndarray]] = {}
-        self._last_gains: tuple[int, np.ndarray, np.ndarray] | None = None
         in_rows = [np.arange(n, dtype=np.int32) for n in self._facts.n_docs]
         self._first_order = np.concatenate(in_rows or [np.empty(0, dtype=np.int32)])
 
@@ -385,31 +382,10 @@ class Shard:
         by_query: the scale is that of pairs which together have the weight of their query.
         """
         assert isinstance(self.rows, StepRows)
-        rows, scales, ptr = self.rows, self._weightings[key].scale, self.query_ptr
+        scales = self._weightings[key].scale
         scales = scales * self._facts.pair_weight if by_query else scales
-        cuts = np.unique(np.linspace(0, len(ptr) - 1, BLOCKS_OF_ROUND + 1).astype(np.int64))
-        n_blocks = len(cuts) - 1
-        models = [step_heights(w, rows.n_features) for w, *_ in asks]
-
-        def block(i: int) -> np.ndarray:
-            a, b = divmod(i, n_blocks)
-            _, features, k, cutoff = asks[a]
-            out = np.zeros((len(features), step_kernels.BINS, 3))
-            gains, ideal = self._gains(cutoff)
-            weight, place = self._lists.doc_weight, (scales[k], seeds[a], cutoff, cuts[b], cuts[b + 1])
-            step_kernels.bin_sums(rows.bins, features, *models[a], gains, ideal, weight, ptr, *place, out)
-            return out
-
-        parts = self.executor.map(block, len(asks) * n_blocks)
-        return [sum(parts[i + 1 : i + n_blocks], start=parts[i]) for i in range(0, len(parts), n_blocks)]
-
-    def _gains(self, cutoff: int) -> tuple[np.ndarray, np.ndarray]:
-        """(n_docs,) gains and (n_queries,) ideal DCG at the cut-off (`write_gains`)."""
-        if self._last_gains is None or self._last_gains[0] != cutoff:
-            gains, ideal = np.empty(self.rows.n_docs), np.empty(len(self.query_ptr) - 1)
-            step_kernels.write_gains(self.relevance.astype(np.float64), self.query_ptr, cutoff, gains, ideal)
-            self._last_gains = cutoff, gains, ideal
-        return self._last_gains[1:]
+        asked = [(w, features, scales[k], cutoff) for w, features, k, cutoff in asks]
+        return self.rows.bin_sums(asked, seeds, self.relevance, self._lists, self.executor)
 
     # -- metrics of models --------------------------------------------------------------------------------------------
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import numpy as np
 
+from sparserank.execution import BlockExecutor
 from sparserank.shards import _step_kernels as kernels
+from sparserank.shards._pass_kernels import ListFacts
 from sparserank.shards.rows import Rows, documents_of, read_only
+
+BLOCKS_OF_ROUND = 8
 
 
 class StepRows(Rows):
@@ -23,6 +27,7 @@ class StepRows(Rows):
 
     def __init__(self, bins: np.ndarray, until: np.ndarray) -> None:
         self.arrays, self._until = (read_only(bins),), until
+        self._last_gains: tuple[int, np.ndarray, np.ndarray] | None = None
         self.n_docs, self.n_features = bins.shape
         self.n_columns, self.nbytes = (kernels.BINS - 1) * self.n_features, bins.nbytes
 
@@ -47,6 +52,40 @@ class StepRows(Rows):
     def columns(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         feature, step = np.divmod(columns, kernels.BINS - 1)
         return (self.bins[rows][:, feature] > step).astype(np.float64)
+
+    def bin_sums(
+        self,
+        asks: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray, int]],
+        seeds: np.ndarray,
+        relevance: np.ndarray,
+        lists: ListFacts,
+        executor: BlockExecutor,
+    ) -> list[np.ndarray]:
+        """`Shard.bin_sums` for each (w, features, scale of each query, cutoff)."""
+        ptr = lists.query_ptr
+        cuts = np.unique(np.linspace(0, len(ptr) - 1, BLOCKS_OF_ROUND + 1).astype(np.int64))
+        n_blocks = len(cuts) - 1
+        models = [step_heights(w, self.n_features) for w, *_ in asks]
+
+        def block(i: int) -> np.ndarray:
+            a, b = divmod(i, n_blocks)
+            _, features, scale, cutoff = asks[a]
+            out = np.zeros((len(features), kernels.BINS, 3))
+            gains, ideal = self._gains(relevance, ptr, cutoff)
+            place = scale, seeds[a], cutoff, cuts[b], cuts[b + 1]
+            kernels.bin_sums(self.bins, features, *models[a], gains, ideal, lists.doc_weight, ptr, *place, out)
+            return out
+
+        parts = executor.map(block, len(asks) * n_blocks)
+        return [sum(parts[i + 1 : i + n_blocks], start=parts[i]) for i in range(0, len(parts), n_blocks)]
+
+    def _gains(self, relevance: np.ndarray, ptr: np.ndarray, cutoff: int) -> tuple[np.ndarray, np.ndarray]:
+        """(n_docs,) gains and (n_queries,) ideal DCG at the cut-off (`write_gains`)."""
+        if self._last_gains is None or self._last_gains[0] != cutoff:
+            gains, ideal = np.empty(self.n_docs), np.empty(len(ptr) - 1)
+            kernels.write_gains(relevance.astype(np.float64), ptr, cutoff, gains, ideal)
+            self._last_gains = cutoff, gains, ideal
+        return self._last_gains[1:]
 
     def bytes_until(self) -> np.ndarray:
         return self._until
