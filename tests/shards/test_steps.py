@@ -246,6 +246,25 @@ def test_a_model_is_saved_and_exported(data: sr.RankingDataset, tmp_path) -> Non
     for j, curve in model.curves.items():
         at_edges[:, j] = np.resize(curve.edges, 40)
     np.testing.assert_allclose(trees.predict(at_edges), model.predict(at_edges) + 2.0, rtol=1e-12, atol=1e-12)
+    # Dumped trees and Solr's, by the rules of their readers, in single precision, 0 for missing values included.
+    wild = np.random.default_rng(0).normal(size=(1000, N_FEATURES)).astype(np.float32) * np.float32(3)
+    wild[:40, :] = np.float32(0)
+    dumped = json.loads(model.export("xgboost-dump")["model.json"])
+    solr = json.loads(model.export("solr-trees", name="own")["model.json"])["params"]["trees"]
+    for i, row in enumerate(wild):
+        of = dict(zip(names, row, strict=True))
+        by_dump = sum(
+            t["children"][0 if of[t["split"]] < np.float32(t["split_condition"]) else 1]["leaf"] for t in dumped
+        )
+        by_solr = 0.0
+        for root in (t["root"] for t in solr):
+            left = of[root["feature"]] <= np.float32(root["threshold"]) + np.float32(1e-6)
+            by_solr += float(root["left" if left else "right"]["value"])
+        np.testing.assert_allclose([by_dump, by_solr], model.predict(wild[i : i + 1].astype(float))[0], atol=1e-9)
+    assert all(t["missing"] == (1 if t["split_condition"] > 0 else 2) for t in dumped)
+    tiny = replace(model, curves={j: StepCurve(np.array([1e-9]), np.array([0.0, 1.0])) for j in model.curves})
+    with pytest.raises(DataError, match="Solr adds 1e-06 to every threshold"):
+        tiny.export("solr-trees")
     with pytest.raises(DataError, match="cannot express steps"):
         model.export("ranklib")
     with pytest.raises(DataError, match="cannot be the name of a feature"):

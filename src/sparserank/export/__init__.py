@@ -28,6 +28,8 @@ ENGINES: dict[str, Engine] = {
         sql.ENGINE,
         trees.LIGHTGBM,
         trees.XGBOOST,
+        trees.XGBOOST_DUMP,
+        trees.SOLR_TREES,
     )
 }
 

@@ -11,6 +11,7 @@ from sparserank.curves import StepCurve
 from sparserank.errors import DataError, DataFormatError
 from sparserank.export.terms import Sum, Term
 from sparserank.options import option
+from sparserank.options.selection import TREES
 from sparserank.strict_json import read_json
 from sparserank.text import brief
 from sparserank.transforms import KINDS, NONE
@@ -111,8 +112,7 @@ class Engine:
                 if not self.steps:
                     raise DataError(
                         f"{self.title} cannot express {term.shown}. Export to vespa, lucene, sql, onnx, python, "
-                        f"lightgbm or xgboost, or "
-                        f"train without steps ({option('penalty', 'mcp')})."
+                        f"{', '.join(TREES)}, or train without steps ({option('penalty', 'mcp')})."
                     )
             elif self.lacks([term.kind], curves=term.curve is not None):
                 self._refuse(term)

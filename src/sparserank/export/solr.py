@@ -142,7 +142,7 @@ def solr(of: Sum, options: Options) -> Files:
     weights: dict[str, float] = {}
     for t in of.terms:
         if t.is_linear:
-            definitions += _given(t, options)
+            definitions += given_definition(t, options)
             entries.append({"name": t.name, **(_solr_norm(t) if options.normalizers else {})})
             weights[t.name] = t.coef if options.normalizers else t.slope
             continue
@@ -162,7 +162,8 @@ def solr(of: Sum, options: Options) -> Files:
     return {**files, "model.json": json_text(model)}
 
 
-def _given(term: Term, options: Options) -> list[dict[str, Any]]:
+def given_definition(term: Term, options: Options) -> list[dict[str, Any]]:
+    """The definition of a feature, if definitions are given."""
     if options.features is None:
         return []
     return [{**definition_of(options.features, term.name, "class"), "store": options.name, "name": term.name}]

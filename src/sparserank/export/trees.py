@@ -1,8 +1,9 @@
-"""Steps as trees of one split, in the model files of LightGBM and XGBoost: what loads trees loads these models."""
+"""Steps as trees of one split, in the files of LightGBM, XGBoost and Solr: what loads trees loads these models."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,13 @@ import numpy as np
 from sparserank.curves import StepCurve
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
+from sparserank.export.linear_weights import json_text
+from sparserank.export.solr import given_definition
 from sparserank.export.terms import Sum, Term
 from sparserank.text import brief
 
+SLACK = np.float32(1e-6)  # which Solr adds to every threshold
+CLOSE = 1e-6  # relative difference of an edge in Solr
 LEAST_EDGE = 1e-35  # LightGBM reads smaller numbers as 0
 LIGHTGBM_TREE = """Tree={i}
 num_leaves=2
@@ -65,29 +70,16 @@ def lightgbm(of: Sum, options: Options) -> Files:
 
 
 def xgboost(of: Sum, options: Options) -> Files:
-    """Write model.json, of the schema that XGBoost loads. It compares in single precision, and takes the left leaf for
-    values below the threshold: the threshold is the next number of single precision above an edge."""
+    """Write model.json, of the schema that XGBoost loads."""
     names = _names(of, options, forbidden="[]<")
     trees: list[dict[str, Any]] = []
-    known: set[tuple[int, np.float32]] = set()
-    for i, (term, edge, left, low, high) in enumerate(_splits(of, options)):
-        threshold = _above(edge)
-        if (term.index, threshold) in known:
-            raise DataError(
-                f"XGBoost computes in single precision, in which two edges near {edge!r} of {term.shown} are equal. "
-                "Subtract a constant from the feature, and train again."
-            )
-        known.add((term.index, threshold))
-        if not np.isfinite(threshold):
-            raise DataError(
-                f"XGBoost computes in single precision, which has no number above {edge:g} of {term.shown}."
-            )
+    for i, (term, threshold, left, low, high) in enumerate(_single_splits(of, options)):
         zero = [0, 0, 0]
         trees.append(
             {
                 "id": i,
                 "split_indices": [term.index, 0, 0],
-                "split_conditions": [float(threshold), low, high],
+                "split_conditions": [threshold, low, high],
                 "base_weights": [0.0, low, high],
                 "default_left": [int(left), 0, 0],
                 "left_children": [1, -1, -1],
@@ -119,8 +111,77 @@ def xgboost(of: Sum, options: Options) -> Files:
     return {"model.json": json.dumps({"learner": learner, "version": [2, 1, 0]}) + "\n"}
 
 
+def xgboost_dump(of: Sum, options: Options) -> Files:
+    """Write model.json, the list of trees that XGBoost dumps: the definition of a model of type model/xgboost+json in
+    the plugins of Elasticsearch and OpenSearch, and the file of Vespa's xgboost()."""
+    _names(of, options, forbidden="[]<")
+    trees = [
+        {
+            "nodeid": 0,
+            "depth": 0,
+            "split": term.name,
+            "split_condition": threshold,
+            "yes": 1,
+            "no": 2,
+            "missing": 1 if left else 2,
+            "children": [{"nodeid": 1, "leaf": low}, {"nodeid": 2, "leaf": high}],
+        }
+        for term, threshold, left, low, high in _single_splits(of, options)
+    ]
+    return {"model.json": json.dumps(trees) + "\n"}
+
+
+def solr_trees(of: Sum, options: Options) -> Files:
+    """Write model.json for schema/model-store and, with `features`, features.json for schema/feature-store. Solr takes
+    the left leaf for values up to the threshold plus SLACK, in single precision."""
+    options.refuse("trees add up", "normalizers", "sigmoid")
+    trees = []
+    for term, edge, _, low, high in _splits(of, options):
+        threshold = np.float32(edge - float(SLACK))
+        if abs(float(threshold + SLACK) - edge) > abs(edge) * CLOSE:
+            raise DataError(
+                f"Solr adds {float(SLACK):g} to every threshold, in single precision, which moves the edge {edge!r} of "
+                f"{term.shown}. Multiply the feature by a constant, and train again."
+            )
+        leaves = {"left": {"value": repr(low)}, "right": {"value": repr(high)}}
+        trees.append({"weight": "1", "root": {"feature": term.name, "threshold": str(threshold), **leaves}})
+    model = {
+        "store": options.name,
+        "name": options.name,
+        "class": "org.apache.solr.ltr.model.MultipleAdditiveTreesModel",
+        "features": [{"name": t.name} for t in of.terms],
+        "params": {"trees": trees},
+    }
+    definitions = [d for t in of.terms for d in given_definition(t, options)]
+    files: Files = {} if options.features is None else {"features.json": json_text(definitions)}
+    return {**files, "model.json": json_text(model)}
+
+
 def _texts(**values: Any) -> dict[str, str]:
     return {name: str(value) for name, value in values.items()}
+
+
+def _single_splits(of: Sum, options: Options) -> Iterator[tuple[Term, float, bool, float, float]]:
+    """`_splits` for engines that compare in single precision, and take the left leaf for values below the threshold,
+    which is the next number of single precision above an edge.
+
+    Raises
+        DataError   edges are equal in single precision, or beyond it
+    """
+    known: set[tuple[int, float]] = set()
+    for term, edge, *rest in _splits(of, options):
+        threshold = float(_above(edge))
+        if (term.index, threshold) in known:
+            raise DataError(
+                f"XGBoost computes in single precision, in which two edges near {edge!r} of {term.shown} are equal. "
+                "Subtract a constant from the feature, and train again."
+            )
+        if not np.isfinite(threshold):
+            raise DataError(
+                f"XGBoost computes in single precision, which has no number above {edge:g} of {term.shown}."
+            )
+        known.add((term.index, threshold))
+        yield term, threshold, *rest  # type: ignore[misc]
 
 
 def _above(edge: float) -> np.float32:
@@ -158,3 +219,7 @@ def _splits(of: Sum, options: Options) -> list[tuple[Term, float, bool, float, f
 
 LIGHTGBM = Engine("lightgbm", "LightGBM's text", lightgbm, transforms=(), curves=False, steps=True)
 XGBOOST = Engine("xgboost", "XGBoost's JSON", xgboost, transforms=(), curves=False, steps=True)
+XGBOOST_DUMP = Engine(
+    "xgboost-dump", "XGBoost's dump", xgboost_dump, transforms=(), curves=False, takes_zero=True, steps=True
+)
+SOLR_TREES = Engine("solr-trees", "Solr's trees", solr_trees, transforms=(), curves=False, takes_zero=True, steps=True)

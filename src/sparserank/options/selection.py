@@ -10,7 +10,7 @@ from sparserank.options import paths as of_paths
 MODEL, CHOICE = of_paths.PANEL, "Choice"
 PROTOCOLS = ("cv", "holdout")
 ENGINES = ("solr", "elasticsearch", "opensearch", "vespa", "lucene", "ranklib", "onnx", "python", "sql")
-TREES = ("lightgbm", "xgboost")  # formats of trees, for models of steps
+TREES = ("lightgbm", "xgboost", "xgboost-dump", "solr-trees")  # formats of trees, for models of steps
 DEFAULT_MARGIN = 0.01  # largest acceptable estimated loss, relative to the best mean
 DEFAULT_CONFIDENCE = 0.95
 MAX_CONFIDENCE = 0.99  # of simultaneous bounds: there are enough draws for this
