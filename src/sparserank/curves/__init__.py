@@ -9,6 +9,7 @@ from sparserank.curves.knots import (
     Knots,
     Straight,
     fit_knots,
+    is_large_sparse,
     not_in_memory,
 )
 
@@ -27,5 +28,6 @@ __all__ = [
     "curves_of",
     "fit_bins",
     "fit_knots",
+    "is_large_sparse",
     "not_in_memory",
 ]

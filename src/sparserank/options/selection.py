@@ -10,6 +10,8 @@ from sparserank.options import paths as of_paths
 MODEL, CHOICE = of_paths.PANEL, "Choice"
 PROTOCOLS = ("cv", "holdout")
 ENGINES = ("solr", "elasticsearch", "opensearch", "vespa", "lucene", "ranklib", "onnx", "python", "sql")
+LINEAR = ("l1", "mcp")  # the penalties tried by default
+MIN_DOCS_OF_STEPS, MAX_FEATURES_OF_STEPS = 2_000, 2_000  # within these limits, steps are tried by default
 TREES = ("lightgbm", "xgboost", "xgboost-dump", "solr-trees")  # formats of trees, for models of steps
 DEFAULT_MARGIN = 0.01  # largest acceptable estimated loss, relative to the best mean
 DEFAULT_CONFIDENCE = 0.95
@@ -18,14 +20,17 @@ MAX_VALUES_OF_CURVES = 4_000_000  # up to this size, curves are tried by default
 
 PENALTIES = Option(
     name="penalties",
-    kind=Parsed(
-        "paths.fit:parse_maker", "str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]", several=True
+    kind=Or(
+        None,
+        Parsed(
+            "paths.fit:parse_maker", "str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]", several=True
+        ),
     ),
-    default=("l1", "mcp"),
     help="Penalties to try: l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), steps (boosted "
     "step functions), or with parameters: 'mcp(gamma=2.0)'.",
     panel=MODEL,
     flag="--penalty",
+    shown=f"{' and '.join(LINEAR)}; from {MIN_DOCS_OF_STEPS:,} documents on, also steps",
 )
 METRIC = Option(
     name="metric",

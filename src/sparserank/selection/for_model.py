@@ -31,7 +31,7 @@ from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution import available_cores, one_blas_thread
 from sparserank.options import option, values_of
 from sparserank.options.jobs import FOR_MODEL_TAKES, SELECT
-from sparserank.options.selection import COSTS, DROP, GROUPS, KEEP, PENALTIES
+from sparserank.options.selection import COSTS, DROP, GROUPS, KEEP
 from sparserank.paths import PathPlan, maker_of
 from sparserank.selection.inputs import check_overlap, check_relevant
 from sparserank.selection.plan import SelectionPlan, make_plan, planned
@@ -98,7 +98,7 @@ def _plan(chosen: AllSelectOptions) -> SelectionPlan:
     path = chosen["for_model"]
     if not (isinstance(path, str) and path == LIGHTGBM) and not is_file(path):
         raise ParameterError("for_model", f"must be {LIGHTGBM}, or an existing LightGBM file; got {brief(path)}.")
-    penalties = "mcp" if chosen["penalties"] == PENALTIES.default else chosen["penalties"]
+    penalties = "mcp" if chosen["penalties"] is None else chosen["penalties"]
     plan = make_plan(penalties=penalties, **planned(chosen), path_plan=PathPlan(n_alphas=PATH_ALPHAS))
     if plan.penalties[0].on_steps:
         raise ParameterError("penalties", f"cannot be {plan.penalties[0].label} with {given}.")

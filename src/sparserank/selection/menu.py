@@ -11,20 +11,22 @@ import numpy as np
 from sparserank.crossval.feature_groups import FeatureGroups
 from sparserank.crossval.feature_transforms import FeatureTransform, feature_transforms, logs_differ
 from sparserank.crossval.tasks import PathTask
-from sparserank.curves import not_in_memory
+from sparserank.curves import is_large_sparse, not_in_memory
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
 from sparserank.export import ENGINES
 from sparserank.options import option
 from sparserank.options.paths import LINEAR_SCALINGS
-from sparserank.options.selection import MAX_VALUES_OF_CURVES
-from sparserank.paths import PenaltyPath, SizedMaker, maker_of
+from sparserank.options.selection import MAX_FEATURES_OF_STEPS, MAX_VALUES_OF_CURVES, MIN_DOCS_OF_STEPS
+from sparserank.paths import BoostedSteps, PenaltyPath, SizedMaker, maker_of
 from sparserank.penalties import MCP, Penalty, Ridge
 from sparserank.penalties.nested import like_l1
 from sparserank.selection.plan import SelectionPlan
 from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE, STEPS
 
 DENSE = "ridge"  # the label of the dense reference
+MANY_QUERIES = 1_000  # from which 300 rounds of 0.1 underfit (docs/theory.md section 9)
+MANY_ROUNDS = BoostedSteps(rounds=300, rate=0.3, draws=1)
 RIDGE_ALPHAS = 8  # the strength of the dense reference matters only to within a factor of three
 RIDGE_MIN_RATIO = 1e-6
 
@@ -104,6 +106,21 @@ def notes_of_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> l
         return []
     asked = option("feature_transform", "curves(log)" if logs_differ(data) else "curves")
     return [f"curves were not tried, because the data have {n / 1e6:.3g} million values; {asked} tries them."]
+
+
+def steps_tried(plan: SelectionPlan, data: RankingDataset) -> tuple[BoostedSteps, ...]:
+    """The boosted steps that are tried by default: those of few rounds, and with many queries those of many."""
+    engine = None if plan.engine is None else ENGINES[plan.engine]
+    if (
+        plan.feature_transform != (AUTO,)
+        or plan.path_plan.scaling not in LINEAR_SCALINGS
+        or (engine is not None and engine.lacks(steps=True))
+        or data.n_docs < MIN_DOCS_OF_STEPS
+        or data.n_features > MAX_FEATURES_OF_STEPS
+        or is_large_sparse(data.X, 1)
+    ):
+        return ()
+    return (BoostedSteps(), MANY_ROUNDS) if data.n_queries >= MANY_QUERIES else (BoostedSteps(),)
 
 
 def _could_be_curves(plan: SelectionPlan, data: RankingDataset) -> bool:

@@ -214,7 +214,7 @@ def _computes_nothing_here(inside: tuple[str, ...]) -> bool:
 
 def make_plan(
     *,
-    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker],
+    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker] | None,
     metric: str | Metric,
     report_metrics: Sequence[str | Metric],
     convention: str | Convention,
@@ -226,6 +226,7 @@ def make_plan(
     Raises
         ParameterError   names the parameter that cannot be read or is out of its range
     """
+    penalties = of_selection.LINEAR if penalties is None else penalties
     listed = [penalties] if isinstance(penalties, str | Penalty | SizedMaker) else list(penalties)
     reported = [report_metrics] if isinstance(report_metrics, str | Metric) else report_metrics
     rules = parse_option("convention", parse_convention, convention)

@@ -29,6 +29,7 @@ from sparserank.selection.for_engine import warn_of_fills
 from sparserank.selection.for_model import select_for_model
 from sparserank.selection.inputs import check_overlap, notes_of_side_weights, weighted
 from sparserank.selection.job import Problem, SelectionJob
+from sparserank.selection.menu import steps_tried
 from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.origin import origin_of
 from sparserank.selection.plan import make_plan, planned
@@ -53,7 +54,7 @@ def select(
     *,
     label: Any = None,
     qid: Any = None,
-    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker] = of_selection.PENALTIES.default,
+    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker] | None = None,
     metric: str | Metric = of_selection.METRIC.default,
     margin: float = of_selection.MARGIN.default,
     k: int | None = None,
@@ -79,7 +80,7 @@ def select(
     *,
     label: Any = None,
     qid: Any = None,
-    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker] = of_selection.PENALTIES.default,
+    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker] | None = None,
     metric: str | Metric = of_selection.METRIC.default,
     margin: float = of_selection.MARGIN.default,
     k: int | None = None,
@@ -104,9 +105,9 @@ def select(
         `valid` and `test` are matched by name if they have names; other columns are ignored.
     label, qid : str or array_like, optional
         Columns of a frame, by default 'label' and 'qid'; the other columns are features.
-    penalties : str, Penalty, SizedMaker, or sequence of them, default ('l1', 'mcp')
-        Names such as 'mcp(gamma=2.0)', 'best_k' (splicing, size by size), 'steps' (boosted step functions),
-        Penalty objects, or makers of paths by size (BestK, BoostedSteps, or a custom class).
+    penalties : str, Penalty, SizedMaker, or sequence of them, optional
+        By default 'l1' and 'mcp', and from 2,000 documents on also 'steps' (boosted step functions). Names such as
+        'mcp(gamma=2.0)' or 'best_k' (splicing, size by size), Penalty objects, or makers of paths by size (BestK, BoostedSteps, or a custom class).
     metric : str or Metric, default 'ndcg@10'
         Metric by which models are compared and chosen.
     margin : float, default 0.01
@@ -189,6 +190,8 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions) -> SelectionResul
     excused = [*names_in(chosen["keep"], drop), *(() if held is None else held.features)]
     suspects = warn_of_suspects(train_data, excused)
     of_weights = notes_of_side_weights(sources, beside, chosen)
+    if chosen["penalties"] is None:
+        plan = replace(plan, penalties=(*plan.penalties, *steps_tried(plan, train_data)))
     score = left_out(current, names, chosen["keep"], drop, plan.penalties)
     if score is not None and not isinstance(drop, str):  # a string is refused later
         drop = [*(drop or ()), score]

@@ -80,7 +80,7 @@ class AllSelectOptions(SelectOptions, ChoiceAndRun, total=False):
 
     label: Any
     qid: Any
-    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]
+    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker] | None
     for_model: str | os.PathLike | None
 
 
