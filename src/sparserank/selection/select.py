@@ -107,7 +107,8 @@ def select(
         Columns of a frame, by default 'label' and 'qid'; the other columns are features.
     penalties : str, Penalty, SizedMaker, or sequence of them, optional
         By default 'l1' and 'mcp', and from 2,000 documents on also 'steps' (boosted step functions). Names such as
-        'mcp(gamma=2.0)' or 'best_k' (splicing, size by size), Penalty objects, or makers of paths by size (BestK, BoostedSteps, or a custom class).
+        'mcp(gamma=2.0)' or 'best_k' (splicing, size by size), Penalty objects, or makers of paths by size (BestK,
+        BoostedSteps, or a custom class).
     metric : str or Metric, default 'ndcg@10'
         Metric by which models are compared and chosen.
     margin : float, default 0.01
