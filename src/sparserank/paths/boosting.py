@@ -38,7 +38,7 @@ class BoostedSteps(SizedMaker):
     Each round adds one step, a tree of one split, to the model: the one with the largest gain of a Newton step for the
     logistic loss of pairs weighted by |delta NDCG| (docs/theory.md section 9). Rounds learn from random queries.
 
-    Signs, drop, keep, groups and costs are respected. Points are stored when all are done.
+    Signs, drop, keep, groups and costs are respected. A path that was interrupted is computed from its beginning.
 
     Parameters
     ----------
@@ -85,29 +85,31 @@ class BoostedSteps(SizedMaker):
         return len(_ladder(LARGEST, plan.k))
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
-        boosting, points = _Boosting(self, objective), list(plan.done)
+        boosting = _Boosting(self, objective)
         sizes = [s for s in boosting.ladder(plan.k) if plan.k is None or s <= plan.k]
+        # The points are stored as they are found, the largest first.
+        points = list(plan.done)
         if len(points) < len(sizes):
-            points = yield from self._points(boosting, plan)
-            for point in points[len(plan.done) :] if plan.keep is not None else []:
-                plan.keep(point, len(points))  # type: ignore[misc]
+            points = yield from self._points(boosting, plan, len(sizes))
+        points.reverse()
         return PathResult.of(points, self, 1.0 / np.array(sizes[::-1]), 1.0, 1.0, objective, plan.feature_names)
 
-    def _points(self, boosting: _Boosting, plan: PathPlan) -> Steps[list[Point]]:
-        elements = boosting.elements
+    def _points(self, boosting: _Boosting, plan: PathPlan, n: int) -> Steps[list[Point]]:
+        elements, points = boosting.elements, []
         began = yield Seconds()
         _, gains = yield from boosting.learned(elements, GAIN_ROUNDS)
-        found: list[tuple[float, np.ndarray]] = []
         # From the largest size down: keep the features of largest gain, learn again from these only.
         for size in boosting.ladder(plan.k):
             elements = boosting.best(elements, gains, size)
             w, gains = yield from boosting.learned(elements, self.rounds)
             if plan.k is None or size <= plan.k:
                 here = yield Evaluate(boosting.objective, w)
-                found.append((here.value, w))
-        now = yield Seconds()
-        each = (now - began) / max(len(found), 1)
-        return [_point(w, loss, each) for loss, w in reversed(found)]
+                now = yield Seconds()
+                points.append(_point(w, here.value, now - began))
+                began = now
+                if plan.keep is not None and len(points) > len(plan.done):
+                    plan.keep(points[-1], n)
+        return points
 
 
 class _Boosting:
