@@ -65,7 +65,7 @@ TEST_QRELS = Option(
     help="Judgments of other queries of the same runs, used only for the comparison.",
     panel=JUDGED,
 )
-PENALTIES = replace(of_selection.PENALTIES, default=(*of_selection.LINEAR, "best_k"), shown="")
+PENALTIES = replace(of_selection.PENALTIES, kind=of_selection.NAMED, default=(*of_selection.LINEAR, "best_k"), shown="")
 SIGN = Option(
     name="sign",
     kind=Choice(("positive", "free")),

@@ -18,14 +18,12 @@ DEFAULT_CONFIDENCE = 0.95
 MAX_CONFIDENCE = 0.99  # of simultaneous bounds: there are enough draws for this
 MAX_VALUES_OF_CURVES = 4_000_000  # up to this size, curves are tried by default: they take as long as all else
 
+NAMED = Parsed(
+    "paths.fit:parse_maker", "str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]", several=True
+)
 PENALTIES = Option(
     name="penalties",
-    kind=Or(
-        None,
-        Parsed(
-            "paths.fit:parse_maker", "str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]", several=True
-        ),
-    ),
+    kind=Or(None, NAMED),
     help="Penalties to try: l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), steps (boosted "
     "step functions), or with parameters: 'mcp(gamma=2.0)'.",
     panel=MODEL,
