@@ -20,6 +20,7 @@ from sparserank.shards._shaped_kernels import heights
 BINS = 64  # of a feature, at most
 BELOW = 20  # a pair counts if one of its documents ranks within the cut-off or BELOW ranks beyond
 NEAR = 0.01  # added to the difference of scores by which the weight of a pair is divided
+SHORT = 32  # documents of a list
 LOWEST = -300.0  # a score further below the first counts as this far, so that no exponential is 0
 
 
@@ -110,8 +111,16 @@ def ranking(scores, seed, order):
         order[i] = i
     for i in range(n - 1, 0, -1):
         state, number = _next(state)
-        j = np.int64(number % np.uint64(i + 1))
+        j = np.int64(((number >> np.uint64(32)) * np.uint64(i + 1)) >> np.uint64(32))
         order[i], order[j] = order[j], order[i]
+    if n <= SHORT:  # insertion: faster for short lists
+        for a in range(1, n):
+            i, b = order[a], a
+            while b > 0 and scores[order[b - 1]] < scores[i]:
+                order[b] = order[b - 1]
+                b -= 1
+            order[b] = i
+        return
     shuffled = np.empty(n)
     for i in range(n):
         shuffled[i] = -scores[order[i]]

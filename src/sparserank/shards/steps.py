@@ -12,7 +12,7 @@ from sparserank.shards import _step_kernels as kernels
 from sparserank.shards._pass_kernels import ListFacts
 from sparserank.shards.rows import Rows, documents_of, read_only
 
-BLOCKS_OF_ROUND = 8
+DOCS_OF_BLOCK, MAX_BLOCKS = 4_000, 8  # of a boosting round: small blocks cost more in overhead than in arithmetic
 
 
 class StepRows(Rows):
@@ -63,8 +63,8 @@ class StepRows(Rows):
     ) -> list[np.ndarray]:
         """`Shard.bin_sums` for each (w, features, scale of each query, cutoff)."""
         ptr = lists.query_ptr
-        cuts = np.unique(np.linspace(0, len(ptr) - 1, BLOCKS_OF_ROUND + 1).astype(np.int64))
-        n_blocks = len(cuts) - 1
+        n_blocks = min(1 + self.n_docs // DOCS_OF_BLOCK, MAX_BLOCKS, len(ptr) - 1)
+        cuts = np.linspace(0, len(ptr) - 1, n_blocks + 1).astype(np.int64)
         models = [step_heights(w, self.n_features) for w, *_ in asks]
 
         def block(i: int) -> np.ndarray:
