@@ -21,8 +21,7 @@ from sparserank.crossval.tasks import FINAL, PathTask, with_starts_and_refits
 from sparserank.data.dataset import RankingDataset
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import PathPlan
-from sparserank.paths.refits import GivenSupports
+from sparserank.paths import PathPlan, RuledMaker
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 from sparserank.workdir.pieces import WorkStore
@@ -149,22 +148,19 @@ class CrossValidation:
             values[:, :, where] = measured
         return values
 
-    def refitted(
-        self, transform: FeatureTransform, starts: Mapping[int, sp.csr_array], monotone: tuple[int, ...] | None
-    ) -> np.ndarray:
-        """(n_metrics, n_sets, n_queries) metric of refits on given sets of coefficients, by the models that have not
-        seen the query.
+    def refitted(self, transform: FeatureTransform, makers: Mapping[int, RuledMaker]) -> np.ndarray:
+        """(n_metrics, n_points, n_queries) metric of refits by the models that have not seen the query.
 
         Warns
             ConvergenceWarning   solves missed their tolerance
 
-        starts   {fold: (n_sets, n_coefficients) CSR, whose entries are the sets}, FINAL if there are no folds;
-                 monotone: signs of all coefficients, or None
+        makers   {fold: maker of the refits}, FINAL if there are no folds
         """
         n = len(self.fold) if self.folds else self.first.n_judged
-        values = np.full((len(self.metrics), next(iter(starts.values())).shape[0], n), np.nan)
-        wanted = [PathTask("refits", GivenSupports(own, monotone), transform, fold=f) for f, own in starts.items()]
-        refits = dict(zip(starts, self.works[transform](wanted), strict=True))
+        n_points = next(iter(makers.values())).n_points(self.first.path_plan)
+        values = np.full((len(self.metrics), n_points, n), np.nan)
+        wanted = [PathTask("refits", maker, transform, fold=f) for f, maker in makers.items()]
+        refits = dict(zip(makers, self.works[transform](wanted), strict=True))
         for fold, path in refits.items():
             values[:, :, self.fold == fold if self.folds else slice(None)] = path.values
         warn_unsolved({("refits", fold): path for fold, path in refits.items()}, self.first.path_plan.tol)

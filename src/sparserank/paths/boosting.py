@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sparserank.errors import DataError, ParameterError
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.follow import PathPlan
-from sparserank.paths.makers import SizedMaker
+from sparserank.paths.makers import OnColumns, SizedMaker
 from sparserank.paths.result import PathResult, Point
 from sparserank.penalties.rules import RULES
 from sparserank.solvers.lockstep import BinSums, Evaluate, Seconds, Steps
@@ -97,11 +97,11 @@ class BoostedSteps(SizedMaker):
     def _points(self, boosting: _Boosting, plan: PathPlan, n: int) -> Steps[list[Point]]:
         elements, points = boosting.elements, []
         began = yield Seconds()
-        _, gains = yield from boosting.learned(elements, GAIN_ROUNDS)
+        _, gains = yield from boosting.learned(boosting.features_of(elements), GAIN_ROUNDS)
         # From the largest size down: keep the features of largest gain, learn again from these only.
         for size in boosting.ladder(plan.k):
             elements = boosting.best(elements, gains, size)
-            w, gains = yield from boosting.learned(elements, self.rounds)
+            w, gains = yield from boosting.learned(boosting.features_of(elements), self.rounds)
             if plan.k is None or size <= plan.k:
                 here = yield Evaluate(boosting.objective, w)
                 now = yield Seconds()
@@ -110,6 +110,30 @@ class BoostedSteps(SizedMaker):
                 if plan.keep is not None and len(points) > len(plan.done):
                     plan.keep(points[-1], n)
         return points
+
+
+@dataclass(frozen=True, eq=False)
+class StepsOn(OnColumns):
+    """A path maker: boosted steps learned again on each of these sets of features.
+
+    starts   (n_sets, n_coefficients) CSR; the features with an entry in a row are a set
+    """
+
+    maker: BoostedSteps
+    starts: sp.csr_array
+
+    def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
+        boosting, points = _Boosting(self.maker, objective), []
+        for i in range(self.n_points(plan)):
+            began = yield Seconds()
+            features = np.unique(self.starts[[i]].indices // objective.width)
+            w, _ = yield from boosting.learned(features, self.maker.rounds)
+            now = yield Seconds()
+            points.append(_point(w, np.nan, now - began))
+        return PathResult.of(points, self.maker, np.ones(len(points)), 1.0, 1.0, objective, plan.feature_names)
+
+    def n_points(self, plan: PathPlan) -> int:
+        return int(self.starts.shape[0])
 
 
 class _Boosting:
@@ -148,17 +172,21 @@ class _Boosting:
         worth = np.where(np.isin(elements, self._kept), np.inf, gains[elements] / self._price[elements])
         return np.sort(elements[np.argsort(-worth, kind="stable")[:size]])
 
-    def learned(self, elements: np.ndarray, rounds: int) -> Steps[tuple[np.ndarray, np.ndarray]]:
-        """The jumps (n_columns,) of a model of some elements, the mean of those of each seed; and the gain of every
+    def features_of(self, elements: np.ndarray) -> np.ndarray:
+        """The usable features of these elements."""
+        found: np.ndarray = self._usable[np.isin(self._of_feature[self._usable], elements)]
+        return found
+
+    def learned(self, features: np.ndarray, rounds: int) -> Steps[tuple[np.ndarray, np.ndarray]]:
+        """The jumps (n_columns,) of a model of some features, the mean of those of each seed; and the gain of every
         element in the first GAIN_ROUNDS rounds."""
         found = []
         for seed in range(self._maker.seed, self._maker.seed + self._maker.draws):
-            found.append((yield from self._learned(elements, rounds, seed)))
+            found.append((yield from self._learned(features, rounds, seed)))
         return np.mean([w for w, _ in found], axis=0), np.sum([gains for _, gains in found], axis=0)
 
-    def _learned(self, elements: np.ndarray, rounds: int, seed: int) -> Steps[tuple[np.ndarray, np.ndarray]]:
+    def _learned(self, features: np.ndarray, rounds: int, seed: int) -> Steps[tuple[np.ndarray, np.ndarray]]:
         maker, m = self._maker, self._m
-        features = self._usable[np.isin(self._of_feature[self._usable], elements)]
         w, gains = np.zeros(self.objective.n_features), np.zeros(len(self._price))
         unpaid = np.maximum(self._cost[features], FIRST)
         for t in range(rounds):

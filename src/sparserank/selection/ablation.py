@@ -4,7 +4,7 @@ removed with the others refitted, removed with the others unchanged, and replace
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,9 @@ from sparserank.crossval.substitutes import NearEqual
 from sparserank.crossval.tasks import FINAL
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.model import RankingModel
-from sparserank.paths.refits import TOUCH
+from sparserank.paths import BoostedSteps, RuledMaker
+from sparserank.paths.boosting import StepsOn
+from sparserank.paths.refits import TOUCH, GivenSupports
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.worth import Substitute, Worth, drawn
 from sparserank.workdir.pieces import WorkStore, kept
@@ -106,8 +108,8 @@ class Ablation:
         if self.chosen.formula:
             return self.unfitted(sets)
         transform = self.candidate_set.transform(self.chosen)
-        starts = {f: _stacked(self._rows(f, sets, swaps)) for f in self.cv.folds or [FINAL]}
-        return self.cv.refitted(transform, starts, self.monotone)
+        refits = _refits(self.learner)
+        return self.cv.refitted(transform, {f: refits(self._rows(f, sets, swaps)) for f in self.cv.folds or [FINAL]})
 
     def unfitted(self, sets: Sequence[np.ndarray]) -> np.ndarray:
         """(n_metrics, 1 + n_sets, n_queries) metric of the candidate, and without each set of features; no refits."""
@@ -121,10 +123,10 @@ class Ablation:
         return c.label, c.k, c.relax, c.index
 
     @property
-    def monotone(self) -> tuple[int, ...] | None:
-        """The sign rules of the candidate's coefficients."""
+    def learner(self) -> BoostedSteps | tuple[int, ...] | None:
+        """What refits depend on: the maker of boosted steps, or the sign rules of the candidate's coefficients."""
         rules = self.candidate_set.tasks[self.chosen.penalty].maker.rules
-        return self.candidate_set.transform(self.chosen).monotone(rules)
+        return rules if isinstance(rules, BoostedSteps) else self.candidate_set.transform(self.chosen).monotone(rules)
 
     def _rows(self, f: int, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]] = ()) -> list[sp.csr_array]:
         """Coefficients in fold f: of the candidate, without each set of features, and with one feature swapped for
@@ -190,19 +192,22 @@ def ablation_of_sizes(
         for i, (c, model) in enumerate(zip(by_size, models, strict=True))
         if 1 < len(model.support) <= MAX_OF_SIZE
     }
-    together: dict[Any, list[int]] = {}  # refits under the same transform and signs share their passes
+    together: dict[Any, list[int]] = {}  # refits of the same kind share their passes
     for i, one in own.items():
         if one.chosen.formula:
             out[i] = one.costs_of(one.unfitted([np.array([j]) for j in one.model.support]))
             continue
-        together.setdefault((one.candidate_set.transform(one.chosen), one.monotone), []).append(i)
-    for (transform, monotone), members in together.items():
+        learner = one.learner
+        if isinstance(learner, BoostedSteps):
+            learner = replace(learner, draws=1)  # in a third of the time
+        together.setdefault((one.candidate_set.transform(one.chosen), learner), []).append(i)
+    for (transform, learner), members in together.items():
         depends = repr([(own[i].key, own[i].model.support.tolist()) for i in members])
         name = f"ablation-of-sizes-{hashlib.sha256(depends.encode()).hexdigest()[:16]}"
 
-        def refits(together: list[int] = members, transform: Any = transform, monotone: Any = monotone) -> Any:
+        def refits(together: list[int] = members, transform: Any = transform, learner: Any = learner) -> Any:
             rows = {f: [row for i in together for row in own[i].rows(f)] for f in cv.folds or [FINAL]}
-            return {"values": cv.refitted(transform, {f: _stacked(of) for f, of in rows.items()}, monotone)}
+            return {"values": cv.refitted(transform, {f: _refits(learner)(of) for f, of in rows.items()})}
 
         shape = len(cv.metrics), sum(1 + len(own[i].model.support) for i in members), None
         values = kept(store, name, refits, values=("f", shape))["values"]
@@ -212,8 +217,14 @@ def ablation_of_sizes(
     return out
 
 
-def _stacked(rows: Sequence[sp.csr_array]) -> sp.csr_array:
-    return sp.csr_array(sp.vstack(rows, format="csr"))
+def _refits(learner: BoostedSteps | tuple[int, ...] | None) -> Callable[[Sequence[sp.csr_array]], RuledMaker]:
+    """The maker of refits on the coefficients of rows, for a `learner`."""
+
+    def of(rows: Sequence[sp.csr_array]) -> RuledMaker:
+        stacked = sp.csr_array(sp.vstack(rows, format="csr"))
+        return StepsOn(learner, stacked) if isinstance(learner, BoostedSteps) else GivenSupports(stacked, learner)
+
+    return of
 
 
 def _without(row: sp.csr_array, gone: np.ndarray) -> sp.csr_array:
