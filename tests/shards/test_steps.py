@@ -9,19 +9,26 @@ import numpy as np
 import pytest
 
 import sparserank as sr
+from sparserank.crossval.feature_groups import each_alone
 from sparserank.curves import StepCurve, fit_bins
 from sparserank.curves.bins import edges_of
 from sparserank.data.reading import Reading
 from sparserank.errors import DataError, ModelFormatError
+from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective, objectives_of
-from sparserank.paths import BoostedSteps, fit_path_on
+from sparserank.paths import BoostedSteps, PathPlan, fit_path_on
 from sparserank.paths.boosting import RIDGE, best_step, drawn
+from sparserank.penalties import L1, MCP
+from sparserank.selection import menu
+from sparserank.selection.menu import steps_tried
+from sparserank.selection.plan import SelectionPlan
 from sparserank.shards import local
 from sparserank.shards._step_kernels import BINS, ranking
 from sparserank.solvers.lockstep import run_all
 from sparserank.weighting import Weighting
 from tests.oracles.boosted_steps import best_step as best_of_loops
 from tests.oracles.boosted_steps import gradients_of_query
+from tests.support import shortcuts
 
 N_FEATURES = 5
 
@@ -225,6 +232,33 @@ def test_select_takes_steps_and_what_cannot_be_is_refused(data: sr.RankingDatase
         sr.select(data, penalties=["steps"], engine="ranklib")
     with pytest.raises(DataError, match="must be none with steps"):
         sr.SparseRanker(penalty="steps", k=3, feature_transform="log").fit(data.X, data.relevance, qid=qid_of(data))
+
+
+def test_steps_are_tried_by_default_where_there_is_enough_to_learn(monkeypatch) -> None:
+    few, many = (sr.datasets.make_ranking(n, 20, 8, n_informative=3, random_state=0).data for n in (90, 110))
+    plan = SelectionPlan((L1(), MCP()), parse_metric("ndcg@10"))
+    assert steps_tried(plan, few) == ()
+    assert [m.label for m in steps_tried(plan, many)] == ["steps"]
+    monkeypatch.setattr(menu, "MANY_QUERIES", 100)
+    assert [m.label for m in steps_tried(plan, many)] == ["steps", "steps(rounds=300, rate=0.3, draws=1)"]
+    for other in (
+        {"feature_transform": "none"},
+        {"engine": "ranklib"},
+        {"path_plan": PathPlan(scaling="log-standard")},
+    ):
+        assert steps_tried(replace(plan, **other), many) == ()
+    # Steps take the place of no penalty on another transform.
+    curved = sr.datasets.make_curved_ranking(110, random_state=0).data
+    with_steps = replace(plan, penalties=(*plan.penalties, *steps_tried(plan, curved)))
+    for most in (1, 10**9):  # mixed features, or curves
+        monkeypatch.setattr(menu, "MAX_VALUES_OF_CURVES", most)
+        with shortcuts.curves():
+            without, tried = (
+                [t.label for t in menu.tasks_of(p, curved, each_alone(curved.feature_names))]
+                for p in (plan, with_steps)
+            )
+        assert any("curves" in label for label in tried) == (most > 1)
+        assert [label for label in tried if not label.startswith("steps")] == without
 
 
 def test_a_model_is_saved_and_exported(data: sr.RankingDataset, tmp_path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from sparserank.crossval.feature_groups import FeatureGroups
 from sparserank.crossval.feature_transforms import FeatureTransform, feature_transforms, logs_differ
 from sparserank.crossval.tasks import PathTask
-from sparserank.curves import is_large_sparse, not_in_memory
+from sparserank.curves import Knots, is_large_sparse, not_in_memory
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
 from sparserank.export import ENGINES
@@ -54,7 +54,7 @@ def tasks_of(
         directions = _directions(plan, data.n_features) if not CURVES.keys().isdisjoint(names) else None
         transforms = feature_transforms(data, names, plan.n_knots, directions)
     limited = _limited(plan, groups, data.n_features)
-    unasked = plan.feature_transform == (AUTO,) and any(t.knots.curved for t in transforms)
+    unasked = plan.feature_transform == (AUTO,) and any(isinstance(t.knots, Knots) for t in transforms)
     steps = {label: p for label, p in limited.items() if p.on_steps}
     limited = {label: p for label, p in limited.items() if label not in steps}
     straight = {label: p for label, p in limited.items() if not p.tried_on_curves}
