@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import sparserank as sr
 from sparserank.crossval.feature_groups import each_alone
@@ -17,11 +18,10 @@ from sparserank.errors import DataError, ModelFormatError
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.paths import BoostedSteps, PathPlan, fit_path_on
-from sparserank.paths.boosting import RIDGE, best_step, drawn
-from sparserank.penalties import L1, MCP
+from sparserank.paths.boosting import RIDGE, StepsOn, best_step, drawn
 from sparserank.selection import menu
 from sparserank.selection.menu import steps_tried
-from sparserank.selection.plan import SelectionPlan
+from sparserank.selection.plan import make_plan
 from sparserank.shards import local
 from sparserank.shards._step_kernels import BINS, ranking
 from sparserank.solvers.lockstep import run_all
@@ -236,29 +236,61 @@ def test_select_takes_steps_and_what_cannot_be_is_refused(data: sr.RankingDatase
 
 def test_steps_are_tried_by_default_where_there_is_enough_to_learn(monkeypatch) -> None:
     few, many = (sr.datasets.make_ranking(n, 20, 8, n_informative=3, random_state=0).data for n in (90, 110))
-    plan = SelectionPlan((L1(), MCP()), parse_metric("ndcg@10"))
+    plan = make_plan(penalties=None, metric="ndcg@5", report_metrics=(), convention="default")
     assert steps_tried(plan, few) == ()
-    assert [m.label for m in steps_tried(plan, many)] == ["steps"]
+    assert [m.label for m in steps_tried(plan, many)] == ["steps(cutoff=5)"]
     monkeypatch.setattr(menu, "MANY_QUERIES", 100)
+    plan = replace(plan, metric=parse_metric("map"))
     assert [m.label for m in steps_tried(plan, many)] == ["steps", "steps(rounds=300, rate=0.3, draws=1)"]
     for other in (
         {"feature_transform": "none"},
-        {"engine": "ranklib"},
+        {"with_steps": False},
         {"path_plan": PathPlan(scaling="log-standard")},
     ):
         assert steps_tried(replace(plan, **other), many) == ()
+    monkeypatch.setattr(menu, "MAX_FEATURES_OF_STEPS", 7)
+    assert steps_tried(plan, many) == ()
+    assert "2200 documents x 8 features; penalties='steps' tries them" in menu.notes_of_steps(plan, many)[0]
+    monkeypatch.undo()
     # Steps take the place of no penalty on another transform.
     curved = sr.datasets.make_curved_ranking(110, random_state=0).data
-    with_steps = replace(plan, penalties=(*plan.penalties, *steps_tried(plan, curved)))
     for most in (1, 10**9):  # mixed features, or curves
         monkeypatch.setattr(menu, "MAX_VALUES_OF_CURVES", most)
         with shortcuts.curves():
             without, tried = (
                 [t.label for t in menu.tasks_of(p, curved, each_alone(curved.feature_names))]
-                for p in (plan, with_steps)
+                for p in (replace(plan, with_steps=False), plan)
             )
         assert any("curves" in label for label in tried) == (most > 1)
         assert [label for label in tried if not label.startswith("steps")] == without
+
+
+def test_an_engine_that_cannot_run_steps_leaves_them_out_and_knows_their_cost(tmp_path) -> None:
+    data = sr.datasets.make_ranking(110, 20, 6, n_informative=2, n_redundant=2, random_state=0).data
+    quick = {"half_samples": 0, "rival": "none", "cv": 2, "n_alphas": 5, "out": tmp_path / "run"}
+    free = sr.select(data, **quick)
+    assert "steps" in free.paths
+    for engine in ("solr", "ranklib"):
+        result = sr.select(data, engine=engine, **quick)  # the same directory
+        assert "steps" not in result.paths
+        assert "steps" in result.engine.left_out
+        assert result.engine.cost is not None
+    assert "steps" in sr.select(data, engine="sql", **quick).paths
+
+
+def test_the_ablation_learns_again(data: sr.RankingDataset) -> None:
+    objective, maker = PairwiseObjective(data, knots=fit_bins(data)), BoostedSteps(rounds=20, draws=2)
+    rows = np.zeros((3, N_FEATURES, BINS - 1))
+    rows[0, [0, 1, 4], 3], rows[1, [0, 4], 5] = 1.0, 1.0
+    rows = sp.csr_array(rows.reshape(3, -1))
+    (path,) = run_all([StepsOn(maker, rows).path(objective, PathPlan())])
+    found = path.scaled_coefs.reshape(3, N_FEATURES, -1)
+    for own, kept in zip(found, ([0, 1, 4], [0, 4]), strict=False):
+        dropped = tuple(np.setdiff1d(np.arange(N_FEATURES), kept).tolist())
+        alone = sr.fit_path(data, replace(maker, drop=dropped)).scaled_coefs[-1]
+        assert np.array_equal(own.ravel(), alone)
+    assert not np.array_equal(found[0][[0, 4]], found[1][[0, 4]])  # not the same steps without a feature's
+    assert not found[2].any()
 
 
 def test_a_model_is_saved_and_exported(data: sr.RankingDataset, tmp_path) -> None:
@@ -296,6 +328,21 @@ def test_a_model_is_saved_and_exported(data: sr.RankingDataset, tmp_path) -> Non
             by_solr += float(root["left" if left else "right"]["value"])
         np.testing.assert_allclose([by_dump, by_solr], model.predict(wild[i : i + 1].astype(float))[0], atol=1e-9)
     assert all(t["missing"] == (1 if t["split_condition"] > 0 else 2) for t in dumped)
+    # Neighbouring numbers of single precision are on different sides of the edge between them.
+    below = np.random.default_rng(1).normal(size=200).astype(np.float32)
+    above = np.nextafter(below, np.float32(np.inf))
+    below, above = below[np.abs(below) > 0.1], above[np.abs(below) > 0.1]
+    refused, one = 0, next(iter(model.curves))
+    for low, high in zip(below, above, strict=True):
+        curve = StepCurve(edges_of(np.array([low, high], dtype=float)), np.array([0.0, 1.0]))
+        edge = replace(model, curves={one: curve}, coef=np.eye(N_FEATURES)[one])
+        try:
+            (tree,) = json.loads(edge.export("solr-trees")["model.json"])["params"]["trees"]
+        except DataError:
+            refused += 1
+            continue
+        assert low <= np.float32(tree["root"]["threshold"]) + np.float32(1e-6) < high
+    assert refused < len(below) / 4
     tiny = replace(model, curves={j: StepCurve(np.array([1e-9]), np.array([0.0, 1.0])) for j in model.curves})
     with pytest.raises(DataError, match="Solr adds 1e-06 to every threshold"):
         tiny.export("solr-trees")

@@ -63,7 +63,8 @@ class FeatureTransform:
 
     def lacking(self, engine: Engine) -> str:
         """The parts that an engine cannot run; "" if it can run all."""
-        return engine.lacks({kind for t in self.transforms for kind in t.kinds}, curves=self.knots.curved)
+        kinds, shape = {kind for t in self.transforms for kind in t.kinds}, self.knots
+        return engine.lacks(kinds, curves=isinstance(shape, Knots), steps=isinstance(shape, Bins))
 
     @property
     def columns_of_feature(self) -> int:

@@ -9,7 +9,6 @@ from sparserank.curves.knots import (
     Knots,
     Straight,
     fit_knots,
-    is_large_sparse,
     not_in_memory,
 )
 
@@ -28,6 +27,5 @@ __all__ = [
     "curves_of",
     "fit_bins",
     "fit_knots",
-    "is_large_sparse",
     "not_in_memory",
 ]

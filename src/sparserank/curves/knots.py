@@ -134,16 +134,10 @@ class Knots:
         return ShapedRows(segment, fraction, self.m)
 
 
-def is_large_sparse(X: Any, bytes_each: int) -> bool:
-    """Whether sparse X would need too much memory, because zeros are stored too."""
-    n, d = X.shape
-    return n_stored(X) < n * d and bytes_each * n * d > MAX_SPARSE_BYTES
-
-
 def refuse_large_sparse(X: Any, kind: str, bytes_each: int) -> None:
-    """Raise DataError for `is_large_sparse`."""
+    """Raise DataError if sparse X would need too much memory, because zeros are stored too."""
     n, d = X.shape
-    if is_large_sparse(X, bytes_each):
+    if n_stored(X) < n * d and bytes_each * n * d > MAX_SPARSE_BYTES:
         raise DataError(
             f"{kind} of {n} x {d} sparse values would take {bytes_each * n * d / 2**30:.3g} GB, because zeros are "
             "stored too. Reduce the features with a linear selection first."

@@ -17,7 +17,7 @@ from sparserank.export.terms import Sum, Term
 from sparserank.text import brief
 
 SLACK = np.float32(1e-6)  # which Solr adds to every threshold
-CLOSE = 1e-6  # relative difference of an edge in Solr
+ADD_UP = "trees add up, and contain their features by name"
 LEAST_EDGE = 1e-35  # LightGBM reads smaller numbers as 0
 LIGHTGBM_TREE = """Tree={i}
 num_leaves=2
@@ -114,7 +114,7 @@ def xgboost(of: Sum, options: Options) -> Files:
 def xgboost_dump(of: Sum, options: Options) -> Files:
     """Write model.json, the list of trees that XGBoost dumps: the definition of a model of type model/xgboost+json in
     the plugins of Elasticsearch and OpenSearch, and the file of Vespa's xgboost()."""
-    _names(of, options, forbidden="[]<")
+    options.refuse(ADD_UP, "normalizers", "features", "sigmoid")
     trees = [
         {
             "nodeid": 0,
@@ -133,15 +133,19 @@ def xgboost_dump(of: Sum, options: Options) -> Files:
 
 def solr_trees(of: Sum, options: Options) -> Files:
     """Write model.json for schema/model-store and, with `features`, features.json for schema/feature-store. Solr takes
-    the left leaf for values up to the threshold plus SLACK, in single precision."""
-    options.refuse("trees add up", "normalizers", "sigmoid")
+    the left leaf for values up to the threshold plus SLACK, in single precision: the sum is the last number of single
+    precision up to an edge."""
+    options.refuse(ADD_UP, "normalizers", "sigmoid")
     trees = []
-    for term, edge, _, low, high in _splits(of, options):
-        threshold = np.float32(edge - float(SLACK))
-        if abs(float(threshold + SLACK) - edge) > abs(edge) * CLOSE:
+    for term, above, _, low, high in _single_splits(of, options, "Solr"):
+        last = np.nextafter(np.float32(above), np.float32(-np.inf))
+        near = np.float32(last - SLACK)
+        tried = (near, np.nextafter(near, np.float32(-np.inf)), np.nextafter(near, np.float32(np.inf)))
+        threshold = next((t for t in tried if t + SLACK == last), None)
+        if threshold is None:
             raise DataError(
-                f"Solr adds {float(SLACK):g} to every threshold, in single precision, which moves the edge {edge!r} of "
-                f"{term.shown}. Multiply the feature by a constant, and train again."
+                f"Solr adds {float(SLACK):g} to every threshold, in single precision, which moves the edge near "
+                f"{float(last):g} of {term.shown}. Multiply the feature by a constant, and train again."
             )
         leaves = {"left": {"value": repr(low)}, "right": {"value": repr(high)}}
         trees.append({"weight": "1", "root": {"feature": term.name, "threshold": str(threshold), **leaves}})
@@ -161,7 +165,9 @@ def _texts(**values: Any) -> dict[str, str]:
     return {name: str(value) for name, value in values.items()}
 
 
-def _single_splits(of: Sum, options: Options) -> Iterator[tuple[Term, float, bool, float, float]]:
+def _single_splits(
+    of: Sum, options: Options, title: str = "XGBoost"
+) -> Iterator[tuple[Term, float, bool, float, float]]:
     """`_splits` for engines that compare in single precision, and take the left leaf for values below the threshold,
     which is the next number of single precision above an edge.
 
@@ -173,12 +179,12 @@ def _single_splits(of: Sum, options: Options) -> Iterator[tuple[Term, float, boo
         threshold = float(_above(edge))
         if (term.index, threshold) in known:
             raise DataError(
-                f"XGBoost computes in single precision, in which two edges near {edge!r} of {term.shown} are equal. "
+                f"{title} computes in single precision, in which two edges near {edge!r} of {term.shown} are equal. "
                 "Subtract a constant from the feature, and train again."
             )
         if not np.isfinite(threshold):
             raise DataError(
-                f"XGBoost computes in single precision, which has no number above {edge:g} of {term.shown}."
+                f"{title} computes in single precision, which has no number above {edge:g} of {term.shown}."
             )
         known.add((term.index, threshold))
         yield term, threshold, *rest  # type: ignore[misc]
@@ -196,7 +202,7 @@ def _names(of: Sum, options: Options, forbidden: str) -> list[str]:
     Raises
         DataError   a name, or an option, cannot be written
     """
-    options.refuse("trees add up, and contain their features by name", "normalizers", "features", "sigmoid")
+    options.refuse(ADD_UP, "normalizers", "features", "sigmoid")
     odd = next((name for name in of.names if not name or any(c in forbidden for c in name)), None)
     if odd is not None:
         raise DataError(

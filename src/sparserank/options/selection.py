@@ -28,7 +28,7 @@ PENALTIES = Option(
     "step functions), or with parameters: 'mcp(gamma=2.0)'.",
     panel=MODEL,
     flag="--penalty",
-    shown=f"{' and '.join(LINEAR)}; from {MIN_DOCS_OF_STEPS:,} documents on, also steps",
+    shown=f"{' and '.join(LINEAR)}; with {{feature_transform}}=auto and {MIN_DOCS_OF_STEPS:,} documents, also steps",
 )
 METRIC = Option(
     name="metric",

@@ -19,6 +19,7 @@ from sparserank.penalties.rules import RULES
 from sparserank.solvers.lockstep import BinSums, Evaluate, Seconds, Steps
 from sparserank.solvers.solution import Status
 
+LOSS = "lambdarank"  # its name in model files
 LARGEST = 60  # features of the first model after that of all features
 DROPPED = 0.2  # share of the features that an elimination leaves out
 GAIN_ROUNDS = 150  # rounds after which the gain of the features decides on the next elimination
@@ -189,7 +190,7 @@ class _Boosting:
         maker, m = self._maker, self._m
         w, gains = np.zeros(self.objective.n_features), np.zeros(len(self._price))
         unpaid = np.maximum(self._cost[features], FIRST)
-        for t in range(rounds):
+        for t in range(rounds if len(features) else 0):
             # Sum gradients and curvatures by bin, over queries drawn by seed, round and query.
             seeds = drawn(seed, t, self._n_queries, self._share)
             sums = yield BinSums(self.objective, w, features, seeds, maker.cutoff)

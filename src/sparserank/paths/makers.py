@@ -34,8 +34,8 @@ class CurvePath:
 class PathMaker(Protocol):
     """A picklable value whose `path` yields requests, so that several paths advance in lockstep.
 
-    It must call plan.keep with every new point, accept plan.done as computed, and carry nothing else over from point to
-    point.
+    It must call plan.keep with every new point, and its points must not depend on whether plan.done holds the first of
+    them: they are used, or computed again.
     """
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]: ...

@@ -4,7 +4,7 @@ removed with the others refitted, removed with the others unchanged, and replace
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -108,8 +108,8 @@ class Ablation:
         if self.chosen.formula:
             return self.unfitted(sets)
         transform = self.candidate_set.transform(self.chosen)
-        refits = _refits(self.learner)
-        return self.cv.refitted(transform, {f: refits(self._rows(f, sets, swaps)) for f in self.cv.folds or [FINAL]})
+        rows = {f: self._rows(f, sets, swaps) for f in self.cv.folds or [FINAL]}
+        return self.cv.refitted(transform, {f: _refits(self.learner, of) for f, of in rows.items()})
 
     def unfitted(self, sets: Sequence[np.ndarray]) -> np.ndarray:
         """(n_metrics, 1 + n_sets, n_queries) metric of the candidate, and without each set of features; no refits."""
@@ -198,7 +198,7 @@ def ablation_of_sizes(
             out[i] = one.costs_of(one.unfitted([np.array([j]) for j in one.model.support]))
             continue
         learner = one.learner
-        if isinstance(learner, BoostedSteps):
+        if isinstance(learner, BoostedSteps) and one.chosen is not ablation.chosen:
             learner = replace(learner, draws=1)  # in a third of the time
         together.setdefault((one.candidate_set.transform(one.chosen), learner), []).append(i)
     for (transform, learner), members in together.items():
@@ -207,7 +207,7 @@ def ablation_of_sizes(
 
         def refits(together: list[int] = members, transform: Any = transform, learner: Any = learner) -> Any:
             rows = {f: [row for i in together for row in own[i].rows(f)] for f in cv.folds or [FINAL]}
-            return {"values": cv.refitted(transform, {f: _refits(learner)(of) for f, of in rows.items()})}
+            return {"values": cv.refitted(transform, {f: _refits(learner, of) for f, of in rows.items()})}
 
         shape = len(cv.metrics), sum(1 + len(own[i].model.support) for i in members), None
         values = kept(store, name, refits, values=("f", shape))["values"]
@@ -217,14 +217,10 @@ def ablation_of_sizes(
     return out
 
 
-def _refits(learner: BoostedSteps | tuple[int, ...] | None) -> Callable[[Sequence[sp.csr_array]], RuledMaker]:
+def _refits(learner: BoostedSteps | tuple[int, ...] | None, rows: Sequence[sp.csr_array]) -> RuledMaker:
     """The maker of refits on the coefficients of rows, for a `learner`."""
-
-    def of(rows: Sequence[sp.csr_array]) -> RuledMaker:
-        stacked = sp.csr_array(sp.vstack(rows, format="csr"))
-        return StepsOn(learner, stacked) if isinstance(learner, BoostedSteps) else GivenSupports(stacked, learner)
-
-    return of
+    stacked = sp.csr_array(sp.vstack(rows, format="csr"))
+    return StepsOn(learner, stacked) if isinstance(learner, BoostedSteps) else GivenSupports(stacked, learner)
 
 
 def _without(row: sp.csr_array, gone: np.ndarray) -> sp.csr_array:

@@ -19,9 +19,11 @@ from sparserank.options.jobs import FIT
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.options.rankers import SPARSE_RANKER
 from sparserank.paths import SizedMaker, parse_maker
+from sparserank.paths.boosting import LOSS as STEPS_LOSS
 from sparserank.rankers.sparse_ranker import SparseRanker
 from sparserank.selection.inputs import notes_of_side_weights, weighted
 from sparserank.selection.typed import FitOptions
+from sparserank.transforms import STEPS
 
 OF_RANKER = [o for o in FIT if o.name in {own.name for own in SPARSE_RANKER} and o.name != "missing"]
 
@@ -76,9 +78,10 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         ranker.fit_dataset(data, query_weight=weight, client=client)
     except ParameterError as e:  # the caller passed an option, not a ranker
         raise ParameterError(e.parameter, e.message, owner=e.owner.removeprefix("SparseRanker").lstrip(": ")) from e
+    on_steps = ranker.penalty_.on_steps
     parameters = {
-        "loss": loss_name(parse_loss(chosen["loss"])),
-        "transform": chosen["feature_transform"],
+        "loss": STEPS_LOSS if on_steps else loss_name(parse_loss(chosen["loss"])),
+        "transform": STEPS if on_steps else chosen["feature_transform"],
         "penalty": repr(ranker.penalty_),
         **_strengths(ranker),
         "r": ranker.r_,

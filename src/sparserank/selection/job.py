@@ -36,12 +36,13 @@ from sparserank.losses import loss_name
 from sparserank.model import RankingModel
 from sparserank.model.lowest_score import with_lowest_scores
 from sparserank.options.jobs import RIVAL_TIME
+from sparserank.paths.boosting import LOSS as STEPS_LOSS
 from sparserank.paths.refits import NamedFormulas
 from sparserank.selection.ablation import Ablation, ablation_of_sizes
 from sparserank.selection.comparisons import Comparisons, against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.inputs import check_relevant
-from sparserank.selection.menu import notes_of_curves, tasks_of
+from sparserank.selection.menu import notes_of_curves, notes_of_steps, tasks_of
 from sparserank.selection.notes import (
     notes_of_choice,
     notes_of_kept,
@@ -165,6 +166,7 @@ class SelectionJob:
             *notes_of_loss(plan, cv.data, self.problem.query_weight is not None),
             *notes_of_rules(plan, cv.data),
             *notes_of_curves(plan, cv.data, cv.first.client),
+            *notes_of_steps(plan, cv.data),
             *([short] if short else []),
             *notes_of_choice(plan, choice),
         ]
@@ -261,7 +263,7 @@ class SelectionJob:
         """The final model of a candidate with its provenance."""
         path, alpha = candidate_set.path(chosen.penalty), candidate_set.alpha(chosen)
         learned = {
-            "loss": loss_name(self.plan.path_plan.loss),
+            "loss": STEPS_LOSS if path.penalty.on_steps else loss_name(self.plan.path_plan.loss),
             "penalty": repr(path.penalty.with_alpha(alpha)),
             "alpha_fraction": alpha / path.alpha_max,
             "relax": chosen.relax,

@@ -11,22 +11,24 @@ import numpy as np
 from sparserank.crossval.feature_groups import FeatureGroups
 from sparserank.crossval.feature_transforms import FeatureTransform, feature_transforms, logs_differ
 from sparserank.crossval.tasks import PathTask
-from sparserank.curves import Knots, is_large_sparse, not_in_memory
+from sparserank.curves import Knots, not_in_memory
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
 from sparserank.export import ENGINES
 from sparserank.options import option
 from sparserank.options.paths import LINEAR_SCALINGS
 from sparserank.options.selection import MAX_FEATURES_OF_STEPS, MAX_VALUES_OF_CURVES, MIN_DOCS_OF_STEPS
-from sparserank.paths import BoostedSteps, PenaltyPath, SizedMaker, maker_of
+from sparserank.paths import PenaltyPath, SizedMaker, maker_of
+from sparserank.paths.boosting import MAX_CUTOFF, BoostedSteps
 from sparserank.penalties import MCP, Penalty, Ridge
 from sparserank.penalties.nested import like_l1
 from sparserank.selection.plan import SelectionPlan
 from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE, STEPS
 
 DENSE = "ridge"  # the label of the dense reference
-MANY_QUERIES = 1_000  # from which 300 rounds of 0.1 underfit (docs/theory.md section 9)
-MANY_ROUNDS = BoostedSteps(rounds=300, rate=0.3, draws=1)
+MANY_QUERIES = 1_000  # from which 100 rounds may underfit (docs/theory.md section 9)
+MANY_ROUNDS: dict[str, Any] = {"rounds": 300, "rate": 0.3, "draws": 1}
+MAX_VALUES_OF_STEPS = 1 << 30  # one byte each
 RIDGE_ALPHAS = 8  # the strength of the dense reference matters only to within a factor of three
 RIDGE_MIN_RATIO = 1e-6
 
@@ -47,13 +49,14 @@ def tasks_of(
     """
     if any(p.label == DENSE for p in plan.penalties):
         raise ParameterError("penalties", f"cannot be called {DENSE}, which is the name of the dense reference.")
+    by_default = steps_tried(plan, data) if transforms is None else ()
+    limited = _limited(plan, by_default, groups, data.n_features)
     if transforms is None:
         names = transforms_tried(plan, data, client)
-        if any(p.on_steps for p in plan.penalties):
+        if any(p.on_steps for p in limited.values()):
             names.append(STEPS)
         directions = _directions(plan, data.n_features) if not CURVES.keys().isdisjoint(names) else None
         transforms = feature_transforms(data, names, plan.n_knots, directions)
-    limited = _limited(plan, groups, data.n_features)
     unasked = plan.feature_transform == (AUTO,) and any(isinstance(t.knots, Knots) for t in transforms)
     steps = {label: p for label, p in limited.items() if p.on_steps}
     limited = {label: p for label, p in limited.items() if label not in steps}
@@ -109,18 +112,33 @@ def notes_of_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> l
 
 
 def steps_tried(plan: SelectionPlan, data: RankingDataset) -> tuple[BoostedSteps, ...]:
-    """The boosted steps that are tried by default: those of few rounds, and with many queries those of many."""
-    engine = None if plan.engine is None else ENGINES[plan.engine]
-    if (
-        plan.feature_transform != (AUTO,)
-        or plan.path_plan.scaling not in LINEAR_SCALINGS
-        or (engine is not None and engine.lacks(steps=True))
-        or data.n_docs < MIN_DOCS_OF_STEPS
-        or data.n_features > MAX_FEATURES_OF_STEPS
-        or is_large_sparse(data.X, 1)
-    ):
+    """The boosted steps that are tried by default, under the rules of the first penalty: those of few rounds, and with
+    many queries those of many."""
+    if not _could_be_steps(plan, data) or _too_large_for_steps(data):
         return ()
-    return (BoostedSteps(), MANY_ROUNDS) if data.n_queries >= MANY_QUERIES else (BoostedSteps(),)
+    few = replace(BoostedSteps(), cutoff=min(plan.metric.cutoff or BoostedSteps.cutoff, MAX_CUTOFF))
+    many = (replace(few, **MANY_ROUNDS),) if data.n_queries >= MANY_QUERIES else ()
+    return tuple(maker.with_rules_of(plan.penalties[0]) for maker in (few, *many))
+
+
+def notes_of_steps(plan: SelectionPlan, data: RankingDataset) -> list[str]:
+    """A note on why steps were not tried, if they are tried by default on smaller data."""
+    if not _could_be_steps(plan, data) or not _too_large_for_steps(data):
+        return []
+    return [
+        f"steps were not tried, because the data have {data.n_docs} documents x {data.n_features} features; "
+        f"{option('penalties', STEPS)} tries them."
+    ]
+
+
+def _could_be_steps(plan: SelectionPlan, data: RankingDataset) -> bool:
+    """True if no option excludes steps, and there is enough to learn them."""
+    unasked = plan.with_steps and plan.feature_transform == (AUTO,)
+    return unasked and plan.path_plan.scaling in LINEAR_SCALINGS and data.n_docs >= MIN_DOCS_OF_STEPS
+
+
+def _too_large_for_steps(data: RankingDataset) -> bool:
+    return data.n_features > MAX_FEATURES_OF_STEPS or _n_values(data) > MAX_VALUES_OF_STEPS
 
 
 def _could_be_curves(plan: SelectionPlan, data: RankingDataset) -> bool:
@@ -164,10 +182,12 @@ def _for_curves(labelled: dict[str, Penalty | SizedMaker]) -> dict[str, Penalty 
     return {"l1": l1, "mcp": MCP().with_rules_of(l1)}
 
 
-def _limited(plan: SelectionPlan, feature_groups: FeatureGroups, n_features: int) -> dict[str, Penalty | SizedMaker]:
-    """The penalties. If single groups exceed --k or --budget, each penalty is also tried without these groups, because
-    a path that begins with a large group may contain no small model."""
-    labelled = plan.labelled
+def _limited(
+    plan: SelectionPlan, more: Sequence[SizedMaker], feature_groups: FeatureGroups, n_features: int
+) -> dict[str, Penalty | SizedMaker]:
+    """The penalties and more makers. If single groups exceed --k or --budget, each is also tried without these groups,
+    because a path that begins with a large group may contain no small model."""
+    labelled = {**plan.labelled, **{maker.label: maker for maker in more}}
     beyond = feature_groups.beyond(plan.k, plan.budget) if plan.feature_groups is not None else ()
     if not beyond or len(beyond) == n_features:
         return labelled

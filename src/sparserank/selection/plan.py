@@ -44,6 +44,7 @@ class SelectionPlan:
     k, budget  largest number of features, largest total cost; either replaces the margin
     costs      one per feature, in the order of the features; they weight the penalties too
     most       models with more features are not chosen
+    with_steps   boosted steps are tried too, where there is enough to learn them (`menu.steps_tried`)
     noun       word for a feature in sentences
     feature_groups  groups of features that are computed together, enter the penalties together and are paid for once
 
@@ -66,6 +67,7 @@ class SelectionPlan:
     costs: tuple[float, ...] | None = None
     feature_groups: FeatureGroups | None = None
     relaxed: bool = of_selection.REFITS.default
+    with_steps: bool = False
     feature_transform: tuple[str, ...] = of_selection.TRANSFORM.default
     n_knots: int = of_paths.N_KNOTS.default
     engine: str | None = None
@@ -226,7 +228,7 @@ def make_plan(
     Raises
         ParameterError   names the parameter that cannot be read or is out of its range
     """
-    penalties = of_selection.LINEAR if penalties is None else penalties
+    with_steps, penalties = penalties is None, of_selection.LINEAR if penalties is None else penalties
     listed = [penalties] if isinstance(penalties, str | Penalty | SizedMaker) else list(penalties)
     reported = [report_metrics] if isinstance(report_metrics, str | Metric) else report_metrics
     rules = parse_option("convention", parse_convention, convention)
@@ -239,6 +241,7 @@ def make_plan(
         parse_option("metric", lambda m: parse_metric(m, rules), metric),
         tuple(parse_option("report_metrics", lambda m: parse_metric(m, rules), m) for m in reported),
         path_plan or PathPlan(),
+        with_steps=with_steps,
         **choices,
     )
 

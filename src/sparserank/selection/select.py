@@ -29,7 +29,6 @@ from sparserank.selection.for_engine import warn_of_fills
 from sparserank.selection.for_model import select_for_model
 from sparserank.selection.inputs import check_overlap, notes_of_side_weights, weighted
 from sparserank.selection.job import Problem, SelectionJob
-from sparserank.selection.menu import steps_tried
 from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.origin import origin_of
 from sparserank.selection.plan import make_plan, planned
@@ -191,8 +190,6 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions) -> SelectionResul
     excused = [*names_in(chosen["keep"], drop), *(() if held is None else held.features)]
     suspects = warn_of_suspects(train_data, excused)
     of_weights = notes_of_side_weights(sources, beside, chosen)
-    if chosen["penalties"] is None:
-        plan = replace(plan, penalties=(*plan.penalties, *steps_tried(plan, train_data)))
     score = left_out(current, names, chosen["keep"], drop, plan.penalties)
     if score is not None and not isinstance(drop, str):  # a string is refused later
         drop = [*(drop or ()), score]

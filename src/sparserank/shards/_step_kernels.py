@@ -20,8 +20,8 @@ from sparserank.shards._shaped_kernels import heights
 BINS = 64  # of a feature, at most
 BELOW = 20  # a pair counts if one of its documents ranks within the cut-off or BELOW ranks beyond
 NEAR = 0.01  # added to the difference of scores by which the weight of a pair is divided
-SHORT = 32  # documents of a list
-LOWEST = -300.0  # a score further below the first counts as this far, so that no exponential is 0
+MAX_INSERTED = 32  # documents of a list that is sorted by insertion
+MIN_EXPONENT = -300.0  # scores further below the first count as this far, so that no exponential is 0
 
 
 @kernel
@@ -113,7 +113,7 @@ def ranking(scores, seed, order):
         state, number = _next(state)
         j = np.int64(((number >> np.uint64(32)) * np.uint64(i + 1)) >> np.uint64(32))
         order[i], order[j] = order[j], order[i]
-    if n <= SHORT:  # insertion: faster for short lists
+    if n <= MAX_INSERTED:  # insertion: faster for short lists
         for a in range(1, n):
             i, b = order[a], a
             while b > 0 and scores[order[b - 1]] < scores[i]:
@@ -159,7 +159,7 @@ def pair_gradients(s, gains, order, discount, ideal, cutoff, doc_weight, g, h, w
     unit = 1.0 if doc_weight is None else doc_weight.mean()
     for a in range(n):
         i = order[a]
-        S[a], E[a] = s[i], math.exp(max(s[i] - s[order[0]], LOWEST))
+        S[a], E[a] = s[i], math.exp(max(s[i] - s[order[0]], MIN_EXPONENT))
         gain[a], weight[a] = gains[i], 1.0 if doc_weight is None else doc_weight[i]
         G[a], H[a] = 0.0, 0.0
     near = NEAR if S[0] > S[n - 1] else 1.0

@@ -66,12 +66,13 @@ class StepRows(Rows):
         n_blocks = min(1 + self.n_docs // DOCS_OF_BLOCK, MAX_BLOCKS, len(ptr) - 1)
         cuts = np.linspace(0, len(ptr) - 1, n_blocks + 1).astype(np.int64)
         models = [step_heights(w, self.n_features) for w, *_ in asks]
+        gains_of = {cutoff: self._gains(relevance, ptr, cutoff) for *_, cutoff in asks}
 
         def block(i: int) -> np.ndarray:
             a, b = divmod(i, n_blocks)
             _, features, scale, cutoff = asks[a]
             out = np.zeros((len(features), kernels.BINS, 3))
-            gains, ideal = self._gains(relevance, ptr, cutoff)
+            gains, ideal = gains_of[cutoff]
             place = scale, seeds[a], cutoff, cuts[b], cuts[b + 1]
             kernels.bin_sums(self.bins, features, *models[a], gains, ideal, lists.doc_weight, ptr, *place, out)
             return out
@@ -80,12 +81,13 @@ class StepRows(Rows):
         return [sum(parts[i + 1 : i + n_blocks], start=parts[i]) for i in range(0, len(parts), n_blocks)]
 
     def _gains(self, relevance: np.ndarray, ptr: np.ndarray, cutoff: int) -> tuple[np.ndarray, np.ndarray]:
-        """(n_docs,) gains and (n_queries,) ideal DCG at the cut-off (`write_gains`)."""
-        if self._last_gains is None or self._last_gains[0] != cutoff:
+        """(n_docs,) gains and (n_queries,) ideal DCG at the cut-off (`write_gains`); those of the last one are kept."""
+        last = self._last_gains
+        if last is None or last[0] != cutoff:
             gains, ideal = np.empty(self.n_docs), np.empty(len(ptr) - 1)
             kernels.write_gains(relevance.astype(np.float64), ptr, cutoff, gains, ideal)
-            self._last_gains = cutoff, gains, ideal
-        return self._last_gains[1:]
+            self._last_gains = last = cutoff, gains, ideal
+        return last[1:]
 
     def bytes_until(self) -> np.ndarray:
         return self._until
