@@ -126,6 +126,11 @@ def test_frequent_values_have_bins_of_their_own() -> None:
     assert in_bins[1:].max() <= 3 * in_bins[1:].min()
     assert edges_of(np.array([1.0, 2.0, 2.0, 5.0])).tolist() == [1.5, 3.5]
     assert len(edges_of(np.full(10, 3.0))) == 0
+    # An edge is between the same values in single precision: engines that compute in it take the same side.
+    for values in (1.7e9 + rng.integers(0, 86_400, 3_000), rng.choice([1e6, 1e6 + 0.01], 50), rng.normal(size=3_000)):
+        edges, single = edges_of(values), values.astype(np.float32)
+        assert np.array_equal(np.searchsorted(edges, values), np.searchsorted(edges, single.astype(float)))
+    assert len(edges_of(np.array([1e200, 2e200]))) == 1
 
 
 def test_models_have_every_size_and_rank_well() -> None:
@@ -252,6 +257,11 @@ def test_steps_are_tried_by_default_where_there_is_enough_to_learn(monkeypatch) 
     assert steps_tried(plan, many) == ()
     assert "2200 documents x 8 features; penalties='steps' tries them" in menu.notes_of_steps(plan, many)[0]
     monkeypatch.undo()
+    # What a budget cannot pay is left out of a path of its own.
+    costs = each_alone(many.feature_names, [5.0] + 7 * [1.0])
+    labels = {t.label for t in menu.tasks_of(replace(plan, budget=3.0), many, costs)}
+    assert {"steps", "steps within a cost of 3", "l1"} <= labels
+    assert "l1 within a cost of 3" not in labels
     # Steps take the place of no penalty on another transform.
     curved = sr.datasets.make_curved_ranking(110, random_state=0).data
     for most in (1, 10**9):  # mixed features, or curves

@@ -85,9 +85,18 @@ def fit_bins(data: RankingDataset) -> Bins:
 
 
 def edges_of(values: np.ndarray) -> np.ndarray:
-    """Edges half-way between neighbouring values. A value that more than 1 / BINS of the documents have is a bin of its
-    own; the others are in bins of about equal counts."""
+    """Edges half-way between neighbouring values that differ in single precision, in which some engines compare. A
+    value that more than 1 / BINS of the documents have is a bin of its own; the others are in bins of about equal
+    counts."""
     distinct, counts = np.unique(values, return_counts=True)
+    with np.errstate(over="ignore"):
+        single = distinct.astype(np.float32).astype(np.float64)
+    if not np.isfinite(single).all():
+        single = distinct
+    # Values that are equal in single precision are one value, from the lowest to the highest of them.
+    first = np.flatnonzero(np.diff(single, prepend=np.nan) != 0)
+    highest, counts = distinct[np.append(first[1:], len(distinct)) - 1], np.add.reduceat(counts, first)
+    distinct, single = distinct[first], single[first]
     last = np.arange(len(distinct) - 1)  # the last value of each bin
     if len(distinct) > BINS:
         frequent = counts * BINS > len(values)
@@ -97,9 +106,10 @@ def edges_of(values: np.ndarray) -> np.ndarray:
         alone = np.flatnonzero(frequent)
         last = np.unique(np.concatenate([cuts, alone, alone - 1]))
         last = last[(last >= 0) & (last < len(distinct) - 1)][: BINS - 1]
-    below, above = distinct[last], distinct[last + 1]
-    middle = 0.5 * below + 0.5 * above
-    return np.where((middle < above) & (middle >= below), middle, below)
+    middle = 0.5 * highest[last] + 0.5 * distinct[last + 1]
+    below, above = single[last], single[last + 1]
+    middle = np.where((below <= middle) & (middle < above), middle, 0.5 * below + 0.5 * above)
+    return np.where((below <= middle) & (middle < above), middle, below)
 
 
 Shape = Straight | Knots | Bins  # how the values of features become columns

@@ -180,7 +180,7 @@ def _single_splits(
         if (term.index, threshold) in known:
             raise DataError(
                 f"{title} computes in single precision, in which two edges near {edge!r} of {term.shown} are equal. "
-                "Subtract a constant from the feature, and train again."
+                "Rescale the feature (subtract a constant, or divide by one), and train again."
             )
         if not np.isfinite(threshold):
             raise DataError(

@@ -83,7 +83,7 @@ class BoostedSteps(SizedMaker):
             )
 
     def n_points(self, plan: PathPlan) -> int:
-        return len(_ladder(LARGEST, plan.k))
+        return len(_ladder(min(LARGEST, len(plan.feature_names) or LARGEST), plan.k))
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         boosting = _Boosting(self, objective)

@@ -51,6 +51,7 @@ from sparserank.selection.notes import (
 )
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
+from sparserank.transforms import STEPS
 from sparserank.warmup import load_curve_kernels
 from sparserank.workdir.pieces import WorkStore, kept
 from sparserank.workdir.work import LaterWork, Progress
@@ -162,8 +163,9 @@ class SelectionJob:
         after = self._after(len(candidate_set.paths), progress)
         rivals = self.beside.with_rivals(candidate_set, choice, store, after)
         short = unsolved_paths(candidate_set.paths, plan.path_plan.tol)
+        on_steps = any(t.transform.name == STEPS for t in self.tasks)
         notes = [
-            *notes_of_loss(plan, cv.data, self.problem.query_weight is not None),
+            *notes_of_loss(plan, cv.data, self.problem.query_weight is not None, on_steps),
             *notes_of_rules(plan, cv.data),
             *notes_of_curves(plan, cv.data, cv.first.client),
             *notes_of_steps(plan, cv.data),

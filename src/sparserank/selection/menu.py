@@ -188,13 +188,14 @@ def _limited(
     """The penalties and more makers. If single groups exceed --k or --budget, each is also tried without these groups,
     because a path that begins with a large group may contain no small model."""
     labelled = {**plan.labelled, **{maker.label: maker for maker in more}}
-    beyond = feature_groups.beyond(plan.k, plan.budget) if plan.feature_groups is not None else ()
+    beyond = feature_groups.beyond(plan.k, plan.budget)
     if not beyond or len(beyond) == n_features:
         return labelled
     limit = f"within {plan.k} features" if plan.k is not None else f"within a cost of {plan.budget:g}"
     small = {
         f"{label} {limit}": replace(p, drop=tuple(sorted({*p.drop, *beyond} - set(p.keep))))
         for label, p in labelled.items()
+        if plan.feature_groups is not None or p.on_steps  # elimination keeps features of large gain, whatever they cost
     }
     return {**labelled, **small}
 

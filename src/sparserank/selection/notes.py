@@ -17,7 +17,7 @@ from sparserank.losses import loss_name
 from sparserank.model import RankingModel
 from sparserank.number_checks import kept_in_vain
 from sparserank.options import option
-from sparserank.options.paths import LOSS
+from sparserank.options.paths import LOSS, PAIR_WEIGHTS
 from sparserank.options.selection import MARGIN
 from sparserank.selection.fusion import FusionFacts, FusionResult
 from sparserank.selection.plan import SelectionPlan
@@ -68,14 +68,18 @@ def notes_of_kept(plan: SelectionPlan, model: RankingModel) -> list[str]:
     ]
 
 
-def notes_of_loss(plan: SelectionPlan, data: RankingDataset, weighted_queries: bool) -> list[str]:
-    """A note that names the loss, unless it is the default one without weights."""
+def notes_of_loss(plan: SelectionPlan, data: RankingDataset, weighted_queries: bool, on_steps: bool) -> list[str]:
+    """A note that names the loss, unless it is the default one without weights; on_steps: steps are tried."""
     loss, weighted = loss_name(plan.path_plan.loss), ["queries"] if weighted_queries else []
     if data.doc_weight is not None:
         weighted.append("preferred documents")
-    if loss == LOSS.default and not weighted:
-        return []
-    return [f"the loss is {loss}" + (f", with its pairs weighted by {' and '.join(weighted)}." if weighted else ".")]
+    out = []
+    if loss != LOSS.default or weighted:
+        by = f", with its pairs weighted by {' and '.join(weighted)}" if weighted else ""
+        out.append(f"the loss is {loss}{by}.")
+    if on_steps and (loss != LOSS.default or plan.path_plan.pair_weights != PAIR_WEIGHTS.default):
+        out.append(f"steps have their own loss, which {option('loss')} and {option('pair_weights')} do not change.")
+    return out
 
 
 def notes_of_rules(plan: SelectionPlan, data: RankingDataset) -> list[str]:
