@@ -79,8 +79,11 @@ SELECT: dict[str, Any] = {"penalties": ["l1", "log"], "n_alphas": 8, "cv": 3, "h
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_selection_on_the_cluster(kind: str, client: Client, stores: dict[str, Path], tmp_path: Path) -> None:
     data = sr.read(stores[kind])
-    there = sr.select(data, client=client, out=tmp_path / "run", **SELECT)
-    here = sr.select(data, **SELECT)
+    penalties = ["l1", "steps(rounds=10, draws=1)"]
+    there = sr.select(data, client=client, out=tmp_path / "run", **{**SELECT, "penalties": penalties})
+    here = sr.select(data, **{**SELECT, "penalties": penalties})
+    steps = [c for c in there.choice.candidates if c.penalty.startswith("steps")]
+    assert {c.mean for c in steps} == {c.mean for c in here.choice.candidates if c.penalty.startswith("steps")}
     assert there.sentence == here.sentence
     np.testing.assert_allclose(there.model.coef, here.model.coef, rtol=1e-12, atol=1e-12)
     assert (tmp_path / "run/model.json").exists()
