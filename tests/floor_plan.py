@@ -40,7 +40,7 @@ LINES = {
     "rankers": 1195,
     "crossval": 2504,
     "evaluation": 510,
-    "export": 1513,
+    "export": 1516,
     "model": 622,
     "paths": 1419,
     "solvers": 1055,

@@ -97,6 +97,7 @@ ENGINE = Engine(
     "the plugin",
     elasticsearch,
     takes_zero=True,
+    trees="xgboost-dump",
     negative="after a rescore, documents with negative scores rank behind those that were not rescored, and scoring "
     "scripts reject negative scores;",
 )

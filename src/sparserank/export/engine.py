@@ -70,6 +70,7 @@ class Engine:
     write       writes the files of a model
     transforms  feature transforms that it can run; curves, steps: whether it can run piecewise linear curves and steps
     takes_zero  whether it takes 0 for a missing value, whatever fill value the model learned
+    trees       format of steps as trees that it loads, "": none
     negative    consequence of negative scores in this engine, as a sentence that ends in ';'; "": none
     """
 
@@ -80,6 +81,7 @@ class Engine:
     curves: bool = True
     steps: bool = False
     takes_zero: bool = False
+    trees: str = ""
     negative: str = ""
 
     def lacks(
@@ -96,7 +98,8 @@ class Engine:
         odd += ["steps"] if steps and not self.steps else []
         if not odd:
             return ""
-        return f"{self._takes}cannot run {' and '.join(odd)}"
+        as_trees = f" (only as trees: {option('to', self.trees)})" if steps and self.trees else ""
+        return f"{self._takes}cannot run {' and '.join(odd)}{as_trees}"
 
     @property
     def _takes(self) -> str:

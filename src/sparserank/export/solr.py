@@ -191,4 +191,4 @@ def _solr_norm(term: Term) -> dict[str, Any]:
     return {"norm": {"class": "org.apache.solr.ltr.norm.StandardNormalizer", "params": params}}
 
 
-ENGINE = Engine("solr", "Solr", solr, takes_zero=True)
+ENGINE = Engine("solr", "Solr", solr, takes_zero=True, trees="solr-trees")
