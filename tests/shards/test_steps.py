@@ -240,7 +240,7 @@ def test_select_takes_steps_and_what_cannot_be_is_refused(data: sr.RankingDatase
 
 
 def test_steps_are_tried_by_default_where_there_is_enough_to_learn(monkeypatch) -> None:
-    few, many = (sr.datasets.make_ranking(n, 20, 8, n_informative=3, random_state=0).data for n in (90, 110))
+    few, many = (sr.datasets.make_ranking(n, 20, 8, n_informative=3, random_state=0).data for n in (190, 210))
     plan = make_plan(penalties=None, metric="ndcg@5", report_metrics=(), convention="default")
     assert steps_tried(plan, few) == ()
     assert [m.label for m in steps_tried(plan, many)] == ["steps(cutoff=5)"]
@@ -255,7 +255,7 @@ def test_steps_are_tried_by_default_where_there_is_enough_to_learn(monkeypatch) 
         assert steps_tried(replace(plan, **other), many) == ()
     monkeypatch.setattr(menu, "MAX_FEATURES_OF_STEPS", 7)
     assert steps_tried(plan, many) == ()
-    assert "2200 documents x 8 features; penalties='steps' tries them" in menu.notes_of_steps(plan, many)[0]
+    assert "4200 documents x 8 features; penalties='steps' tries them" in menu.notes_of_steps(plan, many)[0]
     monkeypatch.undo()
     # What a budget cannot pay is left out of a path of its own.
     costs = each_alone(many.feature_names, [5.0] + 7 * [1.0])
@@ -263,7 +263,7 @@ def test_steps_are_tried_by_default_where_there_is_enough_to_learn(monkeypatch) 
     assert {"steps", "steps within a cost of 3", "l1"} <= labels
     assert "l1 within a cost of 3" not in labels
     # Steps take the place of no penalty on another transform.
-    curved = sr.datasets.make_curved_ranking(110, random_state=0).data
+    curved = sr.datasets.make_curved_ranking(210, random_state=0).data
     for most in (1, 10**9):  # mixed features, or curves
         monkeypatch.setattr(menu, "MAX_VALUES_OF_CURVES", most)
         with shortcuts.curves():
@@ -276,7 +276,7 @@ def test_steps_are_tried_by_default_where_there_is_enough_to_learn(monkeypatch) 
 
 
 def test_an_engine_that_cannot_run_steps_leaves_them_out_and_knows_their_cost(tmp_path) -> None:
-    data = sr.datasets.make_ranking(110, 20, 6, n_informative=2, n_redundant=2, random_state=0).data
+    data = sr.datasets.make_ranking(210, 10, 6, n_informative=2, n_redundant=2, random_state=0).data
     quick = {"half_samples": 0, "rival": "none", "cv": 2, "n_alphas": 5, "out": tmp_path / "run"}
     free = sr.select(data, **quick)
     assert "steps" in free.paths

@@ -11,7 +11,7 @@ MODEL, CHOICE = of_paths.PANEL, "Choice"
 PROTOCOLS = ("cv", "holdout")
 ENGINES = ("solr", "elasticsearch", "opensearch", "vespa", "lucene", "ranklib", "onnx", "python", "sql")
 LINEAR = ("l1", "mcp")  # the penalties tried by default
-MIN_DOCS_OF_STEPS, MAX_FEATURES_OF_STEPS = 2_000, 2_000  # within these limits, steps are tried by default
+MIN_QUERIES_OF_STEPS, MIN_DOCS_OF_STEPS, MAX_FEATURES_OF_STEPS = 200, 2_000, 2_000  # limits of steps by default
 TREES = ("lightgbm", "xgboost", "xgboost-dump", "solr-trees")  # formats of trees, for models of steps
 DEFAULT_MARGIN = 0.01  # largest acceptable estimated loss, relative to the best mean
 DEFAULT_CONFIDENCE = 0.95
@@ -28,7 +28,7 @@ PENALTIES = Option(
     "step functions), or with parameters: 'mcp(gamma=2.0)'.",
     panel=MODEL,
     flag="--penalty",
-    shown=f"{' and '.join(LINEAR)}; with {{feature_transform}}=auto and {MIN_DOCS_OF_STEPS:,} documents, also steps",
+    shown=f"{' and '.join(LINEAR)}; with {{feature_transform}}=auto and {MIN_QUERIES_OF_STEPS} queries, also steps",
 )
 METRIC = Option(
     name="metric",

@@ -17,7 +17,12 @@ from sparserank.errors import ParameterError
 from sparserank.export import ENGINES
 from sparserank.options import option
 from sparserank.options.paths import LINEAR_SCALINGS
-from sparserank.options.selection import MAX_FEATURES_OF_STEPS, MAX_VALUES_OF_CURVES, MIN_DOCS_OF_STEPS
+from sparserank.options.selection import (
+    MAX_FEATURES_OF_STEPS,
+    MAX_VALUES_OF_CURVES,
+    MIN_DOCS_OF_STEPS,
+    MIN_QUERIES_OF_STEPS,
+)
 from sparserank.paths import PenaltyPath, SizedMaker, maker_of
 from sparserank.paths.boosting import MAX_CUTOFF, BoostedSteps
 from sparserank.penalties import MCP, Penalty, Ridge
@@ -133,8 +138,8 @@ def notes_of_steps(plan: SelectionPlan, data: RankingDataset) -> list[str]:
 
 def _could_be_steps(plan: SelectionPlan, data: RankingDataset) -> bool:
     """True if no option excludes steps, and there is enough to learn them."""
-    unasked = plan.with_steps and plan.feature_transform == (AUTO,)
-    return unasked and plan.path_plan.scaling in LINEAR_SCALINGS and data.n_docs >= MIN_DOCS_OF_STEPS
+    unasked = plan.with_steps and plan.feature_transform == (AUTO,) and plan.path_plan.scaling in LINEAR_SCALINGS
+    return unasked and data.n_queries >= MIN_QUERIES_OF_STEPS and data.n_docs >= MIN_DOCS_OF_STEPS
 
 
 def _too_large_for_steps(data: RankingDataset) -> bool:

@@ -105,7 +105,7 @@ def select(
     label, qid : str or array_like, optional
         Columns of a frame, by default 'label' and 'qid'; the other columns are features.
     penalties : str, Penalty, SizedMaker, or sequence of them, optional
-        By default 'l1' and 'mcp', and from 2,000 documents on also 'steps' (boosted step functions). Names such as
+        By default 'l1' and 'mcp', and from 200 queries on also 'steps' (boosted step functions). Names such as
         'mcp(gamma=2.0)' or 'best_k' (splicing, size by size), Penalty objects, or makers of paths by size (BestK,
         BoostedSteps, or a custom class).
     metric : str or Metric, default 'ndcg@10'
