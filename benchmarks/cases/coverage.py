@@ -199,13 +199,14 @@ def _judged(here: Any, rest: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     from sparserank.crossval.tasks import FINAL
     from sparserank.evaluation import mean_of
     from sparserank.metrics import parse_metric
-    from sparserank.paths import PathPlan, parse_maker
+    from sparserank.paths import PathPlan
+    from sparserank.penalties import parse_penalty
     from sparserank.selection.job import Problem, SelectionJob
     from sparserank.selection.plan import SelectionPlan
 
     metric = parse_metric("ndcg@10")
     path_plan = PathPlan(n_alphas=25)
-    plan = SelectionPlan(tuple(map(parse_maker, ("l1", "mcp", "steps"))), metric, path_plan=path_plan)
+    plan = SelectionPlan(tuple(map(parse_penalty, ("l1", "mcp"))), metric, path_plan=path_plan)
     job = SelectionJob(plan, Problem(here), n_threads=1)
     candidate_set = job.candidates()
     candidates = [*candidate_set.sparse, *candidate_set.dense]

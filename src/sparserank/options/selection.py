@@ -28,7 +28,7 @@ PENALTIES = Option(
     "step functions), or with parameters: 'mcp(gamma=2.0)'.",
     panel=MODEL,
     flag="--penalty",
-    shown=f"{' and '.join(LINEAR)}; with {{feature_transform}}=auto and {MIN_QUERIES_OF_STEPS} queries, also steps",
+    shown=f"{' and '.join(LINEAR)}; from {MIN_QUERIES_OF_STEPS} queries on also steps, if {{feature_transform}} is auto",
 )
 METRIC = Option(
     name="metric",
