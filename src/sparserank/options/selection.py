@@ -28,7 +28,7 @@ PENALTIES = Option(
     "step functions), or with parameters: 'mcp(gamma=2.0)'.",
     panel=MODEL,
     flag="--penalty",
-    shown=f"{' and '.join(LINEAR)}; from {MIN_QUERIES_OF_STEPS} queries on also steps, if {{feature_transform}} is auto",
+    shown=f"{' and '.join(LINEAR)}; from {MIN_QUERIES_OF_STEPS} queries on steps too, if {{feature_transform}} is auto",
 )
 METRIC = Option(
     name="metric",
