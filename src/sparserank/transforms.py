@@ -22,17 +22,21 @@ CURVES = {  # {name of piecewise linear curves: transform before them}
     "curves(log)": LOG,
     "curves(asinh)": ASINH,
 }
+DISTILLED = {  # {name of linear models that learn the order of a model of steps: transform of their features}
+    "distilled": NONE,
+    "distilled(log)": LOG,
+}
 REMOVED = "query-log"  # no better than the logarithm on any data set
 ROWS_AT_ONCE = 1 << 14
 
 
 def parse_transform(name: Any) -> str:
-    """Check a name for `select`: 'auto', 'none', 'log', 'asinh', 'mixed', 'curves', 'curves(log)', ...
+    """Check a name for `select`: 'auto', 'none', 'log', 'asinh', 'mixed', 'curves', 'distilled', ...
 
     Raises
         DataError   there is no such name
     """
-    known = (AUTO, *KINDS, MIXED, *CURVES)
+    known = (AUTO, *KINDS, MIXED, *CURVES, *DISTILLED)
     if isinstance(name, str) and name in (REMOVED, f"curves({REMOVED})"):
         raise DataError(removed(name))
     if not isinstance(name, str) or name not in known:

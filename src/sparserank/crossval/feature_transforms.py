@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,10 +15,10 @@ from sparserank.data.transformed import changes_features, fit_transform, transfo
 from sparserank.export import Engine
 from sparserank.model.ranking_model import RankingModel, curve_model, step_model
 from sparserank.options.paths import DEFAULT_KNOTS
-from sparserank.paths import CurvePath, OnColumns, OneTransformEach, PathMaker, RuledMaker
+from sparserank.paths import BoostedSteps, CurvePath, OnColumns, OneTransformEach, PathMaker, RuledMaker
 from sparserank.penalties import FeatureRules
 from sparserank.shards.scaling import FeatureScaling
-from sparserank.transforms import CURVES, LOG, MIXED, NONE, STEPS, Transform
+from sparserank.transforms import CURVES, DISTILLED, LOG, MIXED, NONE, STEPS, Transform
 
 Rules = TypeVar("Rules", bound=FeatureRules)
 
@@ -28,16 +28,20 @@ class FeatureTransform:
     """One way in which features enter. transforms: of all features, each with its own block of columns; a feature
     enters under one of them; empty: unchanged. knots: of curves of the features under a single transform. left_out:
     numbers of features that do not enter. least: share of the sum of absolute weights below which a weight counts as
-    0."""
+    0. teacher: linear models learn the order of its scores in place of the labels."""
 
     name: str
     transforms: tuple[Transform, ...] = ()
     knots: Shape = STRAIGHT
     left_out: tuple[int, ...] = ()
     least: float = 0.0
+    teacher: Teacher | None = None
 
     def label(self, penalty: str) -> str:
         """The label of a penalty under this transform."""
+        if self.teacher is not None:
+            on = DISTILLED[self.name]
+            return f"distilled {penalty}" if on == NONE else f"distilled {penalty} on {on}"
         return penalty if self.name in (NONE, STEPS) else f"{penalty} on {self.name}"
 
     def on(self, maker: RuledMaker) -> PathMaker:
@@ -107,12 +111,24 @@ class FeatureTransform:
 RAW = FeatureTransform(NONE)
 
 
+class Teacher(NamedTuple):
+    """The maker of a model of steps, and their bins."""
+
+    maker: BoostedSteps
+    bins: Bins
+
+
 def feature_transforms(
-    data: RankingDataset, names: Sequence[str], n_knots: int = DEFAULT_KNOTS, directions: np.ndarray | None = None
+    data: RankingDataset,
+    names: Sequence[str],
+    n_knots: int = DEFAULT_KNOTS,
+    directions: np.ndarray | None = None,
+    rules: FeatureRules | None = None,
 ) -> list[FeatureTransform]:
     """The transforms with these names ('none', 'log', 'mixed', 'curves(log)', ...), learned from training data.
 
     directions   (n_features,) allowed directions of curves: 1, -1, or 0 for both
+    rules        of teachers; by default none
     """
     found: dict[str, tuple[Transform, ...]] = {NONE: ()}
 
@@ -130,6 +146,11 @@ def feature_transforms(
             out.append(FeatureTransform(f"{name}{with_knots}", own, knots))
         elif name == MIXED:
             out.append(FeatureTransform(name, (fit_transform(data, NONE), *learned(LOG))))
+        elif name in DISTILLED:
+            maker = BoostedSteps(draws=1)
+            teacher = Teacher(maker if rules is None else maker.with_rules_of(rules), fit_bins(data))
+            own = () if DISTILLED[name] == NONE else learned(DISTILLED[name])
+            out.append(FeatureTransform(name, own, teacher=teacher))
         elif name == STEPS:
             out.append(FeatureTransform(name, knots=fit_bins(data)))
         else:

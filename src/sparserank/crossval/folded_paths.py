@@ -3,7 +3,7 @@ queries that they have not seen."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,11 +27,12 @@ from sparserank.shards.dask import placed, shards_on
 from sparserank.shards.measuring import Columns
 from sparserank.shards.scaling import FeatureScaling, fit_scalings, prepared
 from sparserank.solvers.lockstep import Steps, run_all
+from sparserank.transforms import STEPS
 from sparserank.weighting import Weighting
 
 AT_ONCE = 10  # half-samples in lockstep
 MORE, MORE_OF_STARTS = 1.25, 2.0  # half-sample paths and their starts may end at these multiples of the size sought
-MADE = ("prepared", "_shards", "_judging", "_unseen")  # attributes derived from the data on first use
+MADE = ("prepared", "_shards", "_judging", "_unseen", "_steps_of_teacher")  # attributes derived from the data on first use
 Weighted = tuple[list[PairwiseObjective], list[FeatureScaling]]
 UNSCALED = ("none", "query-min-max")  # methods without divisors
 FOLD_TOL = 1e-4  # for paths that only estimate quality: down to the tolerance of the final path, rankings do not change
@@ -186,17 +187,50 @@ class FoldedPaths:
             method = self.scaling_method
             centers, scales = fit_scalings(d, method, weight > 0, self._sums)
             self._refuse_empty(left_out, weight)
-            weighting = Weighting(
-                self._shards,
-                weight[list(at)],
-                scale=None if method in UNSCALED else scales[list(at)],
-                knots=self.transform.knots,
-                pair_weights=self.path_plan.pair_weights,
-                feature_names=d.feature_names,
-            )
+
+            def on(shards: Shards, at: Sequence[int]) -> list[PairwiseObjective]:
+                weighting = Weighting(
+                    shards,
+                    weight[list(at)],
+                    scale=None if method in UNSCALED else scales[list(at)],
+                    knots=self.transform.knots,
+                    pair_weights=self.path_plan.pair_weights,
+                    feature_names=d.feature_names,
+                )
+                return objectives_of(weighting)
+
+            if self.transform.teacher is None:
+                objectives = on(self._shards, at)
+            else:
+                graded = [self._shards_of(replace(d, relevance=g)) for g in self._grades(used, left_out)]
+                objectives = [on(graded[i], [i])[0] for i in at]
             scalings = [FeatureScaling(method, centers[i], scales[i]) for i in at]
-            self._weighted = key, (objectives_of(weighting), scalings)
+            self._weighted = key, (objectives, scalings)
         return self._weighted[1]
+
+    @cached_property
+    def _steps_of_teacher(self) -> FoldedPaths:
+        """The same queries in the bins of the teacher's steps."""
+        teacher, raw = self.transform.teacher, tuple(self.data.feature_names or ())
+        assert teacher is not None
+        return FoldedPaths(
+            self.data,
+            self.fold,
+            replace(self.path_plan, feature_names=raw),
+            self.metrics,
+            query_weight=self.query_weight,
+            n_threads=self.n_threads,
+            transform=FeatureTransform(STEPS, knots=teacher.bins),
+        )
+
+    def _grades(self, used: np.ndarray, left_out: Sequence[str]) -> Iterator[np.ndarray]:
+        """For each row of `used` (n, n_queries), the grades (n_docs,) by a teacher that has learned from these
+        queries."""
+        teacher, steps = self.transform.teacher, self._steps_of_teacher
+        assert teacher is not None
+        objectives, _ = steps._objectives_of(used, range(len(used)), left_out)
+        for w in run_all([teacher.maker.on_all_features(o) for o in objectives]):
+            yield np.concatenate(steps._shards.call("grades", w)).astype(np.float64)
 
     def _sums(self, used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:
         return self._shards.call("moments", unit, around, per_query=used)

@@ -95,6 +95,12 @@ class BoostedSteps(SizedMaker):
         points.reverse()
         return PathResult.of(points, self, 1.0 / np.array(sizes[::-1]), 1.0, 1.0, objective, plan.feature_names)
 
+    def on_all_features(self, objective: PairwiseObjective) -> Steps[np.ndarray]:
+        """The jumps (n_columns,) of the model of all features that the rules allow."""
+        boosting = _Boosting(self, objective)
+        w, _ = yield from boosting.learned(boosting.features_of(boosting.elements), self.rounds)
+        return w
+
     def _points(self, boosting: _Boosting, plan: PathPlan, n: int) -> Steps[list[Point]]:
         elements, points = boosting.elements, []
         began = yield Seconds()

@@ -22,13 +22,14 @@ from sparserank.options.selection import (
     MAX_VALUES_OF_CURVES,
     MIN_DOCS_OF_STEPS,
     MIN_QUERIES_OF_STEPS,
+    MIN_QUERIES_OF_TEACHERS,
 )
 from sparserank.paths import PenaltyPath, SizedMaker, maker_of
 from sparserank.paths.boosting import MAX_CUTOFF, BoostedSteps
 from sparserank.penalties import MCP, Penalty, Ridge
 from sparserank.penalties.nested import like_l1
 from sparserank.selection.plan import SelectionPlan
-from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE, STEPS
+from sparserank.transforms import AUTO, CURVES, DISTILLED, LOG, MIXED, NONE, STEPS
 
 DENSE = "ridge"  # the label of the dense reference
 MANY_QUERIES = 1_000  # from which 100 rounds may underfit (docs/theory.md section 9)
@@ -61,7 +62,7 @@ def tasks_of(
         if any(p.on_steps for p in limited.values()):
             names.append(STEPS)
         directions = _directions(plan, data.n_features) if not CURVES.keys().isdisjoint(names) else None
-        transforms = feature_transforms(data, names, plan.n_knots, directions)
+        transforms = feature_transforms(data, names, plan.n_knots, directions, _dense(plan))
     unasked = plan.feature_transform == (AUTO,) and any(isinstance(t.knots, Knots) for t in transforms)
     steps = {label: p for label, p in limited.items() if p.on_steps}
     limited = {label: p for label, p in limited.items() if label not in steps}
@@ -70,6 +71,8 @@ def tasks_of(
     for transform in transforms:
         if transform.name == STEPS:
             out += _on(transform, steps)
+        elif transform.teacher is not None:
+            out += _on(transform, _concave(limited) if plan.feature_transform == (AUTO,) else limited)
         elif transform.knots.curved:
             out += _on(transform, _for_curves(limited)) if limited else []
         else:
@@ -86,16 +89,25 @@ def transforms_tried(plan: SelectionPlan, data: RankingDataset, client: Any = No
         ParameterError   curves were requested, and the data are not in memory
     """
     if plan.feature_transform != (AUTO,):
-        curved = [name for name in plan.feature_transform if name in CURVES]
-        if curved and not _in_memory(data, client):
+        beside = CURVES | DISTILLED
+        others = [name for name in plan.feature_transform if name in beside]
+        if not CURVES.keys().isdisjoint(others) and not _in_memory(data, client):
             raise ParameterError("feature_transform", not_in_memory())
-        linear = [name for name in plan.feature_transform if name not in CURVES]
-        return [*(linear or dict.fromkeys(CURVES[name] for name in curved)), *curved]
+        if not DISTILLED.keys().isdisjoint(others) and client is not None:
+            raise ParameterError("feature_transform", "distilled models are not learned on a cluster.")
+        linear = [name for name in plan.feature_transform if name not in beside]
+        return [*(linear or dict.fromkeys(beside[name] for name in others)), *others]
     if plan.path_plan.scaling not in LINEAR_SCALINGS:
         return [NONE]
+    differ = logs_differ(data)
     if tries_curves(plan, data, client):
-        return [NONE, LOG, "curves(log)"] if logs_differ(data) else [NONE, "curves"]
-    return [NONE, MIXED] if logs_differ(data) else [NONE]
+        names = [NONE, LOG, "curves(log)"] if differ else [NONE, "curves"]
+    else:
+        names = [NONE, MIXED] if differ else [NONE]
+    if not _could_be_steps(plan, data, MIN_QUERIES_OF_TEACHERS) or _too_large_for_steps(data) or client is not None:
+        return names
+    takes_logs = plan.engine is None or not ENGINES[plan.engine].lacks([LOG])
+    return [*names, "distilled(log)" if differ and takes_logs else "distilled"]
 
 
 def tries_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> bool:
@@ -136,10 +148,10 @@ def notes_of_steps(plan: SelectionPlan, data: RankingDataset) -> list[str]:
     ]
 
 
-def _could_be_steps(plan: SelectionPlan, data: RankingDataset) -> bool:
+def _could_be_steps(plan: SelectionPlan, data: RankingDataset, n_queries: int = MIN_QUERIES_OF_STEPS) -> bool:
     """True if no option excludes steps, and there is enough to learn them."""
     unasked = plan.with_steps and plan.feature_transform == (AUTO,) and plan.path_plan.scaling in LINEAR_SCALINGS
-    return unasked and data.n_queries >= MIN_QUERIES_OF_STEPS and data.n_docs >= MIN_DOCS_OF_STEPS
+    return unasked and data.n_queries >= n_queries and data.n_docs >= MIN_DOCS_OF_STEPS
 
 
 def _too_large_for_steps(data: RankingDataset) -> bool:
@@ -175,6 +187,11 @@ def _dense(plan: SelectionPlan) -> Ridge:
     monotone = {p.monotone for p in plan.penalties}
     never = set.intersection(*(set(p.drop) for p in plan.penalties))
     return Ridge(monotone=monotone.pop() if len(monotone) == 1 else None, drop=tuple(sorted(never)))
+
+
+def _concave(labelled: dict[str, Penalty | SizedMaker]) -> dict[str, Penalty | SizedMaker]:
+    """The concave penalties."""
+    return {label: p for label, p in labelled.items() if isinstance(p, Penalty) and not p.is_convex}
 
 
 def _for_curves(labelled: dict[str, Penalty | SizedMaker]) -> dict[str, Penalty | SizedMaker]:

@@ -15,6 +15,7 @@ from sparserank.losses.levels import pair_totals, relevance_levels
 from sparserank.metrics import Metric
 from sparserank.shards import _pass_kernels as kernels
 from sparserank.shards._pass_kernels import ListFacts
+from sparserank.shards.grades import grades_of
 from sparserank.shards.coordinates import Coordinates, coordinates_of
 from sparserank.shards.measuring import Columns, measure
 from sparserank.shards.moments import alike, coarse_unit, moment_sums
@@ -404,6 +405,11 @@ class Shard:
         ids = None if self.docid is None else np.asarray(self.docid[documents])
         known = (self.rows.columns(documents, columns) != 0).any(axis=1) if present else None
         return Z.reshape(len(documents), len(columns)), self.relevance[documents], ids, known
+
+    def grades(self, w: np.ndarray) -> np.ndarray:
+        """(n_docs,) uint8 `grades_of` the scores at w (n_columns,)."""
+        scores = self.rows.times(w[None], np.arange(self.rows.n_docs))[:, 0]
+        return grades_of(scores, self.query_ptr)
 
     def measure(
         self, models: Sequence[sp.csr_array | Columns], metrics: Sequence[Metric], assigned: np.ndarray
