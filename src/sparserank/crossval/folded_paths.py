@@ -32,7 +32,8 @@ from sparserank.weighting import Weighting
 
 AT_ONCE = 10  # half-samples in lockstep
 MORE, MORE_OF_STARTS = 1.25, 2.0  # half-sample paths and their starts may end at these multiples of the size sought
-MADE = ("prepared", "_shards", "_judging", "_unseen", "_steps_of_teacher")  # attributes derived from the data on first use
+# Attributes derived from the data on first use.
+MADE = ("prepared", "_shards", "_judging", "_unseen", "_teaching")
 Weighted = tuple[list[PairwiseObjective], list[FeatureScaling]]
 UNSCALED = ("none", "query-min-max")  # methods without divisors
 FOLD_TOL = 1e-4  # for paths that only estimate quality: down to the tolerance of the final path, rankings do not change
@@ -147,10 +148,13 @@ class FoldedPaths:
 
     @cached_property
     def _shards(self) -> Shards:
-        if self.client is not None:
-            d = self.prepared
-            return shards_on(self.client, d, self.path_plan.loss, self.transform.knots)
-        return self._shards_of(self.prepared)
+        return self._learning(self.prepared)
+
+    def _learning(self, d: RankingDataset) -> Shards:
+        """The shards of `prepared`, with its labels or others."""
+        if self.client is None:
+            return self._shards_of(d)
+        return shards_on(self.client, d, self.path_plan.loss, self.transform.knots)
 
     @cached_property
     def _judging(self) -> Shards:
@@ -202,14 +206,14 @@ class FoldedPaths:
             if self.transform.teacher is None:
                 objectives = on(self._shards, at)
             else:
-                graded = [self._shards_of(replace(d, relevance=g)) for g in self._grades(used, left_out)]
+                graded = [self._learning(replace(d, relevance=g)) for g in self._grades(used, left_out)]
                 objectives = [on(graded[i], [i])[0] for i in at]
             scalings = [FeatureScaling(method, centers[i], scales[i]) for i in at]
             self._weighted = key, (objectives, scalings)
         return self._weighted[1]
 
     @cached_property
-    def _steps_of_teacher(self) -> FoldedPaths:
+    def _teaching(self) -> FoldedPaths:
         """The same queries in the bins of the teacher's steps."""
         teacher, raw = self.transform.teacher, tuple(self.data.feature_names or ())
         assert teacher is not None
@@ -220,13 +224,14 @@ class FoldedPaths:
             self.metrics,
             query_weight=self.query_weight,
             n_threads=self.n_threads,
+            client=self.client,
             transform=FeatureTransform(STEPS, knots=teacher.bins),
         )
 
     def _grades(self, used: np.ndarray, left_out: Sequence[str]) -> Iterator[np.ndarray]:
         """For each row of `used` (n, n_queries), the grades (n_docs,) by a teacher that has learned from these
         queries."""
-        teacher, steps = self.transform.teacher, self._steps_of_teacher
+        teacher, steps = self.transform.teacher, self._teaching
         assert teacher is not None
         objectives, _ = steps._objectives_of(used, range(len(used)), left_out)
         for w in run_all([teacher.maker.on_all_features(o) for o in objectives]):

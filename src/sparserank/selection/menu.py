@@ -93,8 +93,6 @@ def transforms_tried(plan: SelectionPlan, data: RankingDataset, client: Any = No
         others = [name for name in plan.feature_transform if name in beside]
         if not CURVES.keys().isdisjoint(others) and not _in_memory(data, client):
             raise ParameterError("feature_transform", not_in_memory())
-        if not DISTILLED.keys().isdisjoint(others) and client is not None:
-            raise ParameterError("feature_transform", "distilled models are not learned on a cluster.")
         linear = [name for name in plan.feature_transform if name not in beside]
         return [*(linear or dict.fromkeys(beside[name] for name in others)), *others]
     if plan.path_plan.scaling not in LINEAR_SCALINGS:
@@ -104,7 +102,7 @@ def transforms_tried(plan: SelectionPlan, data: RankingDataset, client: Any = No
         names = [NONE, LOG, "curves(log)"] if differ else [NONE, "curves"]
     else:
         names = [NONE, MIXED] if differ else [NONE]
-    if not _could_be_steps(plan, data, MIN_QUERIES_OF_TEACHERS) or _too_large_for_steps(data) or client is not None:
+    if not _could_be_steps(plan, data, MIN_QUERIES_OF_TEACHERS) or _too_large_for_steps(data):
         return names
     takes_logs = plan.engine is None or not ENGINES[plan.engine].lacks([LOG])
     return [*names, "distilled(log)" if differ and takes_logs else "distilled"]

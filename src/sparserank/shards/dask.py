@@ -87,21 +87,16 @@ def shards_on(client: Any, data: RankingDataset, loss: PairwiseLoss, shape: Any 
     `curves.Shape`), by default one column each.
 
     Raises
-        DataError   labels or document weights differ from those in the store; there is no worker
+        DataError   document weights differ from those in the store; there is no worker
     """
     X = data.X
-    shards = DaskShards(client, X, loss, shape)
+    shards = DaskShards(client, X, loss, shape, data.relevance)
     held = [
         map_shard(Path(s.folder), shards.manifests[s.folder]["shards"][s.number], X.shape[1], X.dtype)
         for s in X.sources
     ]
-    labels = np.concatenate([np.asarray(h["label"], dtype=np.float64) for h in held])
     weights = np.concatenate([np.asarray(h.get("weight", np.ones(len(h["label"])))) for h in held])
-    if not np.array_equal(labels, data.relevance):
-        raise DataError(
-            "on a cluster, labels must be those of the store; convert the data again with the other labels."
-        )
-    if not np.array_equal(weights, np.ones(len(labels)) if data.doc_weight is None else data.doc_weight):
+    if not np.array_equal(weights, np.ones(data.n_docs) if data.doc_weight is None else data.doc_weight):
         raise DataError(
             "on a cluster, document weights must be those of the store; convert the data again with their column."
         )
@@ -135,8 +130,8 @@ def connect(address: str) -> Any:
 class LoadedShard:
     """A shard on a worker; it is pickled as the arguments that load it."""
 
-    def __init__(self, source: Source, loss: PairwiseLoss, shape: Any) -> None:
-        self._made_of = (source, loss, shape)
+    def __init__(self, source: Source, loss: PairwiseLoss, shape: Any, relevance: np.ndarray | None) -> None:
+        self._made_of = (source, loss, shape, relevance)
         folder, number, identity = source
         manifest = read_manifest(Path(folder))
         if manifest["identity"] != identity:
@@ -146,7 +141,7 @@ class LoadedShard:
         rows: Any = as_rows(X) if shape is None else shape.rows(X)
         self.shard = Shard(
             rows,
-            np.asarray(arrays["label"], dtype=np.float64),
+            np.asarray(arrays["label"] if relevance is None else relevance, dtype=np.float64),
             np.array(arrays["query_ptr"]),
             loss,
             arrays.get("weight"),
@@ -212,9 +207,16 @@ def _untold(results: list[Any]) -> bool:
 
 
 class DaskShards:
-    """`Shards` on a cluster."""
+    """`Shards` on a cluster, with the labels of their store or others (n_docs,)."""
 
-    def __init__(self, client: Any, X: StoredFeatures, loss: PairwiseLoss, shape: Any = None) -> None:
+    def __init__(
+        self,
+        client: Any,
+        X: StoredFeatures,
+        loss: PairwiseLoss,
+        shape: Any = None,
+        relevance: np.ndarray | None = None,
+    ) -> None:
         self.client, self.loss = client, loss
         self.column_blocks: tuple[tuple[int, ...], ...] | None = None
         self._features = X  # keeps a temporary store alive
@@ -227,13 +229,18 @@ class DaskShards:
         cuts = np.linspace(0, len(sources), n + 1).round().astype(int)  # neighbours share a worker: fewer sums are sent
         self._groups = [list(range(a, b)) for a, b in pairwise(cuts)]
         self._homes = [workers[g * len(workers) // n] for g in range(n)]
-        self._futures = [
-            client.submit(LoadedShard, source, loss, shape, workers=[self._homes[g]], allow_other_workers=True)
-            for g, group in enumerate(self._groups)
-            for source in (sources[k] for k in group)
-        ]
         self.manifests = {folder: read_manifest(Path(folder)) for folder in {s.folder for s in sources}}
-        self._sizes = [self.manifests[s.folder]["shards"][s.number]["n_queries"] for s in sources]
+        shards = [self.manifests[s.folder]["shards"][s.number] for s in sources]
+        ends = np.cumsum([s["n_docs"] for s in shards])
+        labels = [None] * len(shards) if relevance is None else np.split(relevance, ends[:-1])
+        self._futures = [
+            client.submit(
+                LoadedShard, sources[k], loss, shape, labels[k], workers=[self._homes[g]], allow_other_workers=True
+            )
+            for g, group in enumerate(self._groups)
+            for k in group
+        ]
+        self._sizes = [s["n_queries"] for s in shards]
         self.n_queries = sum(self._sizes)
         self._starts = np.concatenate([[0], np.cumsum(self._sizes)])
         self._weights: dict[str, tuple[Any, np.ndarray]] = {}

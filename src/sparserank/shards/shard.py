@@ -15,8 +15,8 @@ from sparserank.losses.levels import pair_totals, relevance_levels
 from sparserank.metrics import Metric
 from sparserank.shards import _pass_kernels as kernels
 from sparserank.shards._pass_kernels import ListFacts
-from sparserank.shards.grades import grades_of
 from sparserank.shards.coordinates import Coordinates, coordinates_of
+from sparserank.shards.grades import grades_of
 from sparserank.shards.measuring import Columns, measure
 from sparserank.shards.moments import alike, coarse_unit, moment_sums
 from sparserank.shards.pair_norms import lists_between, pair_norms
