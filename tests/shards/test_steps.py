@@ -255,7 +255,8 @@ def test_steps_are_tried_by_default_where_there_is_enough_to_learn(monkeypatch) 
         assert steps_tried(replace(plan, **other), many) == ()
     monkeypatch.setattr(menu, "MAX_FEATURES_OF_STEPS", 7)
     assert steps_tried(plan, many) == ()
-    assert "4200 documents x 8 features; penalties='steps' tries them" in menu.notes_of_steps(plan, many)[0]
+    (note,) = menu.notes_of_steps(plan, many)
+    assert "4200 documents x 8 features; penalties='steps' and feature_transform='distilled' try them" in note
     monkeypatch.undo()
     # What a budget cannot pay is left out of a path of its own.
     costs = each_alone(many.feature_names, [5.0] + 7 * [1.0])
@@ -272,7 +273,7 @@ def test_steps_are_tried_by_default_where_there_is_enough_to_learn(monkeypatch) 
                 for p in (replace(plan, with_steps=False), plan)
             )
         assert any("curves" in label for label in tried) == (most > 1)
-        assert [label for label in tried if not label.startswith("steps")] == without
+        assert [label for label in tried if not label.startswith(("steps", "distilled"))] == without
 
 
 def test_an_engine_that_cannot_run_steps_leaves_them_out_and_knows_their_cost(tmp_path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -16,11 +17,12 @@ from sparserank.export import Engine
 from sparserank.model.ranking_model import RankingModel, curve_model, step_model
 from sparserank.options.paths import DEFAULT_KNOTS
 from sparserank.paths import BoostedSteps, CurvePath, OnColumns, OneTransformEach, PathMaker, RuledMaker
-from sparserank.penalties import FeatureRules
+from sparserank.penalties import FeatureRules, Ridge
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import CURVES, DISTILLED, LOG, MIXED, NONE, STEPS, Transform
 
 Rules = TypeVar("Rules", bound=FeatureRules)
+NO_RULES = Ridge()
 
 
 @dataclass(frozen=True)
@@ -123,20 +125,19 @@ def feature_transforms(
     names: Sequence[str],
     n_knots: int = DEFAULT_KNOTS,
     directions: np.ndarray | None = None,
-    rules: FeatureRules | None = None,
+    rules: FeatureRules = NO_RULES,
 ) -> list[FeatureTransform]:
     """The transforms with these names ('none', 'log', 'mixed', 'curves(log)', ...), learned from training data.
 
     directions   (n_features,) allowed directions of curves: 1, -1, or 0 for both
-    rules        of teachers; by default none
+    rules        of teachers
     """
-    found: dict[str, tuple[Transform, ...]] = {NONE: ()}
 
+    @cache
     def learned(kind: str) -> tuple[Transform, ...]:
-        if kind not in found:
-            found[kind] = (fit_transform(data, kind),)
-        return found[kind]
+        return () if kind == NONE else (fit_transform(data, kind),)
 
+    bins = cache(partial(fit_bins, data))
     out = []
     for name in names:
         if name in CURVES:
@@ -147,12 +148,10 @@ def feature_transforms(
         elif name == MIXED:
             out.append(FeatureTransform(name, (fit_transform(data, NONE), *learned(LOG))))
         elif name in DISTILLED:
-            maker = BoostedSteps(draws=1)
-            teacher = Teacher(maker if rules is None else maker.with_rules_of(rules), fit_bins(data))
-            own = () if DISTILLED[name] == NONE else learned(DISTILLED[name])
-            out.append(FeatureTransform(name, own, teacher=teacher))
+            teacher = Teacher(BoostedSteps(draws=1).with_rules_of(rules), bins())
+            out.append(FeatureTransform(name, learned(DISTILLED[name]), teacher=teacher))
         elif name == STEPS:
-            out.append(FeatureTransform(name, knots=fit_bins(data)))
+            out.append(FeatureTransform(name, knots=bins()))
         else:
             out.append(RAW if name == NONE else FeatureTransform(name, learned(name)))
     return out

@@ -144,9 +144,10 @@ TRANSFORM = replace(
     help="Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); asinh (of x "
     "divided by the median of |x|); mixed (each feature "
     "unchanged or as its log); curves or curves(log) (piecewise linear, flat outside the knots; models without "
-    "bends are tried too). auto tries none and curves(log) if the training data are in memory and have at most "
+    "bends are tried too); distilled or distilled(log) (weights, learned from the order of a model of steps in place "
+    "of the labels). auto tries none and curves(log) if the training data are in memory and have at most "
     f"{MAX_VALUES_OF_CURVES / 1e6:g} million values, otherwise none and mixed; without logarithms where they do not "
-    "differ from the features.",
+    f"differ from the features; from {MIN_QUERIES_OF_TEACHERS} queries on also MCP on distilled(log).",
 )
 ENGINE = Option(
     name="engine",

@@ -138,11 +138,12 @@ def steps_tried(plan: SelectionPlan, data: RankingDataset) -> tuple[BoostedSteps
 
 def notes_of_steps(plan: SelectionPlan, data: RankingDataset) -> list[str]:
     """A note on why steps were not tried, if they are tried by default on smaller data."""
-    if not _could_be_steps(plan, data) or not _too_large_for_steps(data):
+    if not _could_be_steps(plan, data, MIN_QUERIES_OF_TEACHERS) or not _too_large_for_steps(data):
         return []
     return [
-        f"steps were not tried, because the data have {data.n_docs} documents x {data.n_features} features; "
-        f"{option('penalties', STEPS)} tries them."
+        f"steps, and models distilled from them, were not tried, because the data have {data.n_docs} documents x "
+        f"{data.n_features} features; {option('penalties', STEPS)} and {option('feature_transform', 'distilled')} try "
+        "them."
     ]
 
 

@@ -44,7 +44,8 @@ class SelectionPlan:
     k, budget  largest number of features, largest total cost; either replaces the margin
     costs      one per feature, in the order of the features; they weight the penalties too
     most       models with more features are not chosen
-    with_steps   boosted steps are tried too, where there is enough to learn them (`menu.steps_tried`)
+    with_steps   boosted steps, and models distilled from them, are tried too, where there is enough to learn
+                 (`menu.steps_tried`, `menu.transforms_tried`)
     noun       word for a feature in sentences
     feature_groups  groups of features that are computed together, enter the penalties together and are paid for once
 
