@@ -168,7 +168,7 @@ class FittedPaths:
         labels = [label for label, paths in waiting.items() for _ in paths]
         left = TimeLeft(labels, min(self.n_workers, len(labels)))
         for stage in self._stages(waiting, np.inf):
-            one = _OnePath(self.works[stage[0].transform].with_threads(1))
+            one = _OnePath(self.works[stage[0].transform].for_a_process([t.fold for t in stage]))
             known = _known_points(store, stage, self.works)
             arguments = [(replace(_ready(t, done, known), transform=RAW),) for t in stage]  # `one` has the transform
             with closing(run_pieces(one, arguments, self.n_workers, processes=True)) as outcomes:

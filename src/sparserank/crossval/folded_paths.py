@@ -3,7 +3,8 @@ queries that they have not seen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -79,24 +80,19 @@ class FoldedPaths:
         self.path_plan = replace(path_plan, feature_names=transform.names(tuple(data.feature_names or ())))
         self.valid, self.query_weight, self.n_threads = valid, query_weight, n_threads
         self._weighted: tuple[object, Weighted] | None = None  # the last ones, with the queries that they use
+        self._grades: dict[bytes, np.ndarray] = {}  # (n_docs,) by the teacher of these queries
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {name: value for name, value in self.__dict__.items() if name not in MADE}
         return {**kept, "_weighted": None, "client": None, "alike": None}
 
-    def with_threads(self, n_threads: int) -> FoldedPaths:
-        """A copy with another number of threads."""
-        return FoldedPaths(
-            self.data,
-            self.fold,
-            self.path_plan,
-            self.metrics,
-            valid=self.valid,
-            query_weight=self.query_weight,
-            n_threads=n_threads,
-            transform=self.transform,
-            judged=self.judged,
-        )
+    def for_a_process(self, folds: Sequence[int]) -> FoldedPaths:
+        """A copy of one thread, with the grades of teachers without these folds."""
+        if self.transform.teacher is not None:
+            self._teach(self._used(folds))
+        out = copy(self)
+        out.n_threads = 1
+        return out
 
     @property
     def n_judged(self) -> int:
@@ -175,9 +171,13 @@ class FoldedPaths:
         """The loss without each of these folds, and its scaling, which is also learned without the fold;
         a fold may appear several times."""
         own = list(dict.fromkeys(folds))
-        used = np.array([(self.fold != f) | (f == FINAL) for f in own])
+        used = self._used(own)
         left_out = ["" if f == FINAL else f"fold {f + 1}" for f in own]
         return self._objectives_of(used, [own.index(f) for f in folds], left_out)
+
+    def _used(self, folds: Sequence[int]) -> np.ndarray:
+        """(n, n_queries) bool: the queries from which the paths of each fold learn."""
+        return np.array([(self.fold != f) | (f == FINAL) for f in folds])
 
     def _objectives_of(self, used: np.ndarray, at: Sequence[int], left_out: Sequence[str]) -> Weighted:
         """The same on the queries of rows `at` of `used` (n, n_queries) bool.
@@ -206,8 +206,10 @@ class FoldedPaths:
             if self.transform.teacher is None:
                 objectives = on(self._shards, at)
             else:
-                graded = [self._learning(replace(d, relevance=g)) for g in self._grades(used, left_out)]
-                objectives = [on(graded[i], [i])[0] for i in at]
+                self._teach(used)
+                graded = [replace(d, relevance=self._grades[row.tobytes()].astype(np.float64)) for row in used]
+                shards = [self._learning(g) for g in graded]
+                objectives = [on(shards[i], [i])[0] for i in at]
             scalings = [FeatureScaling(method, centers[i], scales[i]) for i in at]
             self._weighted = key, (objectives, scalings)
         return self._weighted[1]
@@ -228,14 +230,17 @@ class FoldedPaths:
             transform=FeatureTransform(STEPS, knots=teacher.bins),
         )
 
-    def _grades(self, used: np.ndarray, left_out: Sequence[str]) -> Iterator[np.ndarray]:
-        """For each row of `used` (n, n_queries), the grades (n_docs,) by a teacher that has learned from these
-        queries."""
-        teacher, steps = self.transform.teacher, self._teaching
+    def _teach(self, used: np.ndarray) -> None:
+        """Learn the grades of all documents from the queries of each row of `used` (n, n_queries), once."""
+        new = {row.tobytes(): row for row in used if row.tobytes() not in self._grades}
+        steps, teacher = self._teaching, self.transform.teacher
         assert teacher is not None
-        objectives, _ = steps._objectives_of(used, range(len(used)), left_out)
-        for w in run_all([teacher.maker.on_all_features(o) for o in objectives]):
-            yield np.concatenate(steps._shards.call("grades", w)).astype(np.float64)
+        if new:
+            objectives, _ = steps._objectives_of(np.array(list(new.values())), range(len(new)), [""] * len(new))
+            models = run_all([teacher.maker.on_all_features(o) for o in objectives])
+            for key, w in zip(new, models, strict=True):
+                self._grades[key] = np.concatenate(steps._shards.call("grades", w))
+            steps.release()
 
     def _sums(self, used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:
         return self._shards.call("moments", unit, around, per_query=used)
