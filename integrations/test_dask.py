@@ -79,11 +79,13 @@ SELECT: dict[str, Any] = {"penalties": ["l1", "log"], "n_alphas": 8, "cv": 3, "h
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_selection_on_the_cluster(kind: str, client: Client, stores: dict[str, Path], tmp_path: Path) -> None:
     data = sr.read(stores[kind])
-    penalties = ["l1", "steps(rounds=10, draws=1)"]
-    there = sr.select(data, client=client, out=tmp_path / "run", **{**SELECT, "penalties": penalties})
-    here = sr.select(data, **{**SELECT, "penalties": penalties})
-    steps = [c for c in there.choice.candidates if c.penalty.startswith("steps")]
-    assert {c.mean for c in steps} == {c.mean for c in here.choice.candidates if c.penalty.startswith("steps")}
+    options = {**SELECT, "penalties": ["l1", "steps(rounds=10, draws=1)"], "feature_transform": ["none", "distilled"]}
+    there = sr.select(data, client=client, out=tmp_path / "run", **options)
+    here = sr.select(data, **options)
+    for kind_of in ("steps", "distilled"):
+        means = [{c.mean for c in r.choice.candidates if c.penalty.startswith(kind_of)} for r in (there, here)]
+        assert means[0]
+        np.testing.assert_allclose(*map(sorted, means), rtol=1e-9)
     assert there.sentence == here.sentence
     np.testing.assert_allclose(there.model.coef, here.model.coef, rtol=1e-12, atol=1e-12)
     assert (tmp_path / "run/model.json").exists()
@@ -162,10 +164,16 @@ def test_a_shard_that_was_made_again_is_told_its_weights_again(stores: dict[str,
         np.testing.assert_allclose(gradient, expected[1], rtol=1e-12, atol=1e-15)
 
 
-def test_labels_and_weights_are_those_of_the_store_or_refused(client: Client, stores: dict[str, Path]) -> None:
+def test_labels_may_differ_from_the_store_and_weights_are_refused(client: Client, stores: dict[str, Path]) -> None:
     data = sr.read(stores["dense"])
-    with pytest.raises(DataError, match="labels must be those of the store"):
-        sr.solvers.PairwiseObjective(dataclasses.replace(data, relevance=data.relevance[::-1]), client=client)
+    other = dataclasses.replace(data, relevance=data.relevance[::-1])
+    w = np.ones(data.n_features)
+    there, here, same = (
+        sr.solvers.PairwiseObjective(d, client=c).value_and_gradient(w)
+        for d, c in ((other, client), (other, None), (data, client))
+    )
+    np.testing.assert_allclose(there[1], here[1], rtol=1e-12, atol=1e-15)
+    assert there[0] != same[0]
     with pytest.raises(DataError, match="document weights must be those of the store"):
         sr.solvers.PairwiseObjective(data, doc_weight=np.full(data.n_docs, 2.0), client=client)
 
