@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +13,7 @@ from sparserank.crossval.feature_groups import each_alone
 from sparserank.curves import StepCurve, fit_bins
 from sparserank.curves.bins import edges_of
 from sparserank.data.reading import Reading
-from sparserank.errors import DataError, ModelFormatError
+from sparserank.errors import DataError
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.paths import BoostedSteps, PathPlan, fit_path_on
@@ -302,71 +301,3 @@ def test_the_ablation_learns_again(data: sr.RankingDataset) -> None:
         assert np.array_equal(own.ravel(), alone)
     assert not np.array_equal(found[0][[0, 4]], found[1][[0, 4]])  # not the same steps without a feature's
     assert not found[2].any()
-
-
-def test_a_model_is_saved_and_exported(data: sr.RankingDataset, tmp_path) -> None:
-    model = sr.SparseRanker(penalty="steps", k=3).fit(data.X, data.relevance, qid=qid_of(data)).to_model()
-    model.save(tmp_path / "model.json")
-    known = sr.load_model(tmp_path / "model.json")
-    scores = model.predict(data.X)
-    assert np.array_equal(known.predict(data.X), scores)
-    scope: dict = {}
-    exec(model.export("python")["model.py"], scope)
-    names = model.feature_names
-    own = [scope["score"](dict(zip(names, row, strict=True))) for row in data.X.tolist()]
-    np.testing.assert_allclose(own, scores, rtol=1e-12, atol=1e-12)
-    lightgbm = pytest.importorskip("lightgbm")
-    trees = lightgbm.Booster(model_str=model.export("lightgbm", offset=2.0)["model.txt"])
-    np.testing.assert_allclose(trees.predict(data.X), scores + 2.0, rtol=1e-12, atol=1e-12)
-    assert trees.num_trees() == sum(len(c.edges) for c in model.curves.values())
-    at_edges = np.zeros((40, N_FEATURES))
-    for j, curve in model.curves.items():
-        at_edges[:, j] = np.resize(curve.edges, 40)
-    np.testing.assert_allclose(trees.predict(at_edges), model.predict(at_edges) + 2.0, rtol=1e-12, atol=1e-12)
-    # Dumped trees and Solr's, by the rules of their readers, in single precision, 0 for missing values included.
-    wild = np.random.default_rng(0).normal(size=(1000, N_FEATURES)).astype(np.float32) * np.float32(3)
-    wild[:40, :] = np.float32(0)
-    dumped = json.loads(model.export("xgboost-dump")["model.json"])
-    solr = json.loads(model.export("solr-trees", name="own")["model.json"])["params"]["trees"]
-    for i, row in enumerate(wild):
-        of = dict(zip(names, row, strict=True))
-        by_dump = sum(
-            t["children"][0 if of[t["split"]] < np.float32(t["split_condition"]) else 1]["leaf"] for t in dumped
-        )
-        by_solr = 0.0
-        for root in (t["root"] for t in solr):
-            left = of[root["feature"]] <= np.float32(root["threshold"]) + np.float32(1e-6)
-            by_solr += float(root["left" if left else "right"]["value"])
-        np.testing.assert_allclose([by_dump, by_solr], model.predict(wild[i : i + 1].astype(float))[0], atol=1e-9)
-    assert all(t["missing"] == (1 if t["split_condition"] > 0 else 2) for t in dumped)
-    # Neighbouring numbers of single precision are on different sides of the edge between them.
-    below = np.random.default_rng(1).normal(size=200).astype(np.float32)
-    above = np.nextafter(below, np.float32(np.inf))
-    below, above = below[np.abs(below) > 0.1], above[np.abs(below) > 0.1]
-    refused, one = 0, next(iter(model.curves))
-    for low, high in zip(below, above, strict=True):
-        curve = StepCurve(edges_of(np.array([low, high], dtype=float)), np.array([0.0, 1.0]))
-        edge = replace(model, curves={one: curve}, coef=np.eye(N_FEATURES)[one])
-        try:
-            (tree,) = json.loads(edge.export("solr-trees")["model.json"])["params"]["trees"]
-        except DataError:
-            refused += 1
-            continue
-        assert low <= np.float32(tree["root"]["threshold"]) + np.float32(1e-6) < high
-    assert refused < len(below) / 4
-    tiny = replace(model, curves={j: StepCurve(np.array([1e-9]), np.array([0.0, 1.0])) for j in model.curves})
-    with pytest.raises(DataError, match="Solr adds 1e-06 to every threshold"):
-        tiny.export("solr-trees")
-    with pytest.raises(DataError, match="cannot express steps"):
-        model.export("ranklib")
-    with pytest.raises(DataError, match="cannot be the name of a feature"):
-        replace(model, feature_names=("f 1", "f 2", "f 3", "f 4", "f 5")).export("lightgbm")
-    linear = sr.SparseRanker(k=2).fit(data.X, data.relevance, qid=qid_of(data)).to_model()
-    with pytest.raises(DataError, match="takes steps only, and cannot express"):
-        linear.export("xgboost")
-    content = model.to_json()
-    steps = next(f["steps"] for f in content["features"])
-    steps["values"].append(0.0)
-    (tmp_path / "wrong.json").write_text(json.dumps(content))
-    with pytest.raises(ModelFormatError, match="one value more than edges"):
-        sr.load_model(tmp_path / "wrong.json")

@@ -32,8 +32,9 @@ def elasticsearch(of: Sum, options: Options) -> Files:
     """Write model.json for _ltr/_featureset/NAME/_createmodel and, with `features`, featureset.json for
     _ltr/_featureset/NAME: {feature name: {params, template}}.
 
-    A transform or curve is a derived feature: an expression of another feature of the set, which has no weight of its
-    own. Without `features`, derived.json adds the derived features to a set, for _ltr/_featureset/NAME/_addfeatures.
+    A transform, curve or step function is a derived feature: an expression of another feature of the set, which has no
+    weight of its own. Without `features`, derived.json adds the derived features to a set, for
+    _ltr/_featureset/NAME/_addfeatures.
     """
     options.refuse(
         f"the plugin's model/linear has no link function; {option('offset')} keeps scores positive", "sigmoid"
@@ -86,7 +87,7 @@ def _derived(name: str, text: str) -> dict[str, Any]:
 
 def _constant(of: Sum, options: Options) -> float:
     """The part of score + offset that the weighted features do not contribute; 0 if no offset was requested, because a
-    constant changes no order. Derived curves begin at 0, and normalisers subtract the centres themselves."""
+    constant changes no order. Derived curves and steps begin at 0, and normalisers subtract the centres themselves."""
     if not options.shifted:
         return 0.0
     return options.offset + of.constant - (of.intercept if options.normalizers else 0.0)
@@ -96,6 +97,7 @@ ENGINE = Engine(
     "elasticsearch",
     "the plugin",
     elasticsearch,
+    steps=True,
     takes_zero=True,
     trees="xgboost-dump",
     negative="after a rescore, documents with negative scores rank behind those that were not rescored, and scoring "
