@@ -121,13 +121,21 @@ def test_rules_hold_for_the_teacher_too(data: sr.RankingDataset) -> None:
     assert results[0].chosen.mean == results[1].chosen.mean
 
 
-def test_selections_try_it_by_default_resume_and_repeat_the_teacher_on_halves(data, tmp_path) -> None:
+def test_selections_resume_and_repeat_the_teacher_on_halves(data, tmp_path) -> None:
     options = {**QUICK, "half_samples": 4, "out": tmp_path / "run"}
     first = sr.select(data, feature_transform=["none", "distilled"], **options)
     again = sr.select(data, feature_transform=["none", "distilled"], **options)
     assert {"distilled l1", "distilled mcp"} <= set(first.paths)
     assert np.array_equal(first.model.predict(data.X), again.model.predict(data.X))
     assert np.array_equal(first.stability.kept, again.stability.kept)
+
+
+def test_a_note_says_that_the_chosen_weights_are_distilled() -> None:
+    for seed, chosen in ((2, False), (3, True)):
+        noisy = sr.datasets.make_ranking(60, 40, 8, n_informative=3, random_state=seed, noise=1.0).data
+        result = sr.select(noisy, feature_transform="distilled", penalties="mcp", **QUICK)
+        assert result.chosen.label.startswith("distilled") == chosen
+        assert any("learned the order of a model of steps" in note for note in result.notes) == chosen
 
 
 def test_it_is_tried_by_default_where_there_is_enough_to_learn() -> None:
