@@ -4,7 +4,7 @@ import os
 import random
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -161,6 +161,12 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
         return Outcome(code, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def printed(cli: Cli) -> Callable[..., str]:
+    """The standard output of a command line, which must end well."""
+    return lambda *args: cli(*args).done.out
 
 
 @pytest.fixture

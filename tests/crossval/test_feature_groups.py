@@ -360,8 +360,7 @@ def test_the_command_reads_groups_and_shows_their_worth(made, cli_here, tmp_path
     (tmp_path / "groups.csv").write_text("\n".join(lines) + "\n")
     common = ["train.txt", "--feature-names", "names.txt", "--feature-groups", "groups.csv"]
     quick = ["--transform", "none", "--half-samples", "0", "--n-alphas", "12", "--folds", "3", "--penalty", "l1"]
-    done = cli_here("select", *common, "--out", "run", *quick)
-    assert done.code == 0, done.err
+    done = cli_here("select", *common, "--out", "run", *quick).done
     assert re.search(r"^group +cost  features  change if left out$", done.out, flags=re.MULTILINE)
     content = json.loads((tmp_path / "run/result.json").read_text())
     named = {rename[n]: g for n, g in of.items()}
@@ -369,8 +368,7 @@ def test_the_command_reads_groups_and_shows_their_worth(made, cli_here, tmp_path
     same = sr.select(**files, feature_groups=named, costs={"first": 3.0}, penalties="l1", **QUICK)
     assert content["feature_groups"] == same.to_json()["feature_groups"]
     assert "Groups in use" in (tmp_path / "run/report.html").read_text()
-    done = cli_here("fit", *common, "--penalty", "mcp", "--k", "6", "--out", "m.json")
-    assert done.code == 0, done.err
+    assert cli_here("fit", *common, "--penalty", "mcp", "--k", "6", "--out", "m.json").code == 0
     model = load_model(tmp_path / "m.json")
     used = {model.feature_names[j] for j in model.support}
     for g in set(named.values()):

@@ -66,8 +66,7 @@ def test_the_command(cli_here: Cli, tmp_path: Path) -> None:
     sr.write_letor(DATA, tmp_path / "test.txt")
     model_of("log").save(tmp_path / "m.json")
     run = partial(cli_here, "explain", "m.json", "test.txt")
-    shown = run("--query", "2")
-    assert shown.code == 0, shown.err
+    shown = run("--query", "2").done
     assert "Query 2" in shown.out
     content = json.loads(run("--query", "2", "--format", "json", "--most", "100").out)
     expected = sr.explain_query(model_of("log"), DATA, 2)

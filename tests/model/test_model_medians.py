@@ -175,8 +175,7 @@ def test_the_file_holds_them_and_older_versions_refuse_it(model: RankingModel, t
 
 def test_the_commands(cli_here: Cli, tmp_path: Path) -> None:
     FRAME.assign(label=Y, qid=QID).to_parquet(tmp_path / "t.parquet")
-    done = cli_here("fit", "t.parquet", "--k", "3", "--transform", "log", "--out", "m.json")
-    assert done.code == 0, done.err
+    assert cli_here("fit", "t.parquet", "--k", "3", "--transform", "log", "--out", "m.json").code == 0
     model = sr.load_model(tmp_path / "m.json")
     np.testing.assert_array_equal(model.medians, known_of(model.support))  # of the features as they are
     gaps = holed()

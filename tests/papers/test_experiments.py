@@ -315,8 +315,7 @@ def test_letor_command_prints_and_writes_its_tables(parts: Path, tmp_path: Path,
     out = tmp_path / "out"
     systems = [s for s in QUICK if s != "log"]
     args = [parts, "--out", out, *[a for s in systems for a in ("--system", s)], "--threads", 1, "--verbose"]
-    done = cli("reproduction", "letor", *args)
-    assert done.code == 0
+    done = cli("reproduction", "letor", *args).done
     for word in ("GRankRLS", "RankSVM-Primal", "(Holm)", "with at most k features"):
         assert word in done.out
     with open(out / "summary.csv", newline="") as text:
@@ -334,8 +333,7 @@ def test_letor_command_prints_and_writes_its_tables(parts: Path, tmp_path: Path,
 @pytest.mark.usefixtures("no_processes")
 def test_published_command_compares_our_figures_with_theirs(parts: Path, tmp_path: Path, cli: Cli) -> None:
     args = ["--system", "greedy_rank_rls", "--system", "rank_rls", "--threads", 1, "--markdown", tmp_path / "r.md"]
-    printed = cli("reproduction", "published", parts.parent, "--out", tmp_path / "out", *args)
-    assert printed.code == 0
+    printed = cli("reproduction", "published", parts.parent, "--out", tmp_path / "out", *args).done
     assert "MQ2007" in printed.err
     with open(tmp_path / "out/published.csv", newline="") as text:
         rows = list(csv.DictReader(text))

@@ -66,14 +66,6 @@ def test_values_too_large_to_scale_are_named() -> None:
         sr.fit_scaling(RankingDataset(X, a.relevance, a.qid))
 
 
-@pytest.mark.parametrize("token", [".inf", "-.infinity", ".nan", "infinite", ".null"])
-def test_words_after_a_point_are_not_numbers(token: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text(f"1 qid:1 1:{token}\n")
-    with pytest.raises(DataFormatError, match=r"a\.txt:1: feature value must be a number"):
-        sr.read(path, missing="zero")
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
 def test_a_pipe_is_read_from_its_first_byte(tmp_path: Path) -> None:
     fifo = tmp_path / "pipe"

@@ -157,8 +157,7 @@ def test_the_command_shows_what_a_change_brings(data, model, cli_here: Cli, tmp_
     model.save(tmp_path / "now.json")
     quick = ["--penalty", "l1", "--half-samples", "0", "--transform", "none"]
     files = ["train.txt", "--feature-names", "names.txt", "--current", "now.json", "--out", "run"]
-    done = cli_here("select", *files, *quick)
-    assert done.code == 0, done.err
+    done = cli_here("select", *files, *quick).done
     assert re.search(r"against today .*\ntoday +3 ", done.out)
     assert json.loads((tmp_path / "run/result.json").read_text())["change"]["n_features"] == 3
 
