@@ -5,6 +5,8 @@ import pytest
 
 import sparserank as sr
 from sparserank.errors import DataError
+from sparserank.losses import SquaredHinge
+from tests.support.problems import small_problem
 
 PROBLEM = sr.datasets.make_ranking(
     n_queries=25, docs_per_query=(5, 15), n_features=12, n_informative=3, n_redundant=3, noise=0.5
@@ -112,3 +114,12 @@ def test_where_a_path_starts_does_not_depend_on_the_unit(penalty: str) -> None:
         path = sr.fit_path(data, penalty, n_alphas=3, scaling="none")
         np.testing.assert_allclose(path.alphas / unit, plain.alphas, rtol=1e-7)
         assert path.nnz.tolist() == plain.nnz.tolist()
+
+
+def test_small_pair_weights_do_not_round_the_scales_to_nothing() -> None:
+    a = small_problem(1)
+    light = sr.fit_path(a, loss=SquaredHinge(0.001 * np.tril(np.ones((3, 3)), -1)), n_alphas=3)
+    plain = sr.fit_path(a, n_alphas=3)
+    assert light.n_pairs == plain.n_pairs
+    assert light.total_weight == pytest.approx(0.001 * plain.n_pairs)
+    assert np.isfinite(light.to_table()["C_sum"]).all()

@@ -76,6 +76,10 @@ def test_cv_recovers_the_support_and_keeps_the_whole_curve() -> None:
     assert len(cv.support_) <= cv.path_.nnz[cv.best_index_]
     by_mean = sr.SparseRankerCV(penalty="log", n_alphas=30, rule="best").fit(X, Y, qid=QID)
     assert by_mean.chosen_index_ == by_mean.best_index_ == cv.best_index_
+    with pytest.raises(DataError, match="higher is better"):
+        sr.SparseRankerCV(metric="pairwise_error").fit(X, Y, qid=QID)
+    with pytest.warns(UserWarning, match="a single query cannot be cross-validated"):
+        sr.SparseRankerCV(n_alphas=5).fit(X[:8], np.arange(8) % 3, qid=np.ones(8, dtype=int))
 
 
 def test_cv_on_a_given_validation_set_uses_that_set() -> None:

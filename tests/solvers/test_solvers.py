@@ -15,7 +15,7 @@ from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, solv
 from sparserank.solvers.certificates import dual_scale, duality_gap
 from sparserank.solvers.fista import published_lipschitz, tight_lipschitz
 from tests.oracles import pairs as oracle
-from tests.support.problems import iterate_at
+from tests.support.problems import iterate_at, small_problem
 
 
 @pytest.fixture(scope="module")
@@ -155,3 +155,11 @@ def test_running_out_of_iterations_is_never_silent(objective: PairwiseObjective,
     with pytest.warns(ConvergenceWarning, match="did not converge: kkt_violation"):
         solution = solve(ProxNewton(), objective, L1(0.001 * scale), stop=Stop(1e-12, 1, scale))
     assert solution.status is Status.ITERATION_LIMIT
+
+
+def test_solve_resolves_the_scale_of_gamma() -> None:
+    objective, penalty = PairwiseObjective(small_problem(1)), MCP(0.05)
+    resolved = penalty.resolve(2 * objective.pair_norms, objective.total_weight)
+    assert resolved != penalty
+    one, two = (solve(ProxNewton(), objective, p) for p in (penalty, resolved))
+    np.testing.assert_allclose(one.w, two.w, rtol=1e-9)
