@@ -30,14 +30,6 @@ def substitutes(sets: set[frozenset[int]], chosen: frozenset[int], feature: int)
 # -- wrong variants ----------------------------------------------------------------------------------------------------
 
 
-def near_with_repetitions(
-    candidates: list[tuple[frozenset[int], float]], chosen: int, margin: float
-) -> list[frozenset]:
-    """Every candidate votes, however many have its set."""
-    allowed = near(candidates, chosen, margin)
-    return [s for s, mean in candidates if s in allowed]
-
-
 def substitutes_by_how_often(sets: set[frozenset[int]], chosen: frozenset[int], feature: int) -> set[int]:
     """What is used most often without the feature, whether or not it is used as often with it."""
     without = [s for s in sets if feature not in s]
