@@ -10,21 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-CORE = (
-    "curves",
-    "dataset",
-    "export",
-    "frames",
-    "fuse",
-    "main_job",
-    "model",
-    "resume",
-    "runs",
-    "select",
-    "solvers",
-    "store",
-)
-CORE += ("workdir",)
+CORE = "curves dataset export frames fuse main_job model resume runs select solvers store workdir"
 HERE = Path(__file__).parent
 WORDS = "kill signal fifo pipe full symlink umask fork one_process_at_a_time a_link"
 NEEDS_POSIX = " and ".join(f"not {word}" for word in WORDS.split())
@@ -32,7 +18,11 @@ NEEDS_POSIX = " and ".join(f"not {word}" for word in WORDS.split())
 
 def core_tests(folder: Path) -> list[str]:
     """The test files whose names begin with a part of the core."""
-    return [str(p) for p in sorted(folder.rglob("test_*.py")) if p.stem.removeprefix("test_").startswith(CORE)]
+    return [
+        str(p)
+        for p in sorted(folder.rglob("test_*.py"))
+        if p.stem.removeprefix("test_").startswith(tuple(CORE.split()))
+    ]
 
 
 def main(*options: str) -> int:

@@ -120,13 +120,28 @@ def test_what_cannot_be_evaluated_is_refused(scores: Any, judged: Any, message: 
         sr.evaluate(scores, judged)
 
 
+def read_both(path: Path) -> None:
+    """A run by `read_run` and as the list of a retriever, which refuse it in the same words."""
+    with pytest.raises(DataFormatError) as caught:
+        read_lists(path, "x", {"1": 0}, Ids())
+    with pytest.raises(DataFormatError, match=re.escape(str(caught.value))):
+        sr.read_run(path)
+    raise caught.value
+
+
+def read_ranks(path: Path) -> None:
+    read_lists(path, "x", {"1": 0}, Ids())
+
+
 BAD_LINES: list[tuple[Any, str, str]] = [
-    (sr.read_run, "1 Q0 a 1 2.0 t\n1 Q0 b 2 1\n", ":2: expected 'qid Q0 docno rank score tag'; got '1 Q0 b 2 1'"),
-    (sr.read_run, "1 a 1 2.0\n", ":1: expected 'qid Q0 docno rank score tag'"),
-    (sr.read_run, "1 a 1 2.0 t\n", ":1: expected a finite number as score; got 't'"),
-    (sr.read_run, "# 1\n1 Q0 a 1 2 t\n1 Q0 a 2 1 t\n", ":3: document 'a' of query '1' is already on line 2"),
-    (sr.read_run, f"1 Q0 a 1 x{'9' * 200_000} t\n", ":1: expected a finite number"),
-    (sr.read_run, "1 Q0 a 1 0.5 t\n\n1 Q0 b 2 nan t\n", ":3: expected a finite number as score; got 'nan'"),
+    (read_ranks, "1 Q0 d1 first 2 x\n", ":1: expected a finite number as rank; got 'first'"),
+    *[(read_both, text, ": cannot be read") for text in ('{"1": {"d1": 1, "d1": 2}}', '{"1": {"d1": NaN}}')],
+    (read_both, "1 Q0 a 1 2.0 t\n1 Q0 b 2 1\n", ":2: expected 'qid Q0 docno rank score tag'; got '1 Q0 b 2 1'"),
+    (read_both, "1 a 1 2.0\n", ":1: expected 'qid Q0 docno rank score tag'"),
+    (read_both, "1 a 1 2.0 t\n", ":1: expected a finite number as score; got 't'"),
+    (read_both, "# 1\n1 Q0 a 1 2 t\n1 Q0 a 2 1 t\n", ":3: document 'a' of query '1' is already on line 2"),
+    (read_both, f"1 Q0 a 1 x{'9' * 200_000} t\n", ":1: expected a finite number"),
+    (read_both, "1 Q0 a 1 0.5 t\n\n1 Q0 b 2 nan t\n", ":3: expected a finite number as score; got 'nan'"),
     (sr.read_qrels, "1 0 a 2\r\n2 0 a 2\r\n\r\n1 0 a 0\n", ":4: document 'a' of query '1' is already on line 1"),
     (sr.read_qrels, "1 0 a 0\n1 b 1\n", ":2: expected 'qid 0 docno rel'; got '1 b 1'"),
     (sr.read_qrels, "1 a 0\n1 0 b 1\n", ":2: expected 'qid docno rel'; got '1 0 b 1'"),
@@ -137,9 +152,10 @@ BAD_LINES: list[tuple[Any, str, str]] = [
 ]
 
 
+@pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize(("read", "text", "message"), BAD_LINES, ids=range(len(BAD_LINES)))
-def test_lines_that_fit_no_form_are_refused(read: Any, text: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "x").write_text(text)
+def test_lines_that_fit_no_form_are_refused(read: Any, text: str, message: str, packed: bool, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(gzip.compress(text.encode()) if packed else text.encode())
     with pytest.raises(DataFormatError, match=re.escape(f"x{message}")) as caught:
         read(tmp_path / "x")
     assert len(str(caught.value)) < 500

@@ -24,8 +24,7 @@ from tests.conftest import data_folder_or_skip
 from tests.oracles import exported as oracle
 from tests.robustness.test_names_are_data import HOSTILE as EVERYWHERE
 from tests.support.command_line import Cli, assert_refused
-from tests.support.databases import sqlite
-from tests.support.exported_scores import everywhere, fed, in_expressions, python_score, rows_of, session_of
+from tests.support.exported_scores import everywhere, fed, in_expressions, python_score, rows_of, session_of, sqlite
 from tests.support.real_models import REAL, real_model
 
 EXPRESSIONS = ("vespa", "lucene", "sql", "python", "onnx")
