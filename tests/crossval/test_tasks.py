@@ -1,4 +1,4 @@
-"""Which paths are fitted beside those asked for, in what order, and which by processes, which need a copy of the data each."""
+"""Which paths are fitted beside those asked for, in what order, and which by processes."""
 
 from dataclasses import replace
 

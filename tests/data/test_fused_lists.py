@@ -1,4 +1,4 @@
-"""Runs of retrievers: from every source the same lists; their order, names, depth and norms; the table of all documents."""
+"""Runs of retrievers: the same lists from every source, their order, depth and norms; the table of all documents."""
 
 import gzip
 import json
@@ -202,7 +202,7 @@ def test_names_of_norms_are_checked_and_parse_back(name: Any) -> None:
     assert parse_norm("rrf(k=60)") == parse_norm("rrf")
 
 
-# -- sources ------------------------------------------------------------------------------------------------------------
+# -- sources -----------------------------------------------------------------------------------------------------------
 
 
 def test_ids_are_those_of_the_reader_of_runs(tmp_path: Path) -> None:

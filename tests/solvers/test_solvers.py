@@ -168,7 +168,7 @@ def test_solve_resolves_the_scale_of_gamma() -> None:
     np.testing.assert_allclose(one.w, two.w, rtol=1e-9)
 
 
-# -- a quadratic model plus a penalty, also with nearly collinear columns; a Newton step on the support -----------------
+# -- a quadratic model plus a penalty, also with nearly collinear columns; a Newton step on the support ----------------
 
 D, SIGNS, GROUPS = 6, (1, -1, 0, 0, 1, -1), (0, 0, 1, 1, 2, 2)
 OF_MODELS = {
