@@ -25,7 +25,22 @@ from tests.oracles import exported as oracle
 from tests.robustness.test_names_are_data import HOSTILE as EVERYWHERE
 from tests.support.command_line import Cli, assert_refused
 from tests.support.exported_scores import everywhere, fed, in_expressions, python_score, rows_of, session_of, sqlite
-from tests.support.real_models import REAL, real_model
+
+REAL = ("MQ2008, linear", "MSLR, logarithms")
+
+
+def real_model(kind: str, folder: Path) -> tuple[sr.RankingModel, np.ndarray]:
+    """(the model, X of 1,000 documents that it was not trained on)."""
+    if kind == "MQ2008, linear":
+        train, other = (sr.read(folder / f"mq2008/{part}.txt.gz", n_features=46) for part in ("S1", "S5"))
+        ranker = sr.SparseRanker(penalty="mcp", k=10)
+    else:
+        train, other = (
+            sr.read(folder / f"mslr-web10k-sample/fold1.{part}.5k.txt.gz", n_features=136) for part in ("train", "test")
+        )
+        ranker = sr.SparseRanker(penalty="mcp", k=10, feature_transform="log")
+    return ranker.fit_dataset(train).to_model(), np.array(other.X[:1000])
+
 
 EXPRESSIONS = ("vespa", "lucene", "sql", "python", "onnx")
 

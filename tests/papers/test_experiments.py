@@ -25,7 +25,7 @@ import sparserank as sr
 from sparserank.errors import DataError, DataWarning
 from sparserank.papers.rls.centring import centre
 from sparserank.report.html import to_html
-from tests.oracles import best_subset as subsets
+from tests.oracles import best_k as subsets
 from tests.oracles import rank_rls as papers
 from tests.support.command_line import Cli
 from tests.support.shortcuts import no_processes
