@@ -4,8 +4,10 @@ import os
 import random
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -95,51 +97,28 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20240607)
 
 
-@pytest.fixture(autouse=True, scope="session")
-def no_rivals() -> Iterator[None]:
-    """Selections in this process train no trees beside, unless a test asks for them; files are not synchronised."""
-    with shortcuts.no_rivals(), shortcuts.no_syncs():
-        yield
+def during(*made: Callable[[], AbstractContextManager[None]], **options: Any) -> Any:
+    """A fixture: what these change is changed during a test, or as long as the scope in the options says."""
+
+    @pytest.fixture(**options)
+    def changed() -> Iterator[None]:
+        with ExitStack() as stack:
+            for change in made:
+                stack.enter_context(change())
+            yield
+
+    return changed
 
 
-@pytest.fixture(autouse=True, scope="session")
-def no_curves() -> Iterator[None]:
-    """Selections in this process try no curves, unless a test asks for them."""
-    with shortcuts.no_curves():
-        yield
-
-
-@pytest.fixture(autouse=True, scope="module")
-def few_draws() -> Iterator[None]:
-    """Modules that test the draws override this fixture with an empty one."""
-    with shortcuts.few_draws():
-        yield
-
-
-@pytest.fixture
-def no_processes() -> Iterator[None]:
-    with shortcuts.no_processes():
-        yield
-
-
-@pytest.fixture
-def short_selections() -> Iterator[None]:
-    with shortcuts.short_selections():
-        yield
-
-
-@pytest.fixture(autouse=True, scope="module")
-def reports_without_pictures() -> Iterator[None]:
-    """A test that looks at pictures asks for `pictures`; a module of such tests has a fixture of this name that does
-    nothing."""
-    with shortcuts.no_pictures():
-        yield
-
-
-@pytest.fixture
-def pictures() -> Iterator[None]:
-    with shortcuts.pictures():
-        yield
+# Selections in this process train no trees beside and try no curves, unless a test asks for them; files are not
+# synchronised.
+no_rivals = during(shortcuts.no_rivals, shortcuts.no_curves, shortcuts.no_syncs, autouse=True, scope="session")
+# Modules that test the draws, or whose tests look at pictures, override these with fixtures that do nothing; a single
+# test asks for `pictures`.
+few_draws = during(shortcuts.few_draws, autouse=True, scope="module")
+reports_without_pictures = during(shortcuts.no_pictures, autouse=True, scope="module")
+pictures, no_processes = during(shortcuts.pictures), during(shortcuts.no_processes)
+short_selections = during(shortcuts.short_selections)
 
 
 @pytest.fixture
@@ -161,6 +140,12 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
         return Outcome(code, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def printed(cli: Cli) -> Callable[..., str]:
+    """The standard output of a command line, which must end well."""
+    return lambda *args: cli(*args).done.out
 
 
 @pytest.fixture

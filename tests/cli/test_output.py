@@ -66,8 +66,7 @@ def test_json_is_one_document_and_csv_one_table(name: str, folder: Path, cli: Cl
             if (folder / made).exists():
                 (folder / made).rename(folder / f"{made}-before")
         (folder / "train.parquet").unlink(missing_ok=True)
-        outcome = cli(*arguments(name, folder), "--format", form, "--quiet")
-        assert outcome.code == 0, outcome.err
+        outcome = cli(*arguments(name, folder), "--format", form, "--quiet").done
         assert outcome.err == ""
         if form == "json":
             assert json.loads(outcome.out)

@@ -1,4 +1,7 @@
-"""Candidates: matched by size in every fold, refits among them; everything again by explicit folds on copies."""
+"""Candidates: matched by size in every fold, refits among them; everything again by explicit folds on copies.
+Which paths are fitted beside those asked for, in what order, and which by processes.
+A column that no model may use does not change a model, whatever its values.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -7,13 +10,22 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.crossval.folded_paths import FOLD_TOL
+from sparserank.crossval import fitting
+from sparserank.crossval.feature_transforms import RAW
+from sparserank.crossval.folded_paths import FOLD_TOL, FoldedPaths
+from sparserank.crossval.tasks import FINAL, PathTask, with_starts_and_refits
+from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
-from sparserank.paths import PathPlan, PathStarts, RefitPath, fit_path_on, refit_on_support
-from sparserank.penalties import parse_penalty
+from sparserank.metrics import parse_metric
+from sparserank.paths import BestK, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path_on, refit_on_support
+from sparserank.paths.fit import parse_maker
+from sparserank.penalties import L1, MCP, Ridge, parse_penalty
 from sparserank.selection.job import Problem, SelectionJob
 from sparserank.shards.scaling import fit_scaling
+from sparserank.solvers import PairwiseObjective
 from sparserank.solvers.lockstep import run
+from sparserank.solvers.loop import solve
+from sparserank.solvers.prox_newton import ProxNewton
 
 DATA = sr.datasets.make_ranking(60, (8, 20), 12, n_informative=4, noise=0.5, random_state=7).data
 OPTIONS: dict[str, Any] = {"n_alphas": 10, "alpha_min_ratio": 0.02}
@@ -176,3 +188,118 @@ def test_refits_killed_at_any_point_go_on_to_the_same_bits(kills: list[int]) -> 
     again = run(RefitPath().path(objective, replace(plan, done=tuple(known))))
     np.testing.assert_array_equal(again.scaled_coefs, whole.scaled_coefs)
     np.testing.assert_array_equal(again.alphas, whole.alphas)
+
+
+MADE = sr.datasets.make_ranking(40, 8, 6, n_informative=3, n_redundant=1).data
+LARGE = 1000.0 * np.random.default_rng(0).normal(size=(MADE.n_docs, 1)) + 300.0 * MADE.relevance[:, None]
+X, WIDER = np.asarray(MADE.X), np.hstack([MADE.X, LARGE])
+OTHER = X.shape[1]  # the number of the additional column
+
+
+def fitted(columns: np.ndarray, penalty: Any, **options: Any) -> sr.SparseRanker:
+    return sr.SparseRanker(penalty=penalty, n_threads=1, **options).fit(columns, MADE.relevance, qid=MADE.qid)
+
+
+@pytest.mark.slow_but("[l1-none]", "[mcp-curves]", "[best_k-none]")
+@pytest.mark.parametrize("transform", ["none", "curves"])
+@pytest.mark.parametrize("name", ["l1", "mcp", "scad", "log", "best_k"])
+def test_a_ranker_is_the_same_with_a_dropped_column(name: str, transform: str) -> None:
+    options = {"k": 3, "scaling": "none", "feature_transform": transform}
+    without = fitted(X, name, **options)
+    with_it = fitted(WIDER, replace(parse_maker(name), drop=(OTHER,)), **options)
+    assert with_it.scaled_coef_[OTHER] == 0
+    np.testing.assert_allclose(with_it.scaled_coef_[:OTHER], without.scaled_coef_, rtol=1e-9)
+    assert with_it.alpha_max_ == pytest.approx(without.alpha_max_, rel=1e-12)
+
+
+@pytest.mark.parametrize("rule", [{"drop": (OTHER,)}, {"weights": (1.0,) * OTHER + (np.inf,)}])
+@pytest.mark.parametrize("penalty", [sr.penalties.MCP, sr.penalties.SCAD, sr.penalties.Ridge])
+def test_gamma_strengths_and_tolerance_are_those_of_the_usable_features(penalty: Any, rule: dict[str, Any]) -> None:
+    paths = [
+        sr.fit_path(sr.RankingDataset(columns, MADE.relevance, MADE.qid), penalty(**of), n_alphas=4, scaling="none")
+        for columns, of in ((X, {}), (WIDER, rule))
+    ]
+    for what in ("alphas", "losses", "kkt_violations"):
+        np.testing.assert_allclose(getattr(paths[1], what), getattr(paths[0], what), rtol=1e-9, atol=1e-13)
+    assert paths[1].l1_alpha_max == pytest.approx(paths[0].l1_alpha_max, rel=1e-12)
+    shapes = [path.penalty.shape() for path in paths]
+    assert shapes[1] == pytest.approx(shapes[0], rel=1e-12)
+
+
+def test_a_solve_has_the_tolerance_of_the_usable_features() -> None:
+    wider = PairwiseObjective(sr.RankingDataset(WIDER, MADE.relevance, MADE.qid))
+    narrow = PairwiseObjective(sr.RankingDataset(X, MADE.relevance, MADE.qid))
+    found = solve(ProxNewton(), wider, sr.penalties.MCP(0.02, drop=(OTHER,)))
+    np.testing.assert_allclose(found.w[:OTHER], solve(ProxNewton(), narrow, sr.penalties.MCP(0.02)).w, rtol=1e-9)
+
+
+def test_a_selection_is_the_same_with_a_dropped_column() -> None:
+    quick: dict[str, Any] = {"penalties": ["mcp"], "scaling": "none", "feature_transform": ["none"], "rival": "none"}
+    quick |= {"half_samples": 0, "n_threads": 1, "cv": 2, "n_alphas": 8}
+    found = []
+    for columns, drop in ((X, []), (WIDER, [f"f{OTHER + 1}"])):
+        data = sr.RankingDataset(columns, MADE.relevance, MADE.qid)
+        choice = sr.select(data, drop=drop, **quick).choice
+        found.append([(c.label, c.n_features, c.mean) for c in choice.candidates])
+    assert found[1] == [(label, n, pytest.approx(mean, rel=1e-12)) for label, n, mean in found[0]]
+    assert {label for label, *_ in found[0]} >= {"mcp relaxed (0.5)", "mcp relaxed (1)", "ridge"}
+
+
+L1_PATH, MCP_PATH, RIDGE = PenaltyPath(L1()), PenaltyPath(MCP()), PenaltyPath(Ridge())
+
+
+def planned(tasks, **options):
+    return [(t.label, t.start, t.scored) for t in with_starts_and_refits(tasks, **options)]
+
+
+def test_a_concave_penalty_starts_from_the_l1_path_of_the_same_rules():
+    tasks = [PathTask("mcp", MCP_PATH), PathTask("l1", L1_PATH), PathTask("ridge", RIDGE)]
+    assert planned(tasks) == [("l1", None, True), ("ridge", None, True), ("mcp", "l1", True)]
+    assert planned(tasks[:1]) == [("start 1 (l1)", None, False), ("mcp", "start 1 (l1)", True)]
+    found = planned([tasks[0], PathTask("mcp b", PenaltyPath(MCP(drop=(0,)))), PathTask("best_k", BestK())])
+    assert found[:2] == [("start 1 (l1)", None, False), ("start 2 (l1)", None, False)]
+    starts = {"mcp": "start 1 (l1)", "mcp b": "start 2 (l1)", "best_k": "start 1 (l1)"}
+    assert found[2:] == [(label, start, True) for label, start in starts.items()]
+    stronger = PathTask("l1", PenaltyPath(L1(7.0)))  # a path has strengths of its own
+    assert planned([tasks[0], stronger])[-1] == ("mcp", "l1", True)
+
+
+def test_refits_follow_the_paths_that_shrink_under_each_transform():
+    on_other = PathTask("l1 on other", L1_PATH, replace(RAW, name="other"))
+    tasks = [PathTask("l1", L1_PATH), PathTask("b", BestK()), on_other]
+    found = planned(tasks, relaxed=True)
+    assert [label for label, _, _ in found] == ["l1", "b", "l1 relaxed", "l1 on other", "l1 on other relaxed"]
+    with pytest.raises(ValueError, match="must differ"):
+        planned([tasks[0], tasks[0]])
+
+
+def test_an_l1_path_from_which_a_concave_penalty_starts_is_not_refitted():
+    tasks = [PathTask("l1", L1_PATH), PathTask("mcp", MCP_PATH), PathTask("l1 b", PenaltyPath(L1(drop=(0,))))]
+    found = [label for label, _, _ in planned(tasks, relaxed=True)]
+    assert found == ["l1", "l1 b", "mcp", "mcp relaxed", "l1 b relaxed"]
+    assert "l1 relaxed" in [label for label, _, _ in planned([tasks[0], PathTask("k", BestK())], relaxed=True)]
+
+
+def test_large_judged_documents_are_not_sent_to_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    few, many = (
+        sr.datasets.make_ranking(10, (n, n), 6, n_informative=3, n_redundant=1, random_state=0).data for n in (5, 50)
+    )
+    monkeypatch.setattr(fitting, "MIN_PROCESS_WORK", 0)
+    monkeypatch.setattr(fitting, "MAX_PROCESS_BYTES", few.X.nbytes + many.X.nbytes - 1)
+
+    def in_processes(judged: RankingDataset | None) -> bool:
+        work = FoldedPaths(few, np.arange(10) % 2, PathPlan(), [parse_metric("ndcg@10")], judged=judged)
+        return fitting.FittedPaths({RAW: work}, [], [FINAL], n_workers=2)._use_processes(2)
+
+    assert in_processes(None)
+    assert in_processes(few)
+    assert not in_processes(many)
+
+
+def test_many_short_solves_are_worth_processes() -> None:
+    """Python itself takes most of the time of a solve on few documents."""
+    few = sr.datasets.make_ranking(10, (5, 5), 6, n_informative=3, n_redundant=1, random_state=0).data
+    work = FoldedPaths(few, np.arange(10) % 2, PathPlan(n_alphas=40), [parse_metric("ndcg@10")])
+    paths = fitting.FittedPaths({RAW: work}, [], [FINAL], n_workers=2)
+    assert not paths._use_processes(10)
+    assert paths._use_processes(200)

@@ -20,10 +20,8 @@ from sparserank.solvers import ProxNewton, Reweighted, solve
 from sparserank.solvers.certificates import gap_safe_screen
 from sparserank.solvers.lockstep import run
 from sparserank.solvers.solution import Stop
-from tests.oracles import best_k as best_k_oracle
 from tests.oracles import feature_groups as oracle
 from tests.oracles import pairs as pair_oracle
-from tests.paths.test_best_k import correlated
 from tests.support.problems import iterate_at, small_problem
 
 GROUPS = (2, 7, 2, 0, 7, 2)  # {0, 2, 5}, {1, 4}, {3}
@@ -172,28 +170,6 @@ def test_in_one_form_each_a_feature_stays_in_its_group():
         used = (path.scaled_coef(i).reshape(2, 6) != 0).sum(axis=0)
         assert used.max() <= 1
         assert all(len(set(used[own])) == 1 for own in COLUMNS)
-
-
-def test_best_k_finds_the_best_groups():
-    """On correlated features, in groups of different sizes; forward choice does not."""
-    feature_groups, columns = (0, 1, 1, 2, 3, 3, 4, 5, 6), [[0], [1, 2], [3], [4, 5], [6], [7], [8]]
-    found = wrong = n = 0
-    for seed in range(10):
-        data = correlated(seed)
-        objective = PairwiseObjective(data)
-        K, root = explicit(data)
-        ridge = 1e-3 * float(objective.curvature.mean())
-        path = run(BestK(k_max=4, feature_groups=feature_groups).path(objective, PathPlan(tol=1e-9)))
-        for k in (1, 2, 3, 4):
-            best, _ = best_k_oracle.best_of_size(K, root, ridge, k, columns)
-            assert path.objectives[k - 1] >= best - 1e-9
-            used = set(path.support(k - 1).tolist())
-            assert all(used.issuperset(own) or not used & set(own) for own in columns)
-            n += 1
-            found += path.objectives[k - 1] <= best + 1e-8
-            wrong += best_k_oracle.forward(K, root, ridge, k, columns)[0] <= best + 1e-8
-    assert found >= 0.9 * n
-    assert wrong < found
 
 
 def test_a_large_group_of_noise_does_not_keep_others_out_of_the_model():
@@ -360,8 +336,7 @@ def test_the_command_reads_groups_and_shows_their_worth(made, cli_here, tmp_path
     (tmp_path / "groups.csv").write_text("\n".join(lines) + "\n")
     common = ["train.txt", "--feature-names", "names.txt", "--feature-groups", "groups.csv"]
     quick = ["--transform", "none", "--half-samples", "0", "--n-alphas", "12", "--folds", "3", "--penalty", "l1"]
-    done = cli_here("select", *common, "--out", "run", *quick)
-    assert done.code == 0, done.err
+    done = cli_here("select", *common, "--out", "run", *quick).done
     assert re.search(r"^group +cost  features  change if left out$", done.out, flags=re.MULTILINE)
     content = json.loads((tmp_path / "run/result.json").read_text())
     named = {rename[n]: g for n, g in of.items()}
@@ -369,8 +344,7 @@ def test_the_command_reads_groups_and_shows_their_worth(made, cli_here, tmp_path
     same = sr.select(**files, feature_groups=named, costs={"first": 3.0}, penalties="l1", **QUICK)
     assert content["feature_groups"] == same.to_json()["feature_groups"]
     assert "Groups in use" in (tmp_path / "run/report.html").read_text()
-    done = cli_here("fit", *common, "--penalty", "mcp", "--k", "6", "--out", "m.json")
-    assert done.code == 0, done.err
+    assert cli_here("fit", *common, "--penalty", "mcp", "--k", "6", "--out", "m.json").code == 0
     model = load_model(tmp_path / "m.json")
     used = {model.feature_names[j] for j in model.support}
     for g in set(named.values()):

@@ -123,15 +123,19 @@ def test_leaving_a_feature_out_is_a_refit_of_the_others_without_the_queries_that
     assert differs  # a weight of 0 without a refit is something else
 
 
-@pytest.fixture(scope="module")
-def ablation(copies) -> Ablation:
+def ablation_of(data: RankingDataset) -> Ablation:
     """Of the best model of three features."""
-    result = sr.select(copies, **OPTIONS, feature_transform="none", k=3)
-    job = SelectionJob(result.plan, Problem(copies))
+    result = sr.select(data, **OPTIONS, feature_transform="none", k=3)
+    job = SelectionJob(result.plan, Problem(data))
     candidate_set = job.candidates()
     return Ablation(
         job.cv, candidate_set, result.plan.choose(candidate_set.sparse, candidate_set.dense), result.model, result.plan
     )
+
+
+@pytest.fixture(scope="module")
+def ablation(copies) -> Ablation:
+    return ablation_of(copies)
 
 
 def test_exchanges_are_refits_with_another_feature_in_the_same_place(copies, ablation):
@@ -164,15 +168,10 @@ def test_exchanges_are_refits_with_another_feature_in_the_same_place(copies, abl
     assert f"{names[first]} with {names[other]} (ndcg@10 {found.difference:+.4f}, correlation 0.90)" in text
 
 
-def test_an_exchange_that_loses_more_than_the_margin_is_none(copies, ablation):
+def test_an_exchange_that_loses_more_than_the_margin_is_none(copies):
     """A feature of noise in the place of a signal."""
     noisy = copies.replace_features(np.concatenate([copies.X, np.random.default_rng(0).random((copies.n_docs, 1))], 1))
-    result = sr.select(noisy, **OPTIONS, feature_transform="none", k=3)
-    job = SelectionJob(result.plan, Problem(noisy))
-    candidate_set = job.candidates()
-    own = Ablation(
-        job.cv, candidate_set, result.plan.choose(candidate_set.sparse, candidate_set.dense), result.model, result.plan
-    )
+    own = ablation_of(noisy)
     support = set(own.model.support.tolist())
     first = min(support)
     sets = [support, support - {first} | {6}]

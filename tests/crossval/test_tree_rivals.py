@@ -80,7 +80,7 @@ def test_folds_share_bins_that_labels_do_not_move(data):
     seen = np.arange(60) % 3 != 0
     rows = np.repeat(seen, np.diff(data.query_ptr))
     y = np.where(rows, data.relevance, data.relevance[::-1])
-    other = TreeData(RankingDataset(data.X, y, np.repeat(data.query_ids, np.diff(data.query_ptr))), np.arange(8), FEW)
+    other = TreeData(RankingDataset(data.X, y, data.qid), np.arange(8), FEW)
     scores = whole.fit(seen).scores(data.X)
     np.testing.assert_array_equal(other.fit(seen).scores(data.X), scores)
     own = fit_trees(data.take_queries(np.flatnonzero(seen)), np.arange(8), FEW, 0)
@@ -168,10 +168,9 @@ def test_missing_values_of_training_and_validation_queries(data):
     """Both are learned from; trees see what is missing in either."""
     X = np.array(data.X)
     X[::5, 0] = np.nan
-    ids = np.repeat(data.query_ids, np.diff(data.query_ptr))
-    first = np.isin(ids, data.query_ids[:40])
-    parts = [(X[own], data.relevance[own], ids[own]) for own in (first, ~first)]
-    whole = sr.select((X, data.relevance, ids), missing="median", **QUICK)
+    first = np.isin(data.qid, data.query_ids[:40])
+    parts = [(X[own], data.relevance[own], data.qid[own]) for own in (first, ~first)]
+    whole = sr.select((X, data.relevance, data.qid), missing="median", **QUICK)
     split = sr.select(*parts, missing="median", **QUICK)
     assert len(split.rivals.compared) == 1
     names = list(whole.rivals.compared)
@@ -484,8 +483,7 @@ def test_what_is_neither_a_word_nor_a_file(data, tmp_path):
 
 def test_on_the_command_line(data, tmp_path, cli_here: Cli):
     sr.write_letor(data, "train.txt")
-    done = cli_here("select", "train.txt", "--out", "run", *QUICK_ARGS)
-    assert done.code == 0, done.err
+    done = cli_here("select", "train.txt", "--out", "run", *QUICK_ARGS).done
     assert "LightGBM" in done.out
     assert "chosen against row" in done.out
     assert "LightGBM" in Path("run/report.html").read_text()

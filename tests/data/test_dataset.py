@@ -9,9 +9,11 @@ import scipy.sparse as sp
 
 import sparserank as sr
 from sparserank.data.combine import concatenate
+from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.errors import DataError
+from sparserank.losses import SquaredHinge
 from sparserank.options.paths import SCALINGS
 from sparserank.shards.scaling import fit_scaling
 from tests.support.problems import small_problem
@@ -32,7 +34,8 @@ def test_grouped_rows_are_not_copied_and_nothing_can_be_written() -> None:
     data = RankingDataset(X, [0, 1, 0, 1, 0], [1, 1, 2, 2, 2])
     assert np.shares_memory(data.X, X)
     assert X.flags.writeable
-    for array in (data.X, data.relevance, data.query_ptr):
+    sparse = RankingDataset(sp.csr_matrix(X), data.relevance, data.qid)
+    for array in (data.X, data.relevance, data.query_ptr, sparse.X.data):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1.0
     with pytest.raises(AttributeError):
@@ -55,6 +58,19 @@ def test_concatenate_joins_queries_with_one_id() -> None:
     assert joined.n_queries == len(set(a.query_ids) | set(b.query_ids))
     with pytest.raises(DataError, match="same number of features"):
         concatenate([a, small_problem(1, d=3)])
+    apart = concatenate([a, b], join_queries=False)
+    assert apart.n_queries == a.n_queries + b.n_queries
+    pairs = SquaredHinge().n_pairs
+    assert pairs(apart.relevance, apart.query_ptr).sum() == sum(pairs(d.relevance, d.query_ptr).sum() for d in (a, b))
+
+
+def test_document_ids_are_part_of_a_fingerprint() -> None:
+    a = small_problem(1)
+    with_ids, other = (
+        RankingDataset(a.X, a.relevance, a.qid, np.array([f"{of}{i}" for i in range(a.n_docs)], dtype=object))
+        for of in "de"
+    )
+    assert len({data_hash(d) for d in (a, with_ids, other)}) == 3
 
 
 def test_folds_are_balanced_disjoint_and_fixed_by_the_seed() -> None:
@@ -88,10 +104,15 @@ def test_within_query_std_ignores_what_queries_share() -> None:
     assert plain[0] == pytest.approx(np.sqrt(by_hand / data.n_docs))
 
 
-def test_feature_without_spread_keeps_scale_one() -> None:
+def test_a_feature_without_spread_keeps_scale_one_and_one_that_is_too_large_to_scale_is_named() -> None:
     data = RankingDataset(np.array([[1e9, 1.0], [1e9, 2.0]]), [0, 1])
     for method in SCALINGS:
         assert fit_scaling(data, method).scale[0] == 1.0
+    a = small_problem(1)
+    X = np.array(a.X)
+    X[:, 1] *= 1e300
+    with pytest.raises(DataError, match="feature f2 cannot be scaled: its spread is"):
+        fit_scaling(RankingDataset(X, a.relevance, a.qid))
 
 
 def test_a_synthetic_problem_has_what_was_asked_for() -> None:

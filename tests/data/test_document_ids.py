@@ -167,8 +167,7 @@ def test_a_store_and_the_runs_of_a_model_hold_the_ids(cli_here: Cli, tmp_path: P
     assert sorted(by_store) == sorted(by_table)
     pair = ("--query", "q1", "--pair", TEXTS[0], "--pair", TEXTS[1])
     assert TEXTS[0] in cli("explain", "m.json", "t.parquet", *columns, *ids, *pair).out
-    same = cli("evaluate", "t.parquet", *columns, *ids, "--system", "with.run", "--system", "m.json")
-    assert same.code == 0, same.err
+    assert cli("evaluate", "t.parquet", *columns, *ids, "--system", "with.run", "--system", "m.json").code == 0
 
 
 def test_a_run_without_ids_is_warned_of(cli_here: Cli, tmp_path: Path) -> None:

@@ -1,19 +1,33 @@
-"""Runs of retrievers: the order of their lists, the depth, the norms, the table of all documents."""
+"""Runs of retrievers: the same lists from every source, their order, depth and norms; the table of all documents.
+The forms of runs and judgments that trec_eval, BEIR and ranx users have, in every reader.
+"""
 
+import gzip
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import pytrec_eval
 
+import sparserank as sr
 from sparserank.data.fusion.fusion_table import fusion_table
-from sparserank.data.fusion.lists import RetrieverLists, read_lists
+from sparserank.data.fusion.lists import RetrieverLists, names_of_runs, read_lists
 from sparserank.data.fusion.norms import LEAST, Norm, parse_norm, rules_of
 from sparserank.data.run_reader import Ids
-from sparserank.errors import DataError
+from sparserank.data.runs import Qrels, Run
+from sparserank.errors import DataError, DataFormatError
 from tests.oracles import fusion as oracle
-from tests.support.written_runs import entries, lists, write
+from tests.support.command_line import Cli
+from tests.support.made_runs import entries, lists, write
 
 DEPTH = 20
 
@@ -194,3 +208,251 @@ def test_names_of_norms_are_checked_and_parse_back(name: Any) -> None:
     for good in ("minmax", "rrf", "rrf(k=10)", "logrank", "returned"):
         assert str(parse_norm(good)) == good
     assert parse_norm("rrf(k=60)") == parse_norm("rrf")
+
+
+# -- sources -----------------------------------------------------------------------------------------------------------
+
+
+def test_ids_are_those_of_the_reader_of_runs(tmp_path: Path) -> None:
+    """Blanks other than space and tab are part of an id."""
+    path = tmp_path / "a.run"
+    path.write_text("q Q0 d\u00a01 1 2.0 x\nq\tQ0  d\u20032 2 1.0 x\n", encoding="utf-8")
+    documents = Ids()
+    read_lists(path, "a", {"q": 0}, documents)
+    assert [("q", d) for d in documents] == list(sr.read_run(path)) == [("q", "d\u00a01"), ("q", "d\u20032")]
+
+
+@pytest.mark.parametrize("kind", ["json", "json.gz", "parquet", "csv", "frame", "nested", "flat", "ranx"])
+def test_every_kind_of_run_gives_the_same_lists(kind: str, tmp_path: Path) -> None:
+    of = entries(8)
+    expected, documents = lists(of, tmp_path)
+    nested = {q: {d: s for d, _, s in own} for q, own in of.items()}
+    rows = [(q, d, s, r) for q, own in of.items() for d, r, s in own]
+    source: Any = nested
+    columns = dict(zip(("qid", "docno", "score", "rank"), map(list, zip(*rows, strict=True)), strict=True))
+    if kind.startswith("json"):
+        source = tmp_path / f"bm25.{kind}"
+        text = json.dumps(nested).encode()
+        source.write_bytes(gzip.compress(text) if kind.endswith("gz") else text)
+    elif kind == "parquet":
+        source = tmp_path / "bm25.parquet"
+        pq.write_table(pa.table(columns), source)
+    elif kind == "csv":
+        source = tmp_path / "bm25.csv"
+        source.write_text("qid,docno,score,rank\n" + "".join(f"{q},{d},{s!r},{r}\n" for q, d, s, r in rows))
+    elif kind == "frame":
+        source = pa.table(columns)
+    elif kind == "flat":
+        source = {(q, d): s for q, d, s, _ in rows} | {("another query", "d1"): 1.0}
+    elif kind == "ranx":
+        source = SimpleNamespace(to_dict=lambda: nested)
+    again = Ids()
+    found = read_lists(source, "bm25", {q: i for i, q in enumerate(of)}, again)
+    assert found.list_ptr.tolist() == expected.list_ptr.tolist()
+    assert found.score.tolist() == expected.score.tolist()
+    if kind in ("parquet", "csv", "frame"):  # which know the ranks of equal scores
+        names = list(again), list(documents)
+        assert [names[0][d] for d in found.document] == [names[1][d] for d in expected.document]
+
+
+def test_retrievers_are_named_after_their_files() -> None:
+    assert names_of_runs(["a/bm25.run.gz", "b/dense.v2.txt"]) == ["bm25", "dense.v2"]
+    assert names_of_runs(["a/x.run", "b/x.run", "y.json"]) == ["a/x", "b/x", "y"]
+    with pytest.raises(DataError, match=r"both runs are called 'a/x'\. Name each"):
+        names_of_runs(["a/x.run", "a/x.json"])
+    with pytest.raises(DataError, match="are the same run; leave one out"):
+        names_of_runs(["a/x.run", "a/../a/x.run"])
+
+
+@pytest.mark.parametrize("text", ['{"q0": {"d1": 1.0}}', "q0 Q0 d1 1 0.5 x"])
+def test_damaged_gzip_is_refused(text: str, tmp_path: Path) -> None:
+    """Cut short, or with bytes that are not deflate."""
+    path, whole = tmp_path / "a.run.gz", gzip.compress(text.encode() * 50)
+    for damaged in (whole[: len(whole) // 2], whole[:10] + b"\xff" * 20 + whole[30:]):
+        path.write_bytes(damaged)
+        with pytest.raises(DataFormatError, match=r"a\.run\.gz: "):
+            read_lists(path, "a", {"q0": 0}, Ids())
+
+
+def test_what_cannot_be_fused_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    path.write_text("q9 Q0 d1 1 -3 x\n")
+    table = pa.table({"qid": ["q0", "q0"], "docno": ["d", "e"], "score": [1.0, float("nan")]})
+    lacking = pa.table({"qid": ["q"], "docno": ["d"]})
+    for source, message in (
+        (path, r"a\.run: contains none of the judged queries"),
+        ({("q9", "d1"): 1.0}, "a: contains none of the judged queries"),
+        ({("q0", "d1"): np.inf}, "a: scores must be finite numbers; document 'd1' of query 'q0' has inf"),
+        ({"q0": 3}, r"a: a run must be .*; query 'q0' has 3"),
+        (3, "a: a run must be a file, a frame"),
+        (tmp_path / "none.run", "no such file"),
+        (lacking, "a: a run needs the columns qid, docno and score; score is not among"),
+        (table, "a:2: expected a finite number as score; got nan"),
+    ):
+        with pytest.raises((DataError, DataFormatError), match=message):
+            read_lists(source, "a", {"q0": 0}, Ids())
+    with pytest.raises(DataError, match="a: l2 needs scores >= 0"):
+        Norm("l2")(read_lists(path, "a", {"q9": 0}, Ids()), 5)
+
+
+ENTRIES = {("1", "a"): 2.0, ("1", "b"): 1.0, ("2", "a"): 0.5}
+RUNS: dict[str, str] = {
+    "plain.run": "1 Q0 a 1 2.0 t\n1 Q0 b 2 1 t\n2 Q0 a 1 0.5 t\n",
+    "comments.run": "# made on Monday\n1 Q0 a 1 2.0 t\n#1 Q0 b 2 9 t\n\n1 Q0 b 2 1 t\n  # end\n2 Q0 a 1 0.5 t\n",
+    "more.run": "1 Q0 a 1 2.0 t and more\n1\tQ0\tb\t2\t1\tt\tx\n2 Q0 a 1 0.5 t # end\n",
+    "no-tag.run": "1 Q0 a 1 2.0\n1 Q0 b 2 1\n2 Q0 a 1 0.5\n",
+    "byte-order-mark.run": "\ufeff1\tQ0  a 1 2.0 t\r\n1 Q0 b 2 1 t\r\n2 Q0 a 1 0.5 t",
+    "a.json": '{"1": {"a": 2, "b": 1.0}, "2": {"a": 0.5}}',
+    "a.csv": "qid,docno,score\n1,a,2\n1,b,1\n2,a,0.5\n",
+    "a.tsv": "query_id\tdocid\tscore\n1\ta\t2\n1\tb\t1\n2\ta\t0.5\n",
+}
+JUDGED = {("1", "a"): 0.0, ("1", "b"): 1.0, ("2", "a"): 2.0}
+JUDGMENTS: dict[str, str] = {
+    "plain": "1 0 a 0\n1 0 b 1\n2 0 a 2\n",
+    "comments": "# judged by experts\n1 0 a 0\n1 0 b 1\n#2 0 b 2\n2 0 a 2\n",
+    "no-iteration": "1 a 0\n1\tb\t1\n2 a 2\n",
+    "beir.tsv": "query-id\tcorpus-id\tscore\n1\ta\t0\n1\tb\t1\n2\ta\t2\n",
+    "names": "qid iteration docno rel\n1 0 a 0\n1 0 b 1\n2 0 a 2\n",
+    "a.json": '{"1": {"a": 0, "b": 1}, "2": {"a": 2}}',
+    "a.csv": "qid,docno,label\n1,a,0\n1,b,1\n2,a,2\n",
+}
+
+
+def written(folder: Path, files: dict[str, str], name: str, packed: bool = False) -> Path:
+    path = folder / (f"{name}.gz" if packed and not name.endswith((".csv", ".tsv")) else name)
+    path.write_bytes(gzip.compress(files[name].encode()) if path.suffix == ".gz" else files[name].encode())
+    return path
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", RUNS)
+def test_every_form_of_a_run_is_the_same_to_every_reader(name: str, packed: bool, tmp_path: Path, cli: Cli) -> None:
+    run, qrels = written(tmp_path, RUNS, name, packed), written(tmp_path, JUDGMENTS, "plain")
+    assert sr.read_run(run) == ENTRIES
+    queries = {"1": 0, "2": 1}
+    assert read_lists(run, "a", queries, Ids()).score.tolist() == [2.0, 1.0, 0.5]
+    expected = sr.evaluate(Run(ENTRIES), sr.read_qrels(qrels), "ndcg@10")["trec:ndcg@10"]
+    done = cli("evaluate", "--qrels", qrels, "--system", run, "--metric", "ndcg@10", "--format", "json")
+    assert [row["mean"] for row in json.loads(done.out)] == [expected]
+    assert sr.evaluate(run, qrels, "ndcg@10")["trec:ndcg@10"] == expected
+    shown = cli("inspect", run, "--format", "json")
+    if name.endswith(("run", "json")):
+        assert {("queries", 2), ("documents", 2)} <= json.loads(shown.out).items()
+    data = tmp_path / "data.txt"
+    data.write_text("0 qid:1 1:1 # docid = a\n1 qid:1 1:2 # docid = b\n2 qid:2 1:3 # docid = a\n")
+    assert cli("evaluate", data, "--system", run).code == 0
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", JUDGMENTS)
+def test_every_form_of_judgments_is_the_same_to_every_reader(name: str, packed: bool, tmp_path: Path, cli: Cli) -> None:
+    run, qrels = written(tmp_path, RUNS, "plain.run"), written(tmp_path, JUDGMENTS, name, packed)
+    assert sr.read_qrels(qrels) == JUDGED
+    assert cli("evaluate", "--qrels", qrels, "--system", run).code == 0
+    if not name.endswith("csv"):  # a table is judged documents
+        found = sr.compare_systems({"a": run, "b": ENTRIES}, str(qrels), "ndcg@10")
+        assert {row["mean"] for row in found.rows()} == {sr.evaluate(Run(ENTRIES), JUDGED, "ndcg@10")["trec:ndcg@10"]}
+    if name in ("plain", "comments", "no-iteration", "names"):
+        assert json.loads(cli("inspect", qrels, "--format", "json").out)["grades"] == {"0": 1, "1": 1, "2": 1}
+    if qrels.suffix == ".gz":
+        qrels.write_bytes(qrels.read_bytes()[:-12])
+        with pytest.raises(DataFormatError, match="damaged gzip file"):
+            sr.read_qrels(qrels)
+
+
+def test_runs_in_memory_are_read() -> None:
+    nested = {"1": {"a": 2, "b": 1.0}, "2": {"a": 0.5}}
+    frame = pd.DataFrame([(q, d, s) for (q, d), s in ENTRIES.items()], columns=["qid", "docno", "score"])
+    for form in (nested, ENTRIES, frame, pl.from_pandas(frame)):
+        assert sr.read_run(form) == ENTRIES
+    with pytest.raises(DataError, match="the run: a run must be a file, a frame with qid, docno and score"):
+        sr.read_run(3)
+    judged = {"1": {"a": 0, "b": 1}, "2": {"a": 2}}
+    expected = sr.evaluate(Run(ENTRIES), Qrels(JUDGED))
+    judgments = pd.DataFrame([(q, d, g) for (q, d), g in JUDGED.items()], columns=["qid", "docno", "label"])
+    for form in (nested, ENTRIES, frame, pl.from_pandas(frame), SimpleNamespace(to_dict=lambda: nested)):
+        for of in (judged, JUDGED, sr.read_qrels(judgments), SimpleNamespace(to_dict=lambda: judged)):
+            assert sr.evaluate(form, of) == expected
+    theirs = pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut.10"}).evaluate(nested)
+    assert expected["trec:ndcg@10"] == pytest.approx(np.mean([q["ndcg_cut_10"] for q in theirs.values()]), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("scores", "judged", "message"),
+    [
+        ({"a": [1.0, 2.0]}, [1, 0], "evaluate takes one system; use compare_systems"),
+        ({"bm25": {"1": {"a": 1.0}}}, JUDGED, "evaluate takes one system; use compare_systems"),
+        ({"bm25": Run(ENTRIES)}, JUDGED, "evaluate takes one system; use compare_systems"),
+        ({"1": {"a": "x"}}, JUDGED, "the run: scores must be finite numbers; document 'a' of query '1' has 'x'"),
+        (ENTRIES, {"1": 3}, r"the judgments: judgments must be \{query id: \{document id: grade\}\}; query '1' has 3"),
+        (ENTRIES, {}, "the judgments: contains no judgments"),
+        ([0.5, 0.2], JUDGED, "judgments alone contain no features. Use them to evaluate runs"),
+        ({}, JUDGED, "the run ranks none of the 3 documents"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused(scores: Any, judged: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        sr.evaluate(scores, judged)
+
+
+def read_both(path: Path) -> None:
+    """A run by `read_run` and as the list of a retriever, which refuse it in the same words."""
+    with pytest.raises(DataFormatError) as caught:
+        read_lists(path, "x", {"1": 0}, Ids())
+    with pytest.raises(DataFormatError, match=re.escape(str(caught.value))):
+        sr.read_run(path)
+    raise caught.value
+
+
+def read_ranks(path: Path) -> None:
+    read_lists(path, "x", {"1": 0}, Ids())
+
+
+BAD_LINES: list[tuple[Any, str, str]] = [
+    (read_ranks, "1 Q0 d1 first 2 x\n", ":1: expected a finite number as rank; got 'first'"),
+    *[(read_both, text, ": cannot be read") for text in ('{"1": {"d1": 1, "d1": 2}}', '{"1": {"d1": NaN}}')],
+    (read_both, "1 Q0 a 1 2.0 t\n1 Q0 b 2 1\n", ":2: expected 'qid Q0 docno rank score tag'; got '1 Q0 b 2 1'"),
+    (read_both, "1 a 1 2.0\n", ":1: expected 'qid Q0 docno rank score tag'"),
+    (read_both, "1 a 1 2.0 t\n", ":1: expected a finite number as score; got 't'"),
+    (read_both, "# 1\n1 Q0 a 1 2 t\n1 Q0 a 2 1 t\n", ":3: document 'a' of query '1' is already on line 2"),
+    (read_both, f"1 Q0 a 1 x{'9' * 200_000} t\n", ":1: expected a finite number"),
+    (read_both, "1 Q0 a 1 0.5 t\n\n1 Q0 b 2 nan t\n", ":3: expected a finite number as score; got 'nan'"),
+    (sr.read_qrels, "1 0 a 2\r\n2 0 a 2\r\n\r\n1 0 a 0\n", ":4: document 'a' of query '1' is already on line 1"),
+    (sr.read_qrels, "1 0 a 0\n1 b 1\n", ":2: expected 'qid 0 docno rel'; got '1 b 1'"),
+    (sr.read_qrels, "1 a 0\n1 0 b 1\n", ":2: expected 'qid docno rel'; got '1 0 b 1'"),
+    (sr.read_qrels, "1 0 a\n", ":1: expected a finite number; got 'a'"),
+    (sr.read_qrels, "1 0 a 2 x\n", ":1: expected 'qid 0 docno rel'"),
+    (sr.read_qrels, "1 a 0\nqid docno rel\n", ":2: expected a finite number; got 'rel'"),
+    (sr.read_qrels, "# nothing\nquery-id corpus-id score\n", ": contains no judgments"),
+]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(("read", "text", "message"), BAD_LINES, ids=range(len(BAD_LINES)))
+def test_lines_that_fit_no_form_are_refused(read: Any, text: str, message: str, packed: bool, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    with pytest.raises(DataFormatError, match=re.escape(f"x{message}")) as caught:
+        read(tmp_path / "x")
+    assert len(str(caught.value)) < 500
+
+
+def test_a_query_id_that_would_be_a_comment_is_not_written(tmp_path: Path) -> None:
+    data = sr.RankingDataset([[1.0]], [1.0], ["#1"], docid=["#d"])
+    for written_by in (lambda: sr.write_run(data, [1.0], tmp_path / "x"), lambda: sr.write_qrels(data, tmp_path / "x")):
+        with pytest.raises(DataError, match="the query id '#1' begins with '#', which marks comments"):
+            written_by()
+    sr.write_run(sr.RankingDataset([[1.0]], [1.0], ["1"], docid=["#d"]), [1.0], tmp_path / "x")
+    assert sr.read_run(tmp_path / "x") == {("1", "#d"): 1.0}
+
+
+@pytest.mark.parametrize("value", [2**64, 10**400], ids=["64 bits", "beyond floats"])
+def test_huge_whole_numbers_are_numbers_or_refused(value: int) -> None:
+    lists, judged = {"q1": {"d1": value, "d2": 1}}, {"q1": {"d1": 1, "d2": 0}}
+    if value < 10**300:
+        assert sr.read_run(lists)["q1", "d1"] == float(value)
+        assert sr.read_qrels(lists)["q1", "d1"] == float(value)
+        return
+    with pytest.raises(DataError, match=r"scores must be finite numbers; document 'd1' of query 'q1' has <an integer"):
+        sr.read_run(lists)
+    with pytest.raises(DataError, match="grades must be finite numbers; document 'd1' of query 'q1' has <an integer"):
+        sr.fuse({"a": judged, "b": judged}, lists)

@@ -12,6 +12,7 @@ import pytest
 
 import sparserank.data.letor.chunks as letor_chunks
 from sparserank import RankingDataset, fit_scaling, read, write_letor
+from sparserank.data.reading import Reading
 from sparserank.data.rewrite import rewrite
 from sparserank.data.runs import Run
 from sparserank.data.store.convert import convert
@@ -147,12 +148,17 @@ def test_unjudged_rows_are_dropped_or_zero_when_asked(tmp_path: Path) -> None:
 # -- what is refused: (bad line, options, message) ---------------------------------------------------------------------
 
 LONG = 200_000  # characters of a hostile token
+REMEDIES = {
+    "bm25:0.3": "Number the features, and give their names in a file: feature_names='names.txt'.",
+    **dict.fromkeys(("-1:0.3", ":0.3"), "Feature indices are whole numbers from 1 on."),
+    "3:": "Give a value after the colon, or no token.",
+    "word": "Start comments with '#'.",
+}
+NO_NUMBERS = ("x", "1:1", "1_0", "0x1", "1e", "--1", "1,5", "infinite", ".inf", "-.infinity", ".nan", ".null")
 BAD_LINES: list[tuple[str | bytes, dict[str, Any], str]] = [
     *[(f"0 qid:1 {token}", {}, "expected 'index:value'") for token in ("1", "a:1", "1:", ":1", "1:1 x", "-1:1")],
-    *[
-        (f"0 qid:1 1:{v}", {}, "value must be a number")
-        for v in ("x", "1:1", "1_0", "0x1", "1e", "--1", "1,5", "infinite")
-    ],
+    *[(f"0 qid:1 {token} 4:1", {}, f"'index:value'; got {token!r}. {remedy}") for token, remedy in REMEDIES.items()],
+    *[(f"0 qid:1 1:{v}", o, "feature value must be a number") for v in NO_NUMBERS for o in ({}, {"missing": "zero"})],
     *[(f"{v} qid:1 1:1", {}, "label must be a number") for v in ("x", "NULL", "nan", "1_0", "infinite")],
     ("qid:1 1:1", {}, "label must be a number"),
     ("inf qid:1 1:1", {}, "label must be finite"),
@@ -169,6 +175,7 @@ BAD_LINES: list[tuple[str | bytes, dict[str, Any], str]] = [
     (f"0 qid:1 {'0' * 5000}7:1", {"n_features": 3}, "has feature 7, but 3 features"),
     ("0 qid:1 3:1", {"feature_names": ["a", "b"]}, "has feature 3, but feature_names contains 2 names"),
     *[("0 qid:1 3:1 200000000:1", {"index_base": base}, "200000000") for base in (0, 1)],
+    ("0 qid:1 2000000000:1", {}, "has feature 2000000000, but only"),
     *[("0 qid:1 2:1e39 1:2", {"dtype": np.float32, "sparse": sparse}, "float64") for sparse in (True, False)],
     (f"0 qid:1 {' '.join(f'{j}:1' for j in (*range(50, 0, -1), 30))}", {}, "feature index 30 appears twice"),
     (b"0 qid:\xe9 1:2", {}, "query id is not UTF-8"),
@@ -192,14 +199,16 @@ def test_a_bad_line_is_named_by_file_and_line(
     good, path = tmp_path / "good.txt", tmp_path / "bad.txt"
     good.write_bytes(before)
     path.write_bytes(before + (bad if isinstance(bad, bytes) else bad.encode()) + b"\n0 qid:1 1:1\n")
-    with pytest.raises((DataError, DataFormatError)) as caught:
-        read([good, path], **options)
-    found = str(caught.value)
-    assert found.startswith(f"{path}:5: ")
-    assert message in found
-    assert found.endswith(".")
-    assert "\n" not in found
-    assert len(found) < 500
+    reading, store = Reading(**{"dtype": "float64", **options}), tmp_path / "store"
+    for attempt in (lambda: read([good, path], **options), lambda: convert([good, path], store, reading)):
+        with pytest.raises((DataError, DataFormatError)) as caught:
+            attempt()
+        found = str(caught.value)
+        assert found.startswith(f"{path}:5: ")
+        assert message in found
+        assert found.endswith(message if message[-1] == "." else ".")
+        assert "\n" not in found
+        assert len(found) < 500
 
 
 @pytest.mark.parametrize("base", [0, 1])
@@ -212,40 +221,10 @@ def test_the_remedy_for_too_many_features_helps(base: int, tmp_path: Path) -> No
     assert read(path, n_features=int(remedy[1]), index_base=base).n_features == int(remedy[1])
 
 
-BAD_FILES = {
-    "empty": (b"", "no data rows"),
-    "comments only": (b"\n# 1 qid:1 1:1\n \n", "no data rows"),
-    "empty gzip": (gzip.compress(b""), "no data rows"),
-    "truncated gzip": (gzip.compress(b"1 qid:1 1:1\n" * 999)[:-20], "truncated gzip"),
-    "damaged gzip": (b"\x1f\x8b damaged", "gzip"),
-    "damaged checksum": (gzip.compress(b"1 qid:1 1:1\n" * 999)[:-8] + b"\0" * 8, "gzip"),
-    "binary": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "binary"),
-    "all unjudged": (b"-1 qid:1 1:1\n", "no row is left"),
-}
-
-
-@pytest.mark.parametrize("name", BAD_FILES)
-def test_an_unusable_file_is_named(name: str, tmp_path: Path) -> None:
-    content, message = BAD_FILES[name]
-    path = tmp_path / "a.txt"
-    path.write_bytes(content)
-    with pytest.raises(DataFormatError, match=message) as caught:
-        read(path, unjudged="drop")
-    assert str(caught.value).startswith(f"{path}: ")
-
-
-def test_a_directory_a_loop_of_links_or_an_absent_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / "loop.txt").symlink_to(tmp_path / "loop.txt")
-    for place, message in (("", "is a directory"), ("absent.txt", "no such file"), ("loop.txt", "loop.txt")):
-        with pytest.raises(DataFormatError, match=message) as caught:
-            read(tmp_path / place)
-        assert str(caught.value).startswith(f"{tmp_path / place}: ")
-
-
 BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"index_base": 2}, "index_base must be 0 or 1"),
-    ({"unjudged": "skip"}, "unjudged"),
-    ({"n_features": 0}, "n_features"),
+    ({"unjudged": "skip"}, "unjudged must be"),
+    ({"n_features": 0}, "n_features must be"),
     *[({"n_features": n}, "n_features must be an integer") for n in ("46", 4.5, True, np.nan)],
     ({"n_features": 1_000_000_000}, "n_features is 1000000000"),
     *[({"missing": policy}, "missing policy") for policy in ("mean", {"x": "zero"}, {3: "zero"}, float("nan"))],

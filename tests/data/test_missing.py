@@ -171,13 +171,11 @@ def test_select_fills_validation_and_test_with_what_train_teaches(cli_here: Cli,
     frame_of(*test).to_parquet(tmp_path / "test.parquet")
     few = {"--penalty": "l1", "--n-alphas": "8", "--half-samples": "0", "--transform": "none", "--folds": "3"}
     words = ["--no-relaxed", *(word for option in few.items() for word in option)]
-    done = cli_here("select", "train.parquet", "--missing", "c1=min;*=median", "--out", "run", *words)
-    assert done.code == 0, done.err
+    assert cli_here("select", "train.parquet", "--missing", "c1=min;*=median", "--out", "run", *words).code == 0
     loaded = sr.load_model(tmp_path / "run/model.json")
     assert json.loads((tmp_path / "run/model.json").read_text())["version"] == 4
     np.testing.assert_array_equal(loaded.coef, model.coef)
-    done = cli_here("predict", "run/model.json", "test.parquet")
-    assert done.code == 0, done.err
+    done = cli_here("predict", "run/model.json", "test.parquet").done
     scores = np.array([float(line) for line in done.out.split()])
     np.testing.assert_allclose(scores, model.predict(frame_of(*test)), rtol=1e-12)
     whole = np.array(oracle.filled(test[0].tolist(), expected.tolist()))
@@ -191,8 +189,7 @@ def test_models_fill_in_their_own_values_side_by_side(cli_here: Cli, tmp_path: P
     models = {r: sr.SparseRanker(missing=r).fit(frame[list(NAMES)], y, qid=qid).to_model() for r in ("min", "median")}
     for rule, model in models.items():
         model.save(tmp_path / f"{rule}.json")
-    done = cli_here("evaluate", "t.parquet", "--system", "min.json", "--system", "median.json", "--format", "json")
-    assert done.code == 0, done.err
+    done = cli_here("evaluate", "t.parquet", "--system", "min.json", "--system", "median.json", "--format", "json").done
     found = {(r["system"], r["metric"]): r["mean"] for r in json.loads(done.out)}
     for rule, model in models.items():
         for source in (frame, (X, y, qid)):
@@ -255,8 +252,7 @@ def test_values_go_to_the_features_whose_names_they_have(kind, names, cli_here, 
         np.testing.assert_array_equal(parts["test"].to_input_order(np.array(parts["test"].X)), expected)
     model = sr.SparseRanker().fit_dataset(parts["train"]).to_model()
     model.save(tmp_path / "m.json")
-    done = cli_here("predict", "m.json", f"test.{kind}")
-    assert done.code == 0, done.err
+    done = cli_here("predict", "m.json", f"test.{kind}").done
     np.testing.assert_allclose([float(s) for s in done.out.split()], model.predict(frames[1]), rtol=1e-12)
     by_hand = np.array(expected) @ (model.coef / model.scaling.scale)
     np.testing.assert_allclose(model.predict(frames[1]), by_hand, rtol=1e-9)

@@ -124,8 +124,7 @@ def test_predict_reads_the_columns_that_the_model_uses(
         frame[names[1]] = X[:, 1]
     path = tmp_path / f"t.{suffix}"
     frame.to_parquet(path) if suffix == "parquet" else frame.to_csv(path, index=False)
-    done = cli("predict", str(tmp_path / "m.json"), str(path))
-    assert done.code == 0, done.err
+    done = cli("predict", str(tmp_path / "m.json"), str(path)).done
     np.testing.assert_allclose([float(s) for s in done.out.split()], EXPECTED, rtol=1e-12)
     done = cli("predict", str(tmp_path / "m.json"), str(path), "--format", "json")
     assert [r["qid"] for r in json.loads(done.out)] == [7, 7, 8, 8]
@@ -145,15 +144,12 @@ def test_evaluate_and_explain_read_the_same_columns(tmp_path: Path, cli: Cli) ->
     frame = table_of().to_pandas().assign(label=[1, 0, 1, 0])
     frame.to_parquet(tmp_path / "t.parquet")
     at = [str(tmp_path / "m.json"), str(tmp_path / "t.parquet")]
-    done = cli("evaluate", at[1], "--system", at[0], "--metric", "map", "--format", "json")
-    assert done.code == 0, done.err
+    done = cli("evaluate", at[1], "--system", at[0], "--metric", "map", "--format", "json").done
     assert json.loads(done.out)[0]["mean"] == sr.evaluate(model_of(), (X, [1, 0, 1, 0], [7, 7, 8, 8]), "map")["map"]
     assert sr.evaluate(model_of(), frame, "map")["map"] == json.loads(done.out)[0]["mean"]
     renamed = frame.rename(columns={"label": "grade", "qid": "query"}).sample(frac=1.0, random_state=0)
     found = sr.evaluate(model_of(), renamed, "map", label="grade", qid="query")
     assert found["map"] == pytest.approx(json.loads(done.out)[0]["mean"], rel=1e-12)
-    done = cli("explain", at[0], at[1], "--query", "8", "--format", "json")
-    assert done.code == 0, done.err
-    done = cli("predict", *at, "--qrels", str(tmp_path / "q"), "--run", str(tmp_path / "r"))
-    assert done.code == 0, done.err
+    assert cli("explain", at[0], at[1], "--query", "8", "--format", "json").code == 0
+    assert cli("predict", *at, "--qrels", str(tmp_path / "q"), "--run", str(tmp_path / "r")).code == 0
     assert list(sr.read_qrels(tmp_path / "q").values()) == [1, 0, 1, 0]

@@ -1,6 +1,5 @@
 """What a review and a hostile test found in tables and stores, each once."""
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -8,10 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import sparserank as sr
-from sparserank.cli.app import app
 from sparserank.data.read_files import read_files
 from sparserank.data.reading import Reading
 from sparserank.data.rewrite import rewrite
@@ -19,8 +16,7 @@ from sparserank.data.store import convert as converting
 from sparserank.data.store.convert import convert
 from sparserank.data.store.opening import MANIFEST, PROGRESS, open_store
 from sparserank.errors import SparserankError
-
-DOUBLE = Reading(dtype="float64")
+from tests.support.command_line import Cli
 
 
 def lines(first: int, last: int, *, docid: bool = False, features: int = 3) -> str:
@@ -56,14 +52,11 @@ def test_stores_of_other_features_are_not_put_below_each_other(tmp_path: Path) -
         )
         frame.to_parquet(tmp_path / f"{name}.parquet")
         convert([tmp_path / f"{name}.parquet"], tmp_path / name)
-    with pytest.raises(
-        SparserankError, match=r"yx: its features, their order or their storage .* differ from those of .*xy"
-    ):
-        read_files([tmp_path / "xy", tmp_path / "yx"])
-    with pytest.raises(
-        SparserankError, match=r"yx: its features, their order or their storage .* differ from those of .*xy"
-    ):
-        convert([tmp_path / "xy", tmp_path / "yx"], tmp_path / "out")
+    both = [tmp_path / "xy", tmp_path / "yx"]
+    message = r"yx: its features, their order or their storage .* differ from those of .*xy"
+    for attempt in (lambda: read_files(both), lambda: convert(both, tmp_path / "out")):
+        with pytest.raises(SparserankError, match=message):
+            attempt()
 
 
 def test_document_ids_and_weights_stay_with_their_rows(tmp_path: Path) -> None:
@@ -170,26 +163,13 @@ def test_side_files_belong_to_what_is_converted(tmp_path: Path) -> None:
     assert read_files([text, second]).n_queries == 4
 
 
-def test_a_copied_store_can_be_converted(tmp_path: Path) -> None:
-    convert([write(tmp_path / "a.txt", lines(0, 9))], tmp_path / "s")
-    (tmp_path / "copy").mkdir()
-    for file in (tmp_path / "s").iterdir():
-        (tmp_path / "copy" / file.name).write_bytes(file.read_bytes())
-    assert convert([tmp_path / "copy"], tmp_path / "t", DOUBLE)["n_docs"] == 54
-
-
-def test_a_model_of_numbered_features_reads_the_table_it_was_made_of(tmp_path: Path) -> None:
+def test_a_model_of_numbered_features_reads_the_table_it_was_made_of(tmp_path: Path, cli_here: Cli) -> None:
     frame = sr.read(write(tmp_path / "a.txt", lines(0, 30, features=5)))
     pd.DataFrame(np.array(frame.X), columns=[f"f{j}" for j in range(1, 6)]).assign(
         qid=frame.qid, label=frame.relevance
     ).to_parquet(tmp_path / "t.parquet")
-    for arguments in (
-        ["fit", "t.parquet", "--k", "2", "--out", "m.json"],
-        ["predict", "m.json", "t.parquet"],
-        ["evaluate", "t.parquet", "--system", "m.json"],
-    ):
-        result = CliRunner().invoke(app, [str(tmp_path / a) if "." in a and a[0] != "-" else a for a in arguments])
-        assert result.exit_code == 0, result.exception
+    for line in ("fit t.parquet --k 2 --out m.json", "predict m.json t.parquet", "evaluate t.parquet --system m.json"):
+        assert cli_here(*line.split()).code == 0
 
 
 def test_a_file_is_written_without_missing_values(tmp_path: Path) -> None:
@@ -245,52 +225,6 @@ def test_odd_query_ids_end_in_one_sentence(case: str, tmp_path: Path) -> None:
     pd.DataFrame({"label": [0, 1], "x": [1.0, 2.0], **columns}).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(SparserankError, match=message):
         read_files(tmp_path / "a.parquet")
-
-
-BAD: dict[str, tuple[str, bytes, str]] = {
-    "damaged gzip": ("a.txt", gzip.compress(b"1 qid:1 1:1\n" * 50)[:20] + b"xx" * 20, "damaged or truncated gzip"),
-    "infinite label": (
-        "a.jsonl",
-        b'{"qid": 1, "label": 1' + b"0" * 400 + b', "[features]": "a=1"}\n',
-        "1: label must be a number",
-    ),
-    "lone surrogate": (
-        "a.jsonl",
-        b'{"qid": "\\ud800", "label": 1, "[features]": "a=1"}\n',
-        "1: the query id must be valid UTF-8 text",
-    ),
-    "name of a number": (
-        "a.jsonl",
-        b'{"qid": 1, "label": 1, "fields": {"_ltrlog": [{"e": [{"name": 5}]}]}}\n',
-        "1: logged features cannot be read",
-    ),
-    "mistyped index": ("a.txt", b"1 qid:1 2000000000:1\n", "has feature 2000000000, but only 1 values"),
-}
-
-
-@pytest.mark.parametrize("case", list(BAD))
-def test_bad_inputs_of_a_conversion(case: str, tmp_path: Path) -> None:
-    name, content, message = BAD[case]
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(SparserankError, match=message):
-        convert([tmp_path / name], tmp_path / "s")
-    assert not (tmp_path / "s" / MANIFEST).exists()
-
-
-@pytest.mark.parametrize("sizes", ["", "1e30\n", "9000000000000000000\n" * 2])
-def test_sizes_that_no_file_has(sizes: str, tmp_path: Path) -> None:
-    write(tmp_path / "a.txt", "1 1:1\n")
-    write(tmp_path / "a.txt.query", sizes)
-    with pytest.raises(SparserankError, match=r"a\.txt\.query: contains"):
-        read_files(tmp_path / "a.txt")
-
-
-def test_options_are_checked() -> None:
-    for options, message in (({"n_features": 0}, "n_features must be"), ({"unjudged": "foo"}, "unjudged must be")):
-        with pytest.raises(SparserankError, match=message):
-            Reading(**options)
-    with pytest.raises(SparserankError, match="at least one file"):
-        convert([], "o")
 
 
 def test_what_a_gathering_left_behind_goes_with_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

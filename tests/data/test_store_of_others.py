@@ -1,8 +1,11 @@
-"""A store made by somebody else has the right checksums, and is still refused where kernels could not trust it."""
+"""A store made by somebody else has the right checksums, and is still refused where kernels could not trust it; the
+checks against a slow oracle, on mutations of manifests, arrays and files."""
 
 import io
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +15,10 @@ import pytest
 import sparserank as sr
 from sparserank.data.store.opening import MANIFEST, STAMPS
 from sparserank.errors import DataFormatError
+from tests.oracles.stores import valid_store
 from tests.support.command_line import Cli
 from tests.support.made_stores import N_FEATURES, dense, made, manifest_of, npy, sparse, write_manifest
+from tests.support.store_fuzzer import check
 
 NEEDS_PIPES = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
 
@@ -141,6 +146,7 @@ SHARDS: dict[str, tuple[dict[str, Any], str]] = {
         {"files": dict.fromkeys(("X", "label", "qid", "query_ptr"))},
         "a file of a shard must have bytes and sha256",
     ),
+    "a number twice": ({"number": 0}, "two shards have the same number"),
 }
 
 
@@ -198,19 +204,11 @@ def test_manifests_are_refused_by_field(case: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", list(SHARDS))
 def test_shards_are_refused_by_field(case: str, tmp_path: Path) -> None:
     changed, message = SHARDS[case]
-    folder = made(tmp_path / "s", dense())
-    manifest = manifest_of([dense()])
-    manifest["shards"][0] |= changed
+    shards = [dense(), dense(qid=np.array([3, 4]))]
+    folder, manifest = made(tmp_path / "s", shards), manifest_of(shards)
+    manifest["shards"][1] |= changed
     write_manifest(folder, manifest)
     assert message in refused(folder)
-
-
-def test_two_shards_have_two_numbers(tmp_path: Path) -> None:
-    folder = made(tmp_path / "s", [dense(), dense(qid=np.array([3, 4]))])
-    manifest = manifest_of([dense(), dense(qid=np.array([3, 4]))])
-    manifest["shards"][1]["number"] = 0
-    write_manifest(folder, manifest)
-    assert "two shards have the same number" in refused(folder)
 
 
 @pytest.mark.parametrize("name", [MANIFEST, "00000-X.npy", "00000-label.npy"])
@@ -288,3 +286,51 @@ def test_a_store_of_version_0_2_opens(tmp_path: Path) -> None:
     data = sr.read(folder)
     assert (data.n_docs, data.n_features, data.feature_names) == (8, N_FEATURES, ("a", "b", "c"))
     np.testing.assert_array_equal(data.fill_values, [np.nan, 0.5, 2])
+
+
+# -- the checks against a slow oracle ---------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_mutated_stores_are_used_or_refused(fuzz_seconds: float, fuzz_seed: int, tmp_path: Path) -> None:
+    pytest.importorskip("resource")
+    command = [sys.executable, "-m", "tests.support.store_fuzzer", str(fuzz_seed), str(fuzz_seconds), str(tmp_path)]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        cwd=Path(__file__).parents[2],
+        env=os.environ | {"PYTHONFAULTHANDLER": "1", "OMP_NUM_THREADS": "1"},
+    )
+    shown = "\n".join(done.stdout.splitlines()[-3:] + done.stderr.splitlines()[-25:])
+    assert done.returncode == 0, shown
+    n_stores, n_read = (int(word) for word in done.stdout.splitlines()[-1].split() if word.isdigit())
+    assert 0 < n_read < n_stores
+
+
+@pytest.mark.parametrize("arrays", [dense(), sparse()])
+def test_the_comparison_accepts_what_is_right(arrays: dict[str, Any], tmp_path: Path) -> None:
+    assert check(made(tmp_path / "s", arrays))
+
+
+WRONG = {
+    "sparserank.data.store.features.fault_of": (lambda X: None, sparse(data=np.full(10, np.nan))),
+    "sparserank.data.store.arrays._check_lists": (lambda *_: None, dense(label=np.full(8, np.inf))),
+    "sparserank.data.store.manifest._check_names": (lambda *_: None, dense()),
+}
+
+
+@pytest.mark.parametrize("check_name", list(WRONG))
+def test_the_comparison_rejects_an_opener_without_one_check(
+    check_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without, arrays = WRONG[check_name]
+    changed = {"feature_names": ["a", 2, "b"]} if check_name.endswith("names") else {}
+    folder = made(tmp_path / "s", arrays, **changed)
+    assert valid_store(folder) is None
+    assert not check(folder)
+    monkeypatch.setattr(check_name, without)
+    with pytest.raises(AssertionError, match="was read"):
+        check(folder)

@@ -182,8 +182,7 @@ def test_scores_are_compared_with_labels_alone(tmp_path: Path, cli: Cli) -> None
         assert sr.evaluate([3, 2, 1, 4], source, "map", label="grade") == expected
         if isinstance(source, Path):
             options = ("--label-column", "grade", "--metric", "map", "--format", "json")
-            done = cli("evaluate", source, "--system", tmp_path / "s.txt", *options)
-            assert done.code == 0, done.err
+            done = cli("evaluate", source, "--system", tmp_path / "s.txt", *options).done
             assert json.loads(done.out)[0]["mean"] == expected["map"]
 
 
@@ -192,6 +191,19 @@ def hit(values: str, more: str = "") -> str:
 
 
 LOGS = {
+    "no json": ('{"qid": 1,', "1: is not a JSON object"),
+    "no qid": ('{"label": 1, "[features]": "a=1"}', "1: has no 'qid'"),
+    "no label": ('{"qid": 1, "[features]": "a=1"}', "1: has no 'label'"),
+    "label of text": ('{"qid": 1, "label": "good", "[features]": "a=1"}', "1: label must be a number; got 'good'"),
+    "infinite label": (f'{{"qid": 1, "label": {10**400}, "[features]": "a=1"}}', "1: label must be a number"),
+    "lone surrogate": (
+        '{"qid": "\\ud800", "label": 1, "[features]": "a=1"}',
+        "1: the query id must be valid UTF-8 text",
+    ),
+    "no features": ('{"qid": 1, "label": 1}', "1: has no logged features"),
+    "broken features": ('{"qid": 1, "label": 1, "[features]": "a"}', "1: logged features cannot be read: 'a'"),
+    "name of a number": (hit('{"name": 5}'), "1: logged features cannot be read"),
+    "null feature": ('{"qid": 1, "label": 1, "[features]": "a=nan"}', ".*missing or infinite feature value"),
     "a key twice": (
         '{"qid": 1, "label": 1, "label": 0, "[features]": "a=1"}',
         "1: the key 'label' appears twice in an object",
@@ -210,10 +222,10 @@ LOGS = {
 
 
 @pytest.mark.parametrize("case", LOGS)
-def test_what_a_feature_log_says_twice_is_refused(case: str, tmp_path: Path) -> None:
+def test_what_a_feature_log_lacks_or_says_twice_is_refused_by_line(case: str, tmp_path: Path) -> None:
     line, expected = LOGS[case]
     (tmp_path / "t.jsonl").write_text(line + "\n")
-    with pytest.raises(SparserankError, match=rf"t\.jsonl:{expected}"):
-        sr.read(tmp_path / "t.jsonl")
-    with pytest.raises(SparserankError, match=rf"t\.jsonl:{expected}"):
-        convert([tmp_path / "t.jsonl"], tmp_path / "store")
+    for attempt in (lambda path: sr.read(path), lambda path: convert([path], tmp_path / "store")):
+        with pytest.raises(SparserankError, match=rf"t\.jsonl:{expected}"):
+            attempt(tmp_path / "t.jsonl")
+    assert not (tmp_path / "store/manifest.json").exists()

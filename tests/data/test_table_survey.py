@@ -137,8 +137,7 @@ def test_counts_of_columns_are_those_of_loops(kind: str, tmp_path: Path, monkeyp
     assert rejected == 3  # the columns with holes: counting these among the values would be seen
 
 
-def test_a_large_table_is_surveyed_by_its_first_rows_and_its_command_works_for_all(cli, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_large_table_is_surveyed_by_its_first_rows_and_its_command_works_for_all(cli_here, monkeypatch):
     monkeypatch.setattr(table_survey, "ROWS", 100)
     monkeypatch.setattr(table_survey, "BLOCK_ROWS", 50)
     late = FRAME.assign(
@@ -149,23 +148,21 @@ def test_a_large_table_is_surveyed_by_its_first_rows_and_its_command_works_for_a
     write(late, Path("t.parquet"))
     found = survey([open_table("t.parquet", "parquet")])
     assert (found.n_rows, found.whole, found.columns["row"].n_distinct) == (100, False, 100)
-    for outcome in (cli("inspect", "t.parquet"), cli("fit", "t.parquet", "--out", "m.json")):
+    for outcome in (cli_here("inspect", "t.parquet"), cli_here("fit", "t.parquet", "--out", "m.json")):
         command = command_in(outcome)
         assert "--missing median" in command
         assert "version" not in command  # it is constant as far as it is known, and need not be
-        done = cli(*shlex.split(as_fit(command))[1:])
-        assert done.code == 0, done.err
+        assert cli_here(*shlex.split(as_fit(command))[1:]).code == 0
 
 
-def test_missing_values_and_judgments_beyond_the_survey_have_a_command_that_works(cli, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_missing_values_and_judgments_beyond_the_survey_have_a_command_that_works(cli_here, monkeypatch):
     monkeypatch.setattr(table_survey, "ROWS", 100)
     columns = ["query", "relevance", "bm25"]
     unjudged = FRAME["relevance"].mask(FRAME.index == 220, -1)
     write(FRAME[columns].assign(bm25=FRAME["bm25"].mask(FRAME.index == 200), relevance=unjudged), Path("t.csv"))
-    sentence, command = cli("fit", "t.csv", *ROLES, "--out", "m.json").sentences
+    sentence, command = cli_here("fit", "t.csv", *ROLES, "--out", "m.json").sentences
     assert "row 200, column 'bm25'" in sentence
-    assert cli(*shlex.split(command)[1:]).code == 0
+    assert cli_here(*shlex.split(command)[1:]).code == 0
 
 
 def test_a_survey_takes_bounded_memory(tmp_path: Path) -> None:
@@ -233,8 +230,7 @@ def test_problems_that_no_option_solves(case: str, cli: Cli, tmp_path: Path) -> 
     change, message = BLOCKED[case]
     frame = FRAME.assign(**change)
     assert message in "; ".join(proposed(frame)[0].blocked)
-    outcome = cli("inspect", write(frame, tmp_path / "t.parquet"))
-    assert outcome.code == 0
+    outcome = cli("inspect", write(frame, tmp_path / "t.parquet")).done
     assert f"problem: {message}" in outcome.out
     assert "sparserank select" not in outcome.out
 
@@ -243,16 +239,15 @@ def test_problems_that_no_option_solves(case: str, cli: Cli, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.tsv", "t.arrow", "folder"])
-def test_the_first_attempt_shows_everything_and_its_command_goes_through(name, cli, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_first_attempt_shows_everything_and_its_command_goes_through(name, cli_here):
     write(FRAME, Path(name))
-    outcome = cli("inspect", name)
+    outcome = cli_here("inspect", name)
     assert (outcome.code, outcome.sentences) == (0, [])
     for column in FRAME:
         assert f"\n{column} " in outcome.out
     command = outcome.out.splitlines()[-1].strip()
     assert command.startswith(f"sparserank select {name} --label-column relevance --qid-column query ")
-    told = json.loads(cli("inspect", name, "--format", "json").out)
+    told = json.loads(cli_here("inspect", name, "--format", "json").out)
     assert told["next"] == command
     assert told["roles"] == {"label": "relevance", "qid": "query", "docid": "doc_id"}
     assert (told["n_docs"], told["n_queries"], told["n_features"]) == (len(FRAME), 40, 5)
@@ -262,18 +257,16 @@ def test_the_first_attempt_shows_everything_and_its_command_goes_through(name, c
     if name not in ("t.parquet", "t.csv"):  # the other kinds with a quicker command
         arguments = ["fit", *arguments[1 : -len(quick) - 2], "--out", "run/model.json"]
         Path("run").mkdir()
-    done = cli(*arguments)
-    assert done.code == 0, done.err
+    assert cli_here(*arguments).code == 0
     assert list(sr.load_model("run/model.json").feature_names) == FEATURES
-    assert cli("inspect", name).out.splitlines()[-1].endswith("--out run2")  # a name that nothing has
+    assert cli_here("inspect", name).out.splitlines()[-1].endswith("--out run2")  # a name that nothing has
 
 
 HOSTILE = ["a,b", "c;d=e", "new\nline", "quo'te\"s", '"whole"', "-dash", "--out", "日本", "", "$(touch evil)", "`id`"]
 HOSTILE += ["esc\x1b[31m", "*", " blanks ", "7"]
 
 
-def test_names_of_any_kind_can_be_pasted(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_names_of_any_kind_can_be_pasted(cli_here: Cli) -> None:
     rng = np.random.default_rng(0)
     n = len(FRAME)
     texts = {name: np.array(["x"] * n) for name in HOSTILE[::2]}
@@ -281,25 +274,22 @@ def test_names_of_any_kind_can_be_pasted(cli: Cli, tmp_path: Path, monkeypatch: 
     frame = FRAME[["query", "relevance", "bm25"]].assign(**texts, **holes)
     Path("a dir").mkdir()
     pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), "a dir/-t.parquet")
-    for outcome in (cli("inspect", "a dir/-t.parquet"), cli("fit", "a dir/-t.parquet", "--out", "m.json")):
+    for outcome in (cli_here("inspect", "a dir/-t.parquet"), cli_here("fit", "a dir/-t.parquet", "--out", "m.json")):
         assert "\x1b" not in outcome.out + outcome.err
-        done = pasted(as_fit(command_in(outcome)), cli)
-        assert done.code == 0, done.err
+        assert pasted(as_fit(command_in(outcome)), cli_here).code == 0
         model = sr.load_model("m.json")
         assert set(model.feature_names) == {"bm25", *holes}
         Path("m.json").unlink()
     assert not Path("evil").exists()
 
 
-def test_the_mark_is_missing_in_a_survey_as_everywhere(cli, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_mark_is_missing_in_a_survey_as_everywhere(cli_here):
     marked = np.where(np.arange(len(FRAME)) % 9 == 0, 1.797e308, FRAME["title_bm25"])
     frame = FRAME[["query", "relevance", "bm25"]].assign(mark=marked)
     pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), "t.parquet")
-    command = command_in(cli("inspect", "t.parquet"))
+    command = command_in(cli_here("inspect", "t.parquet"))
     assert "--missing median" in command
-    done = pasted(as_fit(command), cli)
-    assert done.code == 0, (command, done.err)
+    assert pasted(as_fit(command), cli_here).code == 0
 
 
 LISTS = [["a", "b"], ["a,b"], [""], ["", "a"], ['"q"', "b"], ["x\ny", "z"], [" a ", "b"], ['a"b', "c"]]
@@ -322,10 +312,9 @@ def test_unpaired_quotes_are_part_of_a_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.csv"])
-def test_one_refusal_says_all_and_its_command_goes_through(name, cli, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_one_refusal_says_all_and_its_command_goes_through(name, cli_here):
     write(FRAME, Path(name))
-    outcome = cli("fit", name, "--qid-column=nope", "--out", "m.json")
+    outcome = cli_here("fit", name, "--qid-column=nope", "--out", "m.json")
     assert outcome.code == 1
     sentence, command = outcome.sentences
     assert f"error: {name}: has no column 'label' ('relevance' could be it" in sentence
@@ -334,8 +323,7 @@ def test_one_refusal_says_all_and_its_command_goes_through(name, cli, tmp_path, 
         assert part in sentence
     assert not Path("m.json").exists()
     assert "nope" not in command
-    done = cli(*shlex.split(command)[1:])
-    assert done.code == 0, done.err
+    assert cli_here(*shlex.split(command)[1:]).code == 0
     assert list(sr.load_model("m.json").feature_names) == FEATURES
 
 
@@ -406,44 +394,40 @@ def test_text_deep_in_a_column_of_numbers_is_shown_by_its_row(cli, tmp_path, mon
     monkeypatch.setattr("sparserank.data.tables.batches.CSV_BLOCK_BYTES", 256)
     rows = [f"{i // 5},{i % 2},{i * 37 % 101},{i}.5\n" for i in range(300)]
     (tmp_path / "t.csv").write_text("qid,label,x,y\n" + "".join(rows) + "9,1,oops,3\n")
-    outcome = cli("inspect", tmp_path / "t.csv")
-    assert outcome.code == 0, outcome.err
+    outcome = cli("inspect", tmp_path / "t.csv").done
     assert "left out: x ('oops' in row 300 is not a number)" in outcome.out
     assert "--ignore-columns x" in outcome.out
 
 
-def test_words_for_nothing_are_ids_where_ids_are_read(cli, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_words_for_nothing_are_ids_where_ids_are_read(cli_here):
     ids = ["NA"] * 5 + ["null"] * 5 + [str(i // 5) for i in range(10, 100)]
     rows = [f"{ids[i]},{i % 3},{'NA' if i == 7 else i * 37 % 101 / 7},{i * 0.7 % 1.3}\n" for i in range(100)]
     Path("t.csv").write_text("qid,label,x,y\n" + "".join(rows))
     assert sr.read("t.csv", missing="median").n_queries == 20
-    told = json.loads(cli("inspect", "t.csv", "--format", "json").out)
+    told = json.loads(cli_here("inspect", "t.csv", "--format", "json").out)
     assert (told["in_the_way"], told["n_queries"], told["missing"]) == ([], 20, {"x": 0.01})
     assert told["next"] == "sparserank select t.csv --missing median --out run"
 
 
-def test_files_that_are_read_together_are_told_together(cli, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_files_that_are_read_together_are_told_together(cli_here):
     own = FRAME[["query", "relevance", "bm25", "price"]].assign(query="one " + FRAME["query"])
     write(own.assign(price=1.0), Path("a.parquet"))
     holes = own["bm25"].mask(own.index == 3, np.inf)
     write(own.assign(query="two " + FRAME["query"], bm25=holes), Path("b.parquet"))
-    sentence, command = cli("fit", "a.parquet", "b.parquet", *ROLES, "--out", "m.json").sentences
+    sentence, command = cli_here("fit", "a.parquet", "b.parquet", *ROLES, "--out", "m.json").sentences
     assert sentence.startswith("error: a.parquet and b.parquet: b.parquet: row ")
     assert "missing values in 'bm25' 0.1" in sentence
     assert "'price' " in sentence
-    assert cli(*shlex.split(command)[1:]).code == 0
+    assert cli_here(*shlex.split(command)[1:]).code == 0
 
 
-def test_judged_documents_beside_scores_are_asked_for_no_feature(cli, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_judged_documents_beside_scores_are_asked_for_no_feature(cli_here):
     write(FRAME, Path("t.parquet"))
     Path("s.txt").write_text("".join(f"{s}\n" for s in FRAME["bm25"]))
-    sentence, command = cli("evaluate", "t.parquet", "--system", "s.txt").sentences
+    sentence, command = cli_here("evaluate", "t.parquet", "--system", "s.txt").sentences
     assert "numeric" not in sentence
     assert "missing" not in sentence
-    assert cli(*shlex.split(command)[1:]).code == 0
+    assert cli_here(*shlex.split(command)[1:]).code == 0
 
 
 def test_more_than_fits_is_shown_without_reading_the_features(cli, tmp_path, monkeypatch):

@@ -1,6 +1,8 @@
 """Tables of every kind give the data set of the same arrays; what cannot be meant is refused by place."""
 
 import gzip
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,16 +15,15 @@ import pyarrow.dataset as ds
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 import sparserank as sr
-from sparserank.cli.app import app
 from sparserank.data.read_files import kind_of, read_files
 from sparserank.data.reading import Reading
 from sparserank.data.tables.batches import table_of
 from sparserank.data.tables.reader import read_tables
 from sparserank.errors import SparserankError
 from sparserank.shards.scaling import FeatureScaling
+from tests.support.command_line import Cli, assert_refused
 
 DATA = sr.datasets.make_ranking(30, (3, 12), 5, n_informative=2, n_redundant=0, noise=0.5, random_state=4).data
 NAMES = [f"bm25 of field {j}" for j in range(5)]
@@ -168,15 +169,15 @@ def test_sizes_beside_a_file_say_where_queries_begin(kind: str, suffix: str, tmp
     if kind == "csv":
         both = read_files(paths, reading)
         assert (both.n_queries, both.n_docs) == (2 * DATA.n_queries, 2 * DATA.n_docs)
-    Path(f"{paths[0]}{suffix}").write_text("3\n4\n")
-    with pytest.raises(SparserankError, match=rf"{suffix[1:]}: the sizes sum to 7 rows, but .* has more"):
-        read_files(paths[0], reading)
-    Path(f"{paths[0]}{suffix}").write_text(f"{DATA.n_docs}\n5\n")
-    with pytest.raises(SparserankError, match=rf"the sizes sum to {DATA.n_docs + 5} rows, but .* has {DATA.n_docs}"):
-        read_files(paths[0], reading)
-    Path(f"{paths[0]}{suffix}").write_text("3\nx\n")
-    with pytest.raises(SparserankError, match=rf"{suffix[1:]}:2: a query size must be a whole number >= 1; got 'x'"):
-        read_files(paths[0], reading)
+    for sizes, message in (
+        ("3\n4\n", ": the sizes sum to 7 rows, but .* has more"),
+        (f"{DATA.n_docs}\n5\n", f": the sizes sum to {DATA.n_docs + 5} rows, but .* has {DATA.n_docs}"),
+        ("3\nx\n", ":2: a query size must be a whole number >= 1; got 'x'"),
+        *((no_file_has, ": contains") for no_file_has in ("", "1e30\n", "9000000000000000000\n" * 2)),
+    ):
+        Path(f"{paths[0]}{suffix}").write_text(sizes)
+        with pytest.raises(SparserankError, match=rf"\{suffix}{message}"):
+            read_files(paths[0], reading)
 
 
 MISSING = FRAME.assign(**{NAMES[1]: FRAME[NAMES[1]].mask(FRAME.index == 7)})
@@ -233,12 +234,11 @@ BAD_FILES: dict[str, tuple[str, bytes, str]] = {
 
 
 @pytest.mark.parametrize("case", list(BAD_FILES))
-def test_bad_files_are_refused_in_one_sentence(case: str, tmp_path: Path) -> None:
+def test_bad_files_are_refused_in_one_sentence(case: str, tmp_path: Path, cli: Cli) -> None:
     name, content, message = BAD_FILES[case]
     (tmp_path / name).write_bytes(content)
-    result = CliRunner().invoke(app, ["fit", str(tmp_path / name), "--out", str(tmp_path / "m.json")])
-    assert isinstance(result.exception, SparserankError), result.output
-    assert str(result.exception).startswith(str(tmp_path / name))
+    outcome = cli("fit", tmp_path / name, "--out", tmp_path / "m.json")
+    assert_refused(outcome, 1, f"error: {tmp_path / name}")
     with pytest.raises(SparserankError, match=message):
         read_files(tmp_path / name)
 
@@ -318,60 +318,44 @@ def test_kinds_are_not_mixed(tmp_path: Path) -> None:
         read_files(paths)
 
 
-def run(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    assert result.exit_code == 0, (result.output, result.exception)
-    return result.output
-
-
-def test_the_commands_take_tables(tmp_path: Path) -> None:
+def test_the_commands_take_tables(tmp_path: Path, printed: Callable[..., str]) -> None:
     train, shuffled = write_parquet(tmp_path / "a.parquet"), tmp_path / "b.parquet"
     FRAME[list(FRAME.columns)[::-1]].assign(price=3.0).to_parquet(shuffled)
     out = tmp_path / "run"
-    run("select", train, "--out", out, "--penalty", "l1", "--n-alphas", 8, "--folds", 2)
+    printed("select", train, "--out", out, "--penalty", "l1", "--n-alphas", 8, "--folds", 2)
     python = sr.select(FRAME, penalties=["l1"], n_alphas=8, cv=2)
     assert sr.load_model(out / "model.json").coef.tolist() == python.model.coef.tolist()
     model = out / "model.json"
-    assert run("predict", model, train) == run("predict", model, shuffled)
+    assert printed("predict", model, train) == printed("predict", model, shuffled)
     unlabelled = tmp_path / "c.parquet"
     loaded = sr.load_model(model)
     FRAME[["qid", *(loaded.feature_names[j] for j in loaded.support)]].to_parquet(unlabelled)  # the model's alone
-    assert run("predict", model, train) == run("predict", model, unlabelled)
-    csv = [run("evaluate", data, "--system", model, "--format", "csv") for data in (train, shuffled)]
+    assert printed("predict", model, train) == printed("predict", model, unlabelled)
+    csv = [printed("evaluate", data, "--system", model, "--format", "csv") for data in (train, shuffled)]
     assert csv[0] == csv[1]
-    assert "5 (dense)" in run("inspect", train)
+    assert "5 (dense)" in printed("inspect", train)
     named = ("--feature-columns", ",".join(NAMES[:2]), "--feature-columns", NAMES[3])
-    run("fit", train, *named, "--out", tmp_path / "m.json")
+    printed("fit", train, *named, "--out", tmp_path / "m.json")
     assert sr.load_model(tmp_path / "m.json").feature_names == (NAMES[0], NAMES[1], NAMES[3])
 
 
-def test_weights_of_documents_may_be_a_column(tmp_path: Path) -> None:
+def test_weights_of_documents_may_be_a_column(tmp_path: Path, printed: Callable[..., str]) -> None:
     weights = np.random.default_rng(0).uniform(0.5, 2.0, DATA.n_docs)
     FRAME.assign(w=weights).to_parquet(tmp_path / "a.parquet")
     write_parquet(tmp_path / "b.parquet")
     (tmp_path / "weights").write_text("".join(f"{w!r}\n" for w in weights.tolist()))
     for name, weight in (("a", "w"), ("b", tmp_path / "weights")):
-        options = [
-            "--penalty",
-            "l1",
-            "--n-alphas",
-            6,
-            "--folds",
-            2,
-            "--allow-overlap",
-            "--test",
-            tmp_path / "b.parquet",
-        ]
-        run("select", tmp_path / f"{name}.parquet", "--doc-weight", weight, *options, "--out", tmp_path / name)
+        options = ["--penalty", "l1", "--n-alphas", "6", "--folds", "2", "--allow-overlap", "--test"]
+        weighted = (tmp_path / f"{name}.parquet", "--doc-weight", weight)
+        printed("select", *weighted, *options, tmp_path / "b.parquet", "--out", tmp_path / name)
     assert (tmp_path / "a/model.json").read_bytes() == (tmp_path / "b/model.json").read_bytes()
 
 
-def test_a_table_that_lacks_a_feature_of_the_model_is_refused(tmp_path: Path) -> None:
-    run("fit", write_parquet(tmp_path / "a.parquet"), "--out", tmp_path / "m.json")
+def test_a_table_that_lacks_a_feature_of_the_model_is_refused(tmp_path: Path, cli: Cli) -> None:
+    assert cli("fit", write_parquet(tmp_path / "a.parquet"), "--out", tmp_path / "m.json").code == 0
     model = sr.load_model(tmp_path / "m.json")
     FRAME.drop(columns=model.feature_names[model.support[0]]).to_parquet(tmp_path / "b.parquet")
-    result = CliRunner().invoke(app, ["predict", str(tmp_path / "m.json"), str(tmp_path / "b.parquet")])
-    assert "which the model uses" in str(result.exception)
+    assert "which the model uses" in cli("predict", tmp_path / "m.json", tmp_path / "b.parquet").err
 
 
 def test_columns_called_f1_f2_are_found_by_name_too(tmp_path: Path) -> None:
@@ -389,3 +373,71 @@ def test_columns_called_f1_f2_are_found_by_name_too(tmp_path: Path) -> None:
     for wrong in (sr.read(tmp_path / "less.parquet"), sr.read(renamed)):
         with pytest.raises(SparserankError, match="no feature 'f4', which the model uses"):
             model.score_dataset(wrong)
+
+
+BLOCKED = "import sys; sys.modules['pyarrow'] = None\n"
+REMEDY = "pip install 'sparserank[tables]'"
+
+
+def run_blocked(code: str, *words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", BLOCKED + code, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def letor(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "train.txt"
+    sr.write_letor(sr.datasets.make_ranking(40, 8, 6, n_informative=2, n_redundant=1, random_state=0).data, path)
+    return path
+
+
+def test_the_main_job_on_ranking_text(letor: Path, tmp_path: Path) -> None:
+    code = """
+import numpy as np, sparserank as sr
+from sparserank.export import export
+path, out = sys.argv[1:]
+few = {"penalties": "l1", "n_alphas": 8, "cv": 2, "half_samples": 0, "rival": "none", "feature_transform": "none"}
+result = sr.select(path, out=out, **few)
+assert any("path.parquet and per_query.parquet were not written" in note for note in result.notes), result.notes
+data = sr.read(path)
+assert np.isfinite(result.model.score_dataset(data)).all()
+sr.SparseRanker(k=2).fit(np.asarray(data.X), data.relevance, qid=data.qid)
+sr.evaluate(result.model, data, ["ndcg@10"])
+assert "def score" in "".join(map(str, export(result.model, "python").values()))
+"""
+    (tmp_path / "run").mkdir()
+    for name in (".sparserank-run", "path.parquet", "per_query.parquet"):  # left by an installation with pyarrow
+        (tmp_path / "run" / name).write_text("select\n")
+    done = run_blocked(code, letor, tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert {"model.json", "result.json", "report.html"} <= names
+    assert not [name for name in names if name.endswith(".parquet")]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_table_ends_with_the_remedy(kind: str, letor: Path, tmp_path: Path) -> None:
+    path = tmp_path / f"train.{kind}"
+    if kind == "csv":
+        path.write_text("label,qid,a\n1,1,0.5\n0,1,0.25\n")
+    else:
+        path.write_bytes(b"PAR1" + bytes(20) + b"PAR1")
+    main = "from sparserank.__main__ import main; sys.exit(main())"
+    done = run_blocked(main, "select", path, "--out", tmp_path / "run")
+    assert done.returncode == 1
+    assert [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert REMEDY in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_a_frame_ends_with_the_remedy() -> None:
+    code = """
+import pandas as pd, sparserank as sr
+from sparserank.errors import SparserankError
+frame = pd.DataFrame({"label": [1, 0], "qid": [1, 1], "a": [0.5, 0.25]})
+try:
+    sr.select(frame, label="label", qid="qid")
+except SparserankError as error:
+    print(error)
+"""
+    assert REMEDY in run_blocked(code).stdout

@@ -129,8 +129,7 @@ def test_a_value_of_0_that_has_another_reason_is_warned_of(cli: Cli, tmp_path: P
     for name, run in (("a.run", own), ("b.run", other)):
         (tmp_path / name).write_text("".join(f"{q} Q0 {d} 1 {s} x\n" for (q, d), s in run.items()))
     systems = ["--system", tmp_path / "a.run", "--system", tmp_path / "b.run"]
-    shown = cli("evaluate", "--qrels", tmp_path / "q", *systems, "--metric", "p(rel=5)@1")
-    assert shown.code == 0
+    shown = cli("evaluate", "--qrels", tmp_path / "q", *systems, "--metric", "p(rel=5)@1").done
     assert [s for s in shown.sentences if "none of its documents" in s or "no judged document" in s] == [
         f"warning: {tmp_path / 'b.run'}: none of its documents is judged, e.g. 'x7' of query '1'; do its document ids "
         "agree with those of the judgments?",
@@ -143,18 +142,15 @@ def test_the_command_knows_files_by_what_they_hold(cli_here: Cli, tmp_path: Path
     sr.write_letor(data, tmp_path / "test.txt")
     ranker = sr.SparseRanker().fit_dataset(data)
     ranker.to_model().save(tmp_path / "a model")
-    done = cli_here("predict", "a model", "test.txt", "--run", "the run.txt", "--qrels", "judgments")
-    assert done.code == 0, done.err
+    assert cli_here("predict", "a model", "test.txt", "--run", "the run.txt", "--qrels", "judgments").code == 0
     expected = {(str(q), str(d)): float(r) for q, d, r in zip(data.qid, data.docid, data.relevance, strict=True)}  # type: ignore[arg-type]
     assert sr.read_qrels(tmp_path / "judgments") == expected
     (tmp_path / "scores").write_text("".join(f"{s!r}\n" for s in ranker.to_model().score_dataset(data).tolist()))
     systems = [word for name in ("a model", "the run.txt", "scores") for word in ("--system", name)]
-    done = cli_here("evaluate", "test.txt", *systems, "--format", "json")
-    assert done.code == 0, done.err
+    done = cli_here("evaluate", "test.txt", *systems, "--format", "json").done
     rows = json.loads(done.out)
     assert len({r["mean"] for r in rows if r["metric"] == "ndcg@10"}) == 1
-    done = cli_here("evaluate", "--qrels", "judgments", "--system", "the run.txt", "--format", "json")
-    assert done.code == 0, done.err
+    done = cli_here("evaluate", "--qrels", "judgments", "--system", "the run.txt", "--format", "json").done
     (row,) = (r for r in json.loads(done.out) if r["metric"] == "trec:ndcg@10")
     expected = sr.evaluate(sr.read_run(tmp_path / "the run.txt"), sr.read_qrels(tmp_path / "judgments"), "ndcg@10")
     assert row["mean"] == pytest.approx(expected["trec:ndcg@10"])

@@ -15,7 +15,7 @@ from sparserank.evaluation._lead_kernels import GROUP, largest_leads
 from sparserank.evaluation.loss_bounds import DRAW_ERROR, LossBounds, loss_bounds
 from sparserank.evaluation.rival_intervals import rival_intervals
 from tests.oracles import loss_bounds as oracle
-from tests.oracles.rival_intervals import critical_value
+from tests.oracles.loss_bounds import critical_value
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -16,8 +16,7 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
 from tests.oracles import exported as oracle
-from tests.support.databases import sqlite
-from tests.support.exported_scores import expression_of, python_score, session_of
+from tests.support.exported_scores import expression_of, python_score, session_of, sqlite
 
 KINDS = ("none", "log", "asinh", "curve")
 NOT_THERE = (None, math.nan, math.inf, -math.inf, 1.79e308, 1.797e308, -1.797e308, 1.7976931348623157e308)

@@ -20,7 +20,7 @@ from sparserank.errors import DataError
 from sparserank.export.fusion import FUSION_ENGINES, export_fusion
 from sparserank.model.fusion import FusionFormula, FusionTerm
 from tests.oracles import fusion_engines as engines
-from tests.support.databases import sqlite
+from tests.support.exported_scores import sqlite
 
 N_QUERIES, DEPTH = 1_000, 10
 WEIGHTS = {"bm25": 0.5, 'it\'s "dense"': 0.3, "splade": 0.2}

@@ -18,7 +18,42 @@ from sparserank.solvers.certificates import dual_scale, duality_gap, gap_safe_sc
 from tests.extension.logistic import PairwiseLogistic
 from tests.oracles import pairs as oracle
 from tests.support.problems import iterate_at, long_real_problem, small_problem
-from tests.support.score_space import hessian, value_and_gradient
+
+
+def value_and_gradient(loss, scores, relevance, query_ptr, weights=None, doc_weight=None):
+    """Weighted sum of the loss over pairs and its gradient (n_docs,) with respect to the scores."""
+    lv = loss.levels(relevance, query_ptr)
+    sweep, _ = loss.sweeps(lv)
+    gradient = np.zeros(len(scores))
+    work = np.empty((WORK_ROWS, max(int(np.diff(query_ptr).max(initial=0)), len(lv.table)) + 1))
+    value = 0.0
+    for q in np.flatnonzero(lv.n_levels > 1):
+        lo, hi = query_ptr[q], query_ptr[q + 1]
+        weight = 1.0 if weights is None else float(weights[q])
+        order = np.arange(hi - lo, dtype=np.int32)
+        block = gradient[lo:hi]
+        of_docs = None if doc_weight is None else doc_weight[lo:hi]
+        total, _ = sweep(scores[lo:hi], lv.levels[lo:hi], lv.n_levels[q], lv.table, of_docs, order, block, work)
+        value += weight * total
+        block *= weight
+    return value, gradient
+
+
+def hessian(loss, scores, relevance, query_ptr, weights=None, doc_weight=None):
+    """Generalised Hessian (n_docs, n_docs) of that sum: block-diagonal by query."""
+    lv = loss.levels(relevance, query_ptr)
+    _, hessian_sweep = loss.sweeps(lv)
+    identity, out = np.eye(len(scores)), np.zeros((len(scores), len(scores)))
+    for q in np.flatnonzero(lv.n_levels > 1):
+        lo, hi = query_ptr[q], query_ptr[q + 1]
+        order = np.arange(hi - lo, dtype=np.int32)
+        block = out[lo:hi]
+        of_docs = None if doc_weight is None else doc_weight[lo:hi]
+        columns = identity[lo:hi]
+        hessian_sweep(scores[lo:hi], lv.levels[lo:hi], lv.n_levels[q], lv.table, of_docs, order, columns, block)
+        block *= 1.0 if weights is None else float(weights[q])
+    return out
+
 
 TABLE = np.array([[0, 0, 0], [1, 0, 0], [3, 2, 0.0]])
 INTEGERS, REALS, MANY = small_problem(1), small_problem(3, real=True), long_real_problem(4)

@@ -341,3 +341,10 @@ def test_evaluate_takes_a_model_that_scales_within_queries() -> None:
     scaling = FeatureScaling("query-min-max", np.zeros(1), np.ones(1))
     model = RankingModel(np.ones(1), ("f1",), scaling)
     assert evaluate(model, data) == evaluate(model.score_dataset(data), data)
+
+
+def test_large_relevance_is_fine_where_no_gain_is_used() -> None:
+    a = RankingDataset(np.zeros((2, 1)), [0.0, 1000.0])
+    assert evaluate(np.array([0.0, 1.0]), a, ["map"])["map"] == 1.0
+    with pytest.raises(DataError, match="too large for a gain"):
+        evaluate(np.array([0.0, 1.0]), a, ["ndcg@10"])

@@ -1,4 +1,6 @@
-"""A model remembers training medians: missing values are refused, or filled on request, by every way to predict."""
+"""A model remembers training medians: missing values are refused, or filled on request, by every way to predict.
+The number of the first feature in ranking text is kept too: rows that lack feature 0 shift nothing.
+"""
 
 import json
 from pathlib import Path
@@ -13,11 +15,15 @@ from sklearn.preprocessing import StandardScaler
 import sparserank as sr
 from sparserank.data import filling
 from sparserank.data.filling import training_medians
+from sparserank.data.read_files import read_files
 from sparserank.data.reading import Reading
 from sparserank.data.store.convert import convert
 from sparserank.data.store.features import StoredFeatures
-from sparserank.errors import DataError
+from sparserank.errors import DataError, SparserankError
+from sparserank.export import export
+from sparserank.model import load_model
 from sparserank.model.ranking_model import RankingModel
+from sparserank.shards.scaling import FeatureScaling
 from tests.oracles import filling as oracle
 from tests.support.command_line import Cli
 
@@ -175,8 +181,7 @@ def test_the_file_holds_them_and_older_versions_refuse_it(model: RankingModel, t
 
 def test_the_commands(cli_here: Cli, tmp_path: Path) -> None:
     FRAME.assign(label=Y, qid=QID).to_parquet(tmp_path / "t.parquet")
-    done = cli_here("fit", "t.parquet", "--k", "3", "--transform", "log", "--out", "m.json")
-    assert done.code == 0, done.err
+    assert cli_here("fit", "t.parquet", "--k", "3", "--transform", "log", "--out", "m.json").code == 0
     model = sr.load_model(tmp_path / "m.json")
     np.testing.assert_array_equal(model.medians, known_of(model.support))  # of the features as they are
     gaps = holed()
@@ -199,3 +204,193 @@ def test_the_commands(cli_here: Cli, tmp_path: Path) -> None:
         wrong = cli_here(*command)
         assert wrong.code == 2
         assert "Traceback" not in wrong.err
+
+
+N = 4  # features, 0 to 3
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """train.txt, whose features begin at 0; test.txt, in which feature 0 is absent from every row; run: a selection."""
+    folder = tmp_path_factory.mktemp("base")
+    rng = np.random.default_rng(0)
+    lines = []
+    for q in range(30):
+        x = rng.normal(size=(6, N)).round(3)
+        labels = (x[:, 1] + 0.5 * x[:, 3] + 0.3 * x[:, 0] > 0.3).astype(int)
+        lines += [
+            f"{y} qid:{q} " + " ".join(f"{j}:{v}" for j, v in enumerate(row)) for y, row in zip(labels, x, strict=True)
+        ]
+    (folder / "train.txt").write_text("\n".join(lines) + "\n")
+    (folder / "test.txt").write_text("1 qid:7 1:2.0 3:0.5\n0 qid:7 1:0.25 2:9.0 3:-1.0\n")
+    few = {"penalties": "l1", "half_samples": 0, "rival": "none", "cv": 3, "feature_transform": "none"}
+    sr.select(folder / "train.txt", index_base=0, out=folder / "run", **few)
+    return folder
+
+
+def scores_by_hand(model: RankingModel) -> np.ndarray:
+    """The scores of test.txt: feature j of the text has the name f{j}."""
+    rows = [{1: 2.0, 3: 0.5}, {1: 0.25, 2: 9.0, 3: -1.0}]
+    weights = {int(model.feature_names[j][1:]): model.coef[j] / model.scaling.scale[j] for j in model.support}
+    center = sum(model.coef[j] * model.scaling.center[j] / model.scaling.scale[j] for j in model.support)
+    return np.array([sum(weights.get(j, 0.0) * v for j, v in row.items()) for row in rows]) - center
+
+
+def test_features_of_text_that_begins_at_0_are_called_by_their_numbers(cli: Cli, folder: Path) -> None:
+    data = sr.read(folder / "train.txt", index_base=0)
+    assert data.feature_names == ("f0", "f1", "f2", "f3")
+    assert data.take_queries(np.array([1, 0])).index_base == data.replace_features(data.X).index_base == 0
+    model = load_model(folder / "run")
+    assert model.index_base == 0
+    assert {"f1", "f3"} <= {model.feature_names[j] for j in model.support}
+    with pytest.raises(DataError, match="'f4', which is not one of"):
+        sr.read(folder / "train.txt", index_base=0, missing="f4=zero")
+
+
+@pytest.mark.parametrize("which", ["run", "run/model.json", "a smaller model", "named features"])
+def test_predict_reads_text_from_the_number_that_the_model_knows(which, cli, folder, tmp_path):
+    k = 1 if which == "a smaller model" else None
+    model, words = load_model(folder / "run", k=k), [] if k is None else ["--k", "1"]
+    assert model.index_base == 0
+    source = folder / ("run" if k else which)
+    if which == "named features":
+        (tmp_path / "names.txt").write_text("age\nbm25\nlength\npr\n")
+        fit = ["fit", folder / "train.txt", "--index-base", "0", "--alpha-ratio", "0.1"]
+        source = tmp_path / "named.json"
+        assert cli(*fit, "--feature-names", tmp_path / "names.txt", "--out", source).code == 0
+        assert cli(*fit, "--out", tmp_path / "m.json").code == 0
+        model = load_model(tmp_path / "m.json")
+    for given in ([], ["--index-base", "0"]):
+        found = cli("predict", source, folder / "test.txt", *given, *words)
+        np.testing.assert_allclose([float(line) for line in found.out.split()], scores_by_hand(model), rtol=1e-12)
+
+
+def test_evaluate_and_explain_read_as_the_model_knows(cli: Cli, folder: Path) -> None:
+    run, model = folder / "run", load_model(folder / "run")
+    (folder / "own.txt").write_text("".join(f"{v!r}\n" for v in scores_by_hand(model).tolist()))
+    systems = ("--system", run, "--system", folder / "own.txt")
+    rows = json.loads(cli("evaluate", folder / "test.txt", *systems, "--format", "json").out)
+    assert rows[0]["mean"] == rows[2]["mean"]
+    told = json.loads(cli("explain", run, folder / "test.txt", "--query", "7", "--format", "json").out)
+    assert set(told["documents"][0]["contributions"]) == {model.feature_names[j] for j in model.support}
+    np.testing.assert_allclose(sorted(d["score"] for d in told["documents"]), sorted(scores_by_hand(model)), rtol=1e-12)
+
+
+def test_text_that_was_read_from_1_is_refused_and_the_remedy_works(cli: Cli, folder: Path) -> None:
+    model = load_model(folder / "run")
+    with pytest.raises(DataError, match="index_base=0"):
+        model.score_dataset(sr.read(folder / "test.txt", n_features=N))
+    own = sr.read(folder / "test.txt", n_features=N, index_base=model.index_base)
+    np.testing.assert_allclose(model.score_dataset(own), scores_by_hand(model), rtol=1e-12)
+    # Arrays have no numbers: they are matched by position.
+    assert np.array_equal(model.score_dataset(sr.RankingDataset(own.X, own.relevance, own.qid)), model.predict(own.X))
+
+
+def test_files_that_begin_at_1_are_read_from_1_on_request(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    """Number 1 is the first feature, with a note; without the option the remedy of the error works."""
+    train = sr.read(folder / "train.txt", index_base=0)
+    sr.write_letor(train, tmp_path / "from-1.txt", index_base=1)
+    refused = cli("predict", folder / "run", tmp_path / "from-1.txt")
+    assert refused.code == 1
+    remedy = "if the numbers begin at 1, use --index-base 1; else"
+    assert f"has feature 4, but 4 features are expected; {remedy}" in refused.err
+    assert "n_features" not in refused.err
+    assert "--n-features" not in refused.err
+    found = cli("predict", folder / "run", tmp_path / "from-1.txt", "--index-base", "1")
+    assert found.out == cli("predict", folder / "run", folder / "train.txt").out
+    assert "number 1 of these files is the first feature of the model, f0" in found.err
+
+
+def test_models_of_earlier_versions_begin_at_1(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    content = json.loads((folder / "run" / "model.json").read_text())
+    del content["index_base"]
+    content["version"] = 5
+    content["feature_names_in"] = [f"f{j + 1}" for j in range(N)]
+    for feature in content["features"]:
+        feature["name"] = f"f{feature['index'] + 1}"
+    (tmp_path / "old.json").write_text(json.dumps(content))
+    old = load_model(tmp_path / "old.json")
+    assert old.index_base == 1
+    assert cli("predict", tmp_path / "old.json", folder / "train.txt").err.count("--index-base 0")
+    # What their users had to add still works: the first feature is the first feature.
+    found = cli("predict", tmp_path / "old.json", folder / "test.txt", "--index-base", "0")
+    np.testing.assert_allclose(
+        [float(line) for line in found.out.split()], scores_by_hand(load_model(folder / "run")), rtol=1e-12
+    )
+    both = cli("evaluate", folder / "test.txt", "--system", tmp_path / "old.json", "--system", folder / "run")
+    assert both.code == 2
+    assert "--index-base" in both.err
+    again = cli(
+        "evaluate", folder / "test.txt", "--system", tmp_path / "old.json", "--system", folder / "run",
+        "--index-base", "0",
+    )  # fmt: skip
+    assert again.code == 0, again.err
+
+
+def test_a_version_that_does_not_know_the_number_refuses_the_file(cli: Cli, folder: Path) -> None:
+    assert json.loads((folder / "run" / "model.json").read_text())["version"] == 7
+    one = sr.SparseRanker(alpha_ratio=0.1).fit_dataset(sr.read(folder / "train.txt", index_base=0)).to_model()
+    assert one.index_base == 0
+    assert one.feature_names == ("f0", "f1", "f2", "f3")
+    assert RankingModel(one.coef, one.feature_names, one.scaling).to_json()["version"] < 7
+
+
+def test_rankers_need_no_names_for_arrays_of_numbered_text(cli: Cli, folder: Path) -> None:
+    data = sr.read(folder / "train.txt", index_base=0)
+    ranker = sr.SparseRanker(alpha_ratio=0.1).fit_dataset(data)
+    assert not hasattr(ranker, "feature_names_in_")
+    np.testing.assert_allclose(ranker.predict(data.X), ranker.to_model().predict(data.X), rtol=1e-12)
+    assert ranker.fit(data.X, data.relevance, qid=data.qid).to_model().feature_names[0] == "f1"
+
+
+def test_stores_keep_it(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    for name in ("train", "test"):
+        n = [] if name == "train" else ["--n-features", str(N)]
+        cli("convert", folder / f"{name}.txt", "--index-base", "0", *n, tmp_path / name)
+    data = sr.read(tmp_path / "train")
+    assert (data.index_base, data.feature_names) == (0, ("f0", "f1", "f2", "f3"))
+    expected = cli("predict", folder / "run", folder / "test.txt").out
+    text = np.array(expected.split(), dtype=float)
+    stored = cli("predict", folder / "run", tmp_path / "test").out
+    np.testing.assert_allclose(np.array(stored.split(), dtype=float), text, rtol=1e-6)  # features in float32
+    # A store that was read from 1 is refused, and so is text that joins the training data from 1.
+    cli("convert", folder / "test.txt", "--n-features", str(N), tmp_path / "shifted")
+    assert "--index-base 0" in cli("predict", folder / "run", tmp_path / "shifted").err
+    like = cli("convert", folder / "test.txt", tmp_path / "x", "--like", tmp_path / "train")
+    assert "--index-base 0" in like.err
+    with pytest.raises(SparserankError, match="index_base=0"):
+        sr.select(data, test=folder / "test.txt", penalties="l1", half_samples=0, rival="none")
+    manifest = json.loads((tmp_path / "train" / "manifest.json").read_text())
+    (tmp_path / "train" / "manifest.json").write_text(json.dumps(manifest | {"index_base": 1}))
+    with pytest.raises(SparserankError, match="checksum"):
+        sr.read(tmp_path / "train")
+
+
+def test_text_is_written_with_the_numbers_that_it_was_read_with(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    data = sr.read(folder / "train.txt", index_base=0)
+    sr.write_letor(data, tmp_path / "again.txt")
+    assert np.array_equal(sr.read(tmp_path / "again.txt", index_base=0).X, data.X)
+    cli("convert", folder / "train.txt", "--index-base", "0", "--dtype", "float64", tmp_path / "store")
+    cli("convert", tmp_path / "store", "--dtype", "float64", tmp_path / "back.txt")
+    assert (tmp_path / "back.txt").read_text() == (tmp_path / "again.txt").read_text()
+    table = read_files(folder / "train.txt", Reading(index_base=0, missing="f0=zero"))
+    assert table.fill_values is not None
+    assert not np.isnan(table.fill_values[0])
+
+
+def test_exports_use_the_numbers_of_the_text(cli: Cli, folder: Path) -> None:
+    model = load_model(folder / "run")
+    names = [model.feature_names[j] for j in model.support]
+    assert all(f'"{name}"' in export(model, "sql")["score.sql"] for name in names)  # type: ignore[operator]
+    found = cli("export", folder / "run", "--to", "ranklib")
+    assert "RankLib numbers features from 1" in found.err
+    head, comment, weights = found.out.splitlines()
+    assert (head, comment[:3]) == ("## Coordinate Ascent", "## ")
+    numbers = {int(pair.split(":")[0]) for pair in weights.split()}
+    assert numbers == {int(name[1:]) + 1 for name in names}
+
+
+def test_columns_of_tables_that_look_like_numbers_are_names() -> None:
+    model = RankingModel(np.array([0.0, 0.0, 1.0]), ("f0", "f1", "f2"), FeatureScaling("none", np.zeros(3), np.ones(3)))
+    data = sr.RankingDataset([[1.0, 5.0], [2.0, 3.0]], [1, 0], feature_names=["f1", "f2"])
+    assert model.score_dataset(data).tolist() == [5.0, 3.0]

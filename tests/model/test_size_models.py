@@ -96,8 +96,7 @@ def test_a_lightgbm_model_is_named_where_one_of_ours_or_scores_are_expected(cli_
     held = lightgbm.Dataset(MADE.X, MADE.relevance, group=np.diff(MADE.query_ptr))
     booster = lightgbm.train({"objective": "lambdarank", "verbosity": -1, "num_threads": 1}, held, 3)
     booster.save_model(tmp_path / "whole.txt")
-    evaluated = cli_here("evaluate", "made.txt", "--system", "whole.txt")
-    assert evaluated.code == 0, evaluated.err
+    evaluated = cli_here("evaluate", "made.txt", "--system", "whole.txt").done
     expected = sr.evaluate(booster.predict(MADE.X), MADE, "ndcg@10")["ndcg@10"]
     assert f"{expected:.4f}" in evaluated.out
     assert_refused(cli_here("predict", "whole.txt", "made.txt"), 1, "is a LightGBM model")

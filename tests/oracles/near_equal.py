@@ -1,16 +1,6 @@
-"""Which models are nearly as good as a chosen one, and what they use in a feature's place: explicit sets."""
+"""What nearly equal models use in a feature's place: explicit sets."""
 
 from fractions import Fraction
-from math import ceil
-
-
-def near(candidates: list[tuple[frozenset[int], float]], chosen: int, margin: float) -> set[frozenset[int]]:
-    """The different sets of features of candidates (features, mean) that lose at most `margin` against the best mean,
-    or not more than the chosen one, and are at most a quarter larger than it."""
-    best = max(mean for _, mean in candidates)
-    features, own = candidates[chosen]
-    most = ceil(Fraction(5, 4) * len(features))
-    return {s for s, mean in candidates if len(s) <= most and (best - mean <= margin or mean >= own)}
 
 
 def substitutes(sets: set[frozenset[int]], chosen: frozenset[int], feature: int) -> set[int]:
@@ -28,14 +18,6 @@ def substitutes(sets: set[frozenset[int]], chosen: frozenset[int], feature: int)
 
 
 # -- wrong variants ----------------------------------------------------------------------------------------------------
-
-
-def near_with_repetitions(
-    candidates: list[tuple[frozenset[int], float]], chosen: int, margin: float
-) -> list[frozenset]:
-    """Every candidate votes, however many have its set."""
-    allowed = near(candidates, chosen, margin)
-    return [s for s, mean in candidates if s in allowed]
 
 
 def substitutes_by_how_often(sets: set[frozenset[int]], chosen: frozenset[int], feature: int) -> set[int]:

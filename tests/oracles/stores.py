@@ -20,22 +20,15 @@ def valid_store(folder: Path) -> list[list[float]] | None:
     """The rows of all features where the store may be read; None where it must be refused."""
     try:
         return _rows(folder)
-    except (
-        _Refused,
-        KeyError,
-        TypeError,
-        AttributeError,
-        ValueError,
-        OSError,
-        EOFError,
-        OverflowError,
-        RecursionError,
-    ):
+    except NO_STORE:
         return None
 
 
 class _Refused(Exception):
     pass
+
+
+NO_STORE = (_Refused, KeyError, TypeError, AttributeError, ValueError, OSError, EOFError, OverflowError, RecursionError)
 
 
 def _must(condition: Any) -> None:

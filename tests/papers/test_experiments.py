@@ -25,7 +25,7 @@ import sparserank as sr
 from sparserank.errors import DataError, DataWarning
 from sparserank.papers.rls.centring import centre
 from sparserank.report.html import to_html
-from tests.oracles import best_subset as subsets
+from tests.oracles import best_k as subsets
 from tests.oracles import rank_rls as papers
 from tests.support.command_line import Cli
 from tests.support.shortcuts import no_processes
@@ -46,13 +46,17 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def ran(plan: ExperimentPlan, out: Path) -> Experiment:
+    experiment = Experiment(plan, out, n_workers=1)
+    experiment.run()
+    return experiment
+
+
 @pytest.fixture(scope="module")
 def finished(parts: Path, tmp_path_factory: pytest.TempPathFactory) -> Results:
     plan = ExperimentPlan((DatasetPlan("MQ2008", str(parts)),), QUICK, max_size=4)
-    experiment = Experiment(plan, tmp_path_factory.mktemp("out"), n_workers=1)
     with no_processes():
-        experiment.run()
-    return Results(experiment)
+        return Results(ran(plan, tmp_path_factory.mktemp("out")))
 
 
 @pytest.mark.parametrize(
@@ -155,19 +159,13 @@ def test_every_system_is_tested_against_the_best(finished: Results) -> None:
 @pytest.mark.parametrize("system", [s for s in SYSTEMS if s not in QUICK])
 def test_every_system_runs(parts: Path, tmp_path: Path, system: str) -> None:
     short = {"max_iter": [20], "radius": [1.0], "alpha_ratio": [0.3, 0.1], "lambda1": [0.01], "n_alphas": [6]}
-    short |= {
-        "eps": [0.1],
-        "p": [0.5],
-        "gamma": [2.0],
-        "importance": ["pearson" if "fsm" in system else "map"],
-        "c": [0.1],
-    }
+    short |= {"eps": [0.1], "p": [0.5], "gamma": [2.0], "c": [0.1]}
+    short["importance"] = ["pearson" if "fsm" in system else "map"]
     grid = {k: v for k, v in short.items() if k in SYSTEMS[system].grid}
     if system == "laporte_timing":
         grid["alpha_ratio"] = [0.1]
     plan = ExperimentPlan((DatasetPlan("x", str(parts)),), (system,), folds=(2,), grids={system: grid})
-    experiment = Experiment(plan, tmp_path, n_workers=1)
-    experiment.run()
+    experiment = ran(plan, tmp_path)
     assert experiment.failed == {}
     results = Results(experiment)
     (row,) = results.chosen("x", system, 2, "map")
@@ -233,8 +231,7 @@ def test_a_piece_with_other_content_is_computed_again(parts: Path, tmp_path: Pat
 def test_a_piece_that_fails_costs_no_other(parts: Path, tmp_path: Path, cli: Cli) -> None:
     grids = {"log": {"alpha_ratio": [1.0]}, "fsm_truncated": {"lambda2": [1e4]}}
     plan = ExperimentPlan((DatasetPlan("x", str(parts)),), ("log", "rank_rls", "fsm_truncated"), grids=grids)
-    experiment = Experiment(plan, tmp_path, n_workers=1)
-    experiment.run()
+    experiment = ran(plan, tmp_path)
     assert len(experiment.failed) == 10
     assert "x fold 1 log" in experiment.failed
     assert all("no grid point gives" in why for why in experiment.failed.values())
@@ -249,8 +246,7 @@ def test_a_piece_that_fails_costs_no_other(parts: Path, tmp_path: Path, cli: Cli
 
 def test_a_system_missing_in_one_fold_is_left_out_of_the_comparison(parts: Path, tmp_path: Path) -> None:
     plan = ExperimentPlan((DatasetPlan("x", str(parts)),), ("rank_svm", "rank_rls"))
-    experiment = Experiment(plan, tmp_path, n_workers=1)
-    experiment.run()
+    experiment = ran(plan, tmp_path)
     next((tmp_path / "per_query").glob("*fold3-rank_svm*")).unlink()
     with pytest.warns(DataWarning, match=r"fold3-rank_svm-.*\.json: a damaged piece \(.*\.parquet: No such file"):
         results = Results(experiment)
@@ -265,8 +261,7 @@ def test_lists_too_short_for_the_metric_tie_with_a_note(tmp_path: Path) -> None:
     for k in range(5):
         sr.write_letor(data.take_queries(np.arange(8 * k, 8 * k + 8)), tmp_path / f"S{k + 1}.txt")
     plan = ExperimentPlan((DatasetPlan("x", str(tmp_path)),), ("rank_svm", "rank_rls"), ("ndcg@10",), max_size=1)
-    experiment = Experiment(plan, tmp_path / "out", n_workers=1)
-    experiment.run()
+    experiment = ran(plan, tmp_path / "out")
     sections = summary_sections(Results(experiment))
     assert "all candidates tie" in sections[0].tables[0].note
     frontier_sections(Results(experiment), pictures=True)
@@ -298,8 +293,7 @@ def test_misuse_of_letor_exits_with_2(parts: Path, tmp_path: Path, cli: Cli, opt
 def test_another_convention_goes_without_what_it_lacks(parts: Path, tmp_path: Path) -> None:
     asked = {"choose_by": ("ndcg@5",), "metrics": ("ndcg@5",), "convention": "letor3"}
     plan = ExperimentPlan((DatasetPlan("x", str(parts)),), ("rank_rls",), **asked)
-    experiment = Experiment(plan, tmp_path, n_workers=1)
-    experiment.run()
+    experiment = ran(plan, tmp_path)
     assert summary_sections(Results(experiment))[0].tables[0].rows
 
 
@@ -315,8 +309,7 @@ def test_letor_command_prints_and_writes_its_tables(parts: Path, tmp_path: Path,
     out = tmp_path / "out"
     systems = [s for s in QUICK if s != "log"]
     args = [parts, "--out", out, *[a for s in systems for a in ("--system", s)], "--threads", 1, "--verbose"]
-    done = cli("reproduction", "letor", *args)
-    assert done.code == 0
+    done = cli("reproduction", "letor", *args).done
     for word in ("GRankRLS", "RankSVM-Primal", "(Holm)", "with at most k features"):
         assert word in done.out
     with open(out / "summary.csv", newline="") as text:
@@ -334,8 +327,7 @@ def test_letor_command_prints_and_writes_its_tables(parts: Path, tmp_path: Path,
 @pytest.mark.usefixtures("no_processes")
 def test_published_command_compares_our_figures_with_theirs(parts: Path, tmp_path: Path, cli: Cli) -> None:
     args = ["--system", "greedy_rank_rls", "--system", "rank_rls", "--threads", 1, "--markdown", tmp_path / "r.md"]
-    printed = cli("reproduction", "published", parts.parent, "--out", tmp_path / "out", *args)
-    assert printed.code == 0
+    printed = cli("reproduction", "published", parts.parent, "--out", tmp_path / "out", *args).done
     assert "MQ2007" in printed.err
     with open(tmp_path / "out/published.csv", newline="") as text:
         rows = list(csv.DictReader(text))

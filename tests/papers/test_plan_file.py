@@ -11,6 +11,7 @@ import pytest
 from reproduction.protocol.plan import MAX_SIZE, DatasetPlan, ExperimentPlan, read_plan
 
 from sparserank.errors import DataError
+from tests.model.test_model_fuzz import places
 
 HUGE = "0x" + "f" * 10_000  # hexadecimal integers may have any number of digits
 
@@ -167,7 +168,7 @@ def test_a_changed_plan_is_refused_or_taken_and_never_ends_otherwise(fuzz_second
     while time.monotonic() < end:
         plan = copy.deepcopy(PLAN)
         for _ in range(rng.choice((1, 1, 2, 3))):
-            container, key = rng.choice(_places(plan))
+            container, key = rng.choice(list(places(plan)))
             kind = rng.randrange(5)
             if kind <= 1:
                 container[key] = _Text(rng.choice(HOSTILE))
@@ -179,7 +180,7 @@ def test_a_changed_plan_is_refused_or_taken_and_never_ends_otherwise(fuzz_second
                 name = rng.choice(["log", "path", "seed", "x", "grids", "alpha_ratio"])
                 container[name] = copy.deepcopy(container[key])
             else:
-                other, place = rng.choice(_places(plan))
+                other, place = rng.choice(list(places(plan)))
                 container[key] = copy.deepcopy(other[place])
         content = "".join(f"{toml_key(k)} = {toml_value(v)}\n" for k, v in plan.items()).encode()
         if rng.random() < 0.3:
@@ -203,13 +204,3 @@ def test_a_changed_plan_is_refused_or_taken_and_never_ends_otherwise(fuzz_second
             taken[True] += 1
     print(f"{taken[True]} taken, {taken[False]} refused")
     assert min(taken.values()) > 0
-
-
-def _places(tree: Any) -> list[tuple[Any, Any]]:
-    """Every (container, key) of a plan."""
-    out = []
-    for key in tree if isinstance(tree, dict) else range(len(tree)):
-        out.append((tree, key))
-        if isinstance(tree[key], dict | list):
-            out += _places(tree[key])
-    return out

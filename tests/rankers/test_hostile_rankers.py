@@ -54,6 +54,13 @@ def _fit(model: LinearRanker, X: Any, y: Any = Y, **rest: Any) -> str | None:
     return None
 
 
+def _refusal(*fit: Any, **rest: Any) -> str:
+    """The sentence that refused a fit."""
+    sentence = _fit(*fit, **rest)
+    assert sentence is not None
+    return sentence
+
+
 ENDS = [1e-320, 1e-300, 1e-160, 1e-99, 1e-30, 1e30, 1e99, 1e160, 1e300, 1.7e308, 2**63, np.float32(1e-3), np.ones(6)]
 
 
@@ -121,26 +128,20 @@ def test_hostile_values_give_finite_weights_or_a_sentence(model: LinearRanker) -
 def test_query_weights_of_the_wrong_kind_get_a_sentence(model: LinearRanker) -> None:
     numbers = (3.0, [1.0] * 4, [[1.0] * 5], [[1.0], [1.0, 2.0]], [np.nan] + [1.0] * 4, [np.inf] * 5, [-1.0] * 5)
     for weight in (*numbers, "x", ["a"] * 5, [None] * 5, object()):
-        sentence = _fit(model, X, query_weight=weight)
-        assert sentence is not None
-        assert "query_weight" in sentence
+        assert "query_weight" in _refusal(model, X, query_weight=weight)
 
 
 @every_variant
 def test_features_that_are_constant_within_queries_are_nothing_to_learn_from(model: LinearRanker) -> None:
     for data in (np.ones((27, 3)), np.column_stack([QID, QID**2.0]), sp.csr_matrix((27, 2))):
-        sentence = _fit(model, data)
-        assert sentence is not None
-        assert "no feature varies within the queries" in sentence
+        assert "no feature varies within the queries" in _refusal(model, data)
 
 
 def test_features_that_may_never_be_used_are_nothing_to_learn_from() -> None:
     barred = (of(weights=(np.inf,) * 6) for of in (sr.penalties.MCP, sr.penalties.Ridge))
     for penalty in (sr.penalties.L1(drop=tuple(range(6))), *barred):
         for alpha in (None, 0.1):
-            sentence = _fit(sr.SparseRanker(penalty=penalty, alpha=alpha), X)
-            assert sentence is not None
-            assert "drop" in sentence
+            assert "drop" in _refusal(sr.SparseRanker(penalty=penalty, alpha=alpha), X)
         assert _fit(sr.SparseRankerCV(penalty=penalty, rule="best", n_alphas=3), X) is not None
     assert _fit(sr.papers.FSMRank(importance=np.zeros(6)), X) is not None
 
@@ -178,13 +179,10 @@ def test_the_feature_at_fault_is_named() -> None:
     greedy = (sr.papers.GreedyRankRLS(k=2), sr.papers.GreedyRankRLS(k=2, search="backfitting"))
     for model in (sr.papers.RankRLS(), *greedy):
         for data, name in ((bad, "feature f3"), (sp.csr_matrix(bad), "feature f3"), (frame, "feature bm25")):
-            sentence = _fit(model, data)
-            assert sentence is not None
+            sentence = _refusal(model, data)
             assert name in sentence
             assert "Multiply" in sentence
-        sentence = _fit(model, X, Y * 1e120)
-        assert sentence is not None
-        assert "relevance" in sentence
+        assert "relevance" in _refusal(model, X, Y * 1e120)
 
 
 def test_lists_that_leave_one_query_undetermined_are_right_or_name_lam() -> None:
@@ -244,8 +242,7 @@ def test_a_wrong_evaluation_set_gets_a_sentence() -> None:
 
 
 def test_steps_that_diverge_are_refused() -> None:
-    sentence = _fit(sr.papers.TGRank(step=1e99), X)
-    assert sentence is not None
+    sentence = _refusal(sr.papers.TGRank(step=1e99), X)
     assert "the gradient steps diverge" in sentence
     assert "smaller step" in sentence
 

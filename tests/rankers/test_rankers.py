@@ -1,4 +1,5 @@
-"""Estimators beyond scikit-learn's own checks: query ids, routing, sizes, validation, weights, the model file."""
+"""Estimators beyond scikit-learn's own checks: query ids, routing, sizes, validation, weights, the model file;
+models of pipelines rank as the pipelines do; rules and transforms are those of a penalty object and of features."""
 
 import math
 from pathlib import Path
@@ -6,16 +7,24 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn import config_context
-from sklearn.feature_selection import RFE, SelectFromModel
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.feature_selection import RFE, SelectFromModel, SelectKBest, VarianceThreshold
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PowerTransformer, RobustScaler, StandardScaler
 
 import sparserank as sr
-from sparserank.errors import DataError, DataWarning
+from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.metrics.ndcg import Ndcg
 from sparserank.metrics.ranking import RankedLists
+from sparserank.model.ranking_model import RankingModel
+from sparserank.penalties import L1, MCP
+from sparserank.selection.fit import fit_model
 from tests.support.problems import small_problem
 
 PROBLEM = sr.datasets.make_ranking(
@@ -76,6 +85,10 @@ def test_cv_recovers_the_support_and_keeps_the_whole_curve() -> None:
     assert len(cv.support_) <= cv.path_.nnz[cv.best_index_]
     by_mean = sr.SparseRankerCV(penalty="log", n_alphas=30, rule="best").fit(X, Y, qid=QID)
     assert by_mean.chosen_index_ == by_mean.best_index_ == cv.best_index_
+    with pytest.raises(DataError, match="higher is better"):
+        sr.SparseRankerCV(metric="pairwise_error").fit(X, Y, qid=QID)
+    with pytest.warns(UserWarning, match="a single query cannot be cross-validated"):
+        sr.SparseRankerCV(n_alphas=5).fit(X[:8], np.arange(8) % 3, qid=np.ones(8, dtype=int))
 
 
 def test_cv_on_a_given_validation_set_uses_that_set() -> None:
@@ -272,3 +285,196 @@ def test_a_pipeline_passes_weights_on() -> None:
         found = pipeline.score(SCORE_X, SCORE_Y, sample_weight=WEIGHT[SCORE_QID], qid=SCORE_QID)
         alone = pipeline[-1].score(pipeline[0].transform(SCORE_X), SCORE_Y, WEIGHT[SCORE_QID], qid=SCORE_QID)
     assert found == alone != pipeline[-1].score(pipeline[0].transform(SCORE_X), SCORE_Y, qid=SCORE_QID)
+
+
+NAMES = [f"c{j}" for j in range(6)]
+CLIPPED = [(MaxAbsScaler(clip=True), "MaxAbsScaler")] if "clip" in MaxAbsScaler().get_params() else []
+
+
+@pytest.fixture(scope="module")
+def problem() -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    data = sr.datasets.make_ranking(40, (6, 10), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=3).data
+    X = np.array(data.X) * 10.0 ** np.arange(-2, 4) + 5.0
+    return pd.DataFrame(X, columns=NAMES), data.relevance, np.asarray(data.qid)
+
+
+def fitted(pipeline, X, y, qid):
+    with sklearn.config_context(enable_metadata_routing=True):
+        return pipeline.fit(X, y, qid=qid)
+
+
+STEPS = [["passthrough"], [StandardScaler()], [StandardScaler(with_mean=False)], [MinMaxScaler((-1, 3))]]
+STEPS += [[MaxAbsScaler()], [RobustScaler(with_centering=False, with_scaling=False)]]
+STEPS += [[VarianceThreshold(), StandardScaler(), SelectKBest(k=4), MinMaxScaler()]]
+STEPS += [[SimpleImputer(strategy="median"), RobustScaler(), VarianceThreshold(1e-9)]]
+
+
+@pytest.mark.parametrize("steps", STEPS, ids=str)
+@pytest.mark.parametrize(
+    "ranker", [sr.SparseRanker(), sr.SparseRanker(scaling="none", alpha_ratio=0.01), sr.papers.RankSVM()]
+)
+def test_models_rank_as_their_pipelines(problem, steps, ranker, tmp_path):
+    X, y, qid = problem
+    X = X.copy()
+    if any(isinstance(s, SimpleImputer) for s in steps):
+        X.iloc[::7, 1] = np.nan
+        X.iloc[::5, 3] = np.nan
+    pipeline = fitted(make_pipeline(*steps, sklearn.clone(ranker)), X, y, qid)
+    model = RankingModel.from_pipeline(pipeline)
+    model.save(tmp_path / "m.json")
+    loaded = sr.load_model(tmp_path / "m.json")
+    assert loaded.feature_names == tuple(NAMES)
+    expected = pipeline.predict(X)
+    for form in (X, X[NAMES[::-1]], X.to_numpy()):
+        np.testing.assert_allclose(loaded.predict(form), expected, atol=1e-9 * np.abs(expected).max())
+    if any(isinstance(s, MinMaxScaler) or (isinstance(s, RobustScaler) and s.with_scaling) for s in steps):
+        last = pipeline.steps[-1][1]  # alone, on raw features
+        shift = last.to_model().predict(np.nan_to_num(X.to_numpy())[:, : last.n_features_in_]) - expected
+        assert not np.allclose(shift, np.median(shift), rtol=1e-3)
+
+
+def test_transforms_and_curves_go_along_where_nothing_is_scaled_before(problem):
+    X, y, qid = problem
+    curved = sr.SparseRanker(penalty="mcp", feature_transform="curves", k=3)
+    for ranker in (sr.SparseRanker(feature_transform="log"), curved):
+        pipeline = fitted(make_pipeline(SelectKBest(k=5), ranker), X, y, qid)
+        np.testing.assert_allclose(RankingModel.from_pipeline(pipeline).predict(X), pipeline.predict(X), rtol=1e-9)
+        scaled = fitted(make_pipeline(StandardScaler(), sklearn.clone(ranker)), X, y, qid)
+        with pytest.raises(DataError, match="leave the scaler out"):
+            RankingModel.from_pipeline(scaled)
+
+
+def test_what_cannot_be_folded_is_refused_with_the_remedy(problem):
+    X, y, qid = problem
+    for step, name in (
+        (PCA(3), "PCA"),
+        (PowerTransformer(), "PowerTransformer"),
+        (MinMaxScaler(clip=True), "MinMaxScaler"),
+        *CLIPPED,
+        (ColumnTransformer([("a", StandardScaler(), NAMES[:3])]), "ColumnTransformer"),
+        (SimpleImputer(add_indicator=True), "SimpleImputer"),
+    ):
+        with pytest.raises(DataError, match=rf"\({name}\) cannot be folded into a model\. .*scaling="):
+            RankingModel.from_pipeline(fitted(make_pipeline(step, sr.SparseRanker()), X, y, qid))
+    with pytest.raises(DataError, match="SimpleImputer replaces -1"):
+        RankingModel.from_pipeline(
+            fitted(make_pipeline(SimpleImputer(missing_values=-1), sr.SparseRanker()), X, y, qid)
+        )
+    with pytest.raises(DataError, match="put a SimpleImputer first"):
+        RankingModel.from_pipeline(
+            fitted(make_pipeline(StandardScaler(), sr.SparseRanker(missing="median")), X, y, qid)
+        )
+    half = make_pipeline(StandardScaler(), sr.SparseRanker())
+    half.steps[-1][1].fit(X, y, qid=qid)
+    with pytest.raises(DataError, match="is not fitted"):
+        RankingModel.from_pipeline(half)
+    with pytest.warns(DataWarning, match="qid is missing"):  # what the scaler makes of it has no names
+        with_ids = make_pipeline(StandardScaler(), sr.SparseRanker()).fit(X.assign(qid=qid), y)
+    with pytest.raises(
+        DataError, match=r"column 'qid', which its steps treat as a feature. Drop the column and route the ids"
+    ):
+        RankingModel.from_pipeline(with_ids)
+    with pytest.raises(DataError, match="is not fitted"):
+        RankingModel.from_pipeline(make_pipeline(StandardScaler(), sr.SparseRanker()))
+    for other in (sr.SparseRanker(), make_pipeline(StandardScaler(), LinearRegression()), 3):
+        with pytest.raises(DataError, match="whose last step is a ranker"):
+            RankingModel.from_pipeline(other)
+
+
+MADE = sr.datasets.make_ranking(60, (6, 12), 8, n_informative=4, n_redundant=2, random_state=3).data
+LETTERS = list("abcdefgh")
+NAMED = sr.RankingDataset(MADE.X, MADE.relevance, MADE.qid, feature_names=LETTERS)
+FRAME = pd.DataFrame(NAMED.X, columns=LETTERS)
+BOTH = [sr.SparseRanker(alpha_ratio=0.05), sr.SparseRankerCV(n_alphas=8, alpha_min_ratio=0.1, cv=3)]
+each_ranker = pytest.mark.parametrize("ranker", BOTH, ids=lambda r: type(r).__name__)
+COSTS = [1.0, 2.0, 0.5, 1.0, 3.0, 1.0, 1.0, 2.0]
+GROUPS, WEIGHTS = {"a": "g", "b": "g", "c": "other"}, (2.0, 2.0, *[1.0] * 6)
+RULES = {
+    "costs": ({"costs": COSTS}, {"weights": COSTS}),
+    "monotone": ({"monotone": {"d": "+", "c": "+"}}, {"monotone": (0, 0, 1, 1, 0, 0, 0, 0)}),
+    "keep, drop": ({"keep": ["h"], "drop": ["a", "b"]}, {"keep": (7,), "drop": (0, 1)}),
+    "groups": ({"feature_groups": GROUPS, "costs": {"g": 2.0}}, {"weights": WEIGHTS, "feature_groups": (0, *range(7))}),
+}
+
+
+def of_rules(ranker, **changed):
+    return type(ranker)(**ranker.get_params(deep=False) | changed).fit_dataset(NAMED)
+
+
+@each_ranker
+@pytest.mark.parametrize("kind", RULES)
+@pytest.mark.parametrize("penalty", [L1, MCP])
+@pytest.mark.filterwarnings("ignore::sparserank.errors.ConvergenceWarning")
+def test_rules_are_those_of_a_penalty_object(ranker, kind: str, penalty) -> None:
+    options, of_penalty = RULES[kind]
+    found, plain = of_rules(ranker, penalty=penalty(), **options), of_rules(ranker, penalty=penalty())
+    np.testing.assert_array_equal(found.coef_, of_rules(ranker, penalty=penalty(**of_penalty)).coef_)
+    assert (found.coef_ != plain.coef_).any()  # the wrong variant: rules that nobody reads
+
+
+@each_ranker
+def test_rules_of_arrays_name_features_by_number(ranker) -> None:
+    by_number = type(ranker)(**ranker.get_params(deep=False) | {"drop": ["f1"], "keep": ["f8"]})
+    found = by_number.fit(MADE.X, MADE.relevance, qid=MADE.qid)
+    np.testing.assert_array_equal(found.coef_, of_rules(ranker, drop=["a"], keep=["h"]).coef_)
+
+
+@each_ranker
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"drop": ["z"]}, "drop names 'z', which is not a feature"),
+        ({"monotone": {"a": "up"}}, "monotone must give '\\+' or '-' for 'a'"),
+        ({"keep": ["a"], "drop": ["a"]}, "drop names 'a', which is to be kept"),
+        ({"costs": [1.0, 2.0]}, "costs must contain 8 values, one per feature; got 2"),
+        ({"costs": [1.0] * 8, "penalty": L1(weights=COSTS)}, "costs cannot be combined with the weights of penalty"),
+        ({"penalty": "l0.5", "feature_groups": {"a": "g"}}, "feature_groups are supported by the penalties"),
+        ({"penalty": "l0.5", "feature_transform": "curves"}, "feature_transform cannot be curves with"),
+        ({"feature_transform": "log", "scaling": "query-min-max"}, "feature_transform must be none with scaling"),
+    ],
+)
+def test_wrong_rules_are_parameters_that_are_named(ranker, options: dict, message: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{type(ranker).__name__}: {message}"):
+        of_rules(ranker, **options)
+
+
+@pytest.mark.parametrize("transform", ["log", "asinh", "curves", "curves(log)"])
+def test_a_transform_under_cross_validation_is_that_of_one_fit(transform: str) -> None:
+    cv = of_rules(BOTH[1], feature_transform=transform)
+    alone = of_rules(BOTH[0], feature_transform=transform, alpha=cv.alpha_, alpha_ratio=1.0, tol=1e-9)
+    np.testing.assert_allclose(cv.scaled_coef_, alone.scaled_coef_, atol=2e-4)  # both within tol of one optimum
+    np.testing.assert_allclose(cv.predict(FRAME), cv.to_model().predict(FRAME), rtol=1e-9, atol=1e-12)
+    with pytest.raises(AttributeError, match="fits curves" if "curves" in transform else "weights transformed"):
+        _ = cv.coef_
+    if transform == "log":
+        by_hand = np.sign(NAMED.X) * np.log1p(np.abs(NAMED.X))
+        logs = sr.SparseRankerCV(n_alphas=8, alpha_min_ratio=0.1, cv=3).fit(by_hand, NAMED.relevance, qid=NAMED.qid)
+        np.testing.assert_allclose(cv.scaled_coef_, logs.scaled_coef_, atol=2e-4)
+        assert abs(cv.values_ - logs.values_).mean() < 0.01  # a last bit of a logarithm may swap two documents
+
+
+@each_ranker
+def test_scalings_that_are_not_linear(ranker) -> None:
+    logs = of_rules(ranker, scaling="log-standard")
+    by_hand = of_rules(ranker, scaling="standard", feature_transform="log")
+    np.testing.assert_allclose(logs.scaled_coef_, by_hand.scaled_coef_, atol=2e-4)
+    difference = logs.predict(FRAME) - by_hand.predict(FRAME)
+    np.testing.assert_allclose(difference, difference[0], atol=0.01)  # 8 scaled values, below 6 in size
+    within = of_rules(ranker, scaling="query-min-max")
+    scores = within.predict(FRAME, qid=NAMED.qid)
+    np.testing.assert_allclose(scores, within.to_model().predict(FRAME, qid=NAMED.qid), rtol=1e-12)
+    scaled = sr.fit_scaling(NAMED, "query-min-max").apply(NAMED)
+    np.testing.assert_allclose(scores, scaled.X @ within.scaled_coef_, rtol=1e-9, atol=1e-12)
+    with pytest.raises(AttributeError, match="scales by query-min-max, so there is no coef_"):
+        _ = within.coef_
+    with pytest.raises(DataError, match="qid"):
+        within.predict(FRAME)
+
+
+def test_fit_is_a_sparse_ranker() -> None:
+    options = {"penalty": "mcp", "k": 3, "drop": ["b"], "feature_transform": "log", "costs": COSTS}
+    model, ranker = fit_model(NAMED, **options).model, sr.SparseRanker(**options).fit_dataset(NAMED)
+    np.testing.assert_array_equal(model.coef, ranker.to_model().coef)
+    np.testing.assert_array_equal(model.predict(FRAME), ranker.to_model().predict(FRAME))
+    with pytest.raises(ParameterError, match=r"^drop names 'z', which is not a feature"):
+        fit_model(NAMED, drop=["z"])

@@ -145,8 +145,7 @@ def test_percents_are_rounded_outwards_and_no_zero_has_a_minus() -> None:
 @pytest.mark.usefixtures("no_processes")
 def test_lists_for_trees_and_systems_of_the_papers_fit_a_screen(cli_here: Cli, files: Path) -> None:
     call = ["select", str(files / "train.txt"), "--for-model", "lightgbm", *TREES, "--transform", "none"]
-    done = cli_here(*call, "--out", "run")
-    assert done.code == 0, done.err
+    done = cli_here(*call, "--out", "run").done
     lines = short(done.out)
     assert re.match(r"Keep \d+ of 30 features: .*, each scored by trees not trained on it\.", lines[0])
     for start in ("trees, all features", "trees against all features"):
@@ -156,8 +155,7 @@ def test_lists_for_trees_and_systems_of_the_papers_fit_a_screen(cli_here: Cli, f
     for i in range(5):
         sr.write_letor(MADE.take_queries(np.arange(8 * i, 8 * i + 8)), f"set/S{i + 1}.txt")
     systems = [x for s in ("l1", "greedy_rank_rls", "random") for x in ("--system", s)]
-    done = cli_here("reproduction", "letor", "set", *systems, "--out", "results")
-    assert done.code == 0, done.err
+    done = cli_here("reproduction", "letor", "set", *systems, "--out", "results").done
     lines = short(done.out)
     assert [line.split("  ")[0] for line in lines[3:6]].count("random weights") == 1
     assert sum("*" in line for line in lines[3:6]) >= 1

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import sparserank as sr
 from sparserank.data import text_lines as module
 from sparserank.data.text_lines import text_lines
 from sparserank.errors import DataFormatError, RunDirectoryError
@@ -58,7 +59,7 @@ def test_links_are_followed_and_stay_links(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
-def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
+def test_a_pipe_is_read_from_its_first_byte_and_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read: list[str] = []
@@ -68,6 +69,10 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
     reader.join()
     assert read == ["new"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+    writer = threading.Thread(target=pipe.write_text, args=("2 qid:1 1:0.5\n0 qid:1 1:0.25\n",))
+    writer.start()
+    assert sr.read(pipe).relevance.tolist() == [2.0, 0.0]
+    writer.join()
 
 
 def test_a_device_is_written_to_and_stays_a_device() -> None:

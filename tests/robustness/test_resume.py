@@ -52,6 +52,16 @@ def undisturbed(train: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
+def run(undisturbed: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(undisturbed, tmp_path / "run"))
+
+
+def interrupted(*args: object, **options: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.fixture
 def select(train: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Select:
     """`sparserank select` in this process: exit code and standard error."""
 
@@ -117,13 +127,7 @@ def test_a_folder_without_work_belongs_to_no_plan(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["sparserank.data.read_files.collect", "sparserank.selection.select.write_results"])
-def test_ctrl_c_while_reading_or_writing_is_one_sentence(place, undisturbed, tmp_path, select, monkeypatch):
-    run = tmp_path / "run"
-    shutil.copytree(undisturbed, run)
-
-    def interrupted(*args: object, **options: object) -> None:
-        raise KeyboardInterrupt
-
+def test_ctrl_c_while_reading_or_writing_is_one_sentence(place, run, select, monkeypatch):
     monkeypatch.setattr(place, interrupted)
     code, err = select(run)
     assert code == 130
@@ -132,9 +136,7 @@ def test_ctrl_c_while_reading_or_writing_is_one_sentence(place, undisturbed, tmp
     assert len(pieces(run)) == N_PIECES
 
 
-def test_a_damaged_piece_is_computed_again(undisturbed: Path, tmp_path: Path, select: Select) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(undisturbed, run)
+def test_a_damaged_piece_is_computed_again(undisturbed: Path, run: Path, select: Select) -> None:
     first, second, third = pieces(run)[:3]
     first.write_bytes(first.read_bytes()[:500])
     second.write_bytes(b"")
@@ -153,10 +155,9 @@ def test_a_damaged_piece_is_computed_again(undisturbed: Path, tmp_path: Path, se
     assert foreign.read_bytes() == b"film"
 
 
-def test_every_flipped_bit_is_seen(undisturbed: Path, tmp_path: Path) -> None:
+def test_every_flipped_bit_is_seen(run: Path) -> None:
     """In a piece or in its record; the wrong variant, reading without the checksum, takes most of them."""
-    run, rng = tmp_path / "run", np.random.default_rng(1)
-    shutil.copytree(undisturbed, run)
+    rng = np.random.default_rng(1)
     store, unseen = PieceStore(run), 0
     piece = pieces(run)[0]
     record = run / "pieces" / f"{piece.stem}.json"
@@ -178,10 +179,8 @@ def test_every_flipped_bit_is_seen(undisturbed: Path, tmp_path: Path) -> None:
     assert unseen > 0
 
 
-def test_the_comparison_sees_a_changed_piece_and_another_path(undisturbed, tmp_path, select):
+def test_the_comparison_sees_a_changed_piece_and_another_path(undisturbed, run, select):
     """Pieces are read back, not computed again; so one changed by hand must show in the results."""
-    run = tmp_path / "run"
-    shutil.copytree(undisturbed, run)
     table = pq.read_table(run / "path.parquet")
     changed = [v * (1 + 3e-16) for v in table.column("loss").to_pylist()]
     pq.write_table(table.set_column(table.column_names.index("loss"), "loss", [changed]), run / "path.parquet")
@@ -195,15 +194,9 @@ def test_the_comparison_sees_a_changed_piece_and_another_path(undisturbed, tmp_p
     assert "model.json" in differences(run, undisturbed)
 
 
-def test_restart_discards_the_old_results_at_once_and_runs_another_plan(undisturbed, tmp_path, select, monkeypatch):
+def test_restart_discards_the_old_results_at_once_and_runs_another_plan(undisturbed, run, select, monkeypatch):
     """Interrupted after --restart, the directory does not show the old plan's model beside the new plan. That a plan
     which differs is refused without --restart, `test_stale_pieces.py` tries for every option."""
-    run = tmp_path / "run"
-    shutil.copytree(undisturbed, run)
-
-    def interrupted(*args: object) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
         patch.setattr("sparserank.selection.job.SelectionJob.execute", interrupted)
         assert select(run, "--restart", "--n-alphas", "6")[0] == 130
@@ -216,9 +209,7 @@ def test_restart_discards_the_old_results_at_once_and_runs_another_plan(undistur
     assert differences(run, undisturbed) != []
 
 
-def test_another_choice_on_the_same_pieces_computes_nothing(undisturbed: Path, tmp_path: Path, select: Select) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(undisturbed, run)
+def test_another_choice_on_the_same_pieces_computes_nothing(undisturbed: Path, run: Path, select: Select) -> None:
     code, err = select(run, "--k", "2")
     assert code == 0
     assert f"{N_PIECES - 1} of {N_PIECES} pieces reused" in err  # half-samples belong to the choice

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.execution import BlockExecutor
+from sparserank.execution import BlockExecutor, one_blas_thread
 from sparserank.losses import SquaredHinge
 from sparserank.losses._sorting_kernels import sort_descending
 from sparserank.objective import PairwiseObjective, objectives_of
@@ -156,3 +156,19 @@ def test_fits_in_any_thread_have_the_bits_of_the_main_thread() -> None:
 def test_cores_are_those_that_the_process_may_use() -> None:
     done = subprocess.run([sys.executable, "-c", AFFINITY], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_overlapping_blas_limits_are_lifted_by_the_last_user() -> None:
+    from threadpoolctl import threadpool_info
+
+    def threads() -> list[int]:
+        return [i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas"]
+
+    before = threads()
+    first, second = one_blas_thread(), one_blas_thread()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert set(threads()) == {1}
+    second.__exit__(None, None, None)
+    assert threads() == before

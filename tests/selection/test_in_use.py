@@ -66,14 +66,16 @@ def test_a_change_is_what_it_is(data, model, protocol):
     assert without.change is None
 
 
+def with_column(train, values, name):
+    names = [*train.feature_names, name]
+    return RankingDataset(np.column_stack([train.X, values]), train.relevance, train.qid, None, names)
+
+
 def test_a_model_that_nothing_beats_is_shown_better_and_moves_no_bound(data):
     """The truth itself, which no candidate reaches."""
     train, _ = data
     truth = train.relevance.astype(float) + 1e-3 * np.random.default_rng(0).random(train.n_docs)
-    X = np.column_stack([train.X, truth])
-    names = [*train.feature_names, "truth"]
-    qid = np.repeat(train.query_ids, np.diff(train.query_ptr))
-    whole = RankingDataset(X, train.relevance, qid, None, names)
+    whole = with_column(train, truth, "truth")
     with warnings.catch_warnings():
         warnings.simplefilter("error", DataWarning)  # the score of today's ranker is known to be none of the features
         result = sr.select(whole, current="truth", monotone={"truth": "-"}, **OPTIONS)  # so that it cannot be used
@@ -97,10 +99,7 @@ def test_a_difference_is_shown_or_it_is_not():
 def test_todays_score_is_no_feature_unless_it_is_kept_by_name(data):
     train, _ = data
     today = train.relevance + np.random.default_rng(1).standard_normal(train.n_docs)
-    qid = np.repeat(train.query_ids, np.diff(train.query_ptr))
-    whole = RankingDataset(
-        np.column_stack([train.X, today]), train.relevance, qid, None, [*train.feature_names, "today"]
-    )
+    whole = with_column(train, today, "today")
     left = sr.select(whole, current="today", **OPTIONS)
     assert "today" not in left.table()["feature"].tolist()
     assert any("today's score, is left out of the features" in note for note in left.notes)
@@ -113,9 +112,7 @@ def test_todays_score_is_no_feature_unless_it_is_kept_by_name(data):
 def test_the_score_that_is_the_only_feature_or_is_named_elsewhere(data):
     train, _ = data
     names = list(train.feature_names)
-    alone = RankingDataset(
-        train.X[:, :1], train.relevance, np.repeat(train.query_ids, np.diff(train.query_ptr)), None, names[:1]
-    )
+    alone = RankingDataset(train.X[:, :1], train.relevance, train.qid, None, names[:1])
     with pytest.raises(ParameterError, match="the only feature"):
         sr.select(alone, current=names[0], **OPTIONS)
     for options in ({"drop": names[:1]}, {"penalties": [sr.penalties.L1(1.0, keep=(names[0],))]}):
@@ -125,8 +122,7 @@ def test_the_score_that_is_the_only_feature_or_is_named_elsewhere(data):
 
 def test_a_kept_feature_that_is_the_same_in_every_pair_is_noted(data):
     train, _ = data
-    qid = np.repeat(train.query_ids, np.diff(train.query_ptr))
-    flat = RankingDataset(np.column_stack([train.X, qid]), train.relevance, qid, None, [*train.feature_names, "flat"])
+    flat = with_column(train, train.qid, "flat")
     with pytest.warns(DataWarning, match="'flat' is to be kept, but has the same value in both documents"):
         found = sr.select(flat, keep=["flat"], **OPTIONS)
     assert any("'flat' is to be kept" in note for note in found.notes)
@@ -157,8 +153,7 @@ def test_the_command_shows_what_a_change_brings(data, model, cli_here: Cli, tmp_
     model.save(tmp_path / "now.json")
     quick = ["--penalty", "l1", "--half-samples", "0", "--transform", "none"]
     files = ["train.txt", "--feature-names", "names.txt", "--current", "now.json", "--out", "run"]
-    done = cli_here("select", *files, *quick)
-    assert done.code == 0, done.err
+    done = cli_here("select", *files, *quick).done
     assert re.search(r"against today .*\ntoday +3 ", done.out)
     assert json.loads((tmp_path / "run/result.json").read_text())["change"]["n_features"] == 3
 

@@ -1,7 +1,6 @@
 """`select` for an engine tries only what that engine can run, and reports the cost where an earlier run knows it."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,16 +17,9 @@ from sparserank.export import ENGINES, export_command
 from sparserank.options.selection import TREES
 from sparserank.selection.for_engine import BestLeftOut, ForEngine
 from tests.support.command_line import Cli
-from tests.support.shortcuts import no_pictures
 
 QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "cv": 3, "half_samples": 0, "relaxed": False}
 LEFT_OUT = ("mixed",)
-
-
-@pytest.fixture(autouse=True)
-def quick_reports() -> Iterator[None]:
-    with no_pictures():
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -152,8 +144,7 @@ def test_every_command_that_is_printed_next_works(data, cli_here: Cli, tmp_path:
             ((*engine, "--missing", "rating=median"), ""),
         )
     ):
-        done = cli_here("select", "log.parquet", *options, *quick, *plain, "--out", f"run{n}")
-        assert done.code == 0, done.err
+        done = cli_here("select", "log.parquet", *options, *quick, *plain, "--out", f"run{n}").done
         next_ = done.out[done.out.rindex("Next: ") :]
         exports = [part.strip() for part in next_.replace("\n", " ").removeprefix("Next: ").split("|")]
         exports = [part for part in exports if part.startswith("sparserank export")]

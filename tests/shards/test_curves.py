@@ -351,11 +351,10 @@ def test_monotone_curves_do_not_fall(selection):
 
 def test_sparse_ranker_draws_curves(selection):
     full, train, test, _result = selection
-    qid = np.repeat(train.query_ids, np.diff(train.query_ptr))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ranker = sr.SparseRanker(feature_transform="curves(log)", k=6)
-        ranker.fit(train.X, train.relevance, qid=qid)
+        ranker.fit(train.X, train.relevance, qid=train.qid)
     assert set(full.support) <= set(ranker.support_)
     assert len(ranker.support_) <= 6
     with pytest.raises(AttributeError, match="curves_"):
@@ -363,9 +362,9 @@ def test_sparse_ranker_draws_curves(selection):
     np.testing.assert_allclose(ranker.predict(test.X), ranker.to_model().predict(test.X), rtol=1e-9)
     assert ranker.feature_importances_[full.support].min() > 0
     assert sr.evaluate(ranker.predict(test.X), test, ["ndcg@10"])["ndcg@10"] > 0.7
-    linear = sr.SparseRanker().fit(train.X, train.relevance, qid=qid)
+    linear = sr.SparseRanker().fit(train.X, train.relevance, qid=train.qid)
     assert linear.coef_.shape == (20,)
-    ranker.set_params(feature_transform="none").fit(train.X, train.relevance, qid=qid)
+    ranker.set_params(feature_transform="none").fit(train.X, train.relevance, qid=train.qid)
     assert ranker.coef_.shape == (20,)  # nothing is left of the curves
 
 

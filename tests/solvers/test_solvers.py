@@ -1,4 +1,5 @@
-"""Solvers against each other, explicit pairs and certificates that are computed by hand."""
+"""Solvers against each other, explicit pairs and certificates that are computed by hand; the quadratic model that they
+minimise."""
 
 import itertools
 
@@ -11,11 +12,13 @@ from sparserank.datasets import make_ranking
 from sparserank.errors import ConvergenceWarning
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties import L1, MCP, SCAD, ElasticNet, Log, Lp, Penalty, Ridge
-from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, solve
+from sparserank.penalties.nested import nested
+from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, quadratic, solve
 from sparserank.solvers.certificates import dual_scale, duality_gap
 from sparserank.solvers.fista import published_lipschitz, tight_lipschitz
+from sparserank.solvers.quadratic import minimise_model, newton_on_support
 from tests.oracles import pairs as oracle
-from tests.support.problems import iterate_at
+from tests.support.problems import iterate_at, small_problem
 
 
 @pytest.fixture(scope="module")
@@ -155,3 +158,53 @@ def test_running_out_of_iterations_is_never_silent(objective: PairwiseObjective,
     with pytest.warns(ConvergenceWarning, match="did not converge: kkt_violation"):
         solution = solve(ProxNewton(), objective, L1(0.001 * scale), stop=Stop(1e-12, 1, scale))
     assert solution.status is Status.ITERATION_LIMIT
+
+
+def test_solve_resolves_the_scale_of_gamma() -> None:
+    objective, penalty = PairwiseObjective(small_problem(1)), MCP(0.05)
+    resolved = penalty.resolve(2 * objective.pair_norms, objective.total_weight)
+    assert resolved != penalty
+    one, two = (solve(ProxNewton(), objective, p) for p in (penalty, resolved))
+    np.testing.assert_allclose(one.w, two.w, rtol=1e-9)
+
+
+# -- a quadratic model plus a penalty, also with nearly collinear columns; a Newton step on the support ----------------
+
+D, SIGNS, GROUPS = 6, (1, -1, 0, 0, 1, -1), (0, 0, 1, 1, 2, 2)
+OF_MODELS = {
+    "l1": L1(0.2),
+    "signs": L1(0.2, monotone=SIGNS),
+    "elastic net": ElasticNet(0.2, l1_ratio=0.5),
+    "groups": nested(L1(0.2, feature_groups=GROUPS)),
+}
+
+
+def model(seed):
+    """H, gradient at w, w; the first two columns are nearly the same, so that H has a condition number of about 1e5."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((30, D))
+    X[:, 1] = X[:, 0] + 1e-2 * rng.standard_normal(30)
+    return X.T @ X / 30, rng.standard_normal(D), rng.standard_normal(D)
+
+
+@pytest.mark.parametrize("name", OF_MODELS)
+def test_the_minimum_satisfies_the_optimality_conditions(name, monkeypatch):
+    penalty, apart = OF_MODELS[name], []
+    for seed in range(6):
+        H, gradient, w = model(seed)
+        part = penalty.restrict(np.arange(D), D)
+        for rounds in (quadratic.MAX_ROUNDS, 1):  # the wrong variant: a few sweeps, without Newton steps
+            monkeypatch.setattr(quadratic, "MAX_ROUNDS", rounds)
+            monkeypatch.setattr(quadratic, "MAX_BLOCK_ROUNDS", rounds)
+            u = minimise_model(H, gradient, w, part, 1e-11)
+            apart.append(penalty.subdiff_distance(u, gradient + H @ (u - w)).max())
+        monkeypatch.undo()
+    assert max(apart[::2]) < 1e-9 < 1e-6 < max(apart[1::2])
+
+
+def test_a_newton_step_ends_at_the_first_change_of_sign():
+    H, gradient = np.eye(3), np.array([-1.0, 3.0, 0.5])
+    w = np.array([1.0, 1.0, 0.0])  # the free minimum is (2, -2, -0.5); with l1 of 0.2, (1.8, -1.8) on the support
+    part = L1(0.2).restrict(np.arange(3), 3)
+    share = 1.0 / 3.2  # of the step -3.2 of the second coordinate
+    np.testing.assert_allclose(newton_on_support(H, gradient, w, part), [1.0 + 0.8 * share, 0.0, 0.0], atol=1e-15)

@@ -15,6 +15,12 @@ class Outcome:
         """Standard error without progress: what is left of a failed run is one line."""
         return [s for s in self.err.splitlines() if s and not s.startswith(("compiling ", "paths: "))]
 
+    @property
+    def done(self) -> "Outcome":
+        """The same, of a command that ended well; any other is a failure of the test."""
+        assert self.code == 0, self
+        return self
+
 
 Cli = Callable[..., Outcome]
 

@@ -1,5 +1,6 @@
 """Scores of exported models: in Python, SQLite, DuckDB and ONNX Runtime, and of expressions by the oracle."""
 
+import sqlite3
 from typing import Any
 
 import duckdb
@@ -8,7 +9,16 @@ import onnxruntime
 
 from sparserank.model.ranking_model import RankingModel
 from tests.oracles import exported as oracle
-from tests.support.databases import sqlite
+
+
+class _Closing(sqlite3.Connection):
+    def __del__(self) -> None:
+        self.close()
+
+
+def sqlite() -> sqlite3.Connection:
+    """An empty database. It closes itself once nobody refers to it: Python 3.13 warns of open ones."""
+    return sqlite3.connect(":memory:", check_same_thread=False, factory=_Closing)
 
 
 def rows_of(model: RankingModel, X: np.ndarray) -> list[dict[str, float]]:

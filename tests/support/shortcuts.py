@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -23,63 +23,53 @@ FIGURES = {(page, name): getattr(page, name) for name in DRAWN_ON_PAGES}
 FIGURES |= {(size_picture, "quality_against_size"): size_picture.quality_against_size}
 
 
+Change = AbstractContextManager[None]
+
+
 @contextmanager
-def no_processes() -> Iterator[None]:
+def changed(*changes: tuple[Any, str, Any]) -> Iterator[None]:
+    """Modules in which names have other values."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name, value in changes:
+            patch.setattr(module, name, value)
+        yield
+
+
+def no_processes() -> Change:
     """Pieces of work go to threads: a worker process imports everything anew."""
 
     def in_threads(task: Any, arguments: Any, n_workers: int, *, processes: bool) -> Any:
         return run_pieces(task, arguments, n_workers, processes=False)
 
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (work, fitting):
-            patch.setattr(module, "run_pieces", in_threads)
-        yield
+    return changed(*((module, "run_pieces", in_threads) for module in (work, fitting)))
 
 
-@contextmanager
-def no_syncs() -> Iterator[None]:
+def no_syncs() -> Change:
     """Files are not forced to the disk, on which a run waits longer than on anything else: no test loses power."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", os.fstat)
-        yield
+    return changed((os, "fsync", os.fstat))
 
 
-@contextmanager
-def few_draws() -> Iterator[None]:
+def few_draws() -> Change:
     """Bounds and intervals use the minimum number of draws, whatever their error."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (loss_bounds, rival_intervals):
-            patch.setattr(module, "MAX_ROUNDS", loss_bounds.MIN_ROUNDS)
-        yield
+    return changed(*((module, "MAX_ROUNDS", loss_bounds.MIN_ROUNDS) for module in (loss_bounds, rival_intervals)))
 
 
-@contextmanager
-def no_rivals() -> Iterator[None]:
+def no_rivals() -> Change:
     """Trees are compared only where they are asked for, as where LightGBM is not installed."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tree_rivals, "is_installed", lambda: False)
-        yield
+    return changed((tree_rivals, "is_installed", lambda: False))
 
 
-@contextmanager
-def no_curves() -> Iterator[None]:
+def no_curves() -> Change:
     """Curves are tried only where they are asked for, as on large data."""
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(menu, "tries_curves", lambda plan, data, client: False)
-        yield
+    return changed((menu, "tries_curves", lambda plan, data, client: False))
 
 
-@contextmanager
-def curves() -> Iterator[None]:
+def curves() -> Change:
     """Inside `no_curves`: they are tried as users have them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(menu, "tries_curves", TRIES_CURVES)
-        yield
+    return changed((menu, "tries_curves", TRIES_CURVES))
 
 
-@contextmanager
-def short_selections() -> Iterator[None]:
+def short_selections() -> Change:
     """Selections with default settings have 12 strengths a path and 4 half-samples."""
 
     def shortened(**given: Any) -> SelectionPlan:
@@ -87,37 +77,25 @@ def short_selections() -> Iterator[None]:
         path_plan = replace(whole.path_plan, n_alphas=min(whole.path_plan.n_alphas, 12))
         return replace(whole, path_plan=path_plan, half_samples=min(whole.half_samples, 4))
 
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (select, fusion_plan):
-            patch.setattr(module, "make_plan", shortened)
-        yield
+    return changed(*((module, "make_plan", shortened) for module in (select, fusion_plan)))
 
 
-@contextmanager
-def no_pictures() -> Iterator[None]:
+def no_pictures() -> Change:
     """Reports have empty pictures. Those of a selection are not even laid out."""
     empty = "<svg></svg>"
-    with _drawn_by(lambda self, out, **options: out.write(empty), dict.fromkeys(FIGURES, lambda *given: empty)):
-        yield
+    return _drawn_by(lambda self, out, **options: out.write(empty), dict.fromkeys(FIGURES, lambda *given: empty))
 
 
-@contextmanager
-def pictures() -> Iterator[None]:
+def pictures() -> Change:
     """Inside `no_pictures`: reports have pictures all the same."""
-    with _drawn_by(_draw(), FIGURES):
-        yield
+    return _drawn_by(_draw(), FIGURES)
 
 
-@contextmanager
-def _drawn_by(draw: Any, figures: dict[tuple[Any, str], Any]) -> Iterator[None]:
+def _drawn_by(draw: Any, figures: dict[tuple[Any, str], Any]) -> Change:
     from matplotlib.figure import Figure
 
     _draw()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Figure, "savefig", draw)
-        for (module, name), figure in figures.items():
-            patch.setattr(module, name, figure)
-        yield
+    return changed((Figure, "savefig", draw), *((*place, figure) for place, figure in figures.items()))
 
 
 @cache

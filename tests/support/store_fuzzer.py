@@ -27,62 +27,11 @@ from tests.support.made_stores import dense, files_of, manifest_of, npy, sparse,
 
 MEMORY_BYTES = 12 << 30  # of addresses: threads and compiled code take a few
 CASE_SECONDS = 60
-HOSTILE: list[Any] = [
-    None,
-    True,
-    False,
-    -1,
-    0,
-    1,
-    2,
-    3,
-    4,
-    8,
-    1.0,
-    8.0,
-    1.5,
-    2**31,
-    2**60,
-    2**63,
-    10**400,
-    "",
-    "3",
-    "X",
-    "../../x",
-    "\x1b[31m",
-    [],
-    {},
-    [1],
-    ["a"] * 3,
-    ["a", "b", "c"],
-    {"a": 1},
-    "float32",
-    "float64",
-    "int64",
-    [1.0, None, 2],
-    1e308,
-]
-NUMBERS: list[Any] = [
-    0,
-    1,
-    -1,
-    2,
-    3,
-    4,
-    7,
-    8,
-    9,
-    2**30,
-    -(2**30),
-    2**31 - 1,
-    2**62,
-    -(2**63),
-    np.nan,
-    np.inf,
-    -np.inf,
-    0.5,
-    1e300,
-]
+HOSTILE: list[Any] = [None, True, False, -1, 0, 1, 2, 3, 4, 8, 1.0, 8.0, 1.5, 2**31, 2**60, 2**63, 10**400, "", "3"]
+HOSTILE += ["X", "../../x", "\x1b[31m", [], {}, [1], ["a"] * 3, ["a", "b", "c"], {"a": 1}, "float32", "float64"]
+HOSTILE += ["int64", [1.0, None, 2], 1e308]
+NUMBERS: list[Any] = [0, 1, -1, 2, 3, 4, 7, 8, 9, 2**30, -(2**30), 2**31 - 1, 2**62, -(2**63), np.nan, np.inf, -np.inf]
+NUMBERS += [0.5, 1e300]
 TYPES = ["f2", "f4", "f8", "i1", "i4", "i8", "u8", "c16", "S3", "U2", "?", ">f8", ">i8", "M8[s]", "O"]
 SHAPES: list[Any] = [(-1,), (-1, 1), (1, -1), (2, -1), (-1, 3), (3, -1), (-1, 1, 1), ()]
 
