@@ -63,6 +63,13 @@ def query_codes(qid: np.ndarray) -> np.ndarray:
     return codes
 
 
+def rows_of_queries(query_ptr: np.ndarray, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(rows of these queries, in their order; (len(queries) + 1,) their query_ptr)."""
+    sizes = np.diff(query_ptr)[queries]
+    ptr = np.concatenate([[0], np.cumsum(sizes)])
+    return np.arange(ptr[-1]) + np.repeat(query_ptr[queries] - ptr[:-1], sizes), ptr
+
+
 def plain_ids(ids: np.ndarray) -> np.ndarray:
     """The ids as int64 if all are integers in plain decimal form, otherwise unchanged."""
     if ids.dtype.kind != "U":
