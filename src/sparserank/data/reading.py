@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
 from sparserank.data.missing import MissingPolicy
-from sparserank.data.tables.roles import ColumnNames
 from sparserank.data.text_lines import read_names
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.options import check_given, option
@@ -117,12 +116,6 @@ class Reading:
         given = self.feature_names
         names = read_names(given) if isinstance(given, str | os.PathLike) else given
         return None if names is None else tuple(names)
-
-    @property
-    def columns(self) -> ColumnNames:
-        features = None if self.feature_columns is None else tuple(self.feature_columns)
-        ignored = tuple(self.ignore_columns)
-        return ColumnNames(self.label, self.qid, features, self.doc_weight, ignored, self.docid, self.featureless)
 
 
 def reading_from(options: Mapping[str, Any]) -> Reading:

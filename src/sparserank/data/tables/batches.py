@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from sparserank.arrow import pa
 from sparserank.data.letor.side_files import SideQueries, side_file
 from sparserank.data.missing import is_missing
 from sparserank.data.reading import column_twice, no_such_file, too_large
+from sparserank.data.streams import RowBlock
 from sparserank.data.tables.frames import collected, column_names, is_lazy, library_of, repeated, without_sparse
 from sparserank.data.tables.parquet_folders import columns_of, folder_of_tables, with_uneven
 from sparserank.data.tables.roles import Roles
@@ -32,17 +33,6 @@ CSV_BLOCK_BYTES = 8 << 20
 CSV_COLUMN = re.compile(r"In CSV column #(\d+): ")  # how Arrow names the column of a value, from 0
 SHOWN_BYTES = 40  # of a name in a message
 BUFFER_BYTES = 1 << 16  # read buffer per column of a Parquet file: without it, a whole row group is in memory
-
-
-class Batch(NamedTuple):
-    """Consecutive rows: X (n, d) with NaN for missing values;
-    label, qid (None: from the side file), docid and weight (None: absent), (n,)."""
-
-    X: np.ndarray
-    label: np.ndarray | None
-    qid: np.ndarray | None
-    docid: np.ndarray | None
-    weight: np.ndarray | None
 
 
 class Table:
@@ -79,8 +69,8 @@ class Table:
             for at in range(0, records.num_rows, rows):
                 yield records.slice(at, rows)
 
-    def batches(self, roles: Roles, dtype: np.dtype) -> Iterator[Batch]:
-        """All rows, in order.
+    def batches(self, roles: Roles, dtype: np.dtype) -> Iterator[RowBlock]:
+        """All rows, in order, with NaN for missing values, without positions; a column that is not read is 0.
 
         Raises
             DataFormatError   (DataError for a frame) an invalid value; the message names table, row (from 0) and column
@@ -98,7 +88,7 @@ class Table:
                     ) from error
             at += records.num_rows
 
-    def _decoded(self, records: pa.RecordBatch, roles: Roles, dtype: np.dtype, at: int) -> Batch:
+    def _decoded(self, records: pa.RecordBatch, roles: Roles, dtype: np.dtype, at: int) -> RowBlock:
         n = records.num_rows
         if roles.packed is not None:
             X = self._packed(records.column(roles.packed), roles.packed, dtype, at)
@@ -106,21 +96,20 @@ class Table:
             X = np.empty((n, len(roles.features)), dtype=dtype)
             for j, name in enumerate(roles.features):
                 self._into(X[:, j], records.column(name), name, at)
-        label = weight = None
+        label, qid, docid, weight = np.zeros(n), np.zeros(n, dtype=np.int64), None, None
         if roles.label is not None:
-            label = np.empty(n)
             self._into(label, records.column(roles.label), roles.label, at)
             self._refuse(~np.isfinite(label), at, roles.label, label, "a finite number as the label")
         if roles.weight is not None:
             weight = np.empty(n)
             self._into(weight, records.column(roles.weight), roles.weight, at)
             self._refuse(~(weight >= 0) | np.isinf(weight), at, roles.weight, weight, "a number >= 0 as the weight")
-        qid = None if roles.qid is None else self._ids(records.column(roles.qid), roles.qid, at)
-        docid = None
+        if roles.qid is not None:
+            qid = self._ids(records.column(roles.qid), roles.qid, at)
         if roles.docid is not None:
             docid = _texts(records.column(roles.docid))
             self._refuse_nul(docid, at, roles.docid)
-        return Batch(X, label, qid, docid, weight)
+        return RowBlock(X, label, qid, docid, weight, np.empty((n, 0)))
 
     def _into(self, out: np.ndarray, column: pa.Array, name: str, at: int) -> None:
         """out (n,) = the column, NaN for null."""
