@@ -32,8 +32,7 @@ def group_rows(qid: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, np.ndarr
     n_docs = len(qid)
     if n_docs == 0:
         return None, np.zeros(1, dtype=np.int64), qid[:0]
-    changes = np.flatnonzero(qid[1:] != qid[:-1]) + 1
-    starts = np.concatenate([[0], changes])
+    starts = run_starts(qid)
     run_ids = qid[starts]
     try:
         ids, first_run, run_code = np.unique(run_ids, return_index=True, return_inverse=True)
@@ -61,6 +60,11 @@ def query_codes(qid: np.ndarray) -> np.ndarray:
     codes = np.empty_like(grouped)
     codes[order] = grouped
     return codes
+
+
+def run_starts(qid: np.ndarray) -> np.ndarray:
+    """The first row of each run of consecutive rows of one query."""
+    return np.concatenate([[0], np.flatnonzero(qid[1:] != qid[:-1]) + 1])
 
 
 def rows_of_queries(query_ptr: np.ndarray, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -13,6 +13,7 @@ from sparserank.data.filling import SAMPLE_VALUES, Filling, learn_filling
 from sparserank.data.letor.side_files import SideWeights, side_weights
 from sparserank.data.matrices import below, widened
 from sparserank.data.missing import MissingPolicy
+from sparserank.data.query_ids import run_starts
 from sparserank.data.reading import UNJUDGED, no_rows, nothing_left
 from sparserank.errors import DataFormatError, SparserankError
 
@@ -136,7 +137,7 @@ class Stream:
             n_rows = [0] * len(self._beside)
             for piece in self.pieces() if any(self._beside) else ():
                 f, b = (int(v) for v in piece.where[0, :2])
-                starts = np.flatnonzero(np.append(True, piece.qid[1:] != piece.qid[:-1]))
+                starts = run_starts(piece.qid)
                 runs = [numbers[f].setdefault(q, len(numbers[f])) for q in piece.qid[starts].tolist()]
                 codes[f].append(np.repeat(runs, np.diff(np.append(starts, len(piece.qid)))))
                 first[f][b] = n_rows[f]

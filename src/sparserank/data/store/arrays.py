@@ -97,7 +97,6 @@ def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int, dtype: An
         raise damaged(paths["indptr"], f"it must increase from 0 to {len(data)}")
     X = sp.csr_matrix((n, n_features), dtype=data.dtype)
     X.data, X.indices, X.indptr = data, indices, indptr  # the constructor would read all of them
-    X.has_canonical_format = True
     arrays["X"] = MappedFeatures(X, str(paths["data"]))
     return arrays
 

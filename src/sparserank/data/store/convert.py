@@ -14,7 +14,7 @@ from sparserank.data.letor.side_files import beside
 from sparserank.data.missing import MissingPolicy, taught
 from sparserank.data.read_files import open_stream
 from sparserank.data.reading import Reading, no_such_file, with_options
-from sparserank.data.store.manifest import MANIFEST, PROGRESS, VERSION, file_name, read_manifest
+from sparserank.data.store.manifest import MANIFEST, PROGRESS, VERSION, files_of, read_manifest
 from sparserank.data.store.opening import STAMPS, is_store, open_store
 from sparserank.data.store.writing import Conversion, Progress, sum_of
 from sparserank.data.streams import Stream
@@ -131,16 +131,9 @@ def _progress(folder: WorkDirectory) -> dict[str, Any] | None:
     if not (folder.path / PROGRESS).exists():
         return None
     state = folder.read_json(PROGRESS)
-    try:
-        whole = {"plan": state["plan"], "shards": list(state["shards"]), "scattered": bool(state["scattered"])}
-        file, block, row = (int(v) for v in state["next"])
-        if state["sum"] != sum_of({**whole, "next": [file, block, row]}):
-            raise ValueError("sum")
-    except (TypeError, KeyError, ValueError) as error:
-        raise RunDirectoryError(
-            f"{folder.path / PROGRESS}: is damaged; convert again with {option('restart', True)}."
-        ) from error
-    return {**whole, "next": [file, block, row]}
+    if not isinstance(state, dict) or state.pop("sum", None) != sum_of(state):
+        raise RunDirectoryError(f"{folder.path / PROGRESS}: is damaged; convert again with {option('restart', True)}.")
+    return state
 
 
 def _plan(paths: Sequence[str | os.PathLike], reading: Reading, shard_bytes: int) -> dict[str, Any]:
@@ -193,7 +186,7 @@ def _shard_files(folder: Path) -> list[Path]:
 
 def _drop_others(folder: Path, manifest: dict[str, Any]) -> None:
     """Remove shards that are not in the manifest: those from before scattered queries were gathered."""
-    ours = {file_name(shard, name) for shard in manifest["shards"] for name in shard["files"]}
+    ours = dict(files_of(manifest["shards"]))
     for file in _shard_files(folder):
         if file.name not in ours:
             file.unlink(missing_ok=True)
