@@ -11,7 +11,6 @@ qid and label are next to the features that the engine logged (or inside _source
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import os
@@ -25,7 +24,7 @@ from sparserank.arrow import pa
 from sparserank.data.reading import no_such_file
 from sparserank.data.tables.batches import BATCH_ROWS, Table
 from sparserank.data.tables.roles import Roles
-from sparserank.data.text_lines import GZIP
+from sparserank.data.text_lines import unzipped
 from sparserank.errors import DataFormatError
 from sparserank.text import brief
 
@@ -96,9 +95,7 @@ def _entries(path: str) -> Iterator[tuple[int, tuple[str, float, str, dict[str, 
     """(line, (qid, label, docid, {feature: value}))"""
     try:
         with open(path, "rb") as raw:
-            zipped = raw.read(2) == GZIP
-        with gzip.open(path) if zipped else open(path, "rb") as lines:
-            for number, line in enumerate(lines, start=1):
+            for number, line in enumerate(unzipped(raw), start=1):
                 if line.strip():
                     yield number, _entry(line, f"{path}:{number}")
     except (OSError, EOFError, zlib.error) as error:

@@ -6,7 +6,6 @@ number}} (ranx, pytrec_eval, ir_measures), as Parquet or CSV, as a data frame, a
 
 from __future__ import annotations
 
-import gzip
 import io
 import math
 import os
@@ -22,7 +21,7 @@ import numpy as np
 from sparserank.data.read_files import NESTED, existing, head_of
 from sparserank.data.runs import Qrels, Run
 from sparserank.data.tables.batches import Table, document_texts, is_frame, open_table, table_of
-from sparserank.data.text_lines import GZIP
+from sparserank.data.text_lines import unzipped
 from sparserank.data.trec import (
     DOCUMENT_NAMES,
     GRADE_NAMES,
@@ -295,10 +294,7 @@ def _kind_of_table(place: Path, head: bytes, layout: Layout) -> str | None:
 
 def _unzipped(content: bytes) -> bytes:
     """The bytes, decompressed if they are gzip, of at most MAX_BYTES."""
-    if content[:2] != GZIP:
-        return content
-    with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
-        out = stream.read(MAX_BYTES + 1)
+    out = bytes(unzipped(io.BufferedReader(io.BytesIO(content))).read(MAX_BYTES + 1))
     if len(out) > MAX_BYTES:
         raise ValueError(f"it is larger than {MAX_BYTES // 2**20} MB")
     return out

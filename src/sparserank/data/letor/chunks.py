@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import gzip
 import zlib
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +17,7 @@ from sparserank.data.letor import _kernels as kernels
 from sparserank.data.letor.side_files import SideQueries, warn_of_unused, with_query_ids
 from sparserank.data.missing import HUGE
 from sparserank.data.reading import no_such_file
-from sparserank.data.text_lines import GZIP, LINE_ENDS, LONE_RETURN
+from sparserank.data.text_lines import LINE_ENDS, LONE_RETURN, line_blocks
 from sparserank.data.trec import what_else
 from sparserank.errors import DataFormatError, TooManyFeaturesError
 from sparserank.options import option
@@ -120,21 +118,7 @@ def _line_blocks(path: Path) -> Iterator[bytes]:
     if path.is_dir():
         raise DataFormatError(f"{path}: is a directory; name a LETOR text file.")
     try:
-        with open(path, "rb") as raw:
-            zipped = raw.peek(2)[:2] == GZIP  # opened once: a pipe cannot be read twice
-            stream: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
-            mark = codecs.BOM_UTF8
-            rest: list[bytes] = []
-            while block := stream.read(CHUNK_BYTES):
-                if b"\0" in block:
-                    raise DataFormatError(f"{path}: is a binary file; expected LETOR text, plain or gzip.")
-                cut = block.rfind(b"\n") + 1
-                if cut:
-                    yield b"".join([*rest, block[:cut]]).removeprefix(mark)
-                    mark = b""
-                    rest = []
-                rest.append(block[cut:])
-            yield b"".join(rest).removeprefix(mark)
+        yield from line_blocks(path, CHUNK_BYTES, "LETOR text, plain or gzip")
     except FileNotFoundError as error:
         raise no_such_file(path) from error
     except PermissionError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 import zlib
@@ -21,7 +20,7 @@ from sparserank.data.streams import RowBlock
 from sparserank.data.tables.frames import collected, column_names, is_lazy, library_of, repeated, without_sparse
 from sparserank.data.tables.parquet_folders import columns_of, folder_of_tables, with_uneven
 from sparserank.data.tables.roles import Roles
-from sparserank.data.text_lines import GZIP
+from sparserank.data.text_lines import unzipped
 from sparserank.errors import DataError, DataFormatError, SparserankError, TableError
 from sparserank.options import option
 from sparserank.text import brief
@@ -277,10 +276,8 @@ class _Csv(Table):
         from sparserank.arrow import csv
 
         with open(self._path, "rb") as raw:
-            zipped = raw.read(2) == GZIP
-        with gzip.open(self._path) if zipped else open(self._path, "rb") as stream:
             yield csv.open_csv(
-                pa.PythonFile(stream, mode="r"),
+                pa.PythonFile(unzipped(raw), mode="r"),
                 read_options=csv.ReadOptions(block_size=CSV_BLOCK_BYTES),
                 parse_options=csv.ParseOptions(delimiter=self._delimiter),
                 convert_options=csv.ConvertOptions(column_types=types, include_columns=columns),
