@@ -204,6 +204,14 @@ def below(parts: Sequence[Any]) -> Any:
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
+def with_default(parts: Sequence[np.ndarray | None], shapes: Sequence[Any], default: Any) -> np.ndarray | None:
+    """Stack arrays vertically, with `default` in place of an absent one; None if all are absent."""
+    if all(part is None for part in parts):
+        return None
+    kind = object if isinstance(default, str) else type(default)
+    return np.concatenate([np.full(n, default, kind) if p is None else p for p, n in zip(parts, shapes, strict=True)])
+
+
 def widened(X: Any, n_features: int, *, sparse: bool) -> Any:
     """X as CSR matrix or array of n_features columns. A dense X already has that many, a sparse X at most that many."""
     return X if not sp.issparse(X) or (sparse and X.shape[1] == n_features) else stacked([X], n_features, sparse=sparse)

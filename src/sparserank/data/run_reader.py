@@ -27,7 +27,6 @@ from sparserank.data.trec import (
     GRADE_NAMES,
     QRELS,
     QUERY_NAMES,
-    RUN,
     finite_number,
     judgment_entries,
     kind_of_line,
@@ -47,22 +46,21 @@ class Layout:
     """The words for runs or for judgments in messages and in files.
 
     verb      noun and verb, 'a run must be'; needs: 'a run needs'; values: the word for its numbers
-    columns   possible names of the column of numbers in a table, the usual one first; line: layout of TREC text
+    columns   possible names of the column of numbers in a table, the usual one first
     """
 
     verb: str
     needs: str
     values: str
     columns: tuple[str, ...]
-    line: str
 
     @property
     def json(self) -> str:
         return f"{{query id: {{document id: {self.values.removesuffix('s')}}}}}"
 
 
-OF_RUNS = Layout("a run must be", "a run needs", "scores", ("score",), RUN)
-OF_QRELS = Layout("judgments must be", "judgments need", "grades", GRADE_NAMES, QRELS)
+OF_RUNS = Layout("a run must be", "a run needs", "scores", ("score",))
+OF_QRELS = Layout("judgments must be", "judgments need", "grades", GRADE_NAMES)
 
 
 class Ids(dict[str, int]):

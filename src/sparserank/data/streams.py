@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from sparserank.data.dataset import numbers
 from sparserank.data.filling import SAMPLE_VALUES, Filling, learn_filling
 from sparserank.data.letor.side_files import SideWeights, side_weights
-from sparserank.data.matrices import below, widened
+from sparserank.data.matrices import below, widened, with_default
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.query_ids import run_starts
 from sparserank.data.reading import UNJUDGED, no_rows, nothing_left
@@ -45,10 +45,8 @@ class RowBlock(NamedTuple):
 
     def take(self, rows: Any) -> RowBlock:
         """Some of the rows, by a slice or their numbers."""
-        docid, weight, comment, line = (
-            None if v is None else v[rows] for v in (self.docid, self.weight, self.comment, self.line)
-        )
-        return RowBlock(self.X[rows], self.label[rows], self.qid[rows], docid, weight, self.where[rows], comment, line)
+        held: Iterable[Any] = self
+        return RowBlock._make(None if v is None else v[rows] for v in held)
 
 
 class FileWeights(NamedTuple):
@@ -69,13 +67,9 @@ def one_below_the_other(blocks: Sequence[RowBlock]) -> RowBlock:
     """Concatenate blocks."""
     if len(blocks) == 1:
         return blocks[0]
-    docid = weight = None
-    if any(b.docid is not None for b in blocks):
-        docid = np.concatenate(
-            [np.full(len(b.label), "", dtype=object) if b.docid is None else b.docid for b in blocks]
-        )
-    if any(b.weight is not None for b in blocks):
-        weight = np.concatenate([np.ones(len(b.label)) if b.weight is None else b.weight for b in blocks])
+    sizes = [len(b.label) for b in blocks]
+    docid = with_default([b.docid for b in blocks], sizes, "")
+    weight = with_default([b.weight for b in blocks], sizes, 1.0)
     label, qid, where = (np.concatenate([getattr(b, name) for b in blocks]) for name in ("label", "qid", "where"))
     return RowBlock(below([b.X for b in blocks]), label, qid, docid, weight, where)
 

@@ -176,18 +176,17 @@ class StoreRows(Stream):
         self.feature_names = None if numbered(names, self.text_base) else names
         self.dtype = first.X.dtype if reading.dtype is None else float_type(reading.dtype)
 
-    def _ones(self, n: int) -> np.ndarray | None:
-        """Unit weights for a store without weights, if another store has weights."""
-        return np.ones(n) if any(s.doc_weight is not None for s in self._stores) else None
-
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
+        weighted = any(store.doc_weight is not None for store in self._stores)
         for f, data in enumerate(self._stores):
             for b, lo in enumerate(data.X.starts[:-1].tolist()):
                 if (f, b) >= start[:2]:
                     X = data.X.part(b)
                     rows = slice(lo, lo + X.shape[0])
                     docid = None if data.docid is None else np.asarray(data.docid[rows])
-                    weight = data.doc_weight[rows] if data.doc_weight is not None else self._ones(X.shape[0])
+                    weight = None if data.doc_weight is None else data.doc_weight[rows]
+                    if weight is None and weighted:
+                        weight = np.ones(X.shape[0])
                     qid = np.array(data.qid[rows].tolist())  # type: ignore[index]
                     with np.errstate(over="ignore"):
                         own = X.astype(self.dtype)
