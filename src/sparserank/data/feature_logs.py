@@ -23,7 +23,6 @@ import numpy as np
 from sparserank.arrow import pa
 from sparserank.data.reading import no_such_file
 from sparserank.data.tables.batches import BATCH_ROWS, Table
-from sparserank.data.tables.roles import Roles
 from sparserank.data.text_lines import unzipped
 from sparserank.errors import DataFormatError
 from sparserank.text import brief
@@ -61,21 +60,21 @@ class _Log(Table):
         super().__init__(path, schema, None)
         self._names, self._others = names, others
 
-    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+    def record_batches(self, names: Sequence[str], rows: int, texts: Any = None) -> Iterator[pa.RecordBatch]:
         at = {name: j for j, name in enumerate(self._names)}
-        rows: list[tuple[str, float, str, dict[str, float]]] = []
+        entries: list[tuple[str, float, str, dict[str, float]]] = []
         for number, entry in _entries(self.place):
             unknown = next((name for name in entry[3] if name not in at), None)
             if unknown is not None and not self._others:
                 raise DataFormatError(f"{self.place}:{number}: feature {brief(unknown)} is not an expected feature.")
-            rows.append(entry)
-            if len(rows) == BATCH_ROWS:
-                yield self._batch(rows, at, roles)
-                rows = []
-        if rows:
-            yield self._batch(rows, at, roles)
+            entries.append(entry)
+            if len(entries) == BATCH_ROWS:
+                yield self._batch(entries, at, names)
+                entries = []
+        if entries:
+            yield self._batch(entries, at, names)
 
-    def _batch(self, rows: list, at: dict[str, int], roles: Roles) -> pa.RecordBatch:
+    def _batch(self, rows: list, at: dict[str, int], names: Sequence[str]) -> pa.RecordBatch:
         X = np.zeros((len(rows), len(at)))
         for i, (_, _, _, values) in enumerate(rows):
             for name, value in values.items():
@@ -88,7 +87,7 @@ class _Log(Table):
             "docid": pa.array(docid, pa.string()),
         }
         columns |= {name: pa.array(X[:, j]) for name, j in at.items()}
-        return pa.RecordBatch.from_arrays([columns[c] for c in roles.read], roles.read)
+        return pa.RecordBatch.from_arrays([columns[c] for c in names], list(names))
 
 
 def _entries(path: str) -> Iterator[tuple[int, tuple[str, float, str, dict[str, float]]]]:

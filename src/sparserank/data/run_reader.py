@@ -344,7 +344,7 @@ def _of_table(table: Table, layout: Layout, queries: Mapping[str, int], document
     qid, docno, number = (_column(names, known, needs) for known in (QUERY_NAMES, DOCUMENT_NAMES, layout.columns))
     rank = "rank" if layout is OF_RUNS and "rank" in names else None
     entries, row = Entries(layout, table.place, "row", queries, documents), 0
-    for batch in table.raw_batches([qid, docno, number, *([] if rank is None else [rank])], ROWS_AT_ONCE):
+    for batch in table.record_batches([qid, docno, number, *([] if rank is None else [rank])], ROWS_AT_ONCE):
         ids = [document_texts(batch.column(c)) for c in (qid, docno)]
         values = _numbers(batch, number, entries, row)
         ranks = np.zeros(len(values)) if rank is None else _numbers(batch, rank, entries, row)

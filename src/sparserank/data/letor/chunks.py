@@ -47,8 +47,8 @@ class Chunk:
     max_line: int
     n_lines: int
     missing: tuple[int, str] | None  # line and text of the first value that a missing policy must replace
-    problem: tuple[int, str] | None  # line and message of the error that ended parsing
-    width: int | None  # number of features that would make the faulty line valid, if that is the remedy
+    # line and message of the error that ended parsing, and the number of features that would avoid it, if that helps
+    problem: tuple[int, str, int | None] | None
 
     def line(self, row: int) -> str:
         """`path:line` of a row, for messages."""
@@ -82,9 +82,9 @@ def stream_chunks(
             chunk = pending.pop(0).result()
             chunk.first_line = first_line
             if chunk.problem is not None:
-                line, sentence = chunk.problem
+                line, sentence, width = chunk.problem
                 message = f"{chunk.place(line)}: {sentence}"
-                raise DataFormatError(message) if chunk.width is None else TooManyFeaturesError(message, chunk.width)
+                raise DataFormatError(message) if width is None else TooManyFeaturesError(message, width)
             first_line += chunk.n_lines
             return chunk
 
@@ -166,25 +166,24 @@ def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> C
                 missing = (line, text[a : min(b, a + LONGEST)].decode("ascii"))
             value = np.nan
         values[p] = value
-    problem, width = _problem(text, info, index_base, n_features)
+    problem = _problem(text, info, index_base, n_features)
     if 0 <= info[kernels.UNSORTED] < n_rows:
         repeated = _sort_rows(int(info[kernels.UNSORTED]), row_ptr[: n_rows + 1], indices, values)
         if repeated is not None:  # on an earlier line than the one where the parser stopped
             row, index = repeated
             sentence = f"feature index {index + index_base} appears twice; give each feature once per line."
-            problem, width = (int(row_lines[row]), sentence), None
+            problem = int(row_lines[row]), sentence, None
     if problem is None and lone_return:
-        problem = (int(info[kernels.N_LINES]), f"carriage return inside a line; {LINE_ENDS}.")
+        problem = int(info[kernels.N_LINES]), f"carriage return inside a line; {LINE_ENDS}.", None
     runs = runs[: info[kernels.N_RUNS]]
-    try:
-        run_qids = [text[a:b].decode() for _, a, b in runs.tolist()]
-    except UnicodeDecodeError:
-        run_qids = []
-        row, token = next((r, text[a:b]) for r, a, b in runs.tolist() if not _is_utf8(text[a:b]))
-        problem, width = (
-            (int(row_lines[row]), f"query id is not UTF-8 text: {brief(token)}; save the file as UTF-8."),
-            None,
-        )
+    run_qids: list[str] = []
+    for row, a, b in runs.tolist():
+        try:
+            run_qids.append(text[a:b].decode())
+        except UnicodeDecodeError:
+            sentence = f"query id is not UTF-8 text: {brief(text[a:b])}; save the file as UTF-8."
+            problem = int(row_lines[row]), sentence, None
+            break
     return Chunk(
         path=path,
         first_line=0,
@@ -202,7 +201,6 @@ def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> C
         n_lines=int(info[kernels.N_LINES]),
         missing=missing,
         problem=problem,
-        width=width,
     )
 
 
@@ -228,14 +226,6 @@ def _texts(text: bytes, spans: np.ndarray) -> np.ndarray:
     return out
 
 
-def _is_utf8(token: bytes) -> bool:
-    try:
-        token.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def _token_remedy(token: bytes, index_base: int) -> str:
     """The remedy for a token that is not a feature."""
     index, colon, _ = token.partition(b":")
@@ -249,11 +239,11 @@ def _token_remedy(token: bytes, index_base: int) -> str:
 
 def _problem(
     text: bytes, info: np.ndarray, index_base: int, n_features: int | None
-) -> tuple[tuple[int, str] | None, int | None]:
-    """((line, message) of the error that stopped the parser, number of features that would avoid it), or None."""
+) -> tuple[int, str, int | None] | None:
+    """The error that stopped the parser, as in `Chunk.problem`."""
     status = int(info[kernels.STATUS])
     if status == kernels.OK:
-        return None, None
+        return None
     a, b = int(info[kernels.SPAN_START]), int(info[kernels.SPAN_STOP])
     if status == kernels.INDEX_ABOVE_LIMIT:
         what = str(a)
@@ -279,4 +269,4 @@ def _problem(
         f"read every file with {option('n_features', a + 1 - index_base)}, or remove the feature.",
     }[status]
     width = a + 1 - index_base if status == kernels.INDEX_ABOVE_LIMIT else None
-    return (int(info[kernels.N_LINES]), sentence), width
+    return int(info[kernels.N_LINES]), sentence, width

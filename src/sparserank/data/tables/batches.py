@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -57,16 +57,15 @@ class Table:
         if twice is not None:
             raise self.error(column_twice(place, twice))
 
-    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
-        """The needed columns of all rows, in order."""
-        raise NotImplementedError
+    def record_batches(
+        self, names: Sequence[str], rows: int, texts: Collection[str | None] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """These columns of all rows, in order, in blocks of about `rows` rows, without checking values.
 
-    def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """The named columns of all rows, in blocks of at most that many rows, without checking values;
-        columns of a CSV file are text."""
-        for records in self.record_batches(Roles(None, None, None, None, tuple(names), None)):
-            for at in range(0, records.num_rows, rows):
-                yield records.slice(at, rows)
+        Parameters
+            texts   columns of a CSV file that are read as text, the others as numbers; None: all are text
+        """
+        raise NotImplementedError
 
     def batches(self, roles: Roles, dtype: np.dtype) -> Iterator[RowBlock]:
         """All rows, in order, with NaN for missing values, without positions; a column that is not read is 0.
@@ -75,7 +74,7 @@ class Table:
             DataFormatError   (DataError for a frame) an invalid value; the message names table, row (from 0) and column
         """
         at = 0
-        for records in self.record_batches(roles):
+        for records in self.record_batches(roles.read, _rows(roles), (roles.qid, roles.docid)):
             if records.num_rows:
                 try:
                     yield self._decoded(records, roles, dtype, at)
@@ -181,8 +180,8 @@ class _InMemory(Table):
         super().__init__(place, table.schema, table.num_rows)
         self._table = table
 
-    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
-        yield from self._table.select(roles.read).combine_chunks().to_batches(_rows(roles))
+    def record_batches(self, names: Sequence[str], rows: int, texts: Any = None) -> Iterator[pa.RecordBatch]:
+        yield from self._table.select(names).combine_chunks().to_batches(rows)
 
 
 class _Dataset(Table):
@@ -194,11 +193,11 @@ class _Dataset(Table):
             self._dataset = dataset.replace_schema(with_uneven(dataset, self._columns))
             super().__init__(place, self._dataset.schema, dataset.count_rows(), queries)
 
-    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+    def batches(self, roles: Roles, dtype: np.dtype) -> Iterator[RowBlock]:
         self._refuse_uneven(roles)
-        yield from self.raw_batches(roles.read, _rows(roles))
+        yield from super().batches(roles, dtype)
 
-    def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    def record_batches(self, names: Sequence[str], rows: int, texts: Any = None) -> Iterator[pa.RecordBatch]:
         with _readable(self.place):
             yield from self._dataset.scanner(
                 columns=list(names), batch_size=rows, batch_readahead=1, fragment_readahead=1, use_threads=False
@@ -222,7 +221,7 @@ class _Parquet(_Dataset):
     error in the first row only after the last row.
     """
 
-    def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    def record_batches(self, names: Sequence[str], rows: int, texts: Any = None) -> Iterator[pa.RecordBatch]:
         from sparserank.arrow import ds, pq
 
         asked = pa.schema([self.schema.field(name) for name in names])
@@ -257,19 +256,13 @@ class _Csv(Table):
             schema = reader.schema
         super().__init__(path, schema, None, queries)
 
-    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+    def record_batches(self, names: Sequence[str], rows: int, texts: Any = None) -> Iterator[pa.RecordBatch]:
         # Columns that are boolean in the first block stay boolean; all other numbers are read as floats.
-        types = {n: pa.bool_() if pa.types.is_boolean(self.schema.field(n).type) else pa.float64() for n in roles.read}
-        types |= {name: pa.string() for name in (roles.qid, roles.docid) if name is not None}
-        remedy = f"; name the features with {option('feature_columns')}"
-        with _readable(self.place, remedy, self.schema.names), self._reader(types, roles.read) as reader:
+        types = {n: pa.bool_() if pa.types.is_boolean(self.schema.field(n).type) else pa.float64() for n in names}
+        types |= dict.fromkeys(names if texts is None else set(names).intersection(texts), pa.string())
+        remedy = "" if texts is None else f"; name the features with {option('feature_columns')}"
+        with _readable(self.place, remedy, self.schema.names), self._reader(types, list(names)) as reader:
             yield from reader
-
-    def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        with _readable(self.place), self._reader(dict.fromkeys(names, pa.string()), list(names)) as reader:
-            for records in reader:
-                for at in range(0, records.num_rows, rows):
-                    yield records.slice(at, rows)
 
     @contextmanager
     def _reader(self, types: dict[str, Any], columns: list[str] | None = None) -> Iterator[Any]:

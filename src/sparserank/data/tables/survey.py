@@ -89,7 +89,7 @@ def survey(tables: Sequence[Table]) -> Survey:
     n_rows, n_bytes, whole = 0, 0, True
     for table in tables:
         names = [name for name in table.schema.names if not _is_nested(table.schema.field(name).type)]
-        for records in table.raw_batches(names or table.schema.names[:1], BLOCK_ROWS):
+        for records in table.record_batches(names or table.schema.names[:1], BLOCK_ROWS):
             if n_rows == ROWS or n_bytes >= BYTES:
                 return Survey(n_rows, _columns(kinds, held, absent, n_rows), whole=False)
             whole = n_rows + records.num_rows <= ROWS
