@@ -18,8 +18,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from sparserank.arrow import pa
 from sparserank.data.reading import no_such_file
 from sparserank.data.tables.batches import BATCH_ROWS, Table
@@ -28,6 +26,7 @@ from sparserank.errors import DataFormatError
 from sparserank.text import brief
 
 SOLR, ELASTIC = "[features]", "_ltrlog"
+ROLES = ("qid", "label", "docid")  # columns besides the features, in the order of an entry
 IDS = ("id", "_id", "docno", "docid")
 
 
@@ -61,33 +60,22 @@ class _Log(Table):
         self._names, self._others = names, others
 
     def record_batches(self, names: Sequence[str], rows: int, texts: Any = None) -> Iterator[pa.RecordBatch]:
-        at = {name: j for j, name in enumerate(self._names)}
+        known = set(self._names)
         entries: list[tuple[str, float, str, dict[str, float]]] = []
         for number, entry in _entries(self.place):
-            unknown = next((name for name in entry[3] if name not in at), None)
+            unknown = next((name for name in entry[3] if name not in known), None)
             if unknown is not None and not self._others:
                 raise DataFormatError(f"{self.place}:{number}: feature {brief(unknown)} is not an expected feature.")
             entries.append(entry)
             if len(entries) == BATCH_ROWS:
-                yield self._batch(entries, at, names)
+                yield self._batch(entries, names)
                 entries = []
         if entries:
-            yield self._batch(entries, at, names)
+            yield self._batch(entries, names)
 
-    def _batch(self, rows: list, at: dict[str, int], names: Sequence[str]) -> pa.RecordBatch:
-        X = np.zeros((len(rows), len(at)))
-        for i, (_, _, _, values) in enumerate(rows):
-            for name, value in values.items():
-                if name in at:
-                    X[i, at[name]] = value
-        qid, label, docid = ([row[k] for row in rows] for k in range(3))
-        columns = {
-            "qid": pa.array(qid, pa.string()),
-            "label": pa.array(label, pa.float64()),
-            "docid": pa.array(docid, pa.string()),
-        }
-        columns |= {name: pa.array(X[:, j]) for name, j in at.items()}
-        return pa.RecordBatch.from_arrays([columns[c] for c in names], list(names))
+    def _batch(self, entries: list, names: Sequence[str]) -> pa.RecordBatch:
+        columns = [[row[ROLES.index(n)] if n in ROLES else row[3].get(n, 0.0) for row in entries] for n in names]
+        return pa.RecordBatch.from_arrays(columns, schema=pa.schema([self.schema.field(n) for n in names]))
 
 
 def _entries(path: str) -> Iterator[tuple[int, tuple[str, float, str, dict[str, float]]]]:

@@ -6,14 +6,14 @@ import hashlib
 import io
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.store.features import MappedFeatures
+from sparserank.data.store.features import MappedFeatures, StoredTexts
 from sparserank.data.store.manifest import SPARSE, damaged, file_name, linked
 from sparserank.errors import DataFormatError
 from sparserank.files import atomic_write
@@ -99,6 +99,11 @@ def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int, dtype: An
     X.data, X.indices, X.indptr = data, indices, indptr  # the constructor would read all of them
     arrays["X"] = MappedFeatures(X, str(paths["data"]))
     return arrays
+
+
+def texts_of(shards: Sequence[Mapping[str, Any]], place: str) -> StoredTexts:
+    """The document ids of mapped shards, "" in a shard without ids."""
+    return StoredTexts([s.get("docid", np.broadcast_to(np.bytes_(b""), len(s["label"]))) for s in shards], place)
 
 
 def _check_lists(arrays: Mapping[str, np.ndarray], paths: Mapping[str, Path]) -> None:

@@ -114,9 +114,7 @@ class StoredFeatures:
         elif self.is_sparse:
             order = np.argsort(part, kind="stable")
             below = sp.vstack([self.part(p)[rows[part == p] - self.starts[p]] for p in held], format="csr")
-            back = np.empty_like(order)
-            back[order] = np.arange(len(order))
-            out = below[back]
+            out = below[np.argsort(order)]
         else:
             out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
             for p in held:

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset, numbered
-from sparserank.data.matrices import float_type, stored_values
+from sparserank.data.matrices import float_type, stored_values, with_default
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.data.query_ids import plain_ids
 from sparserank.data.reading import Reading, missing_value, too_large
-from sparserank.data.store.arrays import check_file, checksum, decoded, map_shard
-from sparserank.data.store.features import Source, StoredFeatures, StoredTexts, stamp_of
+from sparserank.data.store.arrays import check_file, checksum, decoded, map_shard, texts_of
+from sparserank.data.store.features import Source, StoredFeatures, stamp_of
 from sparserank.data.store.manifest import (
     MANIFEST,
     PROGRESS,
@@ -81,20 +81,14 @@ def open_store(
     identity = manifest["identity"]
     sources = [Source(os.path.abspath(folder), k, identity) for k in range(len(parts))]
     X = StoredFeatures(parts, identity, sources, before)
-    docid = weight = None
-    if any("docid" in shard for shard in shards):
-        texts = [s.get("docid", np.broadcast_to(np.bytes_(b""), len(s["label"]))) for s in shards]
-        docid = StoredTexts(texts, str(folder))
-    if any("weight" in shard for shard in shards):
-        weight = np.concatenate([s.get("weight", np.ones(len(s["label"]))) for s in shards])
     return RankingDataset.of_groups(
         X,
         np.concatenate([shard["label"] for shard in shards]),
         np.concatenate([[0], *(s["query_ptr"][1:] + lo for s, lo in zip(shards, X.starts[:-1], strict=True))]),
         query_ids,
-        docid=docid,
+        docid=texts_of(shards, str(folder)) if any("docid" in shard for shard in shards) else None,
         feature_names=manifest["feature_names"],
-        doc_weight=weight,
+        doc_weight=with_default([s.get("weight") for s in shards], [len(s["label"]) for s in shards], 1.0),
         fill_values=fill_values_of(manifest),
         index_base=index_base_of(manifest),
     )

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.filling import Filling
-from sparserank.data.matrices import arrays_of, bytes_until, stored_bytes
+from sparserank.data.matrices import arrays_of, bytes_until, stored_bytes, with_default
 from sparserank.data.query_ids import query_codes, run_starts
-from sparserank.data.store.arrays import checksum, decoded, map_shard, write_shard
+from sparserank.data.store.arrays import checksum, decoded, map_shard, texts_of, write_shard
+from sparserank.data.store.features import StoredFeatures
 from sparserank.data.store.manifest import (
     FORMAT,
     MANIFEST,
@@ -188,38 +189,26 @@ class Conversion:
         The earlier shards are mapped and read as their rows are needed; they are removed when the store is finished.
         """
         parts = [map_shard(self.folder.path, shard, self.stream.n_features, self.stream.dtype) for shard in self.shards]
+        X = StoredFeatures([p["X"] for p in parts], "")
+        label = np.concatenate([p["label"] for p in parts])
+        weight = with_default([p.get("weight") for p in parts], [len(p["label"]) for p in parts], 1.0)
+        docid = texts_of(parts, str(self.folder.path))
         ids = np.concatenate([decoded(p["qid"]) for p in parts])
-        part = np.repeat(np.arange(len(parts)), [len(p["qid"]) for p in parts])
-        run = np.concatenate([np.arange(len(p["qid"])) for p in parts])
-        sizes = np.concatenate([np.diff(p["query_ptr"]) for p in parts])
-        code = query_codes(ids)
-        order = np.argsort(code, kind="stable")
-        size = sum(p["X"].nbytes for p in parts) / sizes.sum()
+        run = np.repeat(np.arange(len(ids)), np.concatenate([np.diff(p["query_ptr"]) for p in parts]))
+        code = query_codes(ids)[run]
+        order, ends = np.argsort(code, kind="stable"), np.cumsum(np.bincount(code))
+        until = np.arange(len(order) + 1) * (X.nbytes / len(order))
         shards: list[dict[str, Any]] = []
-        lo, waiting = 0, 0.0
-        for k, r in enumerate(order):
-            waiting += sizes[r] * size
-            last = k + 1 == len(order)
-            if last or (waiting >= self.plan["shard_bytes"] and code[order[k + 1]] != code[r]):
-                blocks = [self._run(parts[part[i]], run[i], ids[i]) for i in order[lo : k + 1]]
-                shards.append(self._write(one_below_the_other(blocks), len(self.shards) + len(shards)))
-                lo, waiting = k + 1, 0.0
-                if self.progress is not None:
-                    self.progress(sum(s["n_docs"] for s in shards), "gathered by query")
+        at = 0
+        while at < len(order):
+            rows = order[at : shard_end(ends, until, at, self.plan["shard_bytes"])]
+            own, where = None if weight is None else weight[rows], np.empty((len(rows), 0))
+            block = RowBlock(X[rows], label[rows], ids[run[rows]], docid[rows], own, where)
+            shards.append(self._write(block, len(self.shards) + len(shards)))
+            at += len(rows)
+            if self.progress is not None:
+                self.progress(at, "gathered by query")
         return shards
-
-    def _run(self, part: dict[str, Any], run: int, qid: Any) -> RowBlock:
-        """Consecutive rows of one query in a shard."""
-        lo, hi = part["query_ptr"][run : run + 2]
-        docid, weight = part.get("docid"), part.get("weight")
-        return RowBlock(
-            part["X"].checked()[lo:hi],
-            part["label"][lo:hi],
-            np.repeat(qid, hi - lo),
-            None if docid is None else decoded(docid[lo:hi]).astype(object),
-            None if weight is None else weight[lo:hi],
-            np.zeros((hi - lo, 3), dtype=int),
-        )
 
 
 def sum_of(state: dict[str, Any]) -> str:
