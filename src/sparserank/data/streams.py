@@ -50,17 +50,15 @@ class RowBlock(NamedTuple):
 
 
 class FileWeights(NamedTuple):
-    """The weights in the file beside a data file. of_queries: whether they are per query, not per row; rows (n_rows,):
-    the weight of each row; first: {block: its first row}."""
+    """The weights in the file beside a data file. of_queries: whether they are per query, not per row; rows: {block:
+    (n_rows,) the weight of each of its rows}."""
 
     of_queries: bool
-    rows: np.ndarray
-    first: dict[int, int]
+    rows: dict[int, np.ndarray]
 
     def of(self, where: np.ndarray) -> np.ndarray:
         """(n,) weights of rows of one block, by their positions."""
-        weights: np.ndarray = self.rows[self.first[int(where[0, 1])] + where[:, 2]]
-        return weights
+        return self.rows[int(where[0, 1])][where[:, 2]]
 
 
 def one_below_the_other(blocks: Sequence[RowBlock]) -> RowBlock:
@@ -126,22 +124,20 @@ class Stream:
         """
         if self._file_weights is None:
             numbers: list[dict[Any, int]] = [{} for _ in self._beside]  # query numbers, per file
-            codes: list[list[np.ndarray]] = [[] for _ in self._beside]  # query number of each row, per file
-            first: list[dict[int, int]] = [{} for _ in self._beside]
-            n_rows = [0] * len(self._beside)
+            codes: list[dict[int, np.ndarray]] = [{} for _ in self._beside]  # {block: query of each row}, per file
             for piece in self.pieces() if any(self._beside) else ():
                 f, b = (int(v) for v in piece.where[0, :2])
                 starts = run_starts(piece.qid)
                 runs = [numbers[f].setdefault(q, len(numbers[f])) for q in piece.qid[starts].tolist()]
-                codes[f].append(np.repeat(runs, np.diff(np.append(starts, len(piece.qid)))))
-                first[f][b] = n_rows[f]
-                n_rows[f] += len(piece.qid)
+                codes[f][b] = np.repeat(runs, np.diff(np.append(starts, len(piece.qid))))
             self._file_weights = {}
             for f, weights in enumerate(self._beside):
                 if weights is not None:
-                    of_queries = weights.of_queries(n_rows[f], len(numbers[f]), self.file(f))
-                    rows = weights.values[np.concatenate(codes[f])] if of_queries else weights.values
-                    self._file_weights[f] = FileWeights(of_queries, rows, first[f])
+                    query = np.concatenate([*codes[f].values()])
+                    of_queries = weights.of_queries(len(query), len(numbers[f]), self.file(f))
+                    rows = weights.values[query] if of_queries else weights.values
+                    parts = np.split(rows, np.cumsum([len(c) for c in codes[f].values()])[:-1])
+                    self._file_weights[f] = FileWeights(of_queries, dict(zip(codes[f], parts, strict=True)))
         return self._file_weights
 
     def weighted_pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:

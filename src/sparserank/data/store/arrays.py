@@ -20,7 +20,6 @@ from sparserank.files import atomic_write
 from sparserank.number_checks import usable_weights
 from sparserank.text import brief
 
-HASH_BYTES = 1 << 22
 FLOAT, SHORT, INTEGER, UNSIGNED = (
     np.dtype(t).str for t in ("f8", "i4", "i8", "u8")
 )  # in the byte order of this machine
@@ -157,14 +156,12 @@ def write_shard(folder: Path, number: int, arrays: Mapping[str, np.ndarray]) -> 
 
 
 def _write(path: Path, array: np.ndarray) -> dict[str, Any]:
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(np.ascontiguousarray(array)))
-    content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    digest = hashlib.sha256(header.getvalue())
+    array, header = np.ascontiguousarray(array), io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
+    parts = header.getvalue(), array.reshape(-1).view(np.uint8).data
+    digest = hashlib.sha256()
     with atomic_write(path, "wb") as out:
-        out.write(header.getvalue())
-        for at in range(0, len(content), HASH_BYTES):
-            piece = content[at : at + HASH_BYTES].data
-            digest.update(piece)
-            out.write(piece)
-    return {"bytes": len(header.getvalue()) + len(content), "sha256": digest.hexdigest()}
+        for part in parts:
+            digest.update(part)
+            out.write(part)
+    return {"bytes": sum(map(len, parts)), "sha256": digest.hexdigest()}
