@@ -16,10 +16,10 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import fill_matrix, missing_cells
 from sparserank.data.letor.side_files import WEIGHTS, beside
 from sparserank.data.matrices import with_nan
-from sparserank.data.missing import MissingPolicy, taught
+from sparserank.data.missing import MissingPolicy
 from sparserank.data.query_ids import as_query_ids, query_codes
 from sparserank.data.read_files import is_dask, kind_of, open_stream, read_weighted
-from sparserank.data.reading import UNJUDGED, Reading, ReadOptions, reading_from, with_options
+from sparserank.data.reading import UNJUDGED, Reading, ReadOptions, learned_from, reading_from, with_options
 from sparserank.data.store.opening import open_store
 from sparserank.data.store.temporary import in_temporary_store
 from sparserank.data.streams import Stream
@@ -201,7 +201,7 @@ def as_datasets(
             continue
         if source is None or (isinstance(source, str) and not source):
             raise DataError(f"{name} must be {FORMS}; got {brief(source)}.")
-        own = options if first is None else _learned_from(options, first)
+        own = options if first is None else learned_from(options, first)
         in_memory = first is None and doc_weight is not None and "doc_weight" not in named
         rows = _as_stream(name, source, own, names, first) if name in to_store and not in_memory else None
         if rows is not None:
@@ -266,12 +266,6 @@ def read_sources(
 def weight_files(source: Any) -> list[Path]:
     """The weight files beside the data files of a source."""
     return [file for path in paths_of(source) if is_path(path) for file in beside(path, WEIGHTS)]
-
-
-def _learned_from(options: Reading, first: RankingDataset) -> Reading:
-    """The options for later data sets: nothing is learned from them, replacements are those of the first data set."""
-    policy = MissingPolicy.parse(options.missing)
-    return replace(options, missing=taught(policy, first.fill_values, first.feature_names or (), options.index_base))
 
 
 def _from_arrays(X: Any, y: Any, qid: Any, options: Reading, docid: Any = None) -> RankingDataset:

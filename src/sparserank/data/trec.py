@@ -85,8 +85,7 @@ def what_else(text: str) -> str:
         "run": f"This looks like a run ('{RUN}'), which has no features; evaluate and fuse read runs.",
         "judgments": f"These look like judgments ('{QRELS}'), which have no features; evaluate and fuse read them as "
         "qrels.",
-        "": "",
-    }[kind_of_line(text)]
+    }.get(kind_of_line(text), "")
 
 
 def _lines_of_fields(path: str | os.PathLike, layout: str) -> Iterator[tuple[int, str, list[str]]]:
