@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from sparserank.data.dataset import numbers
+from sparserank.data.dataset import RankingDataset, numbers
 from sparserank.data.filling import SAMPLE_VALUES, Filling, learn_filling
 from sparserank.data.letor.side_files import SideWeights, side_weights
 from sparserank.data.matrices import below, widened, with_default
@@ -75,6 +75,14 @@ def one_below_the_other(blocks: Sequence[RowBlock]) -> RowBlock:
 def positions(file: int, block: int, n: int) -> np.ndarray:
     """(n, 3) positions of the rows of a block."""
     return np.column_stack([np.full(n, file), np.full(n, block), np.arange(n)])
+
+
+def block_of(data: RankingDataset, X: Any, first: int, file: int, block: int) -> RowBlock:
+    """The rows of a data set from `first` on, with the features X."""
+    rows = slice(first, first + X.shape[0])
+    qid = np.array(np.asarray(data.qid)[rows].tolist())
+    docid, weight = (None if v is None else np.asarray(v[rows]) for v in (data.docid, data.doc_weight))
+    return RowBlock(X, data.relevance[rows], qid, docid, weight, positions(file, block, X.shape[0]))
 
 
 class Stream:

@@ -35,7 +35,7 @@ from sparserank.data.store.manifest import (
     index_base_of,
     read_manifest,
 )
-from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
+from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, block_of
 from sparserank.errors import DataError, DataFormatError
 from sparserank.files import atomic_write
 from sparserank.strict_json import read_own_json
@@ -176,16 +176,11 @@ class StoreRows(Stream):
             for b, lo in enumerate(data.X.starts[:-1].tolist()):
                 if (f, b) >= start[:2]:
                     X = data.X.part(b)
-                    rows = slice(lo, lo + X.shape[0])
-                    docid = None if data.docid is None else np.asarray(data.docid[rows])
-                    weight = None if data.doc_weight is None else data.doc_weight[rows]
-                    if weight is None and weighted:
-                        weight = np.ones(X.shape[0])
-                    qid = np.array(data.qid[rows].tolist())  # type: ignore[index]
                     with np.errstate(over="ignore"):
                         own = X.astype(self.dtype)
                     _mark_missing(X, own, self._places[f], self._policy)
-                    yield RowBlock(own, data.relevance[rows], qid, docid, weight, positions(f, b, X.shape[0]))
+                    block = block_of(data, own, lo, f, b)
+                    yield block._replace(weight=np.ones(X.shape[0])) if weighted and block.weight is None else block
 
 
 def _mark_missing(X: Any, own: Any, place: str, policy: MissingPolicy | None) -> None:
