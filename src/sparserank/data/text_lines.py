@@ -98,6 +98,14 @@ def read_entries(path: str | os.PathLike, expected: str) -> list[str]:
     return entries
 
 
+def number_in(text: str) -> float:
+    """The number that a text is; NaN if it is not one."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
 def read_numbers(path: str | os.PathLike, what: str, wanted: str, accepts: Callable[[float], bool]) -> list[float]:
     """One finite number per line; `what` and `wanted` ('score', 'a finite number') are for messages.
 
@@ -106,10 +114,7 @@ def read_numbers(path: str | os.PathLike, what: str, wanted: str, accepts: Calla
     """
     numbers = []
     for number, text in enumerate(read_entries(path, f"one {what} per line"), start=1):
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
+        value = number_in(text)
         if not (math.isfinite(value) and accepts(value)):
             raise DataFormatError(f"{path}:{number}: a {what} must be {wanted}; got {brief(text)}.")
         numbers.append(value)
