@@ -18,6 +18,8 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from sparserank.arrow import pa
 from sparserank.data.reading import no_such_file
 from sparserank.data.tables.batches import BATCH_ROWS, Table
@@ -60,22 +62,29 @@ class _Log(Table):
         self._names, self._others = names, others
 
     def record_batches(self, names: Sequence[str], rows: int, texts: Any = None) -> Iterator[pa.RecordBatch]:
-        known = set(self._names)
+        at = {name: j for j, name in enumerate(self._names)}
         entries: list[tuple[str, float, str, dict[str, float]]] = []
         for number, entry in _entries(self.place):
-            unknown = next((name for name in entry[3] if name not in known), None)
+            unknown = next((name for name in entry[3] if name not in at), None)
             if unknown is not None and not self._others:
                 raise DataFormatError(f"{self.place}:{number}: feature {brief(unknown)} is not an expected feature.")
             entries.append(entry)
             if len(entries) == BATCH_ROWS:
-                yield self._batch(entries, names)
+                yield self._batch(entries, at, names)
                 entries = []
         if entries:
-            yield self._batch(entries, names)
+            yield self._batch(entries, at, names)
 
-    def _batch(self, entries: list, names: Sequence[str]) -> pa.RecordBatch:
-        columns = [[row[ROLES.index(n)] if n in ROLES else row[3].get(n, 0.0) for row in entries] for n in names]
-        return pa.RecordBatch.from_arrays(columns, schema=pa.schema([self.schema.field(n) for n in names]))
+    def _batch(self, entries: list, at: dict[str, int], names: Sequence[str]) -> pa.RecordBatch:
+        X = np.zeros((len(entries), len(at)))
+        for i, (_, _, _, values) in enumerate(entries):
+            for name, value in values.items():
+                if name in at:
+                    X[i, at[name]] = value
+        columns: dict[str, Any] = {role: [entry[k] for entry in entries] for k, role in enumerate(ROLES)}
+        columns |= {name: X[:, j] for name, j in at.items()}
+        asked = pa.schema([self.schema.field(name) for name in names])
+        return pa.RecordBatch.from_arrays([columns[name] for name in names], schema=asked)
 
 
 def _entries(path: str) -> Iterator[tuple[int, tuple[str, float, str, dict[str, float]]]]:
