@@ -118,9 +118,7 @@ class PairwiseObjective:
             raise DataError(not_in_memory())
         else:
             ids = np.arange(n_queries)
-            held = RankingDataset.of_groups(
-                X, relevance, query_ptr, ids, docid=None, feature_names=None, doc_weight=of_docs
-            )
+            held = RankingDataset.of_groups(X, relevance, query_ptr, ids, doc_weight=of_docs)
             shards = shards_on(client, placed(client, held), of_pairs, knots)
         scales = None if scale is None else _scales(scale, shards.n_columns)
         weighting = Weighting(

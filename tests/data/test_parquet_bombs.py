@@ -234,7 +234,7 @@ def test_batches_are_those_of_a_scanner(tmp_path: Path) -> None:
             pq.write_table(pa.table(made), place / "x.parquet", row_group_size=333)
     for columns in (["qid", "label", "day", "hour", "s", "a.b", "a"], ["hour"], ["a"]):
         asked: Any = _Asked(columns)
-        ours = list(open_table(tmp_path / "d", "folder").record_batches(asked))
+        ours = list(open_table(tmp_path / "d", "folder").record_batches(columns, tables._rows(asked)))
         scanner = ds.dataset(str(tmp_path / "d"), partitioning="hive").scanner(
             columns=columns, batch_size=tables._rows(asked), use_threads=False
         )

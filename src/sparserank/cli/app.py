@@ -27,7 +27,7 @@ from sparserank.cli.build import HelpfulCommand, group
 from sparserank.cli.declared import COMMANDS, FLAGS
 from sparserank.cli.output import answer
 from sparserank.cli.remedy import remedied
-from sparserank.cli.screen import error_command, error_line, prepare_streams, warn
+from sparserank.cli.screen import error_line, prepare_streams, warn
 from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError, TableError
 from sparserank.options.declared import REMOVED
 from sparserank.options.spelling import command_line
@@ -100,7 +100,5 @@ def _flush() -> None:
 def _fail(sentence: str, command: str = "") -> NoReturn:
     if answer.verbose:
         traceback.print_exc()
-    error_line(sentence)
-    if command:
-        error_command(command)
+    error_line(sentence, command)
     sys.exit(1)

@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from sparserank.data.dataset import RankingDataset
 
 
@@ -19,10 +17,10 @@ def facts_of(
     about queries and labels only. remedy: as in `suspects`, whose sentences are shown as warnings."""
     import numpy as np
 
-    from sparserank.data.matrices import each_value
+    from sparserank.data.matrices import each_value, missing_counts
     from sparserank.losses import SquaredHinge
 
-    share = _missing(data)
+    share = np.zeros(data.n_features) if data.is_stored else missing_counts(data.X) / data.n_docs  # stores have none
     holes = {data.feature_names[j]: float(share[j]) for j in np.argsort(-share, kind="stable") if share[j] > 0}  # type: ignore[index]
     if holes:
         data = replace(data, X=each_value(data.X, np.nan_to_num), keep_missing=False)
@@ -83,17 +81,6 @@ def facts_of(
         facts["doc_weight"] = [float(data.doc_weight.min()), float(data.doc_weight.max())]
         rows.append(["weights of documents", "{:g} to {:g}".format(*facts["doc_weight"])])
     return facts, rows
-
-
-def _missing(data: RankingDataset) -> np.ndarray:
-    """(n_features,) share of documents in which the value is missing."""
-    import numpy as np
-
-    from sparserank.data.matrices import missing_counts
-
-    if data.is_stored:  # stores have no missing values
-        return np.zeros(data.n_features)
-    return missing_counts(data.X) / data.n_docs
 
 
 def shown_value(value: Any) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.reading import model_of, require
@@ -52,15 +53,12 @@ def run(
     to: str,
     out: Path | None = None,
     k: int | None = None,
-    name: str = "sparserank",
     features: Path | None = None,
-    normalizers: bool = False,
     offset: str = "0",
-    sigmoid: bool = False,
-    filled: bool = False,
     missing: str | None = None,
-    wide: bool = False,
+    **options: Any,
 ) -> None:
+    """Options are those of `export`."""
     from sparserank.export import ENGINES, offset_of
     from sparserank.export import export as write
     from sparserank.export.engine import read_definitions
@@ -77,33 +75,19 @@ def run(
     exported = model_of(model, missing, k)
     shift = _offset(offset)
     if is_fusion(exported):
-        given: dict[str, object] = {
-            "--features": known,
-            "--normalizers": normalizers,
-            "--sigmoid": sigmoid,
-            "--filled": filled,
-        }
-        given |= {"--wide": wide, "--offset": shift}
-        odd = next((flag for flag, value in given.items() if value), None)
-        require(odd is None, odd or "", "does not apply to fused retrievers.")
+        name = options.pop("name", "sparserank")
+        given = {"features": known, **options, "offset": shift}
+        odd = next((f"--{flag}" for flag, value in given.items() if value), "")
+        require(not odd, odd, "does not apply to fused retrievers.")
         formula = formula_of(exported)
         _write(out, export_fusion(formula, to, name), to)
         for text in FUSION_ENGINES[to].notes(formula):
             note(f"note: {text}")
         return
-    files = write(
-        exported,
-        to,
-        name=name,
-        features=known,
-        normalizers=normalizers,
-        offset=shift,
-        sigmoid=sigmoid,
-        filled=filled,
-        wide=wide,
-    )
+    files = write(exported, to, features=known, offset=shift, **options)
     _write(out, files, to)
-    _notes(ENGINES[to], files, exported, offset_of(exported, shift), positive=bool(shift) or sigmoid)
+    positive = bool(shift) or options.get("sigmoid", False)
+    _notes(ENGINES[to], files, exported, offset_of(exported, shift), positive=positive)
 
 
 def _write(out: Path | None, files: Mapping[str, str | bytes], to: str) -> None:
@@ -118,7 +102,7 @@ def _write(out: Path | None, files: Mapping[str, str | bytes], to: str) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(texts[0].encode())  # feature names unchanged, regardless of the terminal's encoding
     else:
-        wrote = _write_file(out, files) if _is_file(out, files) else _write_folder(out, files)
+        wrote = _write_files(out, files)
         give({"wrote": wrote}, [{"file": file} for file in wrote])
         say("wrote " + ", ".join(wrote))
 
@@ -174,28 +158,19 @@ def _is_file(out: Path, files: Mapping[str, str | bytes]) -> bool:
     return True
 
 
-def _write_file(out: Path, files: Mapping[str, str | bytes]) -> list[str]:
-    from sparserank.errors import RunDirectoryError
-    from sparserank.files import atomic_write
-
-    (content,) = files.values()
-    if os.path.lexists(out):
-        raise RunDirectoryError(f"{out}: already exists; choose another --out.")
-    with atomic_write(out, "wb" if isinstance(content, bytes) else "w") as target:
-        target.write(content)
-    return [str(out)]
-
-
-def _write_folder(out: Path, files: Mapping[str, str | bytes]) -> list[str]:
+def _write_files(out: Path, files: Mapping[str, str | bytes]) -> list[str]:
+    """Write the only file of a format to `out`, or the files into the folder `out`."""
     from sparserank.errors import RunDirectoryError
     from sparserank.files import atomic_write
     from sparserank.workdir.directory import WorkDirectory
 
-    with WorkDirectory(out, "export") as directory:
-        there = next((directory.path / file for file in files if (directory.path / file).exists()), None)
+    is_file = _is_file(out, files)
+    places = {out if is_file else out / name: content for name, content in files.items()}
+    with nullcontext() if is_file else WorkDirectory(out, "export"):
+        there = next((place for place in places if os.path.lexists(place)), None)
         if there is not None:
             raise RunDirectoryError(f"{there}: already exists; choose another --out.")
-        for file, content in files.items():
-            with atomic_write(directory.path / file, "wb" if isinstance(content, bytes) else "w") as target:
+        for place, content in places.items():
+            with atomic_write(place, "wb" if isinstance(content, bytes) else "w") as target:
                 target.write(content)
-    return [str(out / file) for file in files]
+    return list(map(str, places))

@@ -111,6 +111,7 @@ def _model(path: Path) -> None:
     content = model.to_json()
     give(content, [{name: f[name] for name in f if name != "curve"} for f in content["features"]])
     knows = model.fill_values is not None
+    order = sorted(model.support.tolist(), key=lambda j: -abs(model.coef[j]))
     table(
         f"{path}: {len(model.support)} of {model.n_features} features, scaling {model.scaling.method}",
         [
@@ -126,15 +127,15 @@ def _model(path: Path) -> None:
             [
                 model.feature_names[j],
                 f"{model.coef[j]:.6g}",
-                _transform(model, j),
+                model.transform_of(j),
                 f"{model.scaling.center[j]:.6g}",
                 f"{model.scaling.scale[j]:.6g}",
                 "-"
-                if model.scaling.logarithmic or model.scaling.per_query or _transform(model, j) != "none"
+                if model.scaling.logarithmic or model.scaling.per_query or model.transform_of(j) != "none"
                 else f"{model.coef[j] / model.scaling.scale[j]:.6g}",
                 *([_fill(model, j)] if knows else []),
             ]
-            for j in sorted(model.support, key=lambda j: -abs(model.coef[j]))
+            for j in order
         ],
     )
     if model.curves:
@@ -151,7 +152,7 @@ def _model(path: Path) -> None:
                 ]
                 for j, k, v in (
                     (j, model.curves[j].knots.tolist(), (model.coef[j] * model.curves[j].values).tolist())
-                    for j in sorted(model.support.tolist(), key=lambda j: -abs(model.coef[j]))
+                    for j in order
                     if j in model.curves
                 )
             ],
@@ -181,9 +182,3 @@ def _fill(model: RankingModel, j: int) -> str:
     """The replacement for a missing value of feature j."""
     value = math.nan if model.fill_values is None else float(model.fill_values[j])
     return "refused" if math.isnan(value) else f"{value:.6g}"
-
-
-def _transform(model: RankingModel, j: int) -> str:
-    """The transform of a feature before it is weighted."""
-    transform = model.transform_of(j)
-    return "none" if transform == "none" else transform

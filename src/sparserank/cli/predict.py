@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -54,7 +55,7 @@ def run(
     from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.runs import write_qrels, write_run
     from sparserank.data.trec import QRELS, RUN
-    from sparserank.files import atomic_write, refuse_foreign, refuse_inputs
+    from sparserank.files import refuse_foreign, refuse_inputs
     from sparserank.model.fusion import is_fusion
 
     require(unjudged in (None, "error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
@@ -89,35 +90,38 @@ def run(
     if run is not None:
         write_run(documents, scores, run)
         return
-    lines = "".join(f"{float(s)!r}\n" for s in scores)
+    _put(out, (f"{float(s)!r}\n" for s in scores), lambda: scored_rows(documents, scores))
+
+
+def _put(out: Path | None, lines: Iterable[str], rows: Callable[[], list[dict[str, Any]]]) -> None:
+    """Write lines to a file or to standard output, where programs get the rows instead."""
+    from sparserank.files import atomic_write
+
     if out is None and answer.format != TEXT:
-        rows = scored_rows(documents, scores)
-        give(rows, rows)
-    elif out is None:
-        print(lines, end="")
-    else:
-        with atomic_write(out) as stream:
-            stream.write(lines)
+        found = rows()
+        give(found, found)
+        return
+    text = "".join(lines)
+    if out is None:
+        print(text, end="")
+        return
+    with atomic_write(out) as stream:
+        stream.write(text)
 
 
 def _fuse(model: RankingModel, runs: list[Path], out: Path | None) -> None:
     """Write the run that a model of `fuse` computes."""
     from sparserank.data.runs import ranked, run_lines
-    from sparserank.files import atomic_write
     from sparserank.model.fusion import formula_of
 
     fused = formula_of(model).apply(list(map(str, runs)))
-    if out is None and answer.format != TEXT:
-        rows = [{"qid": q, "docno": d, "score": s} for q, entries in ranked(fused).items() for d, s in entries]
-        give(rows, rows)
-        return
-    lines = "".join(run_lines(fused))
-    if out is None:
-        print(lines, end="")
-        return
-    give({"wrote": [str(out)], "n_docs": len(fused)}, [{"file": str(out)}])
-    with atomic_write(out) as stream:
-        stream.write(lines)
+    if out is not None:
+        give({"wrote": [str(out)], "n_docs": len(fused)}, [{"file": str(out)}])
+    _put(
+        out,
+        run_lines(fused),
+        lambda: [{"qid": q, "docno": d, "score": s} for q, entries in ranked(fused).items() for d, s in entries],
+    )
 
 
 def _can_be(layout: str, head: bytes) -> bool:

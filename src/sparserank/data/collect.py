@@ -12,7 +12,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import learn_filling, missing_cells
 from sparserank.data.matrices import below, stacked, stored_values
 from sparserank.data.missing import MissingPolicy, holds_missing
-from sparserank.data.query_ids import plain_ids, query_codes
+from sparserank.data.query_ids import plain_ids, query_codes, run_starts
 from sparserank.data.reading import nothing_left
 from sparserank.data.streams import RowBlock, Stream, judged
 from sparserank.errors import DataWarning
@@ -112,7 +112,7 @@ class _Queries:
         self._places: list[tuple[int, np.ndarray]] = []  # for text: file and first line of each run
 
     def add(self, piece: RowBlock) -> None:
-        starts = np.flatnonzero(np.append(True, piece.qid[1:] != piece.qid[:-1]))
+        starts = run_starts(piece.qid)
         self._ids.append(piece.qid[starts])
         self._lengths.append(np.diff(np.append(starts, len(piece.qid))))
         if piece.line is not None:
@@ -130,7 +130,7 @@ class _Queries:
 
     def _warn_of_scattered(self, ids: np.ndarray, stream: Stream) -> None:
         """Warn about the first query that continues after other queries."""
-        runs = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))  # a query may continue in the next piece
+        runs = run_starts(ids)  # a query may continue in the next piece
         distinct, first, code = np.unique(ids[runs], return_index=True, return_inverse=True)
         if len(distinct) == len(runs):
             return

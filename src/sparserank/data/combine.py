@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset, numbered, numbered_from_1
-from sparserank.data.matrices import below
+from sparserank.data.matrices import below, with_default
 from sparserank.data.store.features import joined
 from sparserank.errors import DataError
 from sparserank.options import option
@@ -75,9 +75,9 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
         columns["docid"],
         datasets[0].feature_names,
         columns["comment"],
-        _joined_weights(datasets),
+        with_default([d.doc_weight for d in datasets], [d.n_docs for d in datasets], 1.0),
         datasets[0].fill_values,
-        filled=_joined_cells(datasets),
+        filled=with_default([d.filled for d in datasets], [d.X.shape for d in datasets], False),
         index_base=datasets[0].index_base,
     )
 
@@ -100,20 +100,6 @@ def refuse_other_filling(datasets: Sequence[RankingDataset]) -> None:
             )
 
 
-def _joined_cells(datasets: Sequence[RankingDataset]) -> np.ndarray | None:
-    """(n_docs, n_features) bool: values that were filled in; None if no data set records any."""
-    if all(d.filled is None for d in datasets):
-        return None
-    return np.concatenate([np.zeros(d.X.shape, dtype=bool) if d.filled is None else d.filled for d in datasets])
-
-
-def _joined_weights(datasets: Sequence[RankingDataset]) -> np.ndarray | None:
-    """(n_docs,) weights of all documents, 1 for data sets without weights; None if no data set has weights."""
-    if all(d.doc_weight is None for d in datasets):
-        return None
-    return np.concatenate([np.ones(d.n_docs) if d.doc_weight is None else d.doc_weight for d in datasets])
-
-
 def aligned(data: RankingDataset, like: RankingDataset, place: str) -> RankingDataset:
     """Return `data` with the features of `like`, in the order of `like`; other features are left out.
 
@@ -127,33 +113,17 @@ def aligned(data: RankingDataset, like: RankingDataset, place: str) -> RankingDa
     nameless = numbered(held, data.index_base), numbered(wanted, like.index_base)
     if all(nameless) and data.index_base == 1 and like.index_base == 0:
         raise DataError(numbered_from_1(f"the features of {place}", "the training data"))
-    columns = columns_by_name(held, wanted, place, nameless)
-    if columns is None:
-        return data.rename_features(wanted)
-    if data.is_stored:
-        raise DataError(
-            f"{place} has the features of the training data in a different order, or has additional features; convert "
-            f"it with the same {option('feature_columns')}."
-        )
-    return data.take_features(columns)
-
-
-def columns_by_name(
-    held: Sequence[str], wanted: Sequence[str], place: str, nameless: tuple[bool, bool]
-) -> list[int] | None:
-    """Index of each wanted feature; None: match by position (one side has only numbered names, counts agree).
-
-    nameless   whether the held and the wanted names are only numbers
-
-    Raises
-        DataError   as `aligned`
-    """
     at = {name: j for j, name in enumerate(held)}
     if not all(nameless) and at.keys() >= set(wanted):
-        return [at[name] for name in wanted]
-    if all(nameless) or (any(nameless) and at.keys().isdisjoint(wanted)):
+        if data.is_stored:
+            raise DataError(
+                f"{place} has the features of the training data in a different order, or has additional features; "
+                f"convert it with the same {option('feature_columns')}."
+            )
+        return data.take_features([at[name] for name in wanted])
+    if all(nameless) or (any(nameless) and at.keys().isdisjoint(wanted)):  # matched by position
         if len(held) != len(wanted):
             raise DataError(f"{place} has {len(held)} features; the training data have {len(wanted)}.")
-        return None
+        return data.rename_features(wanted)
     missing = next(name for name in wanted if name not in at)
     raise DataError(f"{place} has no feature {brief(missing)}, which the training data have.")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import scipy.sparse as sp
 from sparserank.data.filling import fill_known, missing_cells
 from sparserank.data.matrices import as_csr, with_nan
 from sparserank.data.missing import holds_missing, is_missing
-from sparserank.data.query_ids import as_query_ids, group_rows
+from sparserank.data.query_ids import as_query_ids, group_rows, rows_of_queries
 from sparserank.data.store.features import StoredFeatures
 from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.data.varying import extremes, varying_dense, varying_sparse
@@ -133,6 +132,7 @@ class RankingDataset:
                 columns[name] = column
         if self.doc_weight is not None:
             columns["doc_weight"] = _as_weights(self.doc_weight, n_docs)
+        columns |= {"relevance": relevance, "qid": qid, "filled": filled}
         if isinstance(X, StoredFeatures):
             cut = np.flatnonzero(~np.isin(X.starts, query_ptr))
             if order is not None or len(cut):
@@ -141,21 +141,15 @@ class RankingDataset:
                     "store."
                 )
         if order is not None:
-            X, relevance, qid = X[order], relevance[order], qid[order]
-            filled = None if filled is None else filled[order]
-            columns = {name: None if c is None else c[order] for name, c in columns.items()}
-        set_field = object.__setattr__
-        set_field(self, "X", _frozen(X) if isinstance(X, np.ndarray) else X)
-        set_field(self, "relevance", _frozen(relevance))
-        set_field(self, "qid", _frozen(qid))
-        set_field(self, "query_ptr", _frozen(query_ptr))
-        set_field(self, "query_ids", _frozen(query_ids))
-        set_field(self, "row_index", _frozen(np.arange(n_docs) if order is None else order))
-        set_field(self, "feature_names", names)
-        set_field(self, "fill_values", None if fill_values is None else _frozen(fill_values))
-        set_field(self, "filled", None if filled is None else _frozen(filled))
-        for name, column in columns.items():
-            set_field(self, name, None if column is None else _frozen(column))
+            X, columns = X[order], {name: None if c is None else c[order] for name, c in columns.items()}
+        self._set({"X": X, "feature_names": names, "fill_values": fill_values, **columns})
+        self._set({"query_ptr": query_ptr, "query_ids": query_ids})
+        self._set({"row_index": np.arange(n_docs) if order is None else order})
+
+    def _set(self, fields: dict[str, Any]) -> None:
+        """Set fields; arrays become read-only."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, _frozen(value) if isinstance(value, np.ndarray) else value)
 
     @classmethod
     def of_groups(
@@ -164,34 +158,17 @@ class RankingDataset:
         relevance: np.ndarray,
         query_ptr: np.ndarray,
         query_ids: np.ndarray,
-        *,
-        docid: Any,
-        feature_names: Sequence[str] | None,
-        doc_weight: np.ndarray | None,
-        fill_values: np.ndarray | None = None,
-        index_base: int | None = None,
+        **others: Any,
     ) -> RankingDataset:
-        """Create a data set from arrays that are already grouped and checked, without checking them again."""
+        """Create a data set from arrays that are already grouped and checked, without checking them again; other fields
+        than these have their defaults."""
         self = object.__new__(cls)
         ids = query_ids if query_ids.dtype.kind in "iu" else query_ids.astype(object)  # strings are shared, not copied
-        fields = {
-            "X": X,
-            "relevance": relevance,
-            "qid": np.repeat(ids, np.diff(query_ptr)),
-            "docid": docid,
-            "feature_names": checked_names(feature_names, X.shape[1], index_base),
-            "comment": None,
-            "doc_weight": doc_weight,
-            "fill_values": fill_values,
-            "keep_missing": False,
-            "filled": None,
-            "index_base": index_base,
-            "query_ptr": query_ptr,
-            "query_ids": query_ids,
-            "row_index": np.arange(X.shape[0]),
-        }
-        for name, value in fields.items():
-            object.__setattr__(self, name, _frozen(value) if isinstance(value, np.ndarray) else value)
+        names = checked_names(others.pop("feature_names", None), X.shape[1], others.get("index_base"))
+        self._set(
+            {"X": X, "relevance": relevance, "query_ptr": query_ptr, "query_ids": query_ids, "feature_names": names}
+        )
+        self._set({"qid": np.repeat(ids, np.diff(query_ptr)), "row_index": np.arange(X.shape[0]), **others})
         return self
 
     @property
@@ -246,7 +223,8 @@ class RankingDataset:
             raise ParameterError("X", f"must be a matrix of {self.n_docs} rows; got {brief(X)}.")
         if X.shape[0] != self.n_docs:
             raise DataError(f"new features must have {self.n_docs} rows; got shape {X.shape}.")
-        return self._with(X, self.feature_names if X.shape[1] == self.n_features else None, None)
+        names = self.feature_names if X.shape[1] == self.n_features else None
+        return self._with(X=X, feature_names=names, fill_values=None, filled=None)
 
     def take_features(self, columns: Sequence[int]) -> RankingDataset:
         """The data set with only these features, in this order; values are copied."""
@@ -254,35 +232,18 @@ class RankingDataset:
         at = np.asarray(columns, dtype=np.int64)
         names = [(self.feature_names or ())[j] for j in at.tolist()]
         fill_values = None if self.fill_values is None else self.fill_values[at]
-        return self._with(self.X[:, at], names, fill_values, None if self.filled is None else self.filled[:, at])
+        filled = None if self.filled is None else self.filled[:, at]
+        return self._with(X=self.X[:, at], feature_names=names, fill_values=fill_values, filled=filled)
 
     def rename_features(self, names: Sequence[str]) -> RankingDataset:
         """The same data set with new feature names."""
-        return self._with(self.X, names, self.fill_values, self.filled)
+        return self._with(feature_names=names)
 
-    def _with(
-        self,
-        X: Features,
-        names: Sequence[str] | None,
-        fill_values: np.ndarray | None,
-        filled: np.ndarray | None = None,
-    ) -> RankingDataset:
+    def _with(self, **changed: Any) -> RankingDataset:
         """The same documents with other features; `row_index` still refers to the rows of the original
         constructor."""
-        out = RankingDataset(
-            X,
-            self.relevance,
-            self.qid,
-            self.docid,
-            names,
-            self.comment,
-            self.doc_weight,
-            fill_values,
-            self.keep_missing,
-            filled,
-            self.index_base,
-        )
-        object.__setattr__(out, "row_index", self.row_index)
+        out = replace(self, **changed)
+        out._set({"row_index": self.row_index})
         return out
 
     def take_queries(self, queries: np.ndarray) -> RankingDataset:
@@ -290,26 +251,11 @@ class RankingDataset:
         kind = Positions(self.n_queries, "query", masks=True)
         check_arguments(RankingDataset.take_queries, {"queries": queries}, queries=kind)
         queries = np.asarray(queries)
-        if queries.dtype == bool:
-            queries = np.flatnonzero(queries)
-        rows = (
-            np.concatenate([np.arange(self.query_ptr[q], self.query_ptr[q + 1]) for q in queries.tolist()])
-            if len(queries)
-            else np.empty(0, dtype=np.int64)
-        )
-        return RankingDataset(
-            self.X[rows],
-            self.relevance[rows],
-            self.qid[rows],  # type: ignore[index]
-            None if self.docid is None else self.docid[rows],
-            self.feature_names,
-            None if self.comment is None else self.comment[rows],
-            None if self.doc_weight is None else self.doc_weight[rows],
-            self.fill_values,
-            self.keep_missing,
-            None if self.filled is None else self.filled[rows],
-            self.index_base,
-        )
+        queries = np.flatnonzero(queries) if queries.dtype == bool else queries.astype(np.int64)
+        rows, _ = rows_of_queries(self.query_ptr, queries)
+        names = ("relevance", "qid", "docid", "comment", "doc_weight", "filled")
+        taken: dict[str, Any] = {name: None if (c := getattr(self, name)) is None else c[rows] for name in names}
+        return replace(self, X=self.X[rows], **taken)
 
     def unfilled(self) -> RankingDataset:
         """The same data with NaN in place of filled-in values, where these are known (dense data in memory)."""
@@ -317,26 +263,14 @@ class RankingDataset:
             return self
         X = np.array(self.X)
         X[self.filled] = np.nan
-        out = RankingDataset(
-            X,
-            self.relevance,
-            self.qid,
-            self.docid,
-            self.feature_names,
-            self.comment,
-            self.doc_weight,
-            keep_missing=True,
-            index_base=self.index_base,
-        )
-        object.__setattr__(out, "row_index", self.row_index)
-        return out
+        return self._with(X=X, fill_values=None, keep_missing=True, filled=None)
 
     def single_valued_features(self) -> np.ndarray:
         """(n_features,) bool: features that have a single value in all documents, or are missing in all."""
         low, high = np.full(self.n_features, np.inf), np.full(self.n_features, -np.inf)
         missing, known = np.zeros(self.n_features, dtype=bool), np.zeros(self.n_features, dtype=bool)
-        for k in range(len(self.X.starts) - 1 if self.is_stored else 1):
-            own = extremes(self.X.part(k) if self.is_stored else self.X)
+        for X in getattr(self.X, "parts", (self.X,)):
+            own = extremes(X)
             low, high = np.fmin(low, own[0]), np.fmax(high, own[1])
             missing, known = missing | own[2], known | ~np.isnan(own[0])
         return ~((high > low) | (missing & known))
@@ -345,11 +279,11 @@ class RankingDataset:
         """(n_features,) bool: features that are constant within every query, up to rounding;
         no linear ranker can use them."""
         varying = np.zeros(self.n_features, dtype=bool)
-        starts = self.X.starts if self.is_stored else np.array([0, self.n_docs])
-        for k, (lo, hi) in enumerate(pairwise(starts.tolist())):
-            X = self.X.part(k) if self.is_stored else self.X
-            first, last = np.searchsorted(self.query_ptr, [lo, hi])
+        lo = 0
+        for X in getattr(self.X, "parts", (self.X,)):
+            first, last = np.searchsorted(self.query_ptr, [lo, lo + X.shape[0]])
             varying |= (varying_sparse if self.is_sparse else varying_dense)(X, self.query_ptr[first : last + 1] - lo)
+            lo += X.shape[0]
         return ~varying
 
 

@@ -11,7 +11,6 @@ qid and label are next to the features that the engine logged (or inside _source
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import os
@@ -24,12 +23,12 @@ import numpy as np
 from sparserank.arrow import pa
 from sparserank.data.reading import no_such_file
 from sparserank.data.tables.batches import BATCH_ROWS, Table
-from sparserank.data.tables.roles import Roles
-from sparserank.data.text_lines import GZIP
+from sparserank.data.text_lines import unzipped
 from sparserank.errors import DataFormatError
 from sparserank.text import brief
 
 SOLR, ELASTIC = "[features]", "_ltrlog"
+ROLES = ("qid", "label", "docid")  # columns besides the features, in the order of an entry
 IDS = ("id", "_id", "docno", "docid")
 
 
@@ -62,43 +61,37 @@ class _Log(Table):
         super().__init__(path, schema, None)
         self._names, self._others = names, others
 
-    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+    def record_batches(self, names: Sequence[str], rows: int, texts: Any = None) -> Iterator[pa.RecordBatch]:
         at = {name: j for j, name in enumerate(self._names)}
-        rows: list[tuple[str, float, str, dict[str, float]]] = []
+        entries: list[tuple[str, float, str, dict[str, float]]] = []
         for number, entry in _entries(self.place):
             unknown = next((name for name in entry[3] if name not in at), None)
             if unknown is not None and not self._others:
                 raise DataFormatError(f"{self.place}:{number}: feature {brief(unknown)} is not an expected feature.")
-            rows.append(entry)
-            if len(rows) == BATCH_ROWS:
-                yield self._batch(rows, at, roles)
-                rows = []
-        if rows:
-            yield self._batch(rows, at, roles)
+            entries.append(entry)
+            if len(entries) == BATCH_ROWS:
+                yield self._batch(entries, at, names)
+                entries = []
+        if entries:
+            yield self._batch(entries, at, names)
 
-    def _batch(self, rows: list, at: dict[str, int], roles: Roles) -> pa.RecordBatch:
-        X = np.zeros((len(rows), len(at)))
-        for i, (_, _, _, values) in enumerate(rows):
+    def _batch(self, entries: list, at: dict[str, int], names: Sequence[str]) -> pa.RecordBatch:
+        X = np.zeros((len(entries), len(at)))
+        for i, (_, _, _, values) in enumerate(entries):
             for name, value in values.items():
                 if name in at:
                     X[i, at[name]] = value
-        qid, label, docid = ([row[k] for row in rows] for k in range(3))
-        columns = {
-            "qid": pa.array(qid, pa.string()),
-            "label": pa.array(label, pa.float64()),
-            "docid": pa.array(docid, pa.string()),
-        }
-        columns |= {name: pa.array(X[:, j]) for name, j in at.items()}
-        return pa.RecordBatch.from_arrays([columns[c] for c in roles.read], roles.read)
+        columns: dict[str, Any] = {role: [entry[k] for entry in entries] for k, role in enumerate(ROLES)}
+        columns |= {name: X[:, j] for name, j in at.items()}
+        asked = pa.schema([self.schema.field(name) for name in names])
+        return pa.RecordBatch.from_arrays([columns[name] for name in names], schema=asked)
 
 
 def _entries(path: str) -> Iterator[tuple[int, tuple[str, float, str, dict[str, float]]]]:
     """(line, (qid, label, docid, {feature: value}))"""
     try:
         with open(path, "rb") as raw:
-            zipped = raw.read(2) == GZIP
-        with gzip.open(path) if zipped else open(path, "rb") as lines:
-            for number, line in enumerate(lines, start=1):
+            for number, line in enumerate(unzipped(raw), start=1):
                 if line.strip():
                     yield number, _entry(line, f"{path}:{number}")
     except (OSError, EOFError, zlib.error) as error:

@@ -204,6 +204,14 @@ def below(parts: Sequence[Any]) -> Any:
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
+def with_default(parts: Sequence[np.ndarray | None], shapes: Sequence[Any], default: Any) -> np.ndarray | None:
+    """Stack arrays vertically, with `default` in place of an absent one; None if all are absent."""
+    if all(part is None for part in parts):
+        return None
+    kind = object if isinstance(default, str) else type(default)
+    return np.concatenate([np.full(n, default, kind) if p is None else p for p, n in zip(parts, shapes, strict=True)])
+
+
 def widened(X: Any, n_features: int, *, sparse: bool) -> Any:
     """X as CSR matrix or array of n_features columns. A dense X already has that many, a sparse X at most that many."""
     return X if not sp.issparse(X) or (sparse and X.shape[1] == n_features) else stacked([X], n_features, sparse=sparse)
@@ -211,16 +219,9 @@ def widened(X: Any, n_features: int, *, sparse: bool) -> Any:
 
 def stacked(parts: Sequence[sp.csr_matrix], n_features: int, *, sparse: bool) -> Any:
     """(n_docs, n_features) CSR or dense: matrices of at most n_features columns, stacked vertically."""
-    n_docs, n_values = sum(p.shape[0] for p in parts), sum(len(p.data) for p in parts)
     if sparse:
-        row_ptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(p.indptr) for p in parts]), dtype=np.int64)])
-        arrays = (
-            np.concatenate([p.data for p in parts]),
-            np.concatenate([p.indices for p in parts]),
-            row_ptr.astype(np.int32 if n_values < 2**31 else np.int64),
-        )
-        return sp.csr_matrix(arrays, shape=(n_docs, n_features))
-    X = np.zeros((n_docs, n_features), dtype=parts[0].dtype)
+        return below([sp.csr_matrix((p.data, p.indices, p.indptr), shape=(p.shape[0], n_features)) for p in parts])
+    X = np.zeros((sum(p.shape[0] for p in parts), n_features), dtype=parts[0].dtype)
     at = 0
     for p in parts:
         scatter_rows(p.indptr, p.indices, p.data, X[at : at + p.shape[0]])

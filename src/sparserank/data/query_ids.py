@@ -28,39 +28,44 @@ def group_rows(qid: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, np.ndarr
     Raises
         DataError   a missing id, with its row; ids that cannot be sorted, such as numbers among strings
     """
-    _refuse_missing(qid)
-    n_docs = len(qid)
-    if n_docs == 0:
-        return None, np.zeros(1, dtype=np.int64), qid[:0]
-    changes = np.flatnonzero(qid[1:] != qid[:-1]) + 1
-    starts = np.concatenate([[0], changes])
-    run_ids = qid[starts]
-    try:
-        ids, first_run, run_code = np.unique(run_ids, return_index=True, return_inverse=True)
-    except TypeError as error:
-        raise DataError(f"qid must contain numbers or strings, not both; got {brief(qid.tolist())}.") from error
-    if len(ids) == len(run_ids):
-        return None, np.concatenate([starts, [n_docs]]).astype(np.int64), run_ids
-    by_appearance = np.argsort(first_run)
-    position = np.empty_like(by_appearance)
-    position[by_appearance] = np.arange(len(ids))
-    lengths = np.diff(np.concatenate([starts, [n_docs]]))
-    code = np.repeat(position[run_code.ravel()], lengths)
-    order = np.argsort(code, kind="stable")
-    counts = np.bincount(code, minlength=len(ids))
-    query_ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return order, query_ptr, ids[by_appearance]
+    bounds, code, query_ids = _coded(qid)
+    if len(query_ids) == len(code):
+        return None, bounds, query_ids
+    rows = np.repeat(code, np.diff(bounds))
+    return np.argsort(rows, kind="stable"), np.concatenate([[0], np.cumsum(np.bincount(rows))]), query_ids
 
 
 def query_codes(qid: np.ndarray) -> np.ndarray:
     """(n_docs,) number of each row's query, from 0 in order of first appearance."""
-    order, query_ptr, query_ids = group_rows(qid)
-    grouped = np.repeat(np.arange(len(query_ids)), np.diff(query_ptr))
-    if order is None:
-        return grouped
-    codes = np.empty_like(grouped)
-    codes[order] = grouped
-    return codes
+    bounds, code, _ = _coded(qid)
+    return np.repeat(code, np.diff(bounds))
+
+
+def _coded(qid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """((n_runs + 1,) offsets of runs of rows with the same id; (n_runs,) number of the query of each, in order of first
+    appearance; ids of the queries). Raises as `group_rows`."""
+    _refuse_missing(qid)
+    if len(qid) == 0:
+        return np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), qid
+    starts = run_starts(qid)
+    try:
+        ids, first, code = np.unique(qid[starts], return_index=True, return_inverse=True)
+    except TypeError as error:
+        raise DataError(f"qid must contain numbers or strings, not both; got {brief(qid.tolist())}.") from error
+    order = np.argsort(first)
+    return np.append(starts, len(qid)), np.argsort(order)[code.ravel()], ids[order]
+
+
+def run_starts(qid: np.ndarray) -> np.ndarray:
+    """The first row of each run of consecutive rows of one query."""
+    return np.concatenate([[0], np.flatnonzero(qid[1:] != qid[:-1]) + 1])
+
+
+def rows_of_queries(query_ptr: np.ndarray, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(rows of these queries, in their order; (len(queries) + 1,) their query_ptr)."""
+    sizes = np.diff(query_ptr)[queries]
+    ptr = np.concatenate([[0], np.cumsum(sizes)])
+    return np.arange(ptr[-1]) + np.repeat(query_ptr[queries] - ptr[:-1], sizes), ptr
 
 
 def plain_ids(ids: np.ndarray) -> np.ndarray:

@@ -16,10 +16,10 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import fill_matrix, missing_cells
 from sparserank.data.letor.side_files import WEIGHTS, beside
 from sparserank.data.matrices import with_nan
-from sparserank.data.missing import MissingPolicy, taught
+from sparserank.data.missing import MissingPolicy
 from sparserank.data.query_ids import as_query_ids, query_codes
 from sparserank.data.read_files import is_dask, kind_of, open_stream, read_weighted
-from sparserank.data.reading import UNJUDGED, Reading, ReadOptions, reading_from, with_options
+from sparserank.data.reading import UNJUDGED, Reading, ReadOptions, learned_from, reading_from, with_options
 from sparserank.data.store.opening import open_store
 from sparserank.data.store.temporary import in_temporary_store
 from sparserank.data.streams import Stream
@@ -191,20 +191,23 @@ def as_datasets(
     out: dict[str, RankingDataset | None] = {}
     first: RankingDataset | None = None
     named = {name: given for name, given in names.items() if isinstance(given, str)}
+    if os.path.exists(named.get("doc_weight", "")):  # a file of weights
+        del named["doc_weight"]
     options = reading if isinstance(reading, Reading) else with_options(Reading(), reading or {})
+    options = with_options(options, named)
     for name, source in sources.items():
         if source is None and out:
             out[name] = None
             continue
         if source is None or (isinstance(source, str) and not source):
             raise DataError(f"{name} must be {FORMS}; got {brief(source)}.")
-        own = options if first is None else _learned_from(options, first)
-        in_memory = first is None and doc_weight is not None and "doc_weight" not in _columns(named)
+        own = options if first is None else learned_from(options, first)
+        in_memory = first is None and doc_weight is not None and "doc_weight" not in named
         rows = _as_stream(name, source, own, names, first) if name in to_store and not in_memory else None
         if rows is not None:
             present = in_temporary_store(rows, MissingPolicy.parse(own.missing))
         elif is_path(source):
-            present, of_queries = read_weighted(source, _of_files(own, named), like=first)
+            present, of_queries = read_weighted(source, own, like=first)
             if of_queries and query_weights is not None and present.doc_weight is not None:
                 query_weights[name] = present.doc_weight[present.query_ptr[:-1]]
                 present = replace(present, doc_weight=None)
@@ -265,12 +268,6 @@ def weight_files(source: Any) -> list[Path]:
     return [file for path in paths_of(source) if is_path(path) for file in beside(path, WEIGHTS)]
 
 
-def _learned_from(options: Reading, first: RankingDataset) -> Reading:
-    """The options for later data sets: nothing is learned from them, replacements are those of the first data set."""
-    policy = MissingPolicy.parse(options.missing)
-    return replace(options, missing=taught(policy, first.fill_values, first.feature_names or (), options.index_base))
-
-
 def _from_arrays(X: Any, y: Any, qid: Any, options: Reading, docid: Any = None) -> RankingDataset:
     """A data set from arrays; X may be a frame, whose column qid is not a feature."""
     policy = MissingPolicy.parse(options.missing)
@@ -298,17 +295,6 @@ def paths_of(source: Any) -> list[Any]:
     return list(source) if isinstance(source, list | tuple) else [source]
 
 
-def _of_files(options: Reading, named: Mapping[str, str]) -> Reading:
-    """The options with the names of columns that were passed separately."""
-    return with_options(options, _columns(named))
-
-
-def _columns(named: Mapping[str, str]) -> dict[str, str]:
-    """The names that refer to columns: doc_weight may name a file of weights instead."""
-    is_file = "doc_weight" in named and os.path.exists(named["doc_weight"])
-    return {name: given for name, given in named.items() if name != "doc_weight" or not is_file}
-
-
 def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
     if isinstance(doc_weight, str | os.PathLike):
         if problem := Given("str | os.PathLike").problem(doc_weight):
@@ -327,12 +313,11 @@ def _as_stream(
 ) -> Stream | None:
     """The rows of a source that can be read in blocks (files other than stores, Dask collections);
     None for other sources."""
-    named = {parameter: given for parameter, given in names.items() if isinstance(given, str)}
     if is_path(source):
         paths = paths_of(source)
         if all(kind_of(p) == "store" for p in paths):
             return None
-        return open_stream(paths, _of_files(options, named), natural=True, like=first)
+        return open_stream(paths, options, natural=True, like=first)
     if isinstance(source, tuple) and len(source) == 3 and is_dask(source[0]):
         return ArrayRows(*source, fills=options.missing is not None)
     if not is_dask(source):
@@ -343,7 +328,7 @@ def _as_stream(
                 "docid", "cannot be combined with a Dask array; use a Dask data frame and the column's name."
             )
         return ArrayRows(source, names["label"], names["qid"], fills=options.missing is not None)
-    rows = TableRows([Partitions(name, source)], with_options(options, named), like=first)
+    rows = TableRows([Partitions(name, source)], options, like=first)
     rows.look()
     return rows
 
@@ -352,17 +337,14 @@ def _from_frame(
     name: str, frame: Any, options: Reading, names: Mapping[str, Any], first: RankingDataset | None
 ) -> RankingDataset:
     table = Partitions(name, frame) if is_dask(frame) else table_of(name, frame)
-    columns: dict[str, str] = {}
-    for parameter in ("label", "qid", "docid"):
-        given = names[parameter]
-        if given is not None and not isinstance(given, str):
-            raise ParameterError(parameter, "must name a column of the data frame.")
-        if given is not None:
-            columns[parameter] = given
+    given = {parameter: names[parameter] for parameter in ("label", "qid", "docid")}
+    odd = next((p for p, value in given.items() if not isinstance(value, str | None)), None)
+    if odd is not None:
+        raise ParameterError(odd, "must name a column of the data frame.")
     weight = names["doc_weight"]
     if weight is not None:
-        if isinstance(weight, str) and weight in table.schema.names:
-            columns["doc_weight"] = weight
-        elif first is None:
+        is_column = isinstance(weight, str) and weight in table.schema.names
+        if first is None and not is_column:
             raise ParameterError("doc_weight", f"must name a column of the data frame; got {brief(weight)}.")
-    return read_tables([table], with_options(options, columns), like=first)
+        options = replace(options, doc_weight=weight if is_column else None)
+    return read_tables([table], options, like=first)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 import zlib
@@ -24,7 +23,7 @@ from sparserank.data.store.opening import StoreRows, is_store, open_stores
 from sparserank.data.streams import Stream
 from sparserank.data.tables.batches import open_table
 from sparserank.data.tables.reader import TableRows
-from sparserank.data.text_lines import GZIP
+from sparserank.data.text_lines import unzipped
 from sparserank.errors import DataError, DataFormatError
 
 HEAD_BYTES = 1 << 16
@@ -87,13 +86,9 @@ def head_of(place: Path) -> bytes | None:
         return None
     try:
         with open(place, "rb") as raw:
-            head = raw.read(HEAD_BYTES)
-        if head[:2] == GZIP:
-            with gzip.open(place) as zipped:
-                head = zipped.read(HEAD_BYTES)
+            return bytes(unzipped(raw).read(HEAD_BYTES))
     except (OSError, EOFError, zlib.error):
         return None
-    return head
 
 
 def refuse_mixed(paths: Sequence[Any], kinds: Sequence[str]) -> str:

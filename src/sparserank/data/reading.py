@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from sparserank.data.missing import MissingPolicy
-from sparserank.data.tables.roles import ColumnNames
+from sparserank.data.missing import MissingPolicy, taught
 from sparserank.data.text_lines import read_names
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.options import check_given, option
 from sparserank.options.arguments import check_arguments
 from sparserank.options.reading import N_THREADS, READING
 from sparserank.text import brief
+
+if TYPE_CHECKING:
+    from sparserank.data.dataset import RankingDataset
 
 UNJUDGED = -1.0  # the label of a row that nobody judged
 
@@ -118,12 +120,6 @@ class Reading:
         names = read_names(given) if isinstance(given, str | os.PathLike) else given
         return None if names is None else tuple(names)
 
-    @property
-    def columns(self) -> ColumnNames:
-        features = None if self.feature_columns is None else tuple(self.feature_columns)
-        ignored = tuple(self.ignore_columns)
-        return ColumnNames(self.label, self.qid, features, self.doc_weight, ignored, self.docid, self.featureless)
-
 
 def reading_from(options: Mapping[str, Any]) -> Reading:
     """The reading options among those of a job, except the columns that `as_datasets` receives separately."""
@@ -141,6 +137,12 @@ def with_options(reading: Reading, options: Mapping[str, Any]) -> Reading:
             f"reading has no option {brief(unknown[0]) if unknown else ''}; the options are "
             f"{', '.join(Reading.__dataclass_fields__)}."
         ) from error
+
+
+def learned_from(reading: Reading, first: RankingDataset) -> Reading:
+    """The options for later data sets: nothing is learned from them, replacements are those of the first data set."""
+    policy = MissingPolicy.parse(reading.missing)
+    return replace(reading, missing=taught(policy, first.fill_values, first.feature_names or (), reading.index_base))
 
 
 def choices() -> str:

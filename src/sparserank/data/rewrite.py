@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -67,34 +66,22 @@ def rewrite(
     if Path(out).suffix.lower() in TEXT:
         base = reading.index_base if stream.text_base is None else stream.text_base
         return _write_text(_filled(stream, policy), out, base, progress)
-    return _write_parquet(_filled(stream, policy), out, progress)
+    return _write_parquet(_filled(stream, policy), stream, out, progress)
 
 
-class _Rows(NamedTuple):
-    """A stream whose missing values are filled."""
-
-    sparse: bool
-    names: tuple[str, ...]
-    blocks: Iterator[RowBlock]
-
-
-def _filled(stream: Stream, policy: MissingPolicy | None) -> _Rows:
+def _filled(stream: Stream, policy: MissingPolicy | None) -> Iterator[RowBlock]:
+    """The blocks of a stream, with missing values filled in."""
     filling = stream.filling(policy)
-
-    def blocks() -> Iterator[RowBlock]:
-        for block in stream.blocks():
-            if filling is not None:
-                filling.fill(block.X, query_codes(block.qid))
-            yield block
-
-    names = stream.known_names or numbers(stream.n_features)
-    return _Rows(stream.sparse, names, blocks())
+    for block in stream.blocks():
+        if filling is not None:
+            filling.fill(block.X, query_codes(block.qid))
+        yield block
 
 
-def _write_text(rows: _Rows, out: str | os.PathLike, index_base: int, progress: Progress | None) -> int:
+def _write_text(blocks: Iterator[RowBlock], out: str | os.PathLike, index_base: int, progress: Progress | None) -> int:
     n, weighted = 0, False
     with atomic_write(out) as text:
-        for block in rows.blocks:
+        for block in blocks:
             weighted = weighted or block.weight is not None
             text.writelines(letor_lines(block.X, block.label, block.qid, block.docid, None, index_base))
             n += len(block.label)
@@ -105,13 +92,16 @@ def _write_text(rows: _Rows, out: str | os.PathLike, index_base: int, progress: 
     return n
 
 
-def _write_parquet(rows: _Rows, out: str | os.PathLike, progress: Progress | None) -> int:
-    if rows.sparse:
+def _write_parquet(
+    blocks: Iterator[RowBlock], stream: Stream, out: str | os.PathLike, progress: Progress | None
+) -> int:
+    if stream.sparse:
         raise DataError(
             f"{out}: Parquet files can contain only dense features, but these are sparse; write ranking text (.txt) or "
             "a store."
         )
-    clash = next((name for name in (QID, LABEL, DOCUMENT, WEIGHT) if name in rows.names), None)
+    names = stream.known_names or numbers(stream.n_features)
+    clash = next((name for name in (QID, LABEL, DOCUMENT, WEIGHT) if name in names), None)
     if clash is not None:
         raise DataError(
             f"{out}: a feature and another column are both called {clash!r}; rename the feature with "
@@ -120,8 +110,8 @@ def _write_parquet(rows: _Rows, out: str | os.PathLike, progress: Progress | Non
     n, writer = 0, None
     with atomic_write(out, "wb") as raw:
         try:
-            for block in rows.blocks:
-                table = _table(block, rows.names)
+            for block in blocks:
+                table = _table(block, names)
                 writer = writer or pq.ParquetWriter(raw, table.schema, compression="zstd")
                 writer.write_table(table.cast(writer.schema))
                 n += len(block.label)

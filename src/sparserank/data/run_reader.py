@@ -6,7 +6,6 @@ number}} (ranx, pytrec_eval, ir_measures), as Parquet or CSV, as a data frame, a
 
 from __future__ import annotations
 
-import gzip
 import io
 import math
 import os
@@ -22,13 +21,12 @@ import numpy as np
 from sparserank.data.read_files import NESTED, existing, head_of
 from sparserank.data.runs import Qrels, Run
 from sparserank.data.tables.batches import Table, document_texts, is_frame, open_table, table_of
-from sparserank.data.text_lines import GZIP
+from sparserank.data.text_lines import unzipped
 from sparserank.data.trec import (
     DOCUMENT_NAMES,
     GRADE_NAMES,
     QRELS,
     QUERY_NAMES,
-    RUN,
     finite_number,
     judgment_entries,
     kind_of_line,
@@ -48,22 +46,21 @@ class Layout:
     """The words for runs or for judgments in messages and in files.
 
     verb      noun and verb, 'a run must be'; needs: 'a run needs'; values: the word for its numbers
-    columns   possible names of the column of numbers in a table, the usual one first; line: layout of TREC text
+    columns   possible names of the column of numbers in a table, the usual one first
     """
 
     verb: str
     needs: str
     values: str
     columns: tuple[str, ...]
-    line: str
 
     @property
     def json(self) -> str:
         return f"{{query id: {{document id: {self.values.removesuffix('s')}}}}}"
 
 
-OF_RUNS = Layout("a run must be", "a run needs", "scores", ("score",), RUN)
-OF_QRELS = Layout("judgments must be", "judgments need", "grades", GRADE_NAMES, QRELS)
+OF_RUNS = Layout("a run must be", "a run needs", "scores", ("score",))
+OF_QRELS = Layout("judgments must be", "judgments need", "grades", GRADE_NAMES)
 
 
 class Ids(dict[str, int]):
@@ -295,10 +292,7 @@ def _kind_of_table(place: Path, head: bytes, layout: Layout) -> str | None:
 
 def _unzipped(content: bytes) -> bytes:
     """The bytes, decompressed if they are gzip, of at most MAX_BYTES."""
-    if content[:2] != GZIP:
-        return content
-    with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
-        out = stream.read(MAX_BYTES + 1)
+    out = bytes(unzipped(io.BufferedReader(io.BytesIO(content))).read(MAX_BYTES + 1))
     if len(out) > MAX_BYTES:
         raise ValueError(f"it is larger than {MAX_BYTES // 2**20} MB")
     return out
@@ -350,7 +344,7 @@ def _of_table(table: Table, layout: Layout, queries: Mapping[str, int], document
     qid, docno, number = (_column(names, known, needs) for known in (QUERY_NAMES, DOCUMENT_NAMES, layout.columns))
     rank = "rank" if layout is OF_RUNS and "rank" in names else None
     entries, row = Entries(layout, table.place, "row", queries, documents), 0
-    for batch in table.raw_batches([qid, docno, number, *([] if rank is None else [rank])], ROWS_AT_ONCE):
+    for batch in table.record_batches([qid, docno, number, *([] if rank is None else [rank])], ROWS_AT_ONCE):
         ids = [document_texts(batch.column(c)) for c in (qid, docno)]
         values = _numbers(batch, number, entries, row)
         ranks = np.zeros(len(values)) if rank is None else _numbers(batch, rank, entries, row)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from sparserank.data.dataset import numbers
+from sparserank.data.dataset import RankingDataset, numbers
 from sparserank.data.filling import SAMPLE_VALUES, Filling, learn_filling
 from sparserank.data.letor.side_files import SideWeights, side_weights
-from sparserank.data.matrices import below, widened
+from sparserank.data.matrices import below, widened, with_default
 from sparserank.data.missing import MissingPolicy
+from sparserank.data.query_ids import run_starts
 from sparserank.data.reading import UNJUDGED, no_rows, nothing_left
 from sparserank.errors import DataFormatError, SparserankError
 
@@ -44,37 +45,29 @@ class RowBlock(NamedTuple):
 
     def take(self, rows: Any) -> RowBlock:
         """Some of the rows, by a slice or their numbers."""
-        docid, weight, comment, line = (
-            None if v is None else v[rows] for v in (self.docid, self.weight, self.comment, self.line)
-        )
-        return RowBlock(self.X[rows], self.label[rows], self.qid[rows], docid, weight, self.where[rows], comment, line)
+        held: Iterable[Any] = self
+        return RowBlock._make(None if v is None else v[rows] for v in held)
 
 
 class FileWeights(NamedTuple):
-    """The weights in the file beside a data file. of_queries: whether they are per query, not per row; rows (n_rows,):
-    the weight of each row; first: {block: its first row}."""
+    """The weights in the file beside a data file. of_queries: whether they are per query, not per row; rows: {block:
+    (n_rows,) the weight of each of its rows}."""
 
     of_queries: bool
-    rows: np.ndarray
-    first: dict[int, int]
+    rows: dict[int, np.ndarray]
 
     def of(self, where: np.ndarray) -> np.ndarray:
         """(n,) weights of rows of one block, by their positions."""
-        weights: np.ndarray = self.rows[self.first[int(where[0, 1])] + where[:, 2]]
-        return weights
+        return self.rows[int(where[0, 1])][where[:, 2]]
 
 
 def one_below_the_other(blocks: Sequence[RowBlock]) -> RowBlock:
     """Concatenate blocks."""
     if len(blocks) == 1:
         return blocks[0]
-    docid = weight = None
-    if any(b.docid is not None for b in blocks):
-        docid = np.concatenate(
-            [np.full(len(b.label), "", dtype=object) if b.docid is None else b.docid for b in blocks]
-        )
-    if any(b.weight is not None for b in blocks):
-        weight = np.concatenate([np.ones(len(b.label)) if b.weight is None else b.weight for b in blocks])
+    sizes = [len(b.label) for b in blocks]
+    docid = with_default([b.docid for b in blocks], sizes, "")
+    weight = with_default([b.weight for b in blocks], sizes, 1.0)
     label, qid, where = (np.concatenate([getattr(b, name) for b in blocks]) for name in ("label", "qid", "where"))
     return RowBlock(below([b.X for b in blocks]), label, qid, docid, weight, where)
 
@@ -82,6 +75,14 @@ def one_below_the_other(blocks: Sequence[RowBlock]) -> RowBlock:
 def positions(file: int, block: int, n: int) -> np.ndarray:
     """(n, 3) positions of the rows of a block."""
     return np.column_stack([np.full(n, file), np.full(n, block), np.arange(n)])
+
+
+def block_of(data: RankingDataset, X: Any, first: int, file: int, block: int) -> RowBlock:
+    """The rows of a data set from `first` on, with the features X."""
+    rows = slice(first, first + X.shape[0])
+    qid = np.array(np.asarray(data.qid)[rows].tolist())
+    docid, weight = (None if v is None else np.asarray(v[rows]) for v in (data.docid, data.doc_weight))
+    return RowBlock(X, data.relevance[rows], qid, docid, weight, positions(file, block, X.shape[0]))
 
 
 class Stream:
@@ -131,22 +132,20 @@ class Stream:
         """
         if self._file_weights is None:
             numbers: list[dict[Any, int]] = [{} for _ in self._beside]  # query numbers, per file
-            codes: list[list[np.ndarray]] = [[] for _ in self._beside]  # query number of each row, per file
-            first: list[dict[int, int]] = [{} for _ in self._beside]
-            n_rows = [0] * len(self._beside)
+            codes: list[dict[int, np.ndarray]] = [{} for _ in self._beside]  # {block: query of each row}, per file
             for piece in self.pieces() if any(self._beside) else ():
                 f, b = (int(v) for v in piece.where[0, :2])
-                starts = np.flatnonzero(np.append(True, piece.qid[1:] != piece.qid[:-1]))
+                starts = run_starts(piece.qid)
                 runs = [numbers[f].setdefault(q, len(numbers[f])) for q in piece.qid[starts].tolist()]
-                codes[f].append(np.repeat(runs, np.diff(np.append(starts, len(piece.qid)))))
-                first[f][b] = n_rows[f]
-                n_rows[f] += len(piece.qid)
+                codes[f][b] = np.repeat(runs, np.diff(np.append(starts, len(piece.qid))))
             self._file_weights = {}
             for f, weights in enumerate(self._beside):
                 if weights is not None:
-                    of_queries = weights.of_queries(n_rows[f], len(numbers[f]), self.file(f))
-                    rows = weights.values[np.concatenate(codes[f])] if of_queries else weights.values
-                    self._file_weights[f] = FileWeights(of_queries, rows, first[f])
+                    query = np.concatenate([*codes[f].values()])
+                    of_queries = weights.of_queries(len(query), len(numbers[f]), self.file(f))
+                    rows = weights.values[query] if of_queries else weights.values
+                    parts = np.split(rows, np.cumsum([len(c) for c in codes[f].values()])[:-1])
+                    self._file_weights[f] = FileWeights(of_queries, dict(zip(codes[f], parts, strict=True)))
         return self._file_weights
 
     def weighted_pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:

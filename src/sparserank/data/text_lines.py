@@ -9,6 +9,7 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from io import BufferedReader
 from typing import Any
 
 from sparserank.errors import DataFormatError
@@ -22,7 +23,7 @@ BLOCK_BYTES = 1 << 20
 MAX_LINE_BYTES = 256 << 20  # a model file may be one line
 
 
-def text_lines(path: str | os.PathLike, expected: str, *, longest: int | None = None) -> Iterator[tuple[int, str]]:
+def text_lines(path: str | os.PathLike, expected: str, *, longest: int = MAX_LINE_BYTES) -> Iterator[tuple[int, str]]:
     """(line number from 1, text without its line end) for each line of a UTF-8 file, plain or gzip, without a
     byte-order mark.
 
@@ -31,10 +32,11 @@ def text_lines(path: str | os.PathLike, expected: str, *, longest: int | None = 
 
     Raises
         DataFormatError   the file is unreadable, binary or not UTF-8, has a carriage return inside a line or a line
-                          longer than `longest` bytes (default MAX_LINE_BYTES); the message names file and line
+                          longer than `longest` bytes; the message names file and line
     """
     try:
-        for number, line in enumerate(_lines(path, expected, longest or MAX_LINE_BYTES), start=1):
+        blocks = line_blocks(path, BLOCK_BYTES, expected, longest)
+        for number, line in enumerate((line for block in blocks for line in _lines(block)), start=1):
             line = line.rstrip(b"\r")
             if b"\r" in line:
                 raise DataFormatError(f"{path}:{number}: carriage return inside a line; {LINE_ENDS}.")
@@ -48,24 +50,38 @@ def text_lines(path: str | os.PathLike, expected: str, *, longest: int | None = 
         raise DataFormatError(f"{path}: cannot be read ({error.strerror or error}); expected {expected}.") from error
 
 
-def _lines(path: str | os.PathLike, expected: str, longest: int) -> Iterator[bytes]:
-    """The lines as bytes; the last one only if anything follows the last LF."""
+def _lines(block: bytes) -> list[bytes]:
+    lines = block.split(b"\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+def unzipped(raw: BufferedReader) -> Any:
+    """A file that is open for reading, decompressed if it is gzip: opened once, because a pipe cannot be read twice."""
+    return gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == GZIP else raw
+
+
+def line_blocks(path: str | os.PathLike, size: int, expected: str, longest: int = MAX_LINE_BYTES) -> Iterator[bytes]:
+    """Blocks of whole lines, of about `size` bytes, without a byte-order mark; the last block is what follows the last
+    LF.
+
+    Raises
+        OSError, EOFError, zlib.error   the file is unreadable
+        DataFormatError                 it is binary, or a line is longer than `longest` bytes
+    """
     with open(path, "rb") as raw:
-        zipped = raw.peek(2)[:2] == GZIP  # opened once: a pipe cannot be read twice
-        stream: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
-        rest, mark = bytearray(), codecs.BOM_UTF8
-        while block := stream.read(BLOCK_BYTES):
+        stream, mark = unzipped(raw), codecs.BOM_UTF8
+        rest: list[bytes] = []
+        while block := stream.read(size):
             if b"\0" in block:
                 raise DataFormatError(f"{path}: is a binary file; expected {expected}.")
-            rest += block
-            if len(rest) > longest and b"\n" not in block:
+            cut = block.rfind(b"\n") + 1
+            if cut:
+                yield b"".join([*rest, block[:cut]]).removeprefix(mark)
+                rest, mark = [], b""
+            rest.append(block[cut:])
+            if not cut and sum(map(len, rest)) > longest:
                 raise DataFormatError(f"{path}: a line is longer than {longest >> 20} MB; expected {expected}.")
-            if b"\n" in block:
-                *lines, last = bytes(rest).removeprefix(mark).split(b"\n")
-                yield from lines
-                rest, mark = bytearray(last), b""
-        if rest.removeprefix(mark):
-            yield bytes(rest).removeprefix(mark)
+        yield b"".join(rest).removeprefix(mark)
 
 
 def read_entries(path: str | os.PathLike, expected: str) -> list[str]:
@@ -82,6 +98,14 @@ def read_entries(path: str | os.PathLike, expected: str) -> list[str]:
     return entries
 
 
+def number_in(text: str) -> float:
+    """The number that a text is; NaN if it is not one."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
 def read_numbers(path: str | os.PathLike, what: str, wanted: str, accepts: Callable[[float], bool]) -> list[float]:
     """One finite number per line; `what` and `wanted` ('score', 'a finite number') are for messages.
 
@@ -90,10 +114,7 @@ def read_numbers(path: str | os.PathLike, what: str, wanted: str, accepts: Calla
     """
     numbers = []
     for number, text in enumerate(read_entries(path, f"one {what} per line"), start=1):
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
+        value = number_in(text)
         if not (math.isfinite(value) and accepts(value)):
             raise DataFormatError(f"{path}:{number}: a {what} must be {wanted}; got {brief(text)}.")
         numbers.append(value)

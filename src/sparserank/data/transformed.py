@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import by_columns, n_stored, stored_of_column
+from sparserank.data.query_ids import rows_of_queries
 from sparserank.errors import DataError
 from sparserank.text import brief
 from sparserank.transforms import ASINH, KINDS, NONE, Transform, in_transforms
@@ -47,11 +48,7 @@ def sample_rows(data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
     X = data.X
     step = max(-(-n_stored(X) // SAMPLE_VALUES), 1)
     queries = np.arange(0, data.n_queries, step)
-    queries = queries[np.diff(data.query_ptr)[queries] > 0]
-    sizes = np.diff(data.query_ptr)[queries]
-    ptr = np.concatenate([[0], np.cumsum(sizes)])
-    rows = np.arange(ptr[-1]) + np.repeat(data.query_ptr[queries] - ptr[:-1], sizes)
-    return rows, ptr
+    return rows_of_queries(data.query_ptr, queries[np.diff(data.query_ptr)[queries] > 0])
 
 
 def changes_features(data: RankingDataset, transform: Transform) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-import numpy as np
-
-from sparserank.data.text_lines import text_lines
+from sparserank.data.text_lines import number_in, text_lines
 from sparserank.errors import DataFormatError
 from sparserank.text import brief
 
@@ -57,11 +56,8 @@ def judgment_entries(path: str | os.PathLike) -> Iterator[tuple[int, list[str]]]
 
 def finite_number(path: str | os.PathLike, line: int, text: str, what: str = "") -> float:
     """The number in a field; `what`, such as ' as score', completes the message of a DataFormatError."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = np.nan
-    if not np.isfinite(value):
+    value = number_in(text)
+    if not math.isfinite(value):
         raise DataFormatError(f"{path}:{line}: expected a finite number{what}; got {brief(text)}.")
     return value
 
@@ -71,12 +67,12 @@ def kind_of_line(text: str) -> str:
     fields = _fields(text)
     if ":" in "".join(fields[1:4]):
         return ""
-    if len(fields) >= 5 and all(map(_is_number, fields[3:5])):
+    if len(fields) >= 5 and all(math.isfinite(number_in(f)) for f in fields[3:5]):
         return "run"
     if not 3 <= len(fields) <= 4:
         return ""
     names = _is_head(fields) and fields[-2].lower() in DOCUMENT_NAMES
-    return "judgments" if names or _is_number(fields[-1]) else ""
+    return "judgments" if names or math.isfinite(number_in(fields[-1])) else ""
 
 
 def what_else(text: str) -> str:
@@ -85,8 +81,7 @@ def what_else(text: str) -> str:
         "run": f"This looks like a run ('{RUN}'), which has no features; evaluate and fuse read runs.",
         "judgments": f"These look like judgments ('{QRELS}'), which have no features; evaluate and fuse read them as "
         "qrels.",
-        "": "",
-    }[kind_of_line(text)]
+    }.get(kind_of_line(text), "")
 
 
 def _lines_of_fields(path: str | os.PathLike, layout: str) -> Iterator[tuple[int, str, list[str]]]:
@@ -105,10 +100,3 @@ def _fields(text: str) -> list[str]:
 def _is_head(fields: Sequence[str]) -> bool:
     """Whether the fields are names of columns of judgments."""
     return fields[0].lower() in QUERY_NAMES and fields[-1].lower() in GRADE_NAMES
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return bool(np.isfinite(float(text)))
-    except ValueError:
-        return False

@@ -14,6 +14,7 @@ from sparserank.crossval.choice import Candidate
 from sparserank.crossval.current_model import SAME
 from sparserank.report.html import rendered
 from sparserank.report.size_picture import size_picture
+from sparserank.report.tables import evenly
 from sparserank.selection.queries import Reference
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
@@ -54,7 +55,8 @@ def explorer(result: SelectionResult, commands: Sequence[str]) -> Markup:
 def _facts(result: SelectionResult, commands: Sequence[str]) -> dict[str, Any]:
     """The data of the page about each size. Features are indices into `names`: first those of the chosen model, most
     valuable first, then the others in the order in which they enter."""
-    shown, taken, by_cost = _shown(result), result.by_size.index(result.chosen), result.choice.by_cost
+    taken, by_cost = result.by_size.index(result.chosen), result.choice.by_cost
+    shown = evenly(len(result.by_size), MAX_SIZES, taken)
     by_worth = {i: _by_worth(result, i, i == taken) for i in shown}
     names: dict[str, int] = {}
     for i in (taken, *shown):
@@ -112,15 +114,6 @@ def _worth(result: SelectionResult, c: Candidate, i: int | None) -> str:
 def _scale(models: Sequence[Candidate], of: Reference) -> float:
     """The largest absolute difference between any of the models and a reference, on any query."""
     return float(np.nanmax(np.abs(np.array([c.values for c in models]) - of.values), initial=0.0)) or 1.0
-
-
-def _shown(result: SelectionResult) -> list[int]:
-    """Indices of at most MAX_SIZES evenly spaced sizes in by_size, including that of the chosen model."""
-    n = len(result.by_size)
-    if n <= MAX_SIZES:
-        return list(range(n))
-    evenly = {round(k * (n - 1) / (MAX_SIZES - 2)) for k in range(MAX_SIZES - 1)}
-    return sorted(evenly | {result.by_size.index(result.chosen)})
 
 
 # -- query by query ---------------------------------------------------------------------------------------------------

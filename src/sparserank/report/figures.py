@@ -97,7 +97,6 @@ def kept_by_halves(result: SelectionResult) -> str:
     axes.set_xlim(0.0, 1.0)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     axes.set_xlabel(f"share of {result.stability.n_samples} half-samples", color=INK)
-    dress(axes)
     legend_below(figure, 3)
     return to_svg(figure, f"Selection frequency of each {result.noun} in half-samples")
 
@@ -117,7 +116,6 @@ def worth_of_features(result: SelectionResult, costs: Mapping[str, Mapping[str, 
     axes.errorbar(cost[known], place[known], xerr=ends, label=label, **style)
     axes.axvline(0.0, color=SOFT, linewidth=0.8)
     axes.set_xlabel(f"loss of {result.metric} without it, %", color=INK)
-    dress(axes)
     legend_below(figure, 1)
     return to_svg(figure, f"Loss without each {result.noun}")
 
@@ -129,6 +127,7 @@ def _named_bars(names: Sequence[str]) -> tuple[Figure, Any, np.ndarray]:
     place = np.arange(len(names))
     axes.set_yticks(place, [cut(name) for name in names])
     axes.invert_yaxis()
+    dress(axes)
     return figure, axes, place
 
 

@@ -12,7 +12,7 @@ from sparserank.report.claims import heading
 from sparserank.report.document import Picture, Section, Table
 from sparserank.report.html import to_html
 from sparserank.report.svg import INK, PAGE_SIZE, SERIES, keep_within, legend_below, new_axes, ring, to_svg
-from sparserank.report.tables import comparison_table, on_test, size_rows
+from sparserank.report.tables import comparison_table, evenly, on_test, size_rows
 from sparserank.selection.statements import counted, estimated, share
 from sparserank.selection.trees_selection import ALL, OurModel, TreesSelection
 from sparserank.text import change, figure
@@ -89,10 +89,8 @@ def _gains(result: TreesSelection) -> Table:
 
 def _sizes(result: TreesSelection) -> Table:
     """At most MAX_SIZES evenly spaced lengths, including the first, the last and the chosen one."""
-    shown, n = result.by_size, len(result.by_size)
-    if n > MAX_SIZES:
-        evenly = {round(i * (n - 1) / (MAX_SIZES - 2)) for i in range(MAX_SIZES - 1)}
-        shown = [c for i, c in enumerate(shown) if i in evenly or c is result.chosen]
+    chosen = next((i for i, c in enumerate(result.by_size) if c is result.chosen), 0)
+    shown = [result.by_size[i] for i in evenly(len(result.by_size), MAX_SIZES, chosen)]
     head = [f"[{c.n_features}]" if c is result.chosen else str(c.n_features) for c in shown]
     against = [change(c.mean, result.all_features.mean) for c in shown]
     return Table("", ["features", *head], [["trees against all features", *against]])

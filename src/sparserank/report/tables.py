@@ -25,6 +25,12 @@ def where(result: SelectionResult) -> str:
     return "out of fold" if result.plan.protocol == "cv" else "on validation"
 
 
+def evenly(n: int, most: int, always: int) -> list[int]:
+    """At most `most` evenly spaced numbers from 0 to n - 1, including the first, the last and `always`."""
+    spaced = range(n) if n <= most else (round(k * (n - 1) / (most - 2)) for k in range(most - 1))
+    return sorted({*spaced, always})
+
+
 # -- models -----------------------------------------------------------------------------------------------------------
 
 

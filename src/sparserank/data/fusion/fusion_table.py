@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def fusion_table(
     place[by_name] = np.arange(n)
     judged = np.array([q * n + place[d] for q, d, _ in known], dtype=np.int64)
     grades = np.array([grade for *_, grade in known])
-    returned = _distinct(runs, place)
+    returned = reduce(np.union1d, (_keys(run, place) for run in runs), np.zeros(0, dtype=np.int64))
     if judged_only:
         returned = returned[np.isin(returned, judged)]
     extra = judged[grades > 0]
@@ -106,14 +107,6 @@ def _keys(run: RetrieverLists, place: np.ndarray) -> np.ndarray:
     """(n_entries,) sort key of each entry, by query and then by place of the document. Computed on demand, because the
     keys of all runs would take as much memory as their scores."""
     return np.asarray(np.repeat(run.query, run.depths) * len(place) + place[run.document])
-
-
-def _distinct(runs: Sequence[RetrieverLists], place: np.ndarray) -> np.ndarray:
-    """The distinct keys, ascending, one run at a time."""
-    out = np.zeros(0, dtype=np.int64)
-    for run in runs:
-        out = np.union1d(out, _keys(run, place))
-    return out
 
 
 def _best_ranks(runs: Sequence[RetrieverLists], place: np.ndarray, rows: np.ndarray) -> np.ndarray:

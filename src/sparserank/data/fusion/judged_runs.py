@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.fusion.lists import MAX_SCORE, RetrieverLists, named_runs, of_ranks, ordered, read_lists
 from sparserank.data.matrices import as_dense
+from sparserank.data.query_ids import rows_of_queries
 from sparserank.data.run_reader import Ids
 from sparserank.data.runs import document_ids
 from sparserank.errors import DataError
@@ -50,16 +51,8 @@ class JudgedRuns:
         query_ids = tuple(queries)
         number = {q: i for i, q in enumerate(query_ids)}
         new = np.array([number.get(q, -1) for q in self.query_ids])
-        return JudgedRuns(
-            tuple(_only(run, new) for run in self.lists),
-            query_ids,
-            self.documents,
-            {key: grade for key, grade in self.qrels.items() if key[0] in number},
-            self.depth,
-            self.is_table,
-            self.of_ranks,
-            self.usual_depths,
-        )
+        qrels = {key: grade for key, grade in self.qrels.items() if key[0] in number}
+        return replace(self, lists=tuple(_only(run, new) for run in self.lists), query_ids=query_ids, qrels=qrels)
 
     def judged_at(self, k: int) -> dict[str, float]:
         """{retriever: fraction of its first k documents that are judged, averaged over its lists}."""
@@ -103,16 +96,11 @@ def default_depth(medians: Sequence[float], cutoff: int | None) -> int:
 
 def _only(run: RetrieverLists, new: np.ndarray) -> RetrieverLists:
     """The lists of some queries; new[q] is the new number of query q, or -1 to leave it out."""
-    kept = new[run.query] >= 0
-    entries = np.repeat(kept, run.depths)
-    order = np.argsort(new[run.query[kept]], kind="stable")
-    depths, starts = run.depths[kept][order], (np.cumsum(run.depths[kept]) - run.depths[kept])[order]
-    at = np.arange(depths.sum()) + np.repeat(starts - (np.cumsum(depths) - depths), depths)
-    document, score, rank = (values[entries][at] for values in (run.document, run.score, run.rank))
-    list_ptr = np.concatenate([[0], np.cumsum(depths)])
-    return RetrieverLists(
-        run.name, new[run.query[kept]][order], list_ptr, document, score, rank, run.n_contrary, run.n_other
-    )
+    kept = np.flatnonzero(new[run.query] >= 0)
+    kept = kept[np.argsort(new[run.query[kept]], kind="stable")]
+    at, list_ptr = rows_of_queries(run.list_ptr, kept)
+    document, score, rank = run.document[at], run.score[at], run.rank[at]
+    return replace(run, query=new[run.query[kept]], list_ptr=list_ptr, document=document, score=score, rank=rank)
 
 
 def judged_columns(data: RankingDataset, depth: int | None, *, ranks: bool) -> JudgedRuns:
@@ -120,7 +108,7 @@ def judged_columns(data: RankingDataset, depth: int | None, *, ranks: bool) -> J
     documents are judged.
 
     Raises
-        DataError   as in `_lists`, or fewer than two columns
+        DataError   a column contains no number, or a rank below 1; there are fewer than two columns
     """
     if data.n_features < 2:
         raise DataError(f"there must be at least two columns, one for each retriever; got {data.n_features}.")
@@ -131,33 +119,11 @@ def judged_columns(data: RankingDataset, depth: int | None, *, ranks: bool) -> J
     if len(set(zip(query.tolist(), ids, strict=True))) < len(ids):
         ids = [f"{d} (row {i + 1})" for i, d in enumerate(ids)]
     documents = Ids()
-    numbers = np.array([documents[d] for d in ids])
-    lists = _lists(X, data.feature_names or (), data.query_ptr, ranks=ranks, docno=np.array(ids), document=numbers)
-    qrels = {(query_ids[q], d): float(r) for q, d, r in zip(query.tolist(), ids, data.relevance, strict=True)}
-    if depth is None:
-        depth = int(np.ceil(max(run.rank.max() for run in lists)))
-    return JudgedRuns(tuple(run.cut(depth) for run in lists), query_ids, documents, qrels, depth, True, ranks)
-
-
-def _lists(
-    X: np.ndarray,
-    names: Sequence[str],
-    query_ptr: np.ndarray,
-    *,
-    ranks: bool,
-    docno: np.ndarray,
-    document: np.ndarray,
-) -> list[RetrieverLists]:
-    """The lists of each column of X (n_docs, n_columns), which contains ranks (1 is best) or scores, and NaN where a
-    retriever did not return a document. document (n_docs,): document numbers; docno (n_docs,): ids, which break ties.
-
-    Raises
-        DataError   a column contains no number, or a rank below 1
-    """
-    query, out = np.repeat(np.arange(len(query_ptr) - 1), np.diff(query_ptr)), []
-    for j, name in enumerate(names):
-        at = np.flatnonzero(~np.isnan(X[:, j]))
-        values = X[at, j].astype(np.float64)
+    numbers, docno = np.array([documents[d] for d in ids]), np.array(ids)
+    lists = []
+    for name, column in zip(data.feature_names or (), X.T, strict=True):
+        at = np.flatnonzero(~np.isnan(column))
+        values = column[at].astype(np.float64)
         if not len(at):
             raise DataError(f"column {brief(name)} contains no number; leave it out.")
         if ranks and not (values.min() >= 1 and values.max() <= MAX_RANK):
@@ -166,7 +132,10 @@ def _lists(
         if np.abs(values).max() > MAX_SCORE:
             raise DataError(f"column {brief(name)} contains a score above {MAX_SCORE:g}; scale the scores.")
         if ranks:
-            out.append(of_ranks(name, query[at], document[at], values))
+            lists.append(of_ranks(name, query[at], numbers[at], values))
         else:
-            out.append(ordered(name, query[at], document[at], values, np.zeros(len(at)), docno[at].astype(str)))
-    return out
+            lists.append(ordered(name, query[at], numbers[at], values, np.zeros(len(at)), docno[at]))
+    qrels = {(query_ids[q], d): float(r) for q, d, r in zip(query.tolist(), ids, data.relevance, strict=True)}
+    if depth is None:
+        depth = int(np.ceil(max(run.rank.max() for run in lists)))
+    return JudgedRuns(tuple(run.cut(depth) for run in lists), query_ids, documents, qrels, depth, True, ranks)

@@ -138,16 +138,9 @@ class RetrieverLists:
         kept = self.rank <= depth
         counts = np.add.reduceat(kept.astype(np.int64), self.list_ptr[:-1])
         some = counts > 0
-        return RetrieverLists(
-            self.name,
-            self.query[some],
-            np.concatenate([[0], np.cumsum(counts[some])]),
-            self.document[kept],
-            self.score[kept],
-            self.rank[kept],
-            self.n_contrary,
-            self.n_other,
-        )
+        list_ptr = np.concatenate([[0], np.cumsum(counts[some])])
+        document, score, rank = self.document[kept], self.score[kept], self.rank[kept]
+        return replace(self, query=self.query[some], list_ptr=list_ptr, document=document, score=score, rank=rank)
 
 
 def read_lists(source: Any, name: str, queries: Mapping[str, int], documents: Ids, *, least: int = 1) -> RetrieverLists:

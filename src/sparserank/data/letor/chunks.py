@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import gzip
 import zlib
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +17,7 @@ from sparserank.data.letor import _kernels as kernels
 from sparserank.data.letor.side_files import SideQueries, warn_of_unused, with_query_ids
 from sparserank.data.missing import HUGE
 from sparserank.data.reading import no_such_file
-from sparserank.data.text_lines import GZIP, LINE_ENDS, LONE_RETURN
+from sparserank.data.text_lines import LINE_ENDS, LONE_RETURN, line_blocks
 from sparserank.data.trec import what_else
 from sparserank.errors import DataFormatError, TooManyFeaturesError
 from sparserank.options import option
@@ -49,8 +47,8 @@ class Chunk:
     max_line: int
     n_lines: int
     missing: tuple[int, str] | None  # line and text of the first value that a missing policy must replace
-    problem: tuple[int, str] | None  # line and message of the error that ended parsing
-    width: int | None  # number of features that would make the faulty line valid, if that is the remedy
+    # line and message of the error that ended parsing, and the number of features that would avoid it, if that helps
+    problem: tuple[int, str, int | None] | None
 
     def line(self, row: int) -> str:
         """`path:line` of a row, for messages."""
@@ -84,9 +82,9 @@ def stream_chunks(
             chunk = pending.pop(0).result()
             chunk.first_line = first_line
             if chunk.problem is not None:
-                line, sentence = chunk.problem
+                line, sentence, width = chunk.problem
                 message = f"{chunk.place(line)}: {sentence}"
-                raise DataFormatError(message) if chunk.width is None else TooManyFeaturesError(message, chunk.width)
+                raise DataFormatError(message) if width is None else TooManyFeaturesError(message, width)
             first_line += chunk.n_lines
             return chunk
 
@@ -120,21 +118,7 @@ def _line_blocks(path: Path) -> Iterator[bytes]:
     if path.is_dir():
         raise DataFormatError(f"{path}: is a directory; name a LETOR text file.")
     try:
-        with open(path, "rb") as raw:
-            zipped = raw.peek(2)[:2] == GZIP  # opened once: a pipe cannot be read twice
-            stream: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
-            mark = codecs.BOM_UTF8
-            rest: list[bytes] = []
-            while block := stream.read(CHUNK_BYTES):
-                if b"\0" in block:
-                    raise DataFormatError(f"{path}: is a binary file; expected LETOR text, plain or gzip.")
-                cut = block.rfind(b"\n") + 1
-                if cut:
-                    yield b"".join([*rest, block[:cut]]).removeprefix(mark)
-                    mark = b""
-                    rest = []
-                rest.append(block[cut:])
-            yield b"".join(rest).removeprefix(mark)
+        yield from line_blocks(path, CHUNK_BYTES, "LETOR text, plain or gzip")
     except FileNotFoundError as error:
         raise no_such_file(path) from error
     except PermissionError as error:
@@ -182,25 +166,24 @@ def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> C
                 missing = (line, text[a : min(b, a + LONGEST)].decode("ascii"))
             value = np.nan
         values[p] = value
-    problem, width = _problem(text, info, index_base, n_features)
+    problem = _problem(text, info, index_base, n_features)
     if 0 <= info[kernels.UNSORTED] < n_rows:
         repeated = _sort_rows(int(info[kernels.UNSORTED]), row_ptr[: n_rows + 1], indices, values)
         if repeated is not None:  # on an earlier line than the one where the parser stopped
             row, index = repeated
             sentence = f"feature index {index + index_base} appears twice; give each feature once per line."
-            problem, width = (int(row_lines[row]), sentence), None
+            problem = int(row_lines[row]), sentence, None
     if problem is None and lone_return:
-        problem = (int(info[kernels.N_LINES]), f"carriage return inside a line; {LINE_ENDS}.")
+        problem = int(info[kernels.N_LINES]), f"carriage return inside a line; {LINE_ENDS}.", None
     runs = runs[: info[kernels.N_RUNS]]
-    try:
-        run_qids = [text[a:b].decode() for _, a, b in runs.tolist()]
-    except UnicodeDecodeError:
-        run_qids = []
-        row, token = next((r, text[a:b]) for r, a, b in runs.tolist() if not _is_utf8(text[a:b]))
-        problem, width = (
-            (int(row_lines[row]), f"query id is not UTF-8 text: {brief(token)}; save the file as UTF-8."),
-            None,
-        )
+    run_qids: list[str] = []
+    for row, a, b in runs.tolist():
+        try:
+            run_qids.append(text[a:b].decode())
+        except UnicodeDecodeError:
+            sentence = f"query id is not UTF-8 text: {brief(text[a:b])}; save the file as UTF-8."
+            problem = int(row_lines[row]), sentence, None
+            break
     return Chunk(
         path=path,
         first_line=0,
@@ -218,7 +201,6 @@ def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> C
         n_lines=int(info[kernels.N_LINES]),
         missing=missing,
         problem=problem,
-        width=width,
     )
 
 
@@ -244,14 +226,6 @@ def _texts(text: bytes, spans: np.ndarray) -> np.ndarray:
     return out
 
 
-def _is_utf8(token: bytes) -> bool:
-    try:
-        token.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def _token_remedy(token: bytes, index_base: int) -> str:
     """The remedy for a token that is not a feature."""
     index, colon, _ = token.partition(b":")
@@ -265,11 +239,11 @@ def _token_remedy(token: bytes, index_base: int) -> str:
 
 def _problem(
     text: bytes, info: np.ndarray, index_base: int, n_features: int | None
-) -> tuple[tuple[int, str] | None, int | None]:
-    """((line, message) of the error that stopped the parser, number of features that would avoid it), or None."""
+) -> tuple[int, str, int | None] | None:
+    """The error that stopped the parser, as in `Chunk.problem`."""
     status = int(info[kernels.STATUS])
     if status == kernels.OK:
-        return None, None
+        return None
     a, b = int(info[kernels.SPAN_START]), int(info[kernels.SPAN_STOP])
     if status == kernels.INDEX_ABOVE_LIMIT:
         what = str(a)
@@ -295,4 +269,4 @@ def _problem(
         f"read every file with {option('n_features', a + 1 - index_base)}, or remove the feature.",
     }[status]
     width = a + 1 - index_base if status == kernels.INDEX_ABOVE_LIMIT else None
-    return (int(info[kernels.N_LINES]), sentence), width
+    return int(info[kernels.N_LINES]), sentence, width

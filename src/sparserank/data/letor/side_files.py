@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataFormatError, DataWarning
 
 SIZES, WEIGHTS = (".query", ".group"), (".weight",)
+S = TypeVar("S", "SideQueries", "SideWeights")
 LABEL_AND_REST = re.compile(rb"\s*([^\s#]+)(.*)", re.DOTALL)
 
 
@@ -34,7 +35,8 @@ class SideQueries:
                 f"{path}: contains {'no size' if not sizes else 'sizes whose sum is larger than any file'}; expected "
                 "one query size per line."
             )
-        self.ends = np.cumsum(np.array(sizes, dtype=np.int64))
+        self.values = np.array(sizes, dtype=np.int64)
+        self.ends = np.cumsum(self.values)
 
     def ids(self, first: int, last: int, data: str) -> np.ndarray:
         """(last - first,) query number of each of the rows first .. last - 1; `data` names the file in messages."""
@@ -64,14 +66,12 @@ def side_files(paths: Sequence[str | os.PathLike]) -> list[SideQueries | None]:
 
 def side_file(path: str | os.PathLike) -> SideQueries | None:
     """The sizes of the queries beside a data file; None if there is no such file."""
-    found = _agreeing(beside(path, SIZES), SideQueries, lambda queries: queries.ends)
-    return found if isinstance(found, SideQueries) else None
+    return _agreeing(beside(path, SIZES), SideQueries)
 
 
 def side_weights(path: str | os.PathLike) -> SideWeights | None:
     """The weights beside a data file; None if there is no such file."""
-    found = _agreeing(beside(path, WEIGHTS), SideWeights, lambda weights: weights.values)
-    return found if isinstance(found, SideWeights) else None
+    return _agreeing(beside(path, WEIGHTS), SideWeights)
 
 
 def beside(path: str | os.PathLike, suffixes: Sequence[str] = (*SIZES, *WEIGHTS)) -> list[Path]:
@@ -81,15 +81,15 @@ def beside(path: str | os.PathLike, suffixes: Sequence[str] = (*SIZES, *WEIGHTS)
     return [Path(f"{n}{suffix}") for n in names for suffix in suffixes if Path(f"{n}{suffix}").is_file()]
 
 
-def _agreeing(paths: Sequence[Path], read: Callable[[Path], Any], content: Callable[[Any], np.ndarray]) -> Any:
-    """The common content of the files; None if there are no files.
+def _agreeing(paths: Sequence[Path], read: Callable[[Path], S]) -> S | None:
+    """The first of the files, which must be equal; None if there are no files.
 
     Raises
         DataFormatError   two files disagree; the message names both and the line
     """
     found = [read(path) for path in paths]
     for path, other in zip(paths[1:], found[1:], strict=True):
-        a, b = content(found[0]), content(other)
+        a, b = found[0].values, other.values
         n = min(len(a), len(b))
         differ = np.flatnonzero(a[:n] != b[:n])
         if len(differ) or len(a) != len(b):

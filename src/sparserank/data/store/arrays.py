@@ -6,21 +6,20 @@ import hashlib
 import io
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.store.features import MappedFeatures
+from sparserank.data.store.features import MappedFeatures, StoredTexts
 from sparserank.data.store.manifest import SPARSE, damaged, file_name, linked
 from sparserank.errors import DataFormatError
 from sparserank.files import atomic_write
 from sparserank.number_checks import usable_weights
 from sparserank.text import brief
 
-HASH_BYTES = 1 << 22
 FLOAT, SHORT, INTEGER, UNSIGNED = (
     np.dtype(t).str for t in ("f8", "i4", "i8", "u8")
 )  # in the byte order of this machine
@@ -97,9 +96,13 @@ def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int, dtype: An
         raise damaged(paths["indptr"], f"it must increase from 0 to {len(data)}")
     X = sp.csr_matrix((n, n_features), dtype=data.dtype)
     X.data, X.indices, X.indptr = data, indices, indptr  # the constructor would read all of them
-    X.has_canonical_format = True
     arrays["X"] = MappedFeatures(X, str(paths["data"]))
     return arrays
+
+
+def texts_of(shards: Sequence[Mapping[str, Any]], place: str) -> StoredTexts:
+    """The document ids of mapped shards, "" in a shard without ids."""
+    return StoredTexts([s.get("docid", np.broadcast_to(np.bytes_(b""), len(s["label"]))) for s in shards], place)
 
 
 def _check_lists(arrays: Mapping[str, np.ndarray], paths: Mapping[str, Path]) -> None:
@@ -153,14 +156,12 @@ def write_shard(folder: Path, number: int, arrays: Mapping[str, np.ndarray]) -> 
 
 
 def _write(path: Path, array: np.ndarray) -> dict[str, Any]:
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(np.ascontiguousarray(array)))
-    content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    digest = hashlib.sha256(header.getvalue())
+    array, header = np.ascontiguousarray(array), io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
+    parts = header.getvalue(), array.reshape(-1).view(np.uint8).data
+    digest = hashlib.sha256()
     with atomic_write(path, "wb") as out:
-        out.write(header.getvalue())
-        for at in range(0, len(content), HASH_BYTES):
-            piece = content[at : at + HASH_BYTES].data
-            digest.update(piece)
-            out.write(piece)
-    return {"bytes": len(header.getvalue()) + len(content), "sha256": digest.hexdigest()}
+        for part in parts:
+            digest.update(part)
+            out.write(part)
+    return {"bytes": sum(map(len, parts)), "sha256": digest.hexdigest()}

@@ -9,15 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sparserank.data.dataset import RankingDataset
 from sparserank.data.letor.side_files import beside
-from sparserank.data.missing import MissingPolicy, taught
+from sparserank.data.missing import MissingPolicy
 from sparserank.data.read_files import open_stream
-from sparserank.data.reading import Reading, no_such_file, with_options
-from sparserank.data.store.manifest import MANIFEST, PROGRESS, VERSION, file_name, read_manifest
+from sparserank.data.reading import Reading, learned_from, no_such_file, with_options
+from sparserank.data.store.manifest import MANIFEST, PROGRESS, VERSION, files_of, read_manifest
 from sparserank.data.store.opening import STAMPS, is_store, open_store
 from sparserank.data.store.writing import Conversion, Progress, sum_of
-from sparserank.data.streams import Stream
 from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from sparserank.execution import SHARD_BYTES
 from sparserank.options import Count, option
@@ -103,8 +101,9 @@ def convert(
             open_store(folder.path)
             _drop_others(folder.path, known)
             return known
-        stream, policy = _opened(paths, reading, first)
-        work = Conversion(folder, plan, stream, stream.filling(policy), progress)
+        own = reading if first is None else learned_from(reading, first)
+        stream = open_stream(paths, own, like=first)
+        work = Conversion(folder, plan, stream, stream.filling(MissingPolicy.parse(own.missing)), progress)
         manifest = work.run(unfinished)
         if _plan(paths, reading, shard_bytes) != {k: v for k, v in plan.items() if k != "like"}:
             raise DataFormatError(
@@ -115,32 +114,14 @@ def convert(
         return manifest
 
 
-def _opened(
-    paths: Sequence[str | os.PathLike], reading: Reading, first: RankingDataset | None
-) -> tuple[Stream, MissingPolicy | None]:
-    """The rows, and the policy for missing values: that of the first data set, if there is one."""
-    policy = MissingPolicy.parse(reading.missing)
-    if first is None:
-        return open_stream(paths, reading), policy
-    policy = taught(policy, first.fill_values, first.feature_names or (), reading.index_base)
-    return open_stream(paths, replace(reading, missing=policy), like=first), policy
-
-
 def _progress(folder: WorkDirectory) -> dict[str, Any] | None:
     """The progress of an earlier conversion; None if there was none."""
     if not (folder.path / PROGRESS).exists():
         return None
     state = folder.read_json(PROGRESS)
-    try:
-        whole = {"plan": state["plan"], "shards": list(state["shards"]), "scattered": bool(state["scattered"])}
-        file, block, row = (int(v) for v in state["next"])
-        if state["sum"] != sum_of({**whole, "next": [file, block, row]}):
-            raise ValueError("sum")
-    except (TypeError, KeyError, ValueError) as error:
-        raise RunDirectoryError(
-            f"{folder.path / PROGRESS}: is damaged; convert again with {option('restart', True)}."
-        ) from error
-    return {**whole, "next": [file, block, row]}
+    if not isinstance(state, dict) or state.pop("sum", None) != sum_of(state):
+        raise RunDirectoryError(f"{folder.path / PROGRESS}: is damaged; convert again with {option('restart', True)}.")
+    return state
 
 
 def _plan(paths: Sequence[str | os.PathLike], reading: Reading, shard_bytes: int) -> dict[str, Any]:
@@ -193,7 +174,7 @@ def _shard_files(folder: Path) -> list[Path]:
 
 def _drop_others(folder: Path, manifest: dict[str, Any]) -> None:
     """Remove shards that are not in the manifest: those from before scattered queries were gathered."""
-    ours = {file_name(shard, name) for shard in manifest["shards"] for name in shard["files"]}
+    ours = dict(files_of(manifest["shards"]))
     for file in _shard_files(folder):
         if file.name not in ours:
             file.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.matrices import arrays_of, n_stored, stored_bytes
+from sparserank.data.matrices import arrays_of, n_stored, stored_bytes, stored_values
 from sparserank.errors import DataError, DataFormatError
 
 BLOCK = 1 << 18  # values processed at once, which fit into a second-level cache with their temporaries
@@ -114,9 +114,7 @@ class StoredFeatures:
         elif self.is_sparse:
             order = np.argsort(part, kind="stable")
             below = sp.vstack([self.part(p)[rows[part == p] - self.starts[p]] for p in held], format="csr")
-            back = np.empty_like(order)
-            back[order] = np.arange(len(order))
-            out = below[back]
+            out = below[np.argsort(order)]
         else:
             out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
             for p in held:
@@ -234,27 +232,14 @@ def identity_of(X: Any) -> str:
 def fault_of(X: Any) -> str | None:
     """The fault of an array, or of a CSR matrix with a valid indptr: a value that is not finite, or an index that is
     out of range or does not increase within its row; None if there is no fault."""
-    if not sp.issparse(X):
-        flat = X.reshape(-1)
-        return next(
-            ("a value is not finite" for at in range(0, len(flat), BLOCK) if not _finite(flat[at : at + BLOCK])), None
-        )
-    cuts = np.searchsorted(X.indptr, np.arange(BLOCK, len(X.data), BLOCK))
-    rows = np.unique(np.concatenate([[0], cuts, [X.shape[0]]]))
-    for lo, hi in zip(rows[:-1].tolist(), rows[1:].tolist(), strict=True):
-        first, last = int(X.indptr[lo]), int(X.indptr[hi])
-        if not _finite(X.data[first:last]):
-            return "a value is not finite"
-        own = X.indices[first:last]
-        # Viewed as unsigned, negative indices are the largest.
-        if len(own) and int(own.view(own.dtype.str.replace("i", "u")).max()) >= X.shape[1]:
-            return f"an index is not between 0 and {X.shape[1] - 1}"
-        rises = own[1:] > own[:-1]
-        starts = X.indptr[lo + 1 : hi] - (first + 1)  # comparisons across the start of a row
-        rises[starts[(starts >= 0) & (starts < len(rises))]] = True
-        if not rises.all():
-            return "the indices of a row are not increasing"
-    return None
+    values = stored_values(X).reshape(-1)
+    if not all(_finite(values[at : at + BLOCK]) for at in range(0, len(values), BLOCK)):
+        return "a value is not finite"
+    if not sp.issparse(X) or len(X.indices) == 0:
+        return None
+    if X.indices.min() < 0 or X.indices.max() >= X.shape[1]:
+        return f"an index is not between 0 and {X.shape[1] - 1}"
+    return None if X.has_canonical_format else "the indices of a row are not increasing"
 
 
 def _finite(values: np.ndarray) -> bool:

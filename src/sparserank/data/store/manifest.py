@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +126,11 @@ def fill_values_of(manifest: Mapping[str, Any]) -> np.ndarray | None:
 
 def file_name(shard: Mapping[str, Any], array: str) -> str:
     return f"{shard['number']:05d}-{array}.npy"
+
+
+def files_of(shards: Sequence[Mapping[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    """(name, {bytes, sha256}) of each file."""
+    return [(file_name(shard, name), entry) for shard in shards for name, entry in shard["files"].items()]
 
 
 def damaged(path: Path, why: object) -> DataFormatError:

@@ -20,22 +20,22 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset, numbered
-from sparserank.data.matrices import float_type, stored_values
+from sparserank.data.matrices import float_type, stored_values, with_default
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.data.query_ids import plain_ids
 from sparserank.data.reading import Reading, missing_value, too_large
-from sparserank.data.store.arrays import check_file, checksum, decoded, map_shard
-from sparserank.data.store.features import Source, StoredFeatures, StoredTexts, stamp_of
+from sparserank.data.store.arrays import check_file, checksum, decoded, map_shard, texts_of
+from sparserank.data.store.features import Source, StoredFeatures, stamp_of
 from sparserank.data.store.manifest import (
     MANIFEST,
     PROGRESS,
     damaged,
-    file_name,
+    files_of,
     fill_values_of,
     index_base_of,
     read_manifest,
 )
-from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
+from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, block_of
 from sparserank.errors import DataError, DataFormatError
 from sparserank.files import atomic_write
 from sparserank.strict_json import read_own_json
@@ -67,37 +67,28 @@ def open_store(
     manifest = read_manifest(folder)
     before = _stamps_of(folder, manifest)
     _check_files(folder, manifest, verify, progress)
-    parts, labels, ids, ptrs, docids, weights = [], [], [], [np.zeros(1, dtype=np.int64)], [], []
-    for shard in manifest["shards"]:
-        arrays = map_shard(folder, shard, manifest["n_features"], manifest["dtype"])
-        parts.append(arrays["X"])
-        if verify:
-            arrays["X"].checked()
-        labels.append(np.asarray(arrays["label"], dtype=np.float64))
-        ids.append(np.array(arrays["qid"]))
-        ptrs.append(np.array(arrays["query_ptr"][1:]) + ptrs[-1][-1])
-        docids.append(arrays.get("docid", np.broadcast_to(np.bytes_(b""), shard["n_docs"])))
-        weights.append(np.array(arrays.get("weight", np.ones(shard["n_docs"]))))
-    query_ids = plain_ids(decoded(np.concatenate(ids)))
+    shards = [map_shard(folder, s, manifest["n_features"], manifest["dtype"]) for s in manifest["shards"]]
+    parts = [shard["X"] for shard in shards]
+    for part in parts if verify else ():
+        part.checked()
+    query_ids = plain_ids(decoded(np.concatenate([shard["qid"] for shard in shards])))
     if query_ids.dtype.kind not in "iuU":
         raise damaged(folder / MANIFEST, "query ids of two shards are integers of different types")
     if len(np.unique(query_ids)) < len(query_ids):
         raise damaged(folder / MANIFEST, "two queries have the same id")
     if _stamps_of(folder, manifest) != before:  # otherwise the mapped files are those that were checked
         raise DataFormatError(f"{folder}: was rewritten while it was being opened; open it again.")
+    identity = manifest["identity"]
+    sources = [Source(os.path.abspath(folder), k, identity) for k in range(len(parts))]
+    X = StoredFeatures(parts, identity, sources, before)
     return RankingDataset.of_groups(
-        StoredFeatures(
-            parts,
-            manifest["identity"],
-            [Source(os.path.abspath(folder), k, manifest["identity"]) for k in range(len(parts))],
-            before,
-        ),
-        np.concatenate(labels),
-        np.concatenate(ptrs),
+        X,
+        np.concatenate([shard["label"] for shard in shards]),
+        np.concatenate([[0], *(s["query_ptr"][1:] + lo for s, lo in zip(shards, X.starts[:-1], strict=True))]),
         query_ids,
-        docid=StoredTexts(docids, str(folder)) if _any_has(manifest, "docid") else None,
+        docid=texts_of(shards, str(folder)) if any("docid" in shard for shard in shards) else None,
         feature_names=manifest["feature_names"],
-        doc_weight=np.concatenate(weights) if _any_has(manifest, "weight") else None,
+        doc_weight=with_default([s.get("weight") for s in shards], [len(s["label"]) for s in shards], 1.0),
         fill_values=fill_values_of(manifest),
         index_base=index_base_of(manifest),
     )
@@ -122,12 +113,8 @@ def open_stores(paths: Sequence[str | os.PathLike]) -> list[RankingDataset]:
 
 def _stamps_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """{path: stamp} of the files of a store; None for one that is missing."""
-    files = [folder / file_name(shard, name) for shard in manifest["shards"] for name in shard["files"]]
+    files = [folder / name for name, _ in files_of(manifest["shards"])]
     return {str(file): stamp_of(file) if file.exists() else None for file in files}
-
-
-def _any_has(manifest: Mapping[str, Any], array: str) -> bool:
-    return any(array in shard["files"] for shard in manifest["shards"])
 
 
 def _check_files(
@@ -135,13 +122,11 @@ def _check_files(
 ) -> None:
     known = _stamps(folder)
     doubtful, stamps = [], {}
-    for shard in manifest["shards"]:
-        for name, entry in shard["files"].items():
-            file = file_name(shard, name)
-            found = check_file(folder / file, entry["bytes"])
-            stamps[file] = [found.st_size, found.st_mtime_ns]
-            if verify or known.get(file) != stamps[file]:
-                doubtful.append((file, entry))
+    for file, entry in files_of(manifest["shards"]):
+        found = check_file(folder / file, entry["bytes"])
+        stamps[file] = [found.st_size, found.st_mtime_ns]
+        if verify or known.get(file) != stamps[file]:
+            doubtful.append((file, entry))
     total, done = sum(e["bytes"] for _, e in doubtful), 0
     for file, entry in doubtful:
         if checksum(folder / file) != entry["sha256"]:
@@ -185,23 +170,17 @@ class StoreRows(Stream):
         self.feature_names = None if numbered(names, self.text_base) else names
         self.dtype = first.X.dtype if reading.dtype is None else float_type(reading.dtype)
 
-    def _ones(self, n: int) -> np.ndarray | None:
-        """Unit weights for a store without weights, if another store has weights."""
-        return np.ones(n) if any(s.doc_weight is not None for s in self._stores) else None
-
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
+        weighted = any(store.doc_weight is not None for store in self._stores)
         for f, data in enumerate(self._stores):
             for b, lo in enumerate(data.X.starts[:-1].tolist()):
                 if (f, b) >= start[:2]:
                     X = data.X.part(b)
-                    rows = slice(lo, lo + X.shape[0])
-                    docid = None if data.docid is None else np.asarray(data.docid[rows])
-                    weight = data.doc_weight[rows] if data.doc_weight is not None else self._ones(X.shape[0])
-                    qid = np.array(data.qid[rows].tolist())  # type: ignore[index]
                     with np.errstate(over="ignore"):
                         own = X.astype(self.dtype)
                     _mark_missing(X, own, self._places[f], self._policy)
-                    yield RowBlock(own, data.relevance[rows], qid, docid, weight, positions(f, b, X.shape[0]))
+                    block = block_of(data, own, lo, f, b)
+                    yield block._replace(weight=np.ones(X.shape[0])) if weighted and block.weight is None else block
 
 
 def _mark_missing(X: Any, own: Any, place: str, policy: MissingPolicy | None) -> None:

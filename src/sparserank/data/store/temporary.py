@@ -17,7 +17,7 @@ from sparserank.data.missing import MissingPolicy
 from sparserank.data.store.manifest import VERSION
 from sparserank.data.store.opening import open_store
 from sparserank.data.store.writing import Conversion
-from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
+from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, block_of
 from sparserank.execution import SHARD_BYTES
 from sparserank.transforms import Transform, in_transforms
 from sparserank.workdir.directory import WorkDirectory
@@ -40,15 +40,10 @@ class HeldRows(Stream):
         n_blocks = max(stored_values(d.X).nbytes // BLOCK_BYTES, 1)
         cuts = np.linspace(0, d.n_docs, n_blocks + 1).round().astype(int).tolist()
         for b, (lo, hi) in enumerate(itertools.pairwise(cuts)):
-            rows = slice(lo, hi)
-            assert d.qid is not None
-            docid, weight = (None if v is None else np.asarray(v[rows]) for v in (d.docid, d.doc_weight))
-            X = d.X[rows]
+            X = d.X[lo:hi]
             if self._transforms:
                 X = in_transforms(X, self._transforms)
-            yield RowBlock(
-                X, d.relevance[rows], np.array(d.qid[rows].tolist()), docid, weight, positions(0, b, hi - lo)
-            )
+            yield block_of(d, X, lo, 0, b)
 
 
 def in_temporary_store(stream: Stream, policy: MissingPolicy | None = None) -> RankingDataset:

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.filling import Filling
-from sparserank.data.matrices import arrays_of, bytes_until, stored_bytes
-from sparserank.data.query_ids import query_codes
-from sparserank.data.store.arrays import checksum, decoded, map_shard, write_shard
+from sparserank.data.matrices import arrays_of, bytes_until, stored_bytes, with_default
+from sparserank.data.query_ids import query_codes, run_starts
+from sparserank.data.store.arrays import checksum, decoded, map_shard, texts_of, write_shard
+from sparserank.data.store.features import StoredFeatures
 from sparserank.data.store.manifest import (
     FORMAT,
     MANIFEST,
     PROGRESS,
     VERSION,
     check_manifest,
-    check_shards,
-    file_name,
+    files_of,
     identity_of_shards,
 )
 from sparserank.data.store.opening import write_stamps
@@ -96,10 +96,9 @@ class Conversion:
         check_manifest(folder.path / MANIFEST, manifest)
         manifest["identity"] = identity_of_shards(manifest)
         stamps = {}
-        for shard in manifest["shards"]:
-            for name in shard["files"]:
-                found = os.stat(folder.path / file_name(shard, name))
-                stamps[file_name(shard, name)] = [found.st_size, found.st_mtime_ns]
+        for name, _ in files_of(manifest["shards"]):
+            found = os.stat(folder.path / name)
+            stamps[name] = [found.st_size, found.st_mtime_ns]
         write_stamps(folder.path, stamps)
         folder.write_json(MANIFEST, manifest)
         (folder.path / PROGRESS).unlink(missing_ok=True)
@@ -107,19 +106,13 @@ class Conversion:
     def _resume(self, unfinished: dict[str, Any]) -> Position:
         """Take over the complete shards; return the position of the first row after them."""
         self.shards, self.scattered = unfinished["shards"], unfinished["scattered"]
-        try:
-            check_shards(self.shards, self.stream.sparse)
-        except ValueError as error:
-            raise DataFormatError(
-                f"{self.folder.path / PROGRESS}: is damaged ({error}); convert again with {option('restart', True)}."
-            ) from error
+        for name, entry in files_of(self.shards):
+            path = self.folder.path / name
+            if not path.is_file() or checksum(path) != entry["sha256"]:
+                raise DataFormatError(
+                    f"{path}: is missing or was changed; convert again with {option('restart', True)}."
+                )
         for shard in self.shards:
-            for name, entry in shard["files"].items():
-                path = self.folder.path / file_name(shard, name)
-                if not path.is_file() or checksum(path) != entry["sha256"]:
-                    raise DataFormatError(
-                        f"{path}: is missing or was changed; convert again with {option('restart', True)}."
-                    )
             arrays = map_shard(self.folder.path, shard, self.stream.n_features, self.stream.dtype)
             self.seen.update(decoded(arrays["qid"]).tolist())
         if self.progress is not None and self.shards:
@@ -130,7 +123,7 @@ class Conversion:
         return sum(s["n_docs"] for s in self.shards)
 
     def _look_for_scattered(self, block: RowBlock) -> None:
-        for q in block.qid[_starts(block.qid)].tolist():
+        for q in block.qid[run_starts(block.qid)].tolist():
             if q == self.last:
                 continue
             self.seen.add(self.last)
@@ -150,7 +143,7 @@ class Conversion:
             return
         rows = one_below_the_other(self.waiting)
         n, at = len(rows.label), 0
-        ends = np.append(_starts(rows.qid)[1:], [n] if whole else []).astype(np.int64)  # ends of complete queries
+        ends = np.append(run_starts(rows.qid)[1:], [n] if whole else []).astype(np.int64)  # ends of complete queries
         until = bytes_until(rows.X)
         while len(ends) and at < ends[-1] and (whole or until[n] - until[at] >= self.plan["shard_bytes"]):
             stop = shard_end(ends, until, at, self.plan["shard_bytes"])
@@ -170,7 +163,7 @@ class Conversion:
         """Write one shard; return its entry in the manifest."""
         if self.filling is not None:
             self.filling.fill(rows.X, query_codes(rows.qid))
-        starts = _starts(rows.qid)
+        starts = run_starts(rows.qid)
         ids = rows.qid[starts]
         features = arrays_of(rows.X)
         if "indptr" in features:
@@ -196,43 +189,26 @@ class Conversion:
         The earlier shards are mapped and read as their rows are needed; they are removed when the store is finished.
         """
         parts = [map_shard(self.folder.path, shard, self.stream.n_features, self.stream.dtype) for shard in self.shards]
+        X = StoredFeatures([p["X"] for p in parts], "")
+        label = np.concatenate([p["label"] for p in parts])
+        weight = with_default([p.get("weight") for p in parts], [len(p["label"]) for p in parts], 1.0)
+        docid = texts_of(parts, str(self.folder.path))
         ids = np.concatenate([decoded(p["qid"]) for p in parts])
-        part = np.repeat(np.arange(len(parts)), [len(p["qid"]) for p in parts])
-        run = np.concatenate([np.arange(len(p["qid"])) for p in parts])
-        sizes = np.concatenate([np.diff(p["query_ptr"]) for p in parts])
-        code = query_codes(ids)
-        order = np.argsort(code, kind="stable")
-        size = sum(p["X"].nbytes for p in parts) / sizes.sum()
+        run = np.repeat(np.arange(len(ids)), np.concatenate([np.diff(p["query_ptr"]) for p in parts]))
+        code = query_codes(ids)[run]
+        order, ends = np.argsort(code, kind="stable"), np.cumsum(np.bincount(code))
+        until = np.arange(len(order) + 1) * (X.nbytes / len(order))
         shards: list[dict[str, Any]] = []
-        lo, waiting = 0, 0.0
-        for k, r in enumerate(order):
-            waiting += sizes[r] * size
-            last = k + 1 == len(order)
-            if last or (waiting >= self.plan["shard_bytes"] and code[order[k + 1]] != code[r]):
-                blocks = [self._run(parts[part[i]], run[i], ids[i]) for i in order[lo : k + 1]]
-                shards.append(self._write(one_below_the_other(blocks), len(self.shards) + len(shards)))
-                lo, waiting = k + 1, 0.0
-                if self.progress is not None:
-                    self.progress(sum(s["n_docs"] for s in shards), "gathered by query")
+        at = 0
+        while at < len(order):
+            rows = order[at : shard_end(ends, until, at, self.plan["shard_bytes"])]
+            own, where = None if weight is None else weight[rows], np.empty((len(rows), 0))
+            block = RowBlock(X[rows], label[rows], ids[run[rows]], docid[rows], own, where)
+            shards.append(self._write(block, len(self.shards) + len(shards)))
+            at += len(rows)
+            if self.progress is not None:
+                self.progress(at, "gathered by query")
         return shards
-
-    def _run(self, part: dict[str, Any], run: int, qid: Any) -> RowBlock:
-        """Consecutive rows of one query in a shard."""
-        lo, hi = part["query_ptr"][run : run + 2]
-        docid, weight = part.get("docid"), part.get("weight")
-        return RowBlock(
-            part["X"].checked()[lo:hi],
-            part["label"][lo:hi],
-            np.repeat(qid, hi - lo),
-            None if docid is None else decoded(docid[lo:hi]).astype(object),
-            None if weight is None else weight[lo:hi],
-            np.zeros((hi - lo, 3), dtype=int),
-        )
-
-
-def _starts(qid: np.ndarray) -> np.ndarray:
-    """The first row of each run of consecutive rows of one query."""
-    return np.concatenate([[0], np.flatnonzero(qid[1:] != qid[:-1]) + 1])
 
 
 def sum_of(state: dict[str, Any]) -> str:

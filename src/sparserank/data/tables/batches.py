@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +16,11 @@ from sparserank.arrow import pa
 from sparserank.data.letor.side_files import SideQueries, side_file
 from sparserank.data.missing import is_missing
 from sparserank.data.reading import column_twice, no_such_file, too_large
+from sparserank.data.streams import RowBlock
 from sparserank.data.tables.frames import collected, column_names, is_lazy, library_of, repeated, without_sparse
 from sparserank.data.tables.parquet_folders import columns_of, folder_of_tables, with_uneven
 from sparserank.data.tables.roles import Roles
-from sparserank.data.text_lines import GZIP
+from sparserank.data.text_lines import unzipped
 from sparserank.errors import DataError, DataFormatError, SparserankError, TableError
 from sparserank.options import option
 from sparserank.text import brief
@@ -32,17 +32,6 @@ CSV_BLOCK_BYTES = 8 << 20
 CSV_COLUMN = re.compile(r"In CSV column #(\d+): ")  # how Arrow names the column of a value, from 0
 SHOWN_BYTES = 40  # of a name in a message
 BUFFER_BYTES = 1 << 16  # read buffer per column of a Parquet file: without it, a whole row group is in memory
-
-
-class Batch(NamedTuple):
-    """Consecutive rows: X (n, d) with NaN for missing values;
-    label, qid (None: from the side file), docid and weight (None: absent), (n,)."""
-
-    X: np.ndarray
-    label: np.ndarray | None
-    qid: np.ndarray | None
-    docid: np.ndarray | None
-    weight: np.ndarray | None
 
 
 class Table:
@@ -68,25 +57,24 @@ class Table:
         if twice is not None:
             raise self.error(column_twice(place, twice))
 
-    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
-        """The needed columns of all rows, in order."""
+    def record_batches(
+        self, names: Sequence[str], rows: int, texts: Collection[str | None] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """These columns of all rows, in order, in blocks of about `rows` rows, without checking values.
+
+        Parameters
+            texts   columns of a CSV file that are read as text, the others as numbers; None: all are text
+        """
         raise NotImplementedError
 
-    def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """The named columns of all rows, in blocks of at most that many rows, without checking values;
-        columns of a CSV file are text."""
-        for records in self.record_batches(Roles(None, None, None, None, tuple(names), None)):
-            for at in range(0, records.num_rows, rows):
-                yield records.slice(at, rows)
-
-    def batches(self, roles: Roles, dtype: np.dtype) -> Iterator[Batch]:
-        """All rows, in order.
+    def batches(self, roles: Roles, dtype: np.dtype) -> Iterator[RowBlock]:
+        """All rows, in order, with NaN for missing values, without positions; a column that is not read is 0.
 
         Raises
             DataFormatError   (DataError for a frame) an invalid value; the message names table, row (from 0) and column
         """
         at = 0
-        for records in self.record_batches(roles):
+        for records in self.record_batches(roles.read, _rows(roles), (roles.qid, roles.docid)):
             if records.num_rows:
                 try:
                     yield self._decoded(records, roles, dtype, at)
@@ -98,7 +86,7 @@ class Table:
                     ) from error
             at += records.num_rows
 
-    def _decoded(self, records: pa.RecordBatch, roles: Roles, dtype: np.dtype, at: int) -> Batch:
+    def _decoded(self, records: pa.RecordBatch, roles: Roles, dtype: np.dtype, at: int) -> RowBlock:
         n = records.num_rows
         if roles.packed is not None:
             X = self._packed(records.column(roles.packed), roles.packed, dtype, at)
@@ -106,21 +94,20 @@ class Table:
             X = np.empty((n, len(roles.features)), dtype=dtype)
             for j, name in enumerate(roles.features):
                 self._into(X[:, j], records.column(name), name, at)
-        label = weight = None
+        label, qid, docid, weight = np.zeros(n), np.zeros(n, dtype=np.int64), None, None
         if roles.label is not None:
-            label = np.empty(n)
             self._into(label, records.column(roles.label), roles.label, at)
             self._refuse(~np.isfinite(label), at, roles.label, label, "a finite number as the label")
         if roles.weight is not None:
             weight = np.empty(n)
             self._into(weight, records.column(roles.weight), roles.weight, at)
             self._refuse(~(weight >= 0) | np.isinf(weight), at, roles.weight, weight, "a number >= 0 as the weight")
-        qid = None if roles.qid is None else self._ids(records.column(roles.qid), roles.qid, at)
-        docid = None
+        if roles.qid is not None:
+            qid = self._ids(records.column(roles.qid), roles.qid, at)
         if roles.docid is not None:
             docid = _texts(records.column(roles.docid))
             self._refuse_nul(docid, at, roles.docid)
-        return Batch(X, label, qid, docid, weight)
+        return RowBlock(X, label, qid, docid, weight, np.empty((n, 0)))
 
     def _into(self, out: np.ndarray, column: pa.Array, name: str, at: int) -> None:
         """out (n,) = the column, NaN for null."""
@@ -193,8 +180,8 @@ class _InMemory(Table):
         super().__init__(place, table.schema, table.num_rows)
         self._table = table
 
-    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
-        yield from self._table.select(roles.read).combine_chunks().to_batches(_rows(roles))
+    def record_batches(self, names: Sequence[str], rows: int, texts: Any = None) -> Iterator[pa.RecordBatch]:
+        yield from self._table.select(names).combine_chunks().to_batches(rows)
 
 
 class _Dataset(Table):
@@ -206,11 +193,11 @@ class _Dataset(Table):
             self._dataset = dataset.replace_schema(with_uneven(dataset, self._columns))
             super().__init__(place, self._dataset.schema, dataset.count_rows(), queries)
 
-    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+    def batches(self, roles: Roles, dtype: np.dtype) -> Iterator[RowBlock]:
         self._refuse_uneven(roles)
-        yield from self.raw_batches(roles.read, _rows(roles))
+        yield from super().batches(roles, dtype)
 
-    def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    def record_batches(self, names: Sequence[str], rows: int, texts: Any = None) -> Iterator[pa.RecordBatch]:
         with _readable(self.place):
             yield from self._dataset.scanner(
                 columns=list(names), batch_size=rows, batch_readahead=1, fragment_readahead=1, use_threads=False
@@ -234,7 +221,7 @@ class _Parquet(_Dataset):
     error in the first row only after the last row.
     """
 
-    def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    def record_batches(self, names: Sequence[str], rows: int, texts: Any = None) -> Iterator[pa.RecordBatch]:
         from sparserank.arrow import ds, pq
 
         asked = pa.schema([self.schema.field(name) for name in names])
@@ -269,29 +256,21 @@ class _Csv(Table):
             schema = reader.schema
         super().__init__(path, schema, None, queries)
 
-    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+    def record_batches(self, names: Sequence[str], rows: int, texts: Any = None) -> Iterator[pa.RecordBatch]:
         # Columns that are boolean in the first block stay boolean; all other numbers are read as floats.
-        types = {n: pa.bool_() if pa.types.is_boolean(self.schema.field(n).type) else pa.float64() for n in roles.read}
-        types |= {name: pa.string() for name in (roles.qid, roles.docid) if name is not None}
-        remedy = f"; name the features with {option('feature_columns')}"
-        with _readable(self.place, remedy, self.schema.names), self._reader(types, roles.read) as reader:
+        types = {n: pa.bool_() if pa.types.is_boolean(self.schema.field(n).type) else pa.float64() for n in names}
+        types |= dict.fromkeys(names if texts is None else set(names).intersection(texts), pa.string())
+        remedy = "" if texts is None else f"; name the features with {option('feature_columns')}"
+        with _readable(self.place, remedy, self.schema.names), self._reader(types, list(names)) as reader:
             yield from reader
-
-    def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        with _readable(self.place), self._reader(dict.fromkeys(names, pa.string()), list(names)) as reader:
-            for records in reader:
-                for at in range(0, records.num_rows, rows):
-                    yield records.slice(at, rows)
 
     @contextmanager
     def _reader(self, types: dict[str, Any], columns: list[str] | None = None) -> Iterator[Any]:
         from sparserank.arrow import csv
 
         with open(self._path, "rb") as raw:
-            zipped = raw.read(2) == GZIP
-        with gzip.open(self._path) if zipped else open(self._path, "rb") as stream:
             yield csv.open_csv(
-                pa.PythonFile(stream, mode="r"),
+                pa.PythonFile(unzipped(raw), mode="r"),
                 read_options=csv.ReadOptions(block_size=CSV_BLOCK_BYTES),
                 parse_options=csv.ParseOptions(delimiter=self._delimiter),
                 convert_options=csv.ConvertOptions(column_types=types, include_columns=columns),

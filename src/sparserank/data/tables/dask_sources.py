@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from sparserank.data.read_files import is_dask
 from sparserank.data.reading import column_twice, missing_value
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.data.tables.batches import Table
-from sparserank.data.tables.roles import Roles
+from sparserank.data.tables.frames import repeated
 from sparserank.errors import DataError
 
 
@@ -25,15 +25,14 @@ class Partitions(Table):
     error = DataError
 
     def __init__(self, place: str, frame: Any) -> None:
-        names = [str(c) for c in frame.columns]
-        twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+        twice = repeated(frame.columns)
         if twice is not None:
             raise DataError(column_twice(place, twice))
         super().__init__(place, pa.Schema.from_pandas(frame._meta_nonempty, preserve_index=False), None)
         self._frame = frame
 
-    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
-        for part in self._frame[roles.read].to_delayed():
+    def record_batches(self, names: Sequence[str], rows: int, texts: Any = None) -> Iterator[pa.RecordBatch]:
+        for part in self._frame[list(names)].to_delayed():
             table = pa.Table.from_pandas(part.compute(), preserve_index=False)
             yield from table.combine_chunks().to_batches()
 

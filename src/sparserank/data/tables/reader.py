@@ -14,7 +14,7 @@ from sparserank.data.matrices import float_type
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.data.reading import UNJUDGED, Reading, choices, missing_value, no_rows, unjudged_label
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
-from sparserank.data.tables.batches import Batch, Table
+from sparserank.data.tables.batches import Table
 from sparserank.data.tables.refusal import telling_all
 from sparserank.data.tables.roles import Roles, roles_of
 from sparserank.errors import DataError, TableError
@@ -61,16 +61,9 @@ class TableRows(Stream):
             self._has_width(len(first.features))
 
     def _roles_of_all(self, *, others: bool) -> list[Roles]:
-        reading, wanted, all_roles = self._reading, self._wanted, []
+        wanted, all_roles = self._wanted, []
         for table in self._tables:
-            roles = roles_of(
-                table,
-                reading.columns,
-                wanted=wanted,
-                others=others,
-                labelled=reading.labelled,
-                grouped=reading.grouped,
-            )
+            roles = roles_of(table, self._reading, wanted=wanted, others=others)
             all_roles.append(roles)
             first = all_roles[0]
             if (roles.packed is None) != (first.packed is None):
@@ -128,22 +121,16 @@ class TableRows(Stream):
         if at == 0:
             raise table.error(no_rows(table.place))
 
-    def _piece(self, batch: Batch, f: int, b: int, at: int, first_query: int) -> RowBlock:
+    def _piece(self, batch: RowBlock, f: int, b: int, at: int, first_query: int) -> RowBlock:
         table, n = self._tables[f], len(batch.X)
         set_missing(batch, table, self._roles[f], self._policy, at)
-        label = np.zeros(n) if batch.label is None else batch.label
-        without = label == UNJUDGED
+        without = batch.label == UNJUDGED
         if self.unjudged == "error" and without.any():
             raise table.error(unjudged_label(f"{table.place}: row {at + int(np.argmax(without))}"))
         qid = batch.qid
-        if qid is None and table.queries is None:  # the reading asks for no query ids
-            qid = np.zeros(n, dtype=np.int64)
-        elif qid is None:
-            assert table.queries is not None
+        if table.queries is not None and self._roles[f].qid is None:
             qid = first_query + table.queries.ids(at, at + n, table.place)
-        if self._as_text:
-            qid = qid.astype("U")
-        return RowBlock(batch.X, label, qid, batch.docid, batch.weight, positions(f, b, n))
+        return batch._replace(qid=qid.astype("U") if self._as_text else qid, where=positions(f, b, n))
 
 
 def natural_float(tables: Sequence[Table], roles: Sequence[Roles]) -> np.dtype:
@@ -153,7 +140,7 @@ def natural_float(tables: Sequence[Table], roles: Sequence[Roles]) -> np.dtype:
     return np.dtype(np.float32 if kinds <= {pa.float32(), pa.float16()} else np.float64)
 
 
-def set_missing(batch: Batch, table: Table, roles: Roles, policy: MissingPolicy | None, at: int) -> None:
+def set_missing(batch: RowBlock, table: Table, roles: Roles, policy: MissingPolicy | None, at: int) -> None:
     """Set missing values to NaN; without a policy, refuse the first one. The batch begins with row `at`."""
     if not holds_missing(batch.X):
         return

@@ -35,32 +35,21 @@ def telling_all(tables: Sequence[Table], reading: Reading, wanted: Sequence[str]
             found = survey(tables)
         except SparserankError:
             raise error from None  # a table that cannot be surveyed: the first error is enough
-        told = propose(tables, found, reading, wanted)
+        told, places = propose(tables, found, reading, wanted), [t.place for t in tables]
         sized = all(t.queries is not None for t in tables)
-        raise _all(error, [t.place for t in tables], told, found, reading, wanted, sized) from error
-
-
-def _all(
-    error: TableError,
-    places: Sequence[str],
-    told: Proposal,
-    found: Survey,
-    reading: Reading,
-    wanted: Sequence[str] | None,
-    sized: bool,
-) -> TableError:
-    problems = [*_absent(told, found, reading, sized), *_no_numbers(told, found, reading, wanted)]
-    if reading.missing is None and (error.first or told.holes):
-        each = [f"{name!r} {percent(found.columns[name].missing)}" for name in told.holes]
-        where = "" if found.whole else f" (of the first {found.n_rows} rows)"
-        first = error.first if len(places) == 1 else error.problems.split(";")[0] if error.first else ""
-        problems.append("; ".join(filter(None, [first, f"missing values in {listed(each)}{where}" if each else ""])))
-    if not problems:
-        return error
-    problems += told.blocked
-    usable = not told.blocked and bool(told.options)
-    head = f"{listed(places)}: {'; '.join(problems)}"
-    return TableError(head, told.options if usable else None, call=_call(places, told, wanted) if usable else "")
+        problems = [*_absent(told, found, reading, sized), *_no_numbers(told, found, reading, wanted)]
+        if reading.missing is None and (error.first or told.holes):
+            each = [f"{name!r} {percent(found.columns[name].missing)}" for name in told.holes]
+            where = "" if found.whole else f" (of the first {found.n_rows} rows)"
+            first = error.first if len(places) == 1 else error.problems.split(";")[0] if error.first else ""
+            missing = f"missing values in {listed(each)}{where}" if each else ""
+            problems.append("; ".join(filter(None, [first, missing])))
+        if not problems:
+            raise
+        problems += told.blocked
+        usable = not told.blocked and bool(told.options)
+        head, call = f"{listed(places)}: {'; '.join(problems)}", _call(places, told, wanted) if usable else ""
+        raise TableError(head, told.options if usable else None, call=call) from error
 
 
 def _absent(told: Proposal, found: Survey, reading: Reading, sized: bool) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sparserank.data.tables.frames import QID
@@ -13,6 +12,7 @@ from sparserank.text import brief
 
 if TYPE_CHECKING:
     from sparserank.arrow import pa
+    from sparserank.data.reading import Reading
     from sparserank.data.tables.batches import Table
 
 
@@ -20,19 +20,6 @@ SHOWN_NAMES = 5  # columns named in a remedy
 LABEL, PACKED = "label", "features"  # usual names of columns
 DOCUMENT = ("docno", "docid", "doc_id")  # text columns by these names are document ids
 SHOWN = 8  # column names in a message
-
-
-@dataclass(frozen=True)
-class ColumnNames:
-    """The user's names of a table's columns; None: the usual names, and all other columns are features."""
-
-    label: str | None = None
-    qid: str | None = None
-    features: tuple[str, ...] | None = None
-    weight: str | None = None
-    ignored: tuple[str, ...] = ()
-    docid: str | None = None
-    featureless: bool = False
 
 
 class Roles(NamedTuple):
@@ -52,46 +39,34 @@ class Roles(NamedTuple):
         return list(dict.fromkeys(name for name in every if name is not None))
 
 
-def roles_of(
-    table: Table,
-    names: ColumnNames,
-    *,
-    wanted: Sequence[str] | None = None,
-    others: bool = False,
-    labelled: bool = True,
-    grouped: bool = True,
-) -> Roles:
+def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = None, others: bool = False) -> Roles:
     """Determine the roles of the columns of a table.
 
     Parameters
+        reading    the names of columns; None: the usual names, and all other columns are features
         wanted     names of the features, if another table determines them
-        others     columns other than the wanted ones are left out; False: refused, unless names.features names features
-        labelled   False: labels are not read, and a table without labels is accepted
-        grouped    False: a table without query ids is accepted
+        others     columns other than the wanted ones are left out; False: refused, unless the reading names features
     Raises
         DataError   a named column does not exist, a column cannot be a feature, or there is no feature
     """
     schema, place = table.schema, table.place
+    features = None if reading.feature_columns is None else tuple(reading.feature_columns)
     label = unread = None
-    if labelled or names.label is not None:
-        label = _column(table, names.label, LABEL, "label", required=labelled)
-    if not labelled:  # its values may then be anything
+    if reading.labelled or reading.label is not None:
+        label = _column(table, reading.label, LABEL, "label", required=reading.labelled)
+    if not reading.labelled:  # its values may then be anything
         label, unread = None, label or LABEL
-    qid = _column(table, names.qid, QID, "qid", required=grouped and table.queries is None)
+    qid = _column(table, reading.qid, QID, "qid", required=reading.grouped and table.queries is None)
     first = wanted is None  # later tables need no weights
-    weight = (
-        None
-        if names.weight is None
-        else _column(table, names.weight if first else None, names.weight, "doc_weight", required=first)
-    )
-    parts = {label: "the label", qid: "the query", weight: "the weight"} | dict.fromkeys(
-        names.features or (), "a feature"
-    )
-    docid = _document(table, names.docid, parts, {unread, *names.ignored})
-    if names.featureless:
+    weight = usual = reading.doc_weight
+    if usual is not None:
+        weight = _column(table, usual if first else None, usual, "doc_weight", required=first)
+    parts = {label: "the label", qid: "the query", weight: "the weight"} | dict.fromkeys(features or (), "a feature")
+    docid = _document(table, reading.docid, parts, {unread, *reading.ignore_columns})
+    if reading.featureless:
         return Roles(label, qid, docid, weight, (), None)
-    if names.features is not None:
-        for name in names.features:
+    if features is not None:
+        for name in features:
             if name not in schema.names:
                 raise DataError(
                     f"{place} has no column {brief(name)}, although you named it as a feature; {_holds(table)}."
@@ -102,9 +77,9 @@ def roles_of(
                         f"{place}: column {brief(name)} is the {role}, so it cannot also be a feature; remove it from "
                         f"{option('feature_columns')}, or name another column as the {role}."
                     )
-        chosen = names.features
+        chosen = features
     else:
-        chosen = tuple(c for c in schema.names if c not in {label, qid, weight, docid, unread, *names.ignored})
+        chosen = tuple(c for c in schema.names if c not in {label, qid, weight, docid, unread, *reading.ignore_columns})
         if len(chosen) == 1 and is_list(schema.field(chosen[0]).type):
             return Roles(label, qid, docid, weight, (), chosen[0])
     if others and wanted is not None:

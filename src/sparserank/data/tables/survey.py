@@ -89,9 +89,10 @@ def survey(tables: Sequence[Table]) -> Survey:
     n_rows, n_bytes, whole = 0, 0, True
     for table in tables:
         names = [name for name in table.schema.names if not _is_nested(table.schema.field(name).type)]
-        for records in table.raw_batches(names or table.schema.names[:1], BLOCK_ROWS):
+        for records in table.record_batches(names or table.schema.names[:1], BLOCK_ROWS):
             if n_rows == ROWS or n_bytes >= BYTES:
-                return Survey(n_rows, _columns(kinds, held, absent, n_rows), whole=False)
+                whole = False
+                break
             whole = n_rows + records.num_rows <= ROWS
             records = records.slice(0, ROWS - n_rows)
             n_rows, n_bytes = n_rows + records.num_rows, n_bytes + records.nbytes
@@ -100,25 +101,21 @@ def survey(tables: Sequence[Table]) -> Survey:
                     held[name].append(records.column(name))
                 elif name not in table.schema.names:
                     absent[name] += records.num_rows
-    return Survey(n_rows, _columns(kinds, held, absent, n_rows), whole)
+    columns = {name: _column(name, kind, held[name], absent[name], n_rows) for name, kind in kinds.items()}
+    return Survey(n_rows, columns, whole)
 
 
-def _columns(
-    kinds: dict[str, pa.DataType], held: dict[str, list[pa.Array]], absent: dict[str, int], n_rows: int
-) -> dict[str, Column]:
-    columns = {}
-    for name, kind in kinds.items():
-        facts: dict[str, Any] = {"is_number": False}
-        try:
-            if is_number(kind):
-                facts = _of_numbers(held[name], kind)
-            elif not _is_nested(kind):
-                facts |= _of_others(held[name])
-        except (pa.ArrowException, ValueError, TypeError):  # a type whose values Arrow cannot process
-            pass
-        facts["n_missing"] = facts.get("n_missing", 0) + absent[name]
-        columns[name] = Column(name, str(kind), n_rows=n_rows, **facts)
-    return columns
+def _column(name: str, kind: pa.DataType, chunks: Sequence[pa.Array], n_absent: int, n_rows: int) -> Column:
+    facts: dict[str, Any] = {"is_number": False}
+    try:
+        if is_number(kind):
+            facts = _of_numbers(chunks, kind)
+        elif not _is_nested(kind):
+            facts |= _of_others(chunks)
+    except (pa.ArrowException, ValueError, TypeError):  # a type whose values Arrow cannot process
+        pass
+    facts["n_missing"] = facts.get("n_missing", 0) + n_absent
+    return Column(name, str(kind), n_rows=n_rows, **facts)
 
 
 def _is_nested(kind: pa.DataType) -> bool:
