@@ -24,7 +24,7 @@ from sparserank.paths.result import PathResult
 from sparserank.penalties import MCP
 from sparserank.selection import menu
 from sparserank.selection.plan import make_plan
-from sparserank.shards.grades import grades_of
+from sparserank.shards.measuring import grades_of
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.solvers.lockstep import run_all
 from tests.oracles.grades import grades_of as grades_of_loops

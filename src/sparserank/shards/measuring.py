@@ -1,4 +1,4 @@
-"""Ranking metrics of many models at once, from scores chunk by chunk, never of all documents."""
+"""Ranking metrics of many models at once, from scores chunk by chunk, never of all documents; grades by scores."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 DENSE_FROM = 0.1  # share of weights that are not 0 from which products with arrays are faster
 CHUNK_BYTES = 16 << 20  # of features and scores together
+GRADES_FROM = (0.5, 0.7, 0.82, 0.9, 0.96)  # shares of the other documents of the query that score lower
 
 
 @dataclass(frozen=True)
@@ -94,3 +95,19 @@ def _scores(rows: Rows, models: np.ndarray | sp.csr_array | Columns, documents: 
     if isinstance(models, Columns):
         return rows.columns(documents, models.columns) * models.monotone
     return rows.times(models, documents)
+
+
+def grades_of(scores: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
+    """(n_docs,) uint8, the labels of distilled models (docs/theory.md section 9): the number of GRADES_FROM below the share of a query's other documents that score lower. Tied
+    documents get the same grade, so the order of the file does not matter."""
+    sizes = np.diff(query_ptr)
+    starts = np.repeat(query_ptr[:-1], sizes)
+    order = np.lexsort((scores, starts))
+    # In order of score within each query, each document has as many below it as the first of its ties.
+    ordered, place = scores[order], np.arange(len(scores))
+    begins = (place == starts) | (ordered != np.roll(ordered, 1))
+    first = np.maximum.accumulate(np.where(begins, place, 0))
+    lower = (first - starts) / np.maximum(np.repeat(sizes, sizes) - 1, 1)
+    out = np.empty(len(scores), dtype=np.uint8)
+    out[order] = np.searchsorted(GRADES_FROM, lower, side="left")
+    return out

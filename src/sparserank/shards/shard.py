@@ -16,8 +16,7 @@ from sparserank.metrics import Metric
 from sparserank.shards import _pass_kernels as kernels
 from sparserank.shards._pass_kernels import ListFacts
 from sparserank.shards.coordinates import Coordinates, coordinates_of
-from sparserank.shards.grades import grades_of
-from sparserank.shards.measuring import Columns, measure
+from sparserank.shards.measuring import Columns, grades_of, measure
 from sparserank.shards.moments import alike, coarse_unit, moment_sums
 from sparserank.shards.pair_norms import lists_between, pair_norms
 from sparserank.shards.passes import Pass, Sums, run_passes
