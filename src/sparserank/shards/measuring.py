@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 DENSE_FROM = 0.1  # share of weights that are not 0 from which products with arrays are faster
 CHUNK_BYTES = 16 << 20  # of features and scores together
-GRADES_FROM = (0.5, 0.7, 0.82, 0.9, 0.96)  # shares of the other documents of the query that score lower
+GRADES_FROM = (
+    0.5,
+    0.7,
+    0.82,
+    0.9,
+    0.96,
+)  # shares of the other documents of a query that score lower, above which grades begin
 
 
 @dataclass(frozen=True)
@@ -98,8 +104,9 @@ def _scores(rows: Rows, models: np.ndarray | sp.csr_array | Columns, documents: 
 
 
 def grades_of(scores: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
-    """(n_docs,) uint8, the labels of distilled models (docs/theory.md section 9): the number of GRADES_FROM below the share of a query's other documents that score lower. Tied
-    documents get the same grade, so the order of the file does not matter."""
+    """(n_docs,) uint8 labels of distilled models (docs/theory.md section 9): the number of GRADES_FROM below the share
+    of the query's other documents that score lower. Tied documents get the same grade, so the order of the file does
+    not matter."""
     sizes = np.diff(query_ptr)
     starts = np.repeat(query_ptr[:-1], sizes)
     order = np.lexsort((scores, starts))
