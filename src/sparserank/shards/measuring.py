@@ -20,13 +20,8 @@ if TYPE_CHECKING:
 
 DENSE_FROM = 0.1  # share of weights that are not 0 from which products with arrays are faster
 CHUNK_BYTES = 16 << 20  # of features and scores together
-GRADES_FROM = (
-    0.5,
-    0.7,
-    0.82,
-    0.9,
-    0.96,
-)  # shares of the other documents of a query that score lower, above which grades begin
+# Grades begin above these shares of the other documents of a query that score lower.
+GRADES_FROM = (0.5, 0.7, 0.82, 0.9, 0.96)
 
 
 @dataclass(frozen=True)
