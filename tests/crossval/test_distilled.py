@@ -16,6 +16,7 @@ from sparserank.crossval.feature_transforms import FeatureTransform, feature_tra
 from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.curves import fit_bins
 from sparserank.data.reading import Reading
+from sparserank.errors import ParameterError
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import BoostedSteps, PathPlan, PenaltyPath
@@ -99,7 +100,7 @@ def test_labels_of_a_left_out_fold_change_nothing(data: sr.RankingDataset) -> No
     assert not np.array_equal(before[0].values, after[0].values)  # judged on the true labels
 
 
-def test_a_store_and_threads_change_no_bit(data: sr.RankingDataset, tmp_path) -> None:
+def test_threads_change_no_bit_and_a_store_only_rounding(data: sr.RankingDataset, tmp_path) -> None:
     sr.write_letor(data, tmp_path / "train.txt")
     sr.convert([tmp_path / "train.txt"], tmp_path / "store", Reading(dtype="float64"), shard_bytes=9_000)
     here, stored = sr.read(tmp_path / "train.txt", dtype="float64"), sr.read(tmp_path / "store")
@@ -148,6 +149,25 @@ def test_it_is_tried_by_default_where_there_is_enough_to_learn() -> None:
     labels = [t.label for t in menu.tasks_of(plan, many, each_alone(many.feature_names))]
     assert labels == ["l1", "mcp", "ridge", "distilled mcp"]
     assert menu.transforms_tried(plan, curved) == ["none", "mixed", "distilled(log)"]
-    assert menu.transforms_tried(replace(plan, engine="ranklib"), curved) == ["none", "mixed", "distilled"]
+    assert menu.transforms_tried(replace(plan, engine="ranklib"), curved)[2:] == ["distilled(log)", "distilled"]
     for other in ({"with_steps": False}, {"path_plan": PathPlan(scaling="query-min-max")}):
         assert menu.transforms_tried(replace(plan, **other), many) == ["none"]
+
+
+def test_a_teacher_that_finds_no_step_leaves_the_labels() -> None:
+    """No feature has enough documents on both sides of a step."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((2400, 150))
+    for column in X.T:
+        column[rng.choice(2400, 18, replace=False)] = 1.0
+    rare = sr.RankingDataset(X, (X[:, :30].sum(axis=1) > 0).astype(float), np.repeat(np.arange(60), 40))
+    by_labels = fitted(rare, "none")
+    for fold, path in fitted(rare).items():
+        assert np.array_equal(path.scaled_coefs, by_labels[fold].scaled_coefs)
+    result = sr.select(rare, feature_transform="distilled", penalties="mcp", **{**QUICK, "half_samples": 4})
+    assert "distilled mcp" in result.paths
+
+
+def test_a_linear_penalty_is_needed(data: sr.RankingDataset) -> None:
+    with pytest.raises(ParameterError, match="distilled needs a linear penalty, such as mcp"):
+        sr.select(data, feature_transform="distilled", penalties="steps", **QUICK)

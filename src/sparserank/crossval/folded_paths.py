@@ -32,9 +32,10 @@ from sparserank.transforms import STEPS
 from sparserank.weighting import Weighting
 
 AT_ONCE = 10  # half-samples in lockstep
+AT_ONCE_DISTILLED = 2  # each has labels of its own, which take about 15 bytes a document
 MORE, MORE_OF_STARTS = 1.25, 2.0  # half-sample paths and their starts may end at these multiples of the size sought
 # Attributes derived from the data on first use.
-MADE = ("prepared", "_shards", "_judging", "_unseen", "_teaching")
+MADE = ("prepared", "_shards", "_judging", "_unseen")
 Weighted = tuple[list[PairwiseObjective], list[FeatureScaling]]
 UNSCALED = ("none", "query-min-max")  # methods without divisors
 FOLD_TOL = 1e-4  # for paths that only estimate quality: down to the tolerance of the final path, rankings do not change
@@ -80,7 +81,7 @@ class FoldedPaths:
         self.path_plan = replace(path_plan, feature_names=transform.names(tuple(data.feature_names or ())))
         self.valid, self.query_weight, self.n_threads = valid, query_weight, n_threads
         self._weighted: tuple[object, Weighted] | None = None  # the last ones, with the queries that they use
-        self._grades: dict[bytes, np.ndarray] = {}  # (n_docs,) by the teacher of these queries
+        self._grades: dict[bytes, np.ndarray] = {}  # labels (n_docs,) by the teacher of these queries
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {name: value for name, value in self.__dict__.items() if name not in MADE}
@@ -119,8 +120,9 @@ class FoldedPaths:
         )
         supports: list[np.ndarray] = []
         statuses: list[str] = []
+        n = AT_ONCE if self.transform.teacher is None else AT_ONCE_DISTILLED
         with one_blas_thread():
-            for own in (samples[i : i + AT_ONCE] for i in range(0, len(samples), AT_ONCE)):
+            for own in (samples[i : i + n] for i in range(0, len(samples), n)):
                 objectives, scalings = self._objectives_of(own, range(len(own)), ["one half"] * len(own))
                 starts: list[PathStarts | None] = [None] * len(own)
                 if start is not None:
@@ -129,6 +131,8 @@ class FoldedPaths:
                     statuses += [status for p in first for status in p.statuses]
                 tasks = [replace(wanted, starts=s) for s in starts]
                 paths = self._run([self._steps(t, o, plan) for t, o in zip(tasks, objectives, strict=True)], scalings)
+                for sample in own:
+                    self._grades.pop(sample.tobytes(), None)
                 for path in paths:
                     at = point_within(size_of(path.sparse_coefs, path.width), path.ranks, k)
                     supports.append(np.zeros(0, dtype=np.int64) if at is None else path.support(at))
@@ -214,33 +218,30 @@ class FoldedPaths:
             self._weighted = key, (objectives, scalings)
         return self._weighted[1]
 
-    @cached_property
-    def _teaching(self) -> FoldedPaths:
-        """The same queries in the bins of the teacher's steps."""
-        teacher, raw = self.transform.teacher, tuple(self.data.feature_names or ())
+    def _teach(self, used: np.ndarray) -> None:
+        """Learn the labels (n_docs,) of distilled models from the queries of each row of `used` (n, n_queries), once:
+        grades by the teacher, or the true labels if it finds no step there."""
+        new = {row.tobytes(): row for row in used if row.tobytes() not in self._grades}
+        if not new:
+            return
+        d, teacher = self.data, self.transform.teacher
         assert teacher is not None
-        return FoldedPaths(
-            self.data,
+        steps = FoldedPaths(
+            d,
             self.fold,
-            replace(self.path_plan, feature_names=raw),
+            replace(self.path_plan, feature_names=tuple(d.feature_names or ())),
             self.metrics,
             query_weight=self.query_weight,
             n_threads=self.n_threads,
             client=self.client,
             transform=FeatureTransform(STEPS, knots=teacher.bins),
         )
-
-    def _teach(self, used: np.ndarray) -> None:
-        """Learn the grades of all documents from the queries of each row of `used` (n, n_queries), once."""
-        new = {row.tobytes(): row for row in used if row.tobytes() not in self._grades}
-        steps, teacher = self._teaching, self.transform.teacher
-        assert teacher is not None
-        if new:
-            objectives, _ = steps._objectives_of(np.array(list(new.values())), range(len(new)), [""] * len(new))
-            models = run_all([teacher.maker.on_all_features(o) for o in objectives])
-            for key, w in zip(new, models, strict=True):
-                self._grades[key] = np.concatenate(steps._shards.call("grades", w))
-            steps.release()
+        objectives, _ = steps._objectives_of(np.array(list(new.values())), range(len(new)), [""] * len(new))
+        models = run_all([teacher.maker.on_all_features(o) for o in objectives])
+        for (key, row), w in zip(new.items(), models, strict=True):
+            grades = np.concatenate(steps._shards.call("grades", w))
+            differ = grades[np.repeat(row, np.diff(d.query_ptr))].any()
+            self._grades[key] = grades if differ else d.relevance
 
     def _sums(self, used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:
         return self._shards.call("moments", unit, around, per_query=used)

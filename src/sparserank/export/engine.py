@@ -114,7 +114,8 @@ class Engine:
             if isinstance(term.curve, StepCurve):
                 if not self.steps:
                     raise DataError(
-                        f"{self.title} cannot express {term.shown}. Export to vespa, lucene, sql, onnx, python, "
+                        f"{self.title} cannot express {term.shown}. Export to elasticsearch, opensearch, vespa, lucene, "
+                        f"sql, onnx, python, "
                         f"{', '.join(TREES)}, or train without steps ({option('penalty', 'mcp')})."
                     )
             elif self.lacks([term.kind], curves=term.curve is not None):

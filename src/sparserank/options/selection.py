@@ -147,7 +147,8 @@ TRANSFORM = replace(
     "bends are tried too); distilled or distilled(log) (weights, learned from the order of a model of steps in place "
     "of the labels). auto tries none and curves(log) if the training data are in memory and have at most "
     f"{MAX_VALUES_OF_CURVES / 1e6:g} million values, otherwise none and mixed; without logarithms where they do not "
-    f"differ from the features; from {MIN_QUERIES_OF_TEACHERS} queries on also MCP on distilled(log).",
+    f"differ from the features; from {MIN_QUERIES_OF_TEACHERS} queries and {MIN_DOCS_OF_STEPS:,} documents on also "
+    "distilled(log) with MCP, unless a penalty is named.",
 )
 ENGINE = Option(
     name="engine",

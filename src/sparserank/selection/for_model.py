@@ -174,7 +174,8 @@ class ForModel:
         (name,) = plan.feature_transform
         if name in (AUTO, MIXED):
             name = MIXED if logs_differ(data) else NONE
-        ((label, penalty),), (transform,) = plan.labelled.items(), feature_transforms(data, [name])
+        ((label, penalty),) = plan.labelled.items()
+        (transform,) = feature_transforms(data, [name], rules=penalty)
         self.task = PathTask(transform.label(label), maker_of(transform.limited(penalty)), transform)
         fold = query_folds(data.n_queries, n_folds, plan.random_state)
         threads: dict[str, Any] = {"n_workers": self.n_threads, "n_threads": self.n_threads}

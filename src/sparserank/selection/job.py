@@ -177,7 +177,7 @@ class SelectionJob:
         notes += notes_of_kept(plan, model)
         if candidate_set.transform(chosen).teacher is not None:
             notes.append(
-                "the weights learned the order of a model of steps (distilled); they were judged on the labels."
+                "the weights learned the order of a model of steps (distilled); they were evaluated on the labels."
             )
         stability = self._stability(candidate_set, chosen, model, store, progress, notes)
         engine = self._for_engine(candidate_set, model, store, notes)

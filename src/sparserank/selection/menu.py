@@ -46,12 +46,13 @@ def tasks_of(
     client: Any = None,
     transforms: Sequence[FeatureTransform] | None = None,
 ) -> list[PathTask]:
-    """The tasks, transform by transform: the penalties, then the dense reference. Curves have no dense reference.
-    If curves of logarithms are tried by default, penalties that support them are not tried on plain logarithms.
+    """The tasks, transform by transform: the penalties, then the dense reference, which curves and distilled
+    models do not have. If curves of logarithms are tried by default, penalties that support them are not tried on plain logarithms.
     transforms: by default those that the plan names.
 
     Raises
-        ParameterError   curves with data that are not in memory, or with penalties of different signs
+        ParameterError   curves with data that are not in memory, or with penalties of different signs; distilled models
+                         without a linear penalty
     """
     if any(p.label == DENSE for p in plan.penalties):
         raise ParameterError("penalties", f"cannot be called {DENSE}, which is the name of the dense reference.")
@@ -62,7 +63,7 @@ def tasks_of(
         if any(p.on_steps for p in limited.values()):
             names.append(STEPS)
         directions = _directions(plan, data.n_features) if not CURVES.keys().isdisjoint(names) else None
-        transforms = feature_transforms(data, names, plan.n_knots, directions, _dense(plan))
+        transforms = feature_transforms(data, names, plan.n_knots, directions, plan.penalties[0])
     unasked = plan.feature_transform == (AUTO,) and any(isinstance(t.knots, Knots) for t in transforms)
     steps = {label: p for label, p in limited.items() if p.on_steps}
     limited = {label: p for label, p in limited.items() if label not in steps}
@@ -72,7 +73,11 @@ def tasks_of(
         if transform.name == STEPS:
             out += _on(transform, steps)
         elif transform.teacher is not None:
-            out += _on(transform, _concave(limited) if plan.feature_transform == (AUTO,) else limited)
+            if not limited:
+                raise ParameterError("feature_transform", f"{transform.name} needs a linear penalty, such as mcp.")
+            asked = plan.feature_transform != (AUTO,)
+            own = {n: p for n, p in limited.items() if asked or (isinstance(p, Penalty) and not p.is_convex)}
+            out += _on(transform, own)
         elif transform.knots.curved:
             out += _on(transform, _for_curves(limited)) if limited else []
         else:
@@ -83,7 +88,7 @@ def tasks_of(
 
 
 def transforms_tried(plan: SelectionPlan, data: RankingDataset, client: Any = None) -> list[str]:
-    """The names of the transforms that are tried, curves last.
+    """The names of the transforms that are tried, curves and distilled ones last.
 
     Raises
         ParameterError   curves were requested, and the data are not in memory
@@ -104,8 +109,10 @@ def transforms_tried(plan: SelectionPlan, data: RankingDataset, client: Any = No
         names = [NONE, MIXED] if differ else [NONE]
     if not _could_be_steps(plan, data, MIN_QUERIES_OF_TEACHERS) or _too_large_for_steps(data):
         return names
+    if not differ:
+        return [*names, "distilled"]
     takes_logs = plan.engine is None or not ENGINES[plan.engine].lacks([LOG])
-    return [*names, "distilled(log)" if differ and takes_logs else "distilled"]
+    return [*names, "distilled(log)", *([] if takes_logs else ["distilled"])]
 
 
 def tries_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> bool:
@@ -186,11 +193,6 @@ def _dense(plan: SelectionPlan) -> Ridge:
     monotone = {p.monotone for p in plan.penalties}
     never = set.intersection(*(set(p.drop) for p in plan.penalties))
     return Ridge(monotone=monotone.pop() if len(monotone) == 1 else None, drop=tuple(sorted(never)))
-
-
-def _concave(labelled: dict[str, Penalty | SizedMaker]) -> dict[str, Penalty | SizedMaker]:
-    """The concave penalties."""
-    return {label: p for label, p in labelled.items() if isinstance(p, Penalty) and not p.is_convex}
 
 
 def _for_curves(labelled: dict[str, Penalty | SizedMaker]) -> dict[str, Penalty | SizedMaker]:

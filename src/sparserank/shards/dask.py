@@ -90,17 +90,15 @@ def shards_on(client: Any, data: RankingDataset, loss: PairwiseLoss, shape: Any 
         DataError   document weights differ from those in the store; there is no worker
     """
     X = data.X
-    shards = DaskShards(client, X, loss, shape, data.relevance)
-    held = [
-        map_shard(Path(s.folder), shards.manifests[s.folder]["shards"][s.number], X.shape[1], X.dtype)
-        for s in X.sources
-    ]
+    manifests = {folder: read_manifest(Path(folder)) for folder in {s.folder for s in X.sources}}
+    held = [map_shard(Path(s.folder), manifests[s.folder]["shards"][s.number], X.shape[1], X.dtype) for s in X.sources]
+    labels = np.concatenate([np.asarray(h["label"], dtype=np.float64) for h in held])
     weights = np.concatenate([np.asarray(h.get("weight", np.ones(len(h["label"])))) for h in held])
     if not np.array_equal(weights, np.ones(data.n_docs) if data.doc_weight is None else data.doc_weight):
         raise DataError(
             "on a cluster, document weights must be those of the store; convert the data again with their column."
         )
-    return shards
+    return DaskShards(client, X, loss, shape, None if np.array_equal(labels, data.relevance) else data.relevance)
 
 
 def sums_on(client: Any, X: Any) -> MomentSums:

@@ -100,8 +100,7 @@ def _scores(rows: Rows, models: np.ndarray | sp.csr_array | Columns, documents: 
 
 def grades_of(scores: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
     """(n_docs,) uint8 labels of distilled models (docs/theory.md section 9): the number of GRADES_FROM below the share
-    of the query's other documents that score lower. Tied documents get the same grade, so the order of the file does
-    not matter."""
+    of the query's other documents that score lower. Tied documents get the same grade."""
     sizes = np.diff(query_ptr)
     starts = np.repeat(query_ptr[:-1], sizes)
     order = np.lexsort((scores, starts))
