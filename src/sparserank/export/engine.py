@@ -114,9 +114,9 @@ class Engine:
             if isinstance(term.curve, StepCurve):
                 if not self.steps:
                     raise DataError(
-                        f"{self.title} cannot express {term.shown}. Export to elasticsearch, opensearch, vespa, lucene, "
-                        f"sql, onnx, python, "
-                        f"{', '.join(TREES)}, or train without steps ({option('penalty', 'mcp')})."
+                        f"{self.title} cannot express {term.shown}. Export to elasticsearch, opensearch, vespa, "
+                        f"lucene, sql, onnx, python, {', '.join(TREES)}, or train without "
+                        f"steps ({option('penalty', 'mcp')})."
                     )
             elif self.lacks([term.kind], curves=term.curve is not None):
                 self._refuse(term)

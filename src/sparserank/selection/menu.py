@@ -47,7 +47,8 @@ def tasks_of(
     transforms: Sequence[FeatureTransform] | None = None,
 ) -> list[PathTask]:
     """The tasks, transform by transform: the penalties, then the dense reference, which curves and distilled
-    models do not have. If curves of logarithms are tried by default, penalties that support them are not tried on plain logarithms.
+    models do not have. If curves of logarithms are tried by default, penalties that support them are not tried on plain
+    logarithms.
     transforms: by default those that the plan names.
 
     Raises
