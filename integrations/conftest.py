@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from distributed import Client, LocalCluster
-from tests.conftest import data_folder, no_curves, no_rivals  # noqa: F401
+from tests.conftest import data_folder, no_rivals  # noqa: F401
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.conftest import data_folder_or_skip
-from tests.support.real_models import REAL, real_model
+from tests.export.test_export import REAL, real_model
 
 import sparserank as sr
 from sparserank.datasets import make_curved_ranking, make_ranking
