@@ -119,7 +119,7 @@ class PairwiseObjective:
         else:
             ids = np.arange(n_queries)
             held = RankingDataset.of_groups(X, relevance, query_ptr, ids, doc_weight=of_docs)
-            shards = shards_on(client, placed(client, held), of_pairs, knots)
+            shards = shards_on(client, placed(client, held), held.relevance, of_pairs, knots)
         scales = None if scale is None else _scales(scale, shards.n_columns)
         weighting = Weighting(
             shards,

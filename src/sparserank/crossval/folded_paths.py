@@ -148,13 +148,13 @@ class FoldedPaths:
 
     @cached_property
     def _shards(self) -> Shards:
-        return self._learning(self.prepared)
+        return self._with_labels(self.prepared.relevance)
 
-    def _learning(self, d: RankingDataset) -> Shards:
-        """The shards of `prepared`, with its labels or others."""
+    def _with_labels(self, relevance: np.ndarray) -> Shards:
+        """The shards of `prepared` with these labels (n_docs,)."""
         if self.client is None:
-            return self._shards_of(d)
-        return shards_on(self.client, d, self.path_plan.loss, self.transform.knots)
+            return self._shards_of(self.prepared, relevance)
+        return shards_on(self.client, self.prepared, relevance, self.path_plan.loss, self.transform.knots)
 
     @cached_property
     def _judging(self) -> Shards:
@@ -167,9 +167,9 @@ class FoldedPaths:
     def _unseen(self) -> LocalShards | None:
         return None if self.valid is None else self._shards_of(self.in_transforms(self.valid))
 
-    def _shards_of(self, d: RankingDataset) -> LocalShards:
-        rows = self.transform.knots.rows(d.X)
-        return make_shards(rows, d.relevance, d.query_ptr, self.path_plan.loss, d.doc_weight, self.n_threads, d.docid)
+    def _shards_of(self, d: RankingDataset, relevance: np.ndarray | None = None) -> LocalShards:
+        rows, relevance = self.transform.knots.rows(d.X), d.relevance if relevance is None else relevance
+        return make_shards(rows, relevance, d.query_ptr, self.path_plan.loss, d.doc_weight, self.n_threads, d.docid)
 
     def objectives(self, folds: Sequence[int]) -> Weighted:
         """The loss without each of these folds, and its scaling, which is also learned without the fold;
@@ -211,8 +211,7 @@ class FoldedPaths:
                 objectives = on(self._shards, at)
             else:
                 self._teach(used)
-                graded = [replace(d, relevance=self._grades[row.tobytes()].astype(np.float64)) for row in used]
-                shards = [self._learning(g) for g in graded]
+                shards = [self._with_labels(self._grades[row.tobytes()].astype(np.float64)) for row in used]
                 objectives = [on(shards[i], [i])[0] for i in at]
             scalings = [FeatureScaling(method, centers[i], scales[i]) for i in at]
             self._weighted = key, (objectives, scalings)

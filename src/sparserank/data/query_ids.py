@@ -63,7 +63,7 @@ def run_starts(qid: np.ndarray) -> np.ndarray:
 
 def rows_of_queries(query_ptr: np.ndarray, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(rows of these queries, in their order; (len(queries) + 1,) their query_ptr)."""
-    sizes = np.diff(query_ptr)[queries]
+    sizes = query_ptr[queries + 1] - query_ptr[queries]
     ptr = np.concatenate([[0], np.cumsum(sizes)])
     return np.arange(ptr[-1]) + np.repeat(query_ptr[queries] - ptr[:-1], sizes), ptr
 

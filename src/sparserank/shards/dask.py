@@ -82,9 +82,11 @@ def _in_stores(X: Any) -> bool:
     return isinstance(X, StoredFeatures) and all(source is not None for source in X.sources)
 
 
-def shards_on(client: Any, data: RankingDataset, loss: PairwiseLoss, shape: Any = None) -> DaskShards:
-    """The shards of `placed` data on the workers of a dask.distributed Client. shape: how values become columns (a
-    `curves.Shape`), by default one column each.
+def shards_on(
+    client: Any, data: RankingDataset, relevance: np.ndarray, loss: PairwiseLoss, shape: Any = None
+) -> DaskShards:
+    """The shards of `placed` data with these labels (n_docs,) on the workers of a dask.distributed Client. shape: how
+    values become columns (a `curves.Shape`), by default one column each.
 
     Raises
         DataError   document weights differ from those in the store; there is no worker
@@ -98,7 +100,7 @@ def shards_on(client: Any, data: RankingDataset, loss: PairwiseLoss, shape: Any 
         raise DataError(
             "on a cluster, document weights must be those of the store; convert the data again with their column."
         )
-    return DaskShards(client, X, loss, shape, None if np.array_equal(labels, data.relevance) else data.relevance)
+    return DaskShards(client, X, loss, shape, None if np.array_equal(labels, relevance) else relevance)
 
 
 def sums_on(client: Any, X: Any) -> MomentSums:
@@ -227,8 +229,8 @@ class DaskShards:
         cuts = np.linspace(0, len(sources), n + 1).round().astype(int)  # neighbours share a worker: fewer sums are sent
         self._groups = [list(range(a, b)) for a, b in pairwise(cuts)]
         self._homes = [workers[g * len(workers) // n] for g in range(n)]
-        self.manifests = {folder: read_manifest(Path(folder)) for folder in {s.folder for s in sources}}
-        shards = [self.manifests[s.folder]["shards"][s.number] for s in sources]
+        manifests = {folder: read_manifest(Path(folder)) for folder in {s.folder for s in sources}}
+        shards = [manifests[s.folder]["shards"][s.number] for s in sources]
         ends = np.cumsum([s["n_docs"] for s in shards])
         labels = [None] * len(shards) if relevance is None else np.split(relevance, ends[:-1])
         self._futures = [

@@ -1,4 +1,4 @@
-"""Ranking metrics of many models at once, from scores chunk by chunk, never of all documents; grades by scores."""
+"""Ranking metrics of many models, from scores chunk by chunk, never of all documents. Grades by given scores."""
 
 from __future__ import annotations
 

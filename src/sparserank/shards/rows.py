@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.data.query_ids import rows_of_queries
+
 PIECE = 1 << 19  # non-zeros whose statistics are computed at once
 
 
@@ -110,8 +112,8 @@ def row_bytes(rows: Rows) -> float:
 
 def documents_of(query_ptr: np.ndarray, queries: np.ndarray) -> np.ndarray:
     """Rows of the given queries, in their order."""
-    first, lengths = query_ptr[queries], query_ptr[queries + 1] - query_ptr[queries]
-    return np.arange(int(lengths.sum())) + np.repeat(first - (np.cumsum(lengths) - lengths), lengths)
+    rows, _ = rows_of_queries(query_ptr, queries)
+    return rows
 
 
 def query_pieces(X: Any, query_ptr: np.ndarray) -> list[int]:

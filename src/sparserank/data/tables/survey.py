@@ -88,6 +88,8 @@ def survey(tables: Sequence[Table]) -> Survey:
     absent = dict.fromkeys(kinds, 0)
     n_rows, n_bytes, whole = 0, 0, True
     for table in tables:
+        if not whole:
+            break
         names = [name for name in table.schema.names if not _is_nested(table.schema.field(name).type)]
         for records in table.record_batches(names or table.schema.names[:1], BLOCK_ROWS):
             if n_rows == ROWS or n_bytes >= BYTES:
