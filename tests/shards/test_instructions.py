@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -15,13 +16,19 @@ import sparserank as sr
 from sparserank.curves import STRAIGHT, fit_knots
 from sparserank.objective import PairwiseObjective
 from sparserank.selection.fuse import return_freed_memory
-from sparserank.shards._instructions import add_pair, prefetch
+from sparserank.shards._instructions import add_at, prefetch
 
 
 @njit
-def _add(sums: np.ndarray, at: np.ndarray, first: np.ndarray, second: np.ndarray) -> None:
+def _add_two(sums: np.ndarray, at: np.ndarray, values: np.ndarray) -> None:
     for i in range(len(at)):
-        add_pair(sums, at[i], first[i], second[i])
+        add_at(sums, at[i], (values[i, 0], values[i, 1]))
+
+
+@njit
+def _add_four(sums: np.ndarray, at: np.ndarray, values: np.ndarray) -> None:
+    for i in range(len(at)):
+        add_at(sums, at[i], (values[i, 0], values[i, 1], values[i, 2], values[i, 3]))
 
 
 @njit
@@ -31,16 +38,16 @@ def _ask(X: np.ndarray) -> None:
             prefetch(X, i, j)
 
 
+@pytest.mark.parametrize(("n", "add"), [(2, _add_two), (4, _add_four)])
 @pytest.mark.parametrize("kind", [np.int64, np.uint64])
-def test_pairs_are_added_one_after_the_other_at_any_place(kind: type) -> None:
+def test_values_are_added_one_after_the_other_at_any_place(kind: type, n: int, add: Callable) -> None:
     rng = np.random.default_rng(0)
     at = rng.integers(0, 30, size=500).astype(kind)  # even and odd places, that is: not aligned
-    first, second = rng.standard_normal((2, 500))
+    values = rng.standard_normal((500, n))
     sums, expected = np.zeros(40), np.zeros(40)
-    _add(sums[3:35], at, first, second)
-    for c, a, b in zip(at.astype(int), first, second, strict=True):
-        expected[3 + c] += a
-        expected[4 + c] += b
+    add(sums[3:37], at, values)
+    for c, own in zip(at.astype(int), values, strict=True):
+        expected[3 + c : 3 + c + n] += own
     np.testing.assert_array_equal(sums, expected)
 
 

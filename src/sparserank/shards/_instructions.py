@@ -12,7 +12,6 @@ from numba.extending import intrinsic
 LINE_BYTES = 64  # size of a cache line
 _BITS = ir.IntType(32)
 _READ, _KEEP, _DATA = ir.Constant(_BITS, 0), ir.Constant(_BITS, 3), ir.Constant(_BITS, 1)
-_PAIR = ir.VectorType(ir.DoubleType(), 2)
 
 
 def _address(context, builder, kind, array, indices):
@@ -38,19 +37,21 @@ def prefetch(typing_context, X, i, j):
 
 
 @intrinsic
-def add_pair(typing_context, sums, c, first, second):
-    """sums[c] += first and sums[c + 1] += second in one addition; sums (n,) float64, contiguous, 0 <= c < n - 1."""
+def add_at(typing_context, sums, c, values):
+    """sums[c + i] += values[i] for all i in one addition; sums (n,) float64, contiguous, 0 <= c; values: a tuple of 2
+    or 4 float64."""
+    vector = ir.VectorType(ir.DoubleType(), len(values))
 
     def codegen(context, builder, signature, args):
         address = _address(context, builder, signature.args[0], args[0], args[1:2])
-        address = builder.bitcast(address, _PAIR.as_pointer())
-        pair = ir.Constant(_PAIR, ir.Undefined)
-        for place, value in enumerate(args[2:]):
-            pair = builder.insert_element(pair, value, ir.Constant(_BITS, place))
-        builder.store(builder.fadd(builder.load(address, align=8), pair), address, align=8)
+        address = builder.bitcast(address, vector.as_pointer())
+        added = ir.Constant(vector, ir.Undefined)
+        for i in range(vector.count):
+            added = builder.insert_element(added, builder.extract_value(args[2], i), ir.Constant(_BITS, i))
+        builder.store(builder.fadd(builder.load(address, align=8), added), address, align=8)
         return context.get_dummy_value()
 
-    return types.void(sums, c, types.float64, types.float64), codegen
+    return types.void(sums, c, types.UniTuple(types.float64, len(values))), codegen
 
 
 if config.DISABLE_JIT:  # type: ignore[attr-defined]  # kernels run as plain Python, for debugging
@@ -58,6 +59,6 @@ if config.DISABLE_JIT:  # type: ignore[attr-defined]  # kernels run as plain Pyt
     def prefetch(X, i, j):  # type: ignore[misc]
         pass
 
-    def add_pair(sums, c, first, second):  # type: ignore[misc]
-        sums[c] += first
-        sums[c + 1] += second
+    def add_at(sums, c, values):  # type: ignore[misc]
+        for i, value in enumerate(values):
+            sums[int(c) + i] += value

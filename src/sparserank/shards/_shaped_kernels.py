@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparserank._kernel_cache import kernel
-from sparserank.shards._instructions import LINE_BYTES, add_pair, prefetch
+from sparserank.shards._instructions import LINE_BYTES, add_at, prefetch
 
 AHEAD = 4  # prefetch distance of the scores, in documents
 
@@ -104,8 +104,8 @@ def _add_two(segment, fraction, g, segment_2, fraction_2, g_2, m, sums):
     step, at = two * np.uint64(m), np.uint64(0)
     for j in range(len(segment)):
         part, part_2 = g * fraction[j], g_2 * fraction_2[j]
-        add_pair(sums, at + two * np.uint64(segment[j]), g, part)
-        add_pair(sums, at + two * np.uint64(segment_2[j]), g_2, part_2)
+        add_at(sums, at + two * np.uint64(segment[j]), (g, part))
+        add_at(sums, at + two * np.uint64(segment_2[j]), (g_2, part_2))
         at += step
 
 

@@ -15,9 +15,11 @@ import math
 import numpy as np
 
 from sparserank._kernel_cache import kernel
+from sparserank.shards._instructions import add_at
 from sparserank.shards._shaped_kernels import heights
 
 BINS = 64  # of a feature, at most
+SUMS = 4  # by bin: gradient, curvature, number of documents; and one that stays 0, so that they are one vector
 BELOW = 20  # a pair counts if one of its documents ranks within the cut-off or BELOW ranks beyond
 NEAR = 0.01  # added to the difference of scores by which the weight of a pair is divided
 MAX_INSERTED = 32  # documents of a list that is sorted by insertion
@@ -189,7 +191,7 @@ def bin_sums(bins, features, used, height, gains, ideal, doc_weight, query_ptr, 
     features    columns of `bins` whose sums are wanted
     used, height   features of the present model, and the heights of their bins
     scale       (n_queries,) factor of a query's gradients
-    out         (n_features, BINS, 3) gradient, curvature and number of documents
+    out         (n_features * BINS * SUMS,)
     """
     longest = 1
     for q in range(lo, hi):
@@ -217,8 +219,8 @@ def bin_sums(bins, features, used, height, gains, ideal, doc_weight, query_ptr, 
         pair_gradients(s, gains[first:last], order[:n], discount, ideal[q], cutoff, dw, g, h, work)
         for i in range(n):
             gradient, curvature = factor * g[i], factor * h[i]
+            at = np.uint64(0)
             for u in range(len(features)):
-                b = bins[first + i, features[u]]
-                out[u, b, 0] += gradient
-                out[u, b, 1] += curvature
-                out[u, b, 2] += 1.0
+                b = np.uint64(bins[first + i, features[u]])
+                add_at(out, at + b * np.uint64(SUMS), (gradient, curvature, 1.0, 0.0))
+                at += np.uint64(BINS * SUMS)

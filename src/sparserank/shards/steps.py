@@ -71,11 +71,11 @@ class StepRows(Rows):
         def block(i: int) -> np.ndarray:
             a, b = divmod(i, n_blocks)
             _, features, scale, cutoff = asks[a]
-            out = np.zeros((len(features), kernels.BINS, 3))
+            out = np.zeros(len(features) * kernels.BINS * kernels.SUMS)
             gains, ideal = gains_of[cutoff]
             place = scale, seeds[a], cutoff, cuts[b], cuts[b + 1]
             kernels.bin_sums(self.bins, features, *models[a], gains, ideal, lists.doc_weight, ptr, *place, out)
-            return out
+            return out.reshape(len(features), kernels.BINS, kernels.SUMS)[..., :3]
 
         parts = executor.map(block, len(asks) * n_blocks)
         return [sum(parts[i + 1 : i + n_blocks], start=parts[i]) for i in range(0, len(parts), n_blocks)]
