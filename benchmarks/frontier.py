@@ -18,8 +18,8 @@ import numpy as np
 INTRO = (
     "Written by `python -m benchmarks.frontier docs/frontier.md` (part of `make evidence`). Every system is evaluated "
     'on the same folds, on queries that it has not seen. "Trees" are LightGBM (150 x 0.05), 150 trees of 7 leaves. '
-    '"Ours" are the penalties of `select` and splicing (best_k) on unchanged features, on logarithms, and on each '
-    "feature either unchanged or as its logarithm, whichever is better; l1, MCP and best_k are also fitted on curves. "
+    '"Ours" are l1, MCP and splicing (best_k) on unchanged features, on logarithms and on curves, the same distilled '
+    "from boosted steps, and boosted steps. "
     "Greedy RankRLS is forward selection by leave-query-out error (Pahikkala 2010) on unchanged features. Inside each "
     "fold it uses the ridge parameter with the lowest leave-query-out error on all features. The CSV file next to this "
     "page contains the differences from the trees on all features, with confidence intervals that are valid for all "
@@ -194,11 +194,11 @@ def _compared(data: Any, repeats: int, work: Path) -> Any:
 
     plan = ComparisonPlan(
         make_plan(
-            penalties=("l1", "log", "mcp", "best_k"),
+            penalties=("l1", "mcp", "best_k", "steps"),
             metric=METRIC.default,
             report_metrics=(),
             convention="default",
-            feature_transform=("none", "log", "mixed", "curves(log)"),
+            feature_transform=("none", "log", "curves(log)", "distilled(log)"),
         ),
         repeats=repeats,
     )
