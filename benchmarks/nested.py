@@ -32,7 +32,7 @@ SETS: dict[str, list[str]] = {
     "LambdaRank": [f"lightgbm-lambdarank/{part}.txt.gz" for part in ("train", "test")],
 }
 # Options of `select`; 'products' is the number of features, of the largest weights, whose products are added.
-LINEAR = ("none", "log", "mixed")
+LINEAR = ("none", "log")
 VARIANTS: dict[str, dict[str, Any]] = {
     BASELINE: {},
     "linear": {"feature_transform": LINEAR},

@@ -13,7 +13,7 @@ from sparserank.datasets import make_ranking
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.model.size_models import load_model
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import BestK, OneTransformEach, PathPlan, PenaltyPath, fit_path_on, on_coefficients, parse_maker
+from sparserank.paths import BestK, PathPlan, fit_path_on, on_coefficients, parse_maker
 from sparserank.penalties import L1, MCP, SCAD, Log, Penalty, parse_penalty
 from sparserank.penalties.nested import nested
 from sparserank.solvers import ProxNewton, Reweighted, solve
@@ -160,16 +160,6 @@ def test_rules_of_features_hold_within_groups(data):
     kept = fit_path_on(objective, grouped(keep=(1,)), n_alphas=5, alpha_min_ratio=0.01, tol=1e-9)
     assert kept.scaled_coefs[0, [1, 4]].all()
     assert not kept.scaled_coefs[0, [0, 2, 3, 5]].any()
-
-
-def test_in_one_form_each_a_feature_stays_in_its_group():
-    data = small_problem(5, n_queries=12, d=6)
-    both = data.replace_features(np.hstack([data.X, np.sign(data.X) * np.log1p(np.abs(data.X))]))
-    path = run(OneTransformEach(PenaltyPath(grouped()), 2).path(PairwiseObjective(both), PathPlan(n_alphas=8)))
-    for i in range(8):
-        used = (path.scaled_coef(i).reshape(2, 6) != 0).sum(axis=0)
-        assert used.max() <= 1
-        assert all(len(set(used[own])) == 1 for own in COLUMNS)
 
 
 def test_a_large_group_of_noise_does_not_keep_others_out_of_the_model():

@@ -114,10 +114,3 @@ def test_it_can_be_left_out_and_needs_an_even_number() -> None:
     assert "halves" not in result.sentence
     with pytest.raises(ParameterError, match="must be even"):
         sr.select(DATA, half_samples=3, **OPTIONS)
-
-
-def test_features_in_several_forms_count_once() -> None:
-    assert sets_of([np.array([1, 4]), np.array([7])], 6).tolist() == [
-        [False, True, False, False, True, False],
-        [False, True, False, False, False, False],
-    ]

@@ -198,7 +198,7 @@ def select_curves(data: Path, folder: Path) -> Arrays:
 
 @run
 def select_curves_of_logs(data: Path, folder: Path) -> Arrays:
-    transforms = ("none", "log", "mixed", "curves(log)")
+    transforms = ("none", "log", "curves(log)")
     return selected(lightgbm_example(data), n_knots=5, feature_transform=transforms, n_alphas=4)
 
 

@@ -7,6 +7,7 @@ import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from html import escape
 from html.parser import HTMLParser
 
@@ -180,11 +181,11 @@ def test_correlations_are_those_of_numpy_within_queries(stored_as, block, monkey
     monkeypatch.setattr(alike_module, "BLOCK_VALUES", block)
     levels = 5.0 * np.random.default_rng(1).standard_normal(ALL.n_queries)  # of queries: no difference within them
     X = np.array(ALL.X) + np.repeat(levels, np.diff(ALL.query_ptr))[:, None] * (ALL.X != 0)
-    features, form = np.array([0, 4]), np.zeros(2, dtype=np.int64)
+    features = np.array([0, 4])
 
     def found() -> np.ndarray:
         data = RankingDataset(sp.csr_matrix(X) if stored_as == "sparse" else X, ALL.relevance, ALL.qid)
-        return within_query_correlations(data, np.arange(data.n_queries), lambda d: d, features, form, 12)
+        return within_query_correlations(data, np.arange(data.n_queries), lambda d: d, features)
 
     expected = by_hand(X, ALL.query_ptr)[features]
     np.testing.assert_allclose(found(), expected, atol=1e-9)
@@ -198,17 +199,19 @@ def test_correlations_are_those_of_numpy_within_queries(stored_as, block, monkey
 def test_a_feature_is_compared_in_the_form_in_which_the_model_takes_it() -> None:
     X = np.exp(np.array(ALL.X))
     data = RankingDataset(X, ALL.relevance, ALL.qid)
-    forms = fit_transform(data, "none"), fit_transform(data, "log")
-    features, form = np.array([0, 0]), np.array([0, 1])
-    every = np.arange(data.n_queries)
-    found = within_query_correlations(data, every, lambda d: transformed(d, forms), features, form, 12)
-    np.testing.assert_allclose(found[0], by_hand(X, data.query_ptr)[0], atol=1e-9)
-    np.testing.assert_allclose(found[1], by_hand(np.log1p(X), data.query_ptr)[0], atol=1e-9)
-    assert np.abs(found[0] - found[1]).max() > 0.01
+    features, every = np.array([0]), np.arange(data.n_queries)
+    forms = {kind: fit_transform(data, kind) for kind in ("none", "log")}
+    raw, log = (
+        within_query_correlations(data, every, partial(transformed, transform=form), features)
+        for form in forms.values()
+    )
+    np.testing.assert_allclose(raw[0], by_hand(X, data.query_ptr)[0], atol=1e-9)
+    np.testing.assert_allclose(log[0], by_hand(np.log1p(X), data.query_ptr)[0], atol=1e-9)
+    assert np.abs(raw - log).max() > 0.01
 
 
 def test_what_was_left_out_is_listed_beside_the_feature_that_it_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
-    names, kept, asked = tuple(ALL.feature_names or ()), dict.fromkeys((0, 1, 2, 3), 0), {0: 10, 1: 7, 3: 11}
+    names, kept, asked = tuple(ALL.feature_names or ()), np.arange(4), {0: 10, 1: 7, 3: 11}
     R = by_hand(ALL.X, ALL.query_ptr)
     copies = [("again", names[0]), ("turned", names[1])]
     expected = sorted(copies, key=lambda r: -abs(R[names.index(r[1]), names.index(r[0])]))
@@ -220,9 +223,9 @@ def test_what_was_left_out_is_listed_beside_the_feature_that_it_repeats(monkeypa
             assert r.correlation == pytest.approx(R[names.index(r.selected), names.index(r.feature)])
         assert {r.feature: np.sign(r.correlation) for r in found.left} == {"again": 1.0, "turned": -1.0}
         assert beside == pytest.approx({0: R[0, 10], 1: R[1, 7], 3: R[3, 11]})
-    assert redundant_features(ALL, names, {4: 0}, lambda d: d, {})[0].left == ()
+    assert redundant_features(ALL, names, np.array([4]), lambda d: d, {})[0].left == ()
     monkeypatch.setattr(alike_module, "MAX_DOCUMENTS", ALL.n_docs // 3)  # of more documents, some queries are enough
-    found, _ = redundant_features(ALL, names, {0: 0}, lambda d: d, {})
+    found, _ = redundant_features(ALL, names, np.array([0]), lambda d: d, {})
     assert found.n_queries == pytest.approx(ALL.n_queries / 4, abs=1)
     assert [r.feature for r in found.left] == ["again"]
 

@@ -19,7 +19,7 @@ from sparserank.selection.for_engine import BestLeftOut, ForEngine
 from tests.support.command_line import Cli
 
 QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "cv": 3, "half_samples": 0, "relaxed": False}
-LEFT_OUT = ("mixed",)
+LEFT_OUT = ("log",)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_only_what_the_engine_can_run_is_tried(data, tmp_path: Path):
     assert linear.engine.cost is None
     assert linear.to_json()["engine"] == {"name": "ranklib", "left_out": list(LEFT_OUT), "cost": None}
     (text,) = (note for note in linear.notes if note.startswith("for ranklib"))
-    assert "no models with mixed were tried, because RankLib's text cannot run them" in text
+    assert "no models with log were tried, because RankLib's text cannot run them" in text
     assert "start a run without engine into the same out" in text
     assert linear.model.export("ranklib")
     alone = sr.select(data, feature_transform="none", **QUICK)

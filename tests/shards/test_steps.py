@@ -264,7 +264,7 @@ def test_steps_are_tried_by_default_where_there_is_enough_to_learn(monkeypatch) 
     assert "l1 within a cost of 3" not in labels
     # Steps take the place of no penalty on another transform.
     curved = sr.datasets.make_curved_ranking(210, random_state=0).data
-    for most in (1, 10**9):  # mixed features, or curves
+    for most in (1, 10**9):  # logarithms, or curves
         monkeypatch.setattr(menu, "MAX_VALUES_OF_CURVES", most)
         with shortcuts.curves():
             without, tried = (

@@ -12,14 +12,13 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank.data.transformed import changes_features, fit_transform, transformed
+from sparserank.data.transformed import changes_features, fit_transform
 from sparserank.errors import DataError, ModelFormatError, ParameterError
 from sparserank.metrics import parse_metric
-from sparserank.paths import OneTransformEach, PathPlan, PenaltyPath
-from sparserank.penalties import L1, MCP
+from sparserank.paths import PathPlan
+from sparserank.penalties import L1
 from sparserank.selection.menu import transforms_tried
 from sparserank.selection.plan import SelectionPlan
-from sparserank.solvers.lockstep import run
 from sparserank.transforms import Transform
 from tests.support.command_line import Cli
 
@@ -80,7 +79,7 @@ def test_booleans_are_never_transformed(kind: str, matrix: Any) -> None:
     assert t.constants[[0, 3, 6, 9]].tolist() == [1.0] * 4
 
 
-@pytest.mark.parametrize("transform", ["log", "asinh", "mixed", "curves", "curves(log)", "curves(asinh)"])
+@pytest.mark.parametrize("transform", ["log", "asinh", "curves", "curves(log)", "curves(asinh)"])
 def test_booleans_enter_every_model_unchanged(transform: str, tmp_path: Path) -> None:
     data = HEAVY.replace_features(BOOLEAN)
     result = sr.select(data, feature_transform=(transform,), keep=[data.feature_names[0]], **QUICK)
@@ -115,7 +114,7 @@ def test_logs_are_left_out_where_they_change_nothing_whatever_the_labels() -> No
     assert changes_features(SOME_HEAVY, fit_transform(SOME_HEAVY, "log"))
     auto = SelectionPlan((L1(),), parse_metric("ndcg@10"))
     assert transforms_tried(auto, PLAIN) == ["none"]
-    assert transforms_tried(auto, HEAVY) == ["none", "mixed"]
+    assert transforms_tried(auto, HEAVY) == ["none", "log"]
     other = sr.RankingDataset(HEAVY.X, HEAVY.relevance[::-1], HEAVY.qid)
     assert len(transforms_tried(auto, other)) == 2
     assert transforms_tried(replace(auto, path_plan=PathPlan(scaling="query-min-max")), HEAVY) == ["none"]
@@ -129,7 +128,7 @@ def test_logs_are_left_out_where_they_change_nothing_whatever_the_labels() -> No
         ("curves", ["none", "curves"]),
         ("curves(log)", ["log", "curves(log)"]),
         (("curves(log)", "none"), ["none", "curves(log)"]),
-        (("log", "log", "mixed"), ["log", "mixed"]),
+        (("log", "log", "asinh"), ["log", "asinh"]),
     ],
 )
 def test_what_is_asked_for_is_tried_and_curves_bring_what_is_straight(asked: Any, tried: list[str]) -> None:
@@ -137,48 +136,15 @@ def test_what_is_asked_for_is_tried_and_curves_bring_what_is_straight(asked: Any
     assert transforms_tried(plan, HEAVY) == tried
 
 
-@pytest.mark.parametrize("penalty", [L1(), MCP(), L1(keep=(2,), drop=(5,), weights=(1.0,) * 9 + (3.0,))])
-def test_each_feature_enters_in_the_form_that_separates_pairs_best(penalty: Any) -> None:
-    forms = [fit_transform(SOME_HEAVY, "none"), fit_transform(SOME_HEAVY, "log")]
-    both = transformed(SOME_HEAVY, forms)
-    assert both.n_features == 20
-    scale = both.X.std(axis=0)
-    objective = sr.solvers.PairwiseObjective(both, scale=scale)
-    path = run(OneTransformEach(PenaltyPath(penalty), 2).path(objective, PathPlan(n_alphas=8, alpha_min_ratio=0.05)))
-    # The oracle: pairs one by one, the correlation of each column's difference with the preference.
-    separation = np.zeros(20)
-    squares = np.zeros(20)
-    X = np.asarray(both.X) / scale
-    for lo, hi in zip(both.query_ptr[:-1], both.query_ptr[1:], strict=True):
-        for i in range(lo, hi):
-            for j in range(lo, hi):
-                if both.relevance[i] > both.relevance[j]:
-                    separation += X[i] - X[j]
-                    squares += (X[i] - X[j]) ** 2
-    strength = (np.abs(separation) / np.sqrt(squares)).reshape(2, 10)
-    form = strength.argmax(axis=0)
-    used = np.abs(path.scaled_coefs).max(axis=0).reshape(2, 10) > 0
-    assert set(form.tolist()) == {0, 1}
-    assert not used[1 - form, np.arange(10)].any()
-    if penalty.drop:
-        assert not used[:, 5].any()
-        assert (np.abs(path.scaled_coefs).reshape(8, 2, 10).sum(axis=1)[:, 2] > 0).all()
-    # The path is that of the chosen columns alone.
-    columns = form * 10 + np.arange(10)
-    alone = sr.solvers.PairwiseObjective(both.replace_features(both.X[:, columns]), scale=scale[columns])
-    expected = run(PenaltyPath(penalty).path(alone, PathPlan(n_alphas=8, alpha_min_ratio=0.05)))
-    np.testing.assert_allclose(path.scaled_coefs[:, columns], expected.scaled_coefs, atol=1e-5)
-
-
 def test_the_default_selection_finds_the_shape() -> None:
     raw, found = (sr.select(HEAVY, feature_transform=t, **QUICK) for t in ("none", "auto"))
     assert found.best.mean > raw.best.mean + 0.02
-    assert "mixed" in found.chosen.penalty
+    assert found.chosen.penalty.startswith("l1 on log")
     assert found.model.transform is not None
     assert {found.model.transform.kinds[j] for j in found.model.support} == {"log"}
     assert set(found.model.support.tolist()) <= set(range(10))
-    mixed = sr.select(SOME_HEAVY, **QUICK)
-    assert len({p.rpartition(" on ")[2] for p in mixed.by_penalty}) == 2
+    some = sr.select(SOME_HEAVY, **QUICK)
+    assert len({p.rpartition(" on ")[2] for p in some.by_penalty}) == 2
     assert found.plan.feature_transform == ("auto",)
 
 
@@ -234,10 +200,10 @@ def test_holdout_validation_and_costs_for_every_transform() -> None:
     result = sr.select(train, valid, protocol="holdout", costs=[1.0] * 9 + [5.0], **QUICK)
     assert result.best.mean > 0.5
     costs = np.array([1.0] * 9 + [5.0])
-    assert {p.rpartition(" on ")[2] for p in result.by_penalty} == {"l1", "mixed"}
+    assert {p.rpartition(" on ")[2] for p in result.by_penalty} == {"l1", "log"}
     for c in result.choice.candidates:
         if c.relax == 0 and c.penalty != "ridge" and not c.penalty.startswith("ridge"):
-            used = result.paths[c.penalty].support(c.index) % 10
+            used = result.paths[c.penalty].support(c.index)
             assert c.cost == costs[used].sum()
 
 

@@ -265,22 +265,10 @@ def columns_of(kind: str) -> np.ndarray:
     return X / np.sqrt((X**2).mean(axis=0))
 
 
-def columns_in_better_form() -> np.ndarray:
-    """(n_docs, n_features) each feature as it is or as a log,
-    whichever has the larger |gradient| at 0 over the root of its pair norm."""
-    forms = np.stack([columns_of("none"), columns_of("log")])
-    worth = []
-    for columns in forms:
-        problem = oracle.Problem(columns, MADE.relevance, MADE.qid)
-        worth.append(np.abs(problem.gradient(np.zeros(columns.shape[1]))) / np.sqrt(problem.curvature()))
-    better = np.argmax(np.array(worth, dtype=float), axis=0)
-    return np.where(better == 1, forms[1], forms[0])
-
-
 def true_violation(model: sr.RankingModel, penalty: Penalty, problem_features: str) -> tuple[float, float]:
     """(violation, largest |gradient| at 0) of the model's coefficients for a problem."""
     transform = model.parameters["transform"]
-    columns = columns_in_better_form() if transform == "mixed" else columns_of(transform)
+    columns = columns_of(transform)
     w = np.array(model.coef)
     if problem_features == "of the model":
         columns, w = columns[:, w != 0], w[w != 0]

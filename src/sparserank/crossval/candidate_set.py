@@ -31,8 +31,7 @@ class CandidateSet:
         paths    finished paths, by label and fold
         fold     (n_queries,) the fold of each query; None: quality is that of the final path on separate queries
                  (`valid`)
-        feature_groups   groups of the features, each paid for once; further columns are the same features under other
-                         transforms
+        feature_groups   groups of the features, each paid for once
         by_cost  models are matched by cost, not by number of features
     """
 
@@ -135,18 +134,13 @@ class CandidateSet:
         return self.transform(c).model(path.scaled_coef(index), names, path.scaling, path.blocks, **more)
 
     def features(self, c: Candidate, fold: int) -> np.ndarray:
-        """The features that the model of a fold uses, under any transform."""
+        """The features that the model of a fold uses."""
         path, index = self._point(c, fold)
-        return np.unique(path.support(index) % self._n_features)
+        return path.support(index)
 
     def width(self, c: Candidate) -> int:
         """Number of coefficients of a column."""
         return self.path(c.penalty).width
-
-    def transform_numbers(self, c: Candidate) -> dict[int, int]:
-        """{feature: number of its transform in the final model}"""
-        path, index = self._point(c, FINAL)
-        return {int(j) % self._n_features: int(j) // self._n_features for j in path.support(index)}
 
     def alpha(self, c: Candidate) -> float:
         """Strength of the candidate's point on the final path, or of the point that it refits."""
@@ -190,7 +184,7 @@ class CandidateSet:
     ) -> Candidate:
         label_of_point, index = where[FINAL]
         used = self.path(label_of_point).support(index)
-        cost = self._groups.cost(used % self._n_features)
+        cost = self._groups.cost(used)
         c = Candidate(label, k, relax, index, len(used), cost, self._values(where, 0), formula)
         self._where[c] = where
         return c

@@ -73,7 +73,7 @@ class CrossValidation:
         self.works: dict[FeatureTransform, FoldedPaths] = {}
         unchanged: FoldedPaths | None = None  # the first work with the columns of the data
         for transform in transforms:
-            plain = not transform.transforms and not transform.knots.curved
+            plain = transform.transform is None and not transform.knots.curved
             work = self.works[transform] = FoldedPaths(
                 data,
                 fold,
@@ -141,7 +141,7 @@ class CrossValidation:
         models = {}
         for f in self.folds or [FINAL]:
             whole = candidate_set.in_units(c, f)
-            own = [_without(whole, features, self.data.n_features, transform.columns_of_feature) for features in sets]
+            own = [_without(whole, features, transform.columns_of_feature) for features in sets]
             models[f] = sp.csr_array(sp.vstack(own, format="csr"))
         for f, measured in self.works[transform].measure(models).items():
             where = self.fold == f if f != FINAL else np.ones(n, dtype=bool)
@@ -180,8 +180,8 @@ class CrossValidation:
         return {"kept": sets_of(supports, self.data.n_features), "statuses": np.array(statuses, dtype="U16")}
 
 
-def _without(model: sp.csr_array, features: np.ndarray, n_features: int, m: int) -> sp.csr_array:
-    """(1, n_columns) coefficients of a model, with the weights of some features set to 0 under every transform. The m
-    columns of each feature are adjacent."""
-    kept = ~np.isin(model.indices // m % n_features, features)
+def _without(model: sp.csr_array, features: np.ndarray, m: int) -> sp.csr_array:
+    """(1, n_columns) coefficients of a model, with the weights of some features set to 0. The m columns of each feature
+    are adjacent."""
+    kept = ~np.isin(model.indices // m, features)
     return sp.csr_array((model.data[kept], model.indices[kept], [0, int(kept.sum())]), shape=model.shape)

@@ -1,5 +1,4 @@
-"""The transforms under which features enter a selection: unchanged, all under one transform, each unchanged or as its
-log, or as curves."""
+"""The transforms under which features enter a selection: unchanged, under a transform, or as curves or steps."""
 
 from __future__ import annotations
 
@@ -16,10 +15,10 @@ from sparserank.data.transformed import changes_features, fit_transform, transfo
 from sparserank.export import Engine
 from sparserank.model.ranking_model import RankingModel, curve_model, step_model
 from sparserank.options.paths import DEFAULT_KNOTS
-from sparserank.paths import BoostedSteps, CurvePath, OnColumns, OneTransformEach, PathMaker, RuledMaker
+from sparserank.paths import BoostedSteps, CurvePath, PathMaker, RuledMaker
 from sparserank.penalties import FeatureRules, Ridge
 from sparserank.shards.scaling import FeatureScaling
-from sparserank.transforms import CURVES, DISTILLED, LOG, MIXED, NONE, STEPS, Transform
+from sparserank.transforms import CURVES, DISTILLED, LOG, NONE, STEPS, Transform
 
 Rules = TypeVar("Rules", bound=FeatureRules)
 NO_RULES = Ridge()
@@ -27,13 +26,12 @@ NO_RULES = Ridge()
 
 @dataclass(frozen=True)
 class FeatureTransform:
-    """One way in which features enter. transforms: of all features, each with its own block of columns; a feature
-    enters under one of them; empty: unchanged. knots: of curves of the features under a single transform. left_out:
-    numbers of features that do not enter. least: share of the sum of absolute weights below which a weight counts as
-    0. teacher: linear models learn the order of its scores in place of the labels."""
+    """One way in which features enter. transform: of the features; None: unchanged. knots: of curves of the transformed
+    features. left_out: numbers of features that do not enter. least: share of the sum of absolute weights below which
+    a weight counts as 0. teacher: linear models learn the order of its scores in place of the labels."""
 
     name: str
-    transforms: tuple[Transform, ...] = ()
+    transform: Transform | None = None
     knots: Shape = STRAIGHT
     left_out: tuple[int, ...] = ()
     least: float = 0.0
@@ -48,11 +46,7 @@ class FeatureTransform:
 
     def on(self, maker: RuledMaker) -> PathMaker:
         """The path maker that applies a maker to the columns of this transform."""
-        if self.knots.curved:
-            return CurvePath(maker) if maker.shrinks else maker
-        if len(self.transforms) < 2 or isinstance(maker, OnColumns):
-            return maker
-        return OneTransformEach(maker, len(self.transforms))
+        return CurvePath(maker) if self.knots.curved and maker.shrinks else maker
 
     def limited(self, rules: Rules) -> Rules:
         """The rules of a penalty, without the features that do not enter."""
@@ -61,15 +55,13 @@ class FeatureTransform:
     def monotone(self, rules: FeatureRules) -> tuple[int, ...] | None:
         """The sign rules of all coefficients under the rules of a penalty."""
         monotone = self.knots.monotone(rules.monotone)
-        if monotone is None:
-            return None
-        if self.knots.curved:
-            return tuple(np.repeat(monotone, self.knots.n_coordinates).tolist())
-        return monotone * max(len(self.transforms), 1)
+        if monotone is None or not self.knots.curved:
+            return monotone
+        return tuple(np.repeat(monotone, self.knots.n_coordinates).tolist())
 
     def lacking(self, engine: Engine) -> str:
         """The parts that an engine cannot run; "" if it can run all."""
-        kinds, shape = {kind for t in self.transforms for kind in t.kinds}, self.knots
+        kinds, shape = set() if self.transform is None else set(self.transform.kinds), self.knots
         return engine.lacks(kinds, curves=isinstance(shape, Knots), steps=isinstance(shape, Bins))
 
     @property
@@ -79,11 +71,9 @@ class FeatureTransform:
 
     def names(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The names of the columns."""
-        if not self.transforms:
+        if self.transform is None:
             return names
-        return tuple(
-            n if k == NONE else f"{k}({n})" for t in self.transforms for n, k in zip(names, t.kinds, strict=True)
-        )
+        return tuple(n if k == NONE else f"{k}({n})" for n, k in zip(names, self.transform.kinds, strict=True))
 
     def model(
         self,
@@ -96,18 +86,10 @@ class FeatureTransform:
         """The model with coefficients (n_coefficients,) of the scaled columns, or, with blocks, of curves."""
         if isinstance(self.knots, Knots):
             assert blocks is not None
-            return curve_model(self.knots, blocks, coef, names, self.transforms[0] if self.transforms else None, **more)
+            return curve_model(self.knots, blocks, coef, names, self.transform, **more)
         if isinstance(self.knots, Bins):
             return step_model(self.knots, coef, names, **more)
-        if not self.transforms:
-            return RankingModel(coef, names, scaling, **more)
-        d = len(names)
-        number = np.argmax(coef.reshape(-1, d) != 0, axis=0)  # a feature has a weight under at most one transform
-        at = number * d + np.arange(d)
-        kinds = tuple(self.transforms[k].kinds[j] for j, k in enumerate(number.tolist()))
-        constants = np.array([self.transforms[k].constants[j] for j, k in enumerate(number.tolist())])
-        own = FeatureScaling(scaling.method, scaling.center[at], scaling.scale[at])
-        return RankingModel(coef[at], names, own, transform=Transform(kinds, constants), **more)
+        return RankingModel(coef, names, scaling, transform=self.transform, **more)
 
 
 RAW = FeatureTransform(NONE)
@@ -127,15 +109,15 @@ def feature_transforms(
     directions: np.ndarray | None = None,
     rules: FeatureRules = NO_RULES,
 ) -> list[FeatureTransform]:
-    """The transforms with these names ('none', 'log', 'mixed', 'curves(log)', ...), learned from training data.
+    """The transforms with these names ('none', 'log', 'curves(log)', ...), learned from training data.
 
     directions   (n_features,) allowed directions of curves: 1, -1, or 0 for both
     rules        of teachers
     """
 
     @cache
-    def learned(kind: str) -> tuple[Transform, ...]:
-        return () if kind == NONE else (fit_transform(data, kind),)
+    def learned(kind: str) -> Transform | None:
+        return None if kind == NONE else fit_transform(data, kind)
 
     bins = cache(partial(fit_bins, data))
     out = []
@@ -145,8 +127,6 @@ def feature_transforms(
             knots = fit_knots(transformed(data, own), n_knots, directions)
             with_knots = "" if n_knots == DEFAULT_KNOTS else f" with {n_knots} knots"
             out.append(FeatureTransform(f"{name}{with_knots}", own, knots))
-        elif name == MIXED:
-            out.append(FeatureTransform(name, (fit_transform(data, NONE), *learned(LOG))))
         elif name in DISTILLED:
             teacher = Teacher(BoostedSteps(draws=1).with_rules_of(rules), bins())
             out.append(FeatureTransform(name, learned(DISTILLED[name]), teacher=teacher))

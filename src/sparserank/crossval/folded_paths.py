@@ -102,12 +102,12 @@ class FoldedPaths:
 
     @cached_property
     def prepared(self) -> RankingDataset:
-        ready = self.in_transforms(self.data)
+        ready = self.transformed_queries(self.data)
         return ready if self.client is None else placed(self.client, ready)
 
-    def in_transforms(self, data: RankingDataset) -> RankingDataset:
-        """Queries with the columns of each transform side by side, before scaling by factors."""
-        return transformed(prepared(data, self.path_plan.scaling), self.transform.transforms)
+    def transformed_queries(self, data: RankingDataset) -> RankingDataset:
+        """Queries under the transform, before scaling by factors."""
+        return transformed(prepared(data, self.path_plan.scaling), self.transform.transform)
 
     def halves(
         self, wanted: PathTask, samples: np.ndarray, k: float, start: PathTask | None, size_of: SizeOf, most: int
@@ -161,11 +161,11 @@ class FoldedPaths:
         """The documents on which points of folds are scored."""
         if self.judged is None:
             return self._shards
-        return self._shards_of(self.in_transforms(self.judged)) if self.alike is None else self.alike._judging
+        return self._shards_of(self.transformed_queries(self.judged)) if self.alike is None else self.alike._judging
 
     @cached_property
     def _unseen(self) -> LocalShards | None:
-        return None if self.valid is None else self._shards_of(self.in_transforms(self.valid))
+        return None if self.valid is None else self._shards_of(self.transformed_queries(self.valid))
 
     def _shards_of(self, d: RankingDataset, relevance: np.ndarray | None = None) -> LocalShards:
         rows, relevance = self.transform.knots.rows(d.X), d.relevance if relevance is None else relevance

@@ -81,9 +81,8 @@ def complementary_halves(usable: np.ndarray, n_pairs: int, seed: int) -> np.ndar
 
 
 def sets_of(supports: Sequence[np.ndarray], n_features: int) -> np.ndarray:
-    """(n_samples, n_features) bool from the columns of each model;
-    further columns are the same features under other transforms."""
+    """(n_samples, n_features) bool from the features of each model."""
     kept = np.zeros((len(supports), n_features), dtype=bool)
     for row, columns in zip(kept, supports, strict=True):
-        row[columns % n_features] = True
+        row[columns] = True
     return kept

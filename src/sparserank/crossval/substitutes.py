@@ -103,7 +103,7 @@ class RedundantFeatures:
 def redundant_features(
     data: RankingDataset,
     names: tuple[str, ...],
-    kept: Mapping[int, int],
+    kept: np.ndarray,
     shaped: Callable[[RankingDataset], RankingDataset],
     beside: Mapping[int, int],
 ) -> tuple[RedundantFeatures, dict[int, float]]:
@@ -111,29 +111,26 @@ def redundant_features(
 
     Parameters
         names      of the features
-        kept       {feature of the model: number of its transform there}; others are compared with it under this
-                   transform
-        shaped     returns queries with the columns of each transform side by side
+        kept       features of the model, rising
+        shaped     returns queries under the transform of the model
         beside     {kept feature: another one}, the pairs whose correlations are returned
     """
     queries, d = _looked_at(data), len(names)
-    features = np.array(sorted(kept), dtype=np.int64)
-    number = np.array([kept[int(j)] for j in features], dtype=np.int64)
     best, nearest = (
         np.zeros(d),
         np.zeros(d, dtype=np.int64),
     )  # for each feature: the largest correlation with a kept feature, and that feature
     asked: dict[int, float] = {}
     at_once = max(MAX_PRODUCTS // max(d, 1), 1)
-    for lo in range(0, len(features), at_once):
-        own = features[lo : lo + at_once]
-        correlations = within_query_correlations(data, queries, shaped, own, number[lo : lo + at_once], d)
+    for lo in range(0, len(kept), at_once):
+        own = kept[lo : lo + at_once]
+        correlations = within_query_correlations(data, queries, shaped, own)
         asked |= {of: float(correlations[k, beside[of]]) for k, of in enumerate(own.tolist()) if of in beside}
         strongest = np.abs(correlations).argmax(axis=0)
         found = correlations[strongest, np.arange(d)]
         larger = np.abs(found) > np.abs(best)
         best[larger], nearest[larger] = found[larger], own[strongest[larger]]
-    best[features] = 0.0
+    best[kept] = 0.0
     rows = [
         RedundantFeature(names[j], names[nearest[j]], float(best[j]))
         for j in np.flatnonzero(np.abs(best) >= MIN_CORRELATION).tolist()
@@ -148,24 +145,18 @@ def within_query_correlations(
     queries: np.ndarray,
     shaped: Callable[[RankingDataset], RankingDataset],
     features: np.ndarray,
-    number: np.ndarray,
-    n_features: int,
 ) -> np.ndarray:
     """(len(features), n_features) Pearson correlation of deviations from the query mean, over some queries, with all
-    features under the transform of the row's feature. 0 if one of the two does not vary, or if squares overflow."""
-    together = np.zeros((len(features), n_features))
-    squares: Any = 0.0
+    features. 0 if one of the two does not vary, or if squares overflow."""
+    together, squares = np.zeros((len(features), data.n_features)), np.zeros(data.n_features)
     with np.errstate(all="ignore"):
         for some in _blocks(data, queries):
             own = shaped(data.take_queries(some))
-            products, own_squares = centred_products(own.X, number * n_features + features, np.asarray(own.query_ptr))
-            for k, f in enumerate(number.tolist()):
-                together[k] += products[k, f * n_features : (f + 1) * n_features]
-            squares = squares + own_squares
+            products, own_squares = centred_products(own.X, features, np.asarray(own.query_ptr))
+            together += products
+            squares += own_squares
         if len(features) and len(queries):
-            beside = squares.reshape(-1, n_features)[number]
-            alone = squares[number * n_features + features]
-            together /= np.sqrt(alone)[:, None] * np.sqrt(beside)
+            together /= np.sqrt(squares[features])[:, None] * np.sqrt(squares)
     return np.clip(np.where(np.isfinite(together), together, 0.0), -1.0, 1.0)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from sparserank.data.matrices import by_columns, n_stored, stored_of_column
 from sparserank.data.query_ids import rows_of_queries
 from sparserank.errors import DataError
 from sparserank.text import brief
-from sparserank.transforms import ASINH, KINDS, NONE, Transform, in_transforms
+from sparserank.transforms import ASINH, KINDS, NONE, Transform
 
 COLUMNS_AT_ONCE = 64
 SAMPLE_VALUES = 4_000_000  # approximate sample, of evenly spaced queries, for learning and comparing transforms
@@ -79,12 +78,12 @@ def _within(X: Any, Y: Any, of_query: sp.csr_matrix, ptr: np.ndarray) -> np.ndar
     return np.asarray((X * Y).sum(axis=0))
 
 
-def transformed(data: RankingDataset, transforms: Sequence[Transform]) -> RankingDataset:
-    """`data` with the columns of each of the transforms side by side; stored data go to a temporary store."""
-    if all(t.is_identity for t in transforms) and len(transforms) <= 1:
+def transformed(data: RankingDataset, transform: Transform | None) -> RankingDataset:
+    """`data` under a transform; stored data go to a temporary store."""
+    if transform is None or transform.is_identity:
         return data
     if data.is_stored:
         from sparserank.data.store.temporary import HeldRows, in_temporary_store
 
-        return data.replace_features(in_temporary_store(HeldRows(data, transforms)).X)
-    return data.replace_features(in_transforms(data.X, transforms))
+        return data.replace_features(in_temporary_store(HeldRows(data, transform)).X)
+    return data.replace_features(transform(data.X))

@@ -114,8 +114,8 @@ def check_numbers(name: str, coef: float, center: float, scale: float) -> None:
 
 
 def check_transform(name: str, kind: Any, constant: float) -> None:
-    if kind == REMOVED:
-        raise ValueError(removed(REMOVED).rstrip("."))
+    if kind in REMOVED:
+        raise ValueError(removed(kind).rstrip("."))
     if kind not in KINDS:
         raise ValueError(f"feature {brief(name)}: transform must be one of {', '.join(KINDS)}; got {brief(kind)}")
     if not (math.isfinite(constant) and constant > 0):

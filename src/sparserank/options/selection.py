@@ -142,11 +142,10 @@ TRANSFORM = replace(
     kind=Parsed("transforms:parse_transform", "str | Sequence[str]", several=True),
     default=("auto",),
     help="Transforms of the features; the best one is chosen out of fold. none; log (signed log1p); asinh (of x "
-    "divided by the median of |x|); mixed (each feature "
-    "unchanged or as its log); curves or curves(log) (piecewise linear, flat outside the knots; models without "
+    "divided by the median of |x|); curves or curves(log) (piecewise linear, flat outside the knots; models without "
     "bends are tried too); distilled or distilled(log) (weights, learned from the order of a model of steps in place "
     "of the labels). auto tries none and curves(log) if the training data are in memory and have at most "
-    f"{MAX_VALUES_OF_CURVES / 1e6:g} million values, otherwise none and mixed; without logarithms where they do not "
+    f"{MAX_VALUES_OF_CURVES / 1e6:g} million values, otherwise none and log; without logarithms where they do not "
     f"differ from the features; from {MIN_QUERIES_OF_TEACHERS} queries and {MIN_DOCS_OF_STEPS:,} documents on also "
     "distilled(log) with MCP, unless a penalty is named.",
 )

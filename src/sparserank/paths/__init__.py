@@ -19,7 +19,6 @@ from sparserank.paths.follow import (
     warn_of_missed,
 )
 from sparserank.paths.makers import CurvePath, OnColumns, PathMaker, PenaltyPath, RuledMaker, SizedMaker
-from sparserank.paths.one_transform import OneTransformEach
 from sparserank.paths.refits import RefitPath
 from sparserank.paths.result import PathCertificate, PathResult, Point
 from sparserank.paths.starts import PathStarts
@@ -31,7 +30,6 @@ __all__ = [
     "Certificate",
     "CurvePath",
     "OnColumns",
-    "OneTransformEach",
     "PathCertificate",
     "PathMaker",
     "PathPlan",

@@ -46,8 +46,7 @@ class PathMaker(Protocol):
 
 
 class RuledMaker(PathMaker, Protocol):
-    """A path maker with rules per feature, which can be applied to features under several transforms; a selection tries
-    such makers.
+    """A path maker with rules per feature; a selection tries such makers.
 
     selects      whether its models leave out features: candidates are then made by size, otherwise point by point
     shrinks      whether models of each size benefit from a refit without the penalty
@@ -68,10 +67,6 @@ class RuledMaker(PathMaker, Protocol):
         """The object shown in results, with its rules: a penalty, or the maker itself."""
         ...
 
-    def under(self, rules: FeatureRules) -> RuledMaker:
-        """The same maker with other rules per feature."""
-        ...
-
 
 class OnColumns:
     """Base of makers that are given the columns of each model, whatever the transform, and use no sparsity penalty."""
@@ -80,9 +75,6 @@ class OnColumns:
     shrinks: ClassVar[bool] = False
     starts_from: ClassVar[None] = None
     rules: ClassVar[Ridge] = Ridge()
-
-    def under(self, rules: object) -> Self:
-        return self
 
 
 @dataclass(frozen=True)
@@ -117,9 +109,6 @@ class PenaltyPath:
     def rules(self) -> Penalty:
         return self.penalty
 
-    def under(self, rules: FeatureRules) -> PenaltyPath:
-        return replace(self, penalty=self.penalty.with_rules_of(rules))
-
 
 @dataclass(frozen=True, repr=False)
 class SizedMaker(FeatureRules):
@@ -142,9 +131,6 @@ class SizedMaker(FeatureRules):
     @property
     def rules(self) -> Self:
         return self
-
-    def under(self, rules: FeatureRules) -> Self:
-        return self.with_rules_of(rules)
 
     def up_to(self, k: int) -> Self:
         """The maker of models of at most k features, if that changes them."""

@@ -150,8 +150,8 @@ class PenalizedRanker(LinearRanker):
                 raise DataError(f"{name}: monotone must contain {data.n_features} values; got {len(directions)}.")
         used = used_queries(data, given.query_weight)
         (found,) = feature_transforms(used, [kind], self.n_knots, directions)
-        if found.transforms:
-            (self.transform_,) = found.transforms
+        if found.transform is not None:
+            self.transform_ = found.transform
         return found
 
     def _draw(self, shape: Shape, blocks: np.ndarray | None) -> None:

@@ -188,8 +188,8 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
         data, query_weight, client = given.data, given.query_weight, given.client
         penalty = self._completed_penalty(data.feature_names or ())
         transform = self._learned_transform(given, penalty)
-        if transform.transforms:
-            data = transformed(data, transform.transforms)
+        if transform.transform is not None:
+            data = transformed(data, transform.transform)
             data = data if client is None else placed(client, data)
         knots = transform.knots
         self.scale_ = None

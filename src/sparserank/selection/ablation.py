@@ -132,7 +132,7 @@ class Ablation:
         """Coefficients in fold f: of the candidate, without each set of features, and with one feature swapped for
         another."""
         own, width = self.candidate_set.coefficients(self.chosen, f), self.candidate_set.width(self.chosen)
-        feature = own.indices // width % self.cv.data.n_features  # the feature of each coefficient
+        feature = own.indices // width  # of each coefficient
         rows = [own, *(_without(own, np.isin(feature, features)) for features in sets)]
         return [*rows, *(_moved(own, feature == j, (other - j) * width) for j, other in swaps)]
 

@@ -224,6 +224,6 @@ class Comparisons:
     def _dense_in_use(self, candidate_set: CandidateSet, dense: Candidate, fold: int = FINAL) -> InUse:
         """The dense reference as a ranker in use."""
         transform = candidate_set.transform(dense)
-        under = f" {transform.name}" if transform.transforms else ""
+        under = f" {transform.name}" if transform.transform is not None else ""
         name = f"dense RankSVM ({dense.n_features} {self.plan.noun}s{under})"
         return InUse(reference_name(dense) if dense.formula else name, (), candidate_set.model(dense, self.names, fold))

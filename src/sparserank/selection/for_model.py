@@ -39,7 +39,7 @@ from sparserank.selection.result_files import LIST_FILES, write_lists
 from sparserank.selection.trees_selection import ALL, OurModel, TreesSelection
 from sparserank.selection.typed import AllSelectOptions
 from sparserank.text import brief
-from sparserank.transforms import AUTO, MIXED, NONE
+from sparserank.transforms import AUTO, LOG, NONE
 from sparserank.warmup import warming_up
 from sparserank.workdir.directory import refuse_unusable
 from sparserank.workdir.pieces import WorkStore, work_store_in
@@ -172,8 +172,8 @@ class ForModel:
         self.test = None if test is None else test.unfilled()
         self.n_threads, n_folds = n_threads or available_cores(), min(plan.cv, data.n_queries)
         (name,) = plan.feature_transform
-        if name in (AUTO, MIXED):
-            name = MIXED if logs_differ(data) else NONE
+        if name == AUTO:
+            name = LOG if logs_differ(data) else NONE
         ((label, penalty),) = plan.labelled.items()
         (transform,) = feature_transforms(data, [name], rules=penalty)
         self.task = PathTask(transform.label(label), maker_of(transform.limited(penalty)), transform)

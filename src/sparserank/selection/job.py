@@ -22,7 +22,7 @@ from sparserank.crossval.folded_paths import FOLD_TOL
 from sparserank.crossval.rivals import Formulas
 from sparserank.crossval.stability import Stability
 from sparserank.crossval.substitutes import NearEqual, RedundantFeatures, near_equal, redundant_features
-from sparserank.crossval.tasks import PathTask
+from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.crossval.tree_rivals import TreeRivals
 from sparserank.crossval.trees_on_folds import RivalsOnFolds, TreesOnFolds
 from sparserank.data.combine import concatenate
@@ -332,8 +332,8 @@ class SelectionJob:
     ) -> tuple[RedundantFeatures, dict[int, float]]:
         """Left-out features that are redundant with a selected one, and the correlation of each selected feature with
         its substitute."""
-        work, selected = self.cv.works[candidate_set.transform(chosen)], candidate_set.transform_numbers(chosen)
-        return redundant_features(self.cv.data, self.names, selected, work.in_transforms, near.substitutes)
+        work, selected = self.cv.works[candidate_set.transform(chosen)], candidate_set.features(chosen, FINAL)
+        return redundant_features(self.cv.data, self.names, selected, work.transformed_queries, near.substitutes)
 
     def _for_engine(
         self, candidate_set: CandidateSet, model: RankingModel, store: WorkStore | None, notes: list[str]

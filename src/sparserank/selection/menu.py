@@ -29,7 +29,7 @@ from sparserank.paths.boosting import MAX_CUTOFF, BoostedSteps
 from sparserank.penalties import MCP, Penalty, Ridge
 from sparserank.penalties.nested import like_l1
 from sparserank.selection.plan import SelectionPlan
-from sparserank.transforms import AUTO, CURVES, DISTILLED, LOG, MIXED, NONE, STEPS
+from sparserank.transforms import AUTO, CURVES, DISTILLED, LOG, NONE, STEPS
 
 DENSE = "ridge"  # the label of the dense reference
 MANY_QUERIES = 1_000  # from which 100 rounds may underfit (docs/theory.md section 9)
@@ -83,7 +83,7 @@ def tasks_of(
             out += _on(transform, _for_curves(limited)) if limited else []
         else:
             dense = PenaltyPath(transform.limited(_dense(plan)), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
-            own = straight if unasked and transform.transforms else limited
+            own = straight if unasked and transform.transform is not None else limited
             out += [*_on(transform, own), PathTask(transform.label(DENSE), dense, transform)]
     return out
 
@@ -107,7 +107,7 @@ def transforms_tried(plan: SelectionPlan, data: RankingDataset, client: Any = No
     if tries_curves(plan, data, client):
         names = [NONE, LOG, "curves(log)"] if differ else [NONE, "curves"]
     else:
-        names = [NONE, MIXED] if differ else [NONE]
+        names = [NONE, LOG] if differ else [NONE]
     if not _could_be_steps(plan, data, MIN_QUERIES_OF_TEACHERS) or _too_large_for_steps(data):
         return names
     if not differ:

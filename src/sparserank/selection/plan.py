@@ -25,7 +25,7 @@ from sparserank.paths import BestK, PathPlan, SizedMaker, maker_of, parse_maker
 from sparserank.penalties import Penalty
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import brief
-from sparserank.transforms import AUTO, CURVES, DISTILLED, LOG, MIXED, NONE
+from sparserank.transforms import AUTO, CURVES, DISTILLED, LOG, NONE
 from sparserank.workdir.pieces import code_hash, foreign_code
 
 
@@ -114,7 +114,7 @@ class SelectionPlan:
             (
                 "feature_transform",
                 name,
-                engine.lacks([LOG if name == MIXED else (CURVES | DISTILLED).get(name, name)], curves=name in CURVES),
+                engine.lacks([(CURVES | DISTILLED).get(name, name)], curves=name in CURVES),
             )
             for name in self.feature_transform
         ]

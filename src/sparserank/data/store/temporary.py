@@ -6,7 +6,7 @@ import itertools
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,21 +19,21 @@ from sparserank.data.store.opening import open_store
 from sparserank.data.store.writing import Conversion
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, block_of
 from sparserank.execution import SHARD_BYTES
-from sparserank.transforms import Transform, in_transforms
+from sparserank.transforms import Transform
 from sparserank.workdir.directory import WorkDirectory
 
 BLOCK_BYTES = 32 << 20  # approximate size of the features of a block
 
 
 class HeldRows(Stream):
-    """The rows of a data set; optionally with its features under several transforms, side by side."""
+    """The rows of a data set; optionally with its features under a transform."""
 
-    def __init__(self, data: RankingDataset, transforms: Sequence[Transform] = ()) -> None:
-        self._data, self._transforms = data, transforms
-        self.n_features = data.n_features * max(len(transforms), 1)
+    def __init__(self, data: RankingDataset, transform: Transform | None = None) -> None:
+        self._data, self._transform = data, transform
+        self.n_features = data.n_features
         self.dtype, self.sparse = data.X.dtype, data.is_sparse
         names, self.text_base = tuple(data.feature_names or ()), data.index_base
-        self.feature_names = None if numbered(names, self.text_base) or len(transforms) > 1 else names
+        self.feature_names = None if numbered(names, self.text_base) else names
 
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
         d = self._data
@@ -41,9 +41,7 @@ class HeldRows(Stream):
         cuts = np.linspace(0, d.n_docs, n_blocks + 1).round().astype(int).tolist()
         for b, (lo, hi) in enumerate(itertools.pairwise(cuts)):
             X = d.X[lo:hi]
-            if self._transforms:
-                X = in_transforms(X, self._transforms)
-            yield block_of(d, X, lo, 0, b)
+            yield block_of(d, X if self._transform is None else self._transform(X), lo, 0, b)
 
 
 def in_temporary_store(stream: Stream, policy: MissingPolicy | None = None) -> RankingDataset:
