@@ -22,6 +22,7 @@ MAX_LISTED = 60  # characters of a name in a list
 LONGEST = 60
 MAX_NAMES = 10_000  # names that are compared with a mistyped one
 MAX_BITS = 1000  # bits of an integer that is written out
+FIRST_LOOK = "first look: "  # begins what progress reports once the first paths are computed
 
 
 def visible(text: object) -> str:

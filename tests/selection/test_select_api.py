@@ -157,6 +157,39 @@ def test_a_run_in_a_directory_goes_on_and_other_data_are_refused(expected: sr.Se
     assert (tmp_path / "run/model.json").read_bytes() == before
 
 
+def test_the_first_look_is_said_once_and_is_what_fast_stops_at(tmp_path: Path) -> None:
+    """The first look is l1 and all features, on unchanged features; a later run without `fast` goes on from there."""
+    few = {**QUICK, "rival": "none", "relaxed": False}
+    alone = sr.select(TRAIN, VALID, TEST, **{**few, "penalties": ["l1"], "feature_transform": "none"})
+    seen: list[tuple[int, str]] = []
+    fast = sr.select(TRAIN, VALID, TEST, fast=True, out=tmp_path / "run", **{**QUICK, "half_samples": 0})
+    assert model_of(fast) == model_of(alone)
+    assert fast.to_json()["sizes"] == [{**row, "ablation": None} for row in alone.to_json()["sizes"]]
+    assert [row["cost"] for row in fast.facts["features"]] == [None] * len(fast.model.support)
+    assert "change if left out" in str(alone)
+    assert "change if left out" not in str(fast)
+    assert fast.stability is None
+    assert sum(note.startswith("a first look: one penalty") for note in fast.notes) == 1
+    assert fast.test is not None
+    for place, first in ((tmp_path / "run", "resumed"), (tmp_path / "other", "start")):
+        seen.clear()
+        full = sr.select(
+            TRAIN, VALID, TEST, out=place, progress=lambda done, n, what, left: seen.append((done, what)), **few
+        )
+        assert seen[0][1] == first
+        looks = [(done, what) for done, what in seen if what.startswith("first look: ")]
+        assert [done for done, _ in looks] == ([] if first == "resumed" else [6])  # l1 and ridge, on 2 folds and all
+    against = 100 * (alone.chosen.mean / alone.dense.mean - 1)
+    assert looks[0][1] == (
+        f"first look: {alone.chosen.n_features} of {TRAIN.n_features} features, ndcg@10 {against:+.1f}% against all of "
+        "them; trying mcp, half-samples"
+    )
+    assert len(full.choice.candidates) > len(fast.choice.candidates)
+    for options in ({"half_samples": 4}, {"rival": "lightgbm"}, {"for_model": "lightgbm"}):
+        with pytest.raises(ParameterError, match=f"{next(iter(options))}|fast"):
+            sr.select(TRAIN, fast=True, **options)
+
+
 def test_query_weights_of_zero_leave_out_and_constant_ones_change_nothing(of_l1, tmp_path):
     same = sr.select(TRAIN, VALID, TEST, query_weight=np.full(40, 3.0), **ONE)
     np.testing.assert_allclose(same.model.coef, of_l1.model.coef, atol=1e-7)

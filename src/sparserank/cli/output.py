@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +29,7 @@ class Answer:
     document: Any = None
     rows: Sequence[Mapping[str, Any]] | None = None
     exact: bool = False  # whether texts in the rows must not be escaped
+    began: float = field(default_factory=time.monotonic)  # about when the command started
 
     def print(self) -> None:
         """Print the document or the rows; nothing in text format, which is printed while the command runs."""

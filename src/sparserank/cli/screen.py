@@ -20,7 +20,7 @@ from rich.text import Text
 from sparserank._kernel_cache import is_compiled
 from sparserank.cli.output import TEXT, answer
 from sparserank.report.document import Table
-from sparserank.text import visible
+from sparserank.text import FIRST_LOOK, visible
 
 QUIET_INTERVAL_S = 5.0
 WIDTH_ELSEWHERE = 160  # width of tables in files and pipes
@@ -149,6 +149,12 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
+def _looked(what: str, left: float | None) -> str:
+    """The first look, with the time since the start of the command."""
+    more = "" if left is None else f": about {duration(left)} more"
+    return f"after {duration(time.monotonic() - answer.began)}: {what.removeprefix(FIRST_LOOK)}{more}"
+
+
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None], None]]:
     """Yield a callback (done, total, what, seconds left): a bar on a terminal, an occasional line elsewhere. With
@@ -167,6 +173,9 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
 
         def show(done: int, total: int, what: str, left: float | None) -> None:
             bar.start()  # only once there is work, so that an earlier error is a single line
+            if what.startswith(FIRST_LOOK):
+                bar.console.print(Text(visible(_looked(what, left))))
+                return
             shown = "" if left is None else f"about {duration(left)} left"
             bar.update(task, completed=done, total=total, what=visible(what), left=shown)
 
@@ -179,6 +188,9 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
 
     def report(done: int, total: int, what: str, left: float | None) -> None:
         nonlocal last, ended, begun
+        if what.startswith(FIRST_LOOK):
+            note(_looked(what, left))
+            return
         if what.startswith("resumed"):
             note(f"{title}: {done} of {total} pieces reused from an earlier run{what.removeprefix('resumed')}")
         elif not begun and done == 0 and left is None and what != "start":  # a description of the work

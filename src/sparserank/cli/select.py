@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SHOWN = (
     *("out", "valid", "test", "label", "qid", "missing", "drop", "ignore_columns", "metric", "k", "margin"),
-    *("current", "rival", "engine", "for_model", "verbose"),
+    *("current", "rival", "engine", "for_model", "fast", "verbose"),
 )  # shown by --help
 HELP = """Find the smallest ranking model that ranks as well as the best.
 

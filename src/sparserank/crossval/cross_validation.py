@@ -3,7 +3,7 @@ without each fold, and the candidates from them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from sparserank.crossval.choice import Candidate
 from sparserank.crossval.convergence import warn_unsolved
 from sparserank.crossval.feature_groups import FeatureGroups, each_alone
 from sparserank.crossval.feature_transforms import FeatureTransform
-from sparserank.crossval.fitting import FittedPaths
+from sparserank.crossval.fitting import FittedPaths, Paths
 from sparserank.crossval.folded_paths import FoldedPaths
 from sparserank.crossval.stability import complementary_halves, sets_of
 from sparserank.crossval.tasks import FINAL, PathTask, with_starts_and_refits
@@ -111,23 +111,34 @@ class CrossValidation:
         relaxed: bool = False,
         store: WorkStore | None = None,
         progress: Progress | None = None,
+        first: Sequence[PathTask] = (),
+        look: Callable[[CandidateSet], str] | None = None,
     ) -> CandidateSet:
         """Fit the paths of all tasks, except those that are in `store`, and return their candidates.
 
         Parameters
             tasks    with different labels, under transforms of this object
             relaxed  models of each size are also tried relaxed
+            first, look   once the paths of the tasks `first` are computed, progress reports what `look` says of them
         Warns
             ConvergenceWarning   solves missed their tolerance
         """
-        fitted = self._paths(tasks, relaxed).all(store, progress)
-        return CandidateSet(tasks, fitted, self.fold if self.folds else None, self.feature_groups, self.by_cost)
+
+        def said(paths: Paths) -> str:
+            assert look is not None
+            return look(self._candidates(first, paths))
+
+        labels = [] if look is None else [t.label for t in first]
+        return self._candidates(tasks, self._paths(tasks, relaxed).all(store, progress, labels, said))
 
     def kept(self, tasks: Sequence[PathTask], store: WorkStore, *, relaxed: bool = False) -> CandidateSet | None:
         """The candidates of tasks, under transforms of this object, whose paths an earlier run left in `store`. None
         if a path is missing; nothing is computed."""
-        fitted, fold = self._paths(tasks, relaxed).kept(store), self.fold if self.folds else None
-        return None if fitted is None else CandidateSet(tasks, fitted, fold, self.feature_groups, self.by_cost)
+        fitted = self._paths(tasks, relaxed).kept(store)
+        return None if fitted is None else self._candidates(tasks, fitted)
+
+    def _candidates(self, tasks: Sequence[PathTask], paths: Paths) -> CandidateSet:
+        return CandidateSet(tasks, paths, self.fold if self.folds else None, self.feature_groups, self.by_cost)
 
     def _paths(self, tasks: Sequence[PathTask], relaxed: bool) -> FittedPaths:
         wanted = with_starts_and_refits(tasks, relaxed=relaxed, size_of=self._size_of)

@@ -95,9 +95,18 @@ class FittedPaths:
         self.works, self.tasks, self.n_workers = works, tasks, n_workers
         self.pieces = {_name(t.label, f): replace(t, fold=f) for t in tasks for f in folds}
 
-    def all(self, store: WorkStore | None, progress: Progress | None) -> Paths:
+    def all(
+        self,
+        store: WorkStore | None,
+        progress: Progress | None,
+        first: Sequence[str] = (),
+        look: Callable[[Paths], str] = lambda _: "",
+    ) -> Paths:
         """{(label, fold): path}, whatever the order of finishing. Issues a ConvergenceWarning if solves missed their
-        tolerance."""
+        tolerance.
+
+        first, look   once the paths of these labels are computed, progress reports what `look` says of them
+        """
         kinds = {name: task.label for name, task in self.pieces.items()}
         keeper = None if store is None else _Kept(store, self.works, self.pieces)
         work: Work[PathResult] = Work(kinds, keeper=keeper, progress=progress)
@@ -107,6 +116,7 @@ class FittedPaths:
             if name not in work.results:
                 waiting[task.label].append(task)
         unfinished = [task for tasks in waiting.values() for task in tasks]
+        sought = {(task.label, task.fold) for task in unfinished if task.label in first}
         points = sum(len(p) for known in _known_points(store, unfinished, self.works).values() for p in known.values())
         work.begin(f", and {points} points of unfinished paths" if points else "")
         if self._use_processes(sum(map(len, waiting.values()))):
@@ -121,6 +131,10 @@ class FittedPaths:
                 if store is not None:
                     store.log({"event": "piece", "what": what, "seconds": round(seconds, 3)})
                 work.tell(what, left())
+                if (task.label, task.fold) in sought:
+                    sought.discard((task.label, task.fold))
+                    if not sought:
+                        work.tell(look(done), left())
         warn_unsolved(done, next(iter(self.works.values())).path_plan.tol)
         return done
 

@@ -134,6 +134,7 @@ SELECT = (
     of_selection.COSTS,
     of_selection.PROTOCOL,
     of_selection.HALF_SAMPLES,
+    of_selection.FAST,
     CURRENT,
     RIVAL,
     RIVAL_TIME,

@@ -184,6 +184,14 @@ HALF_SAMPLES = Option(
     "even number; 0 means none.",
     panel=CHOICE,
 )
+FAST = Option(
+    name="fast",
+    kind=Flag(),
+    default=False,
+    help="Stop at the first look: only the first penalty (l1) on the features under the first transform, and all "
+    "features, are tried, without rivals, ablation and half-samples. The same call without this option adds the rest.",
+    panel=CHOICE,
+)
 CHOOSING = (METRIC, ALSO, CONVENTION, FOLDS, SEED, MARGIN, GUARANTEE, CONFIDENCE, K, BUDGET)
 PLANNED = (  # options that `SelectionPlan` stores and checks itself
     PROTOCOL,
@@ -199,5 +207,6 @@ PLANNED = (  # options that `SelectionPlan` stores and checks itself
     of_paths.N_KNOTS,
     ENGINE,
     HALF_SAMPLES,
+    FAST,
 )
 OF_FEATURES = (COSTS, GROUPS, MONOTONE, KEEP, DROP)  # options about single features

@@ -233,9 +233,10 @@ class Screen:
             halves, kept, bar_width, room_of_name = "", [""] * len(shown), 0, self.width - FIGURES + BAR
         names = [shortened(row["name"], room_of_name) for row in shown]
         width = max([len("feature"), *map(len, names)])
-        lines = [f"{'feature':{width}}    weight  change if left out{halves}"]
+        costs = "  change if left out" if any(row["cost"] is not None for row in rows) else ""
+        lines = [f"{'feature':{width}}    weight{costs}{halves}"]
         for row, name, often in zip(shown, names, kept, strict=True):
-            text = "" if len(rows) == 1 else _left_out(row)  # a model needs a feature
+            text = _left_out(row) if costs and len(rows) > 1 else ""  # a model needs a feature
             bar = "=" * round(bar_width * max(row["loss"] or 0.0, 0.0) / largest)
             lines.append(f"{name:{width}}  {row['weight']:+8.3f}  {text:>7} {bar:{BAR}}   {often}".rstrip())
         return [*lines, *self.others(rows[len(shown) :])]

@@ -57,14 +57,16 @@ class Ablation:
         members = [np.flatnonzero(np.array(feature_groups.of_feature) == g) for g in used]
         swaps = [(int(j), near.substitutes[int(j)]) for j in features[:MAX_REFITTED] if int(j) in near.substitutes]
         price = feature_groups.cost_of_feature
-        swaps = (
-            [] if with_groups or self.chosen.formula else [(j, other) for j, other in swaps if price[other] <= price[j]]
-        )
+        no_swaps = with_groups or self.chosen.formula or self.plan.fast
+        swaps = [] if no_swaps else [(j, other) for j, other in swaps if price[other] <= price[j]]
         n = min(len(alone), MAX_REFITTED)
-        refitted = self._kept([*alone[:n], *members], swaps, store)
+        refitted = None if self.plan.fast else self._kept([*alone[:n], *members], swaps, store)
+
+        def cost(i: int, without: np.ndarray) -> Costs | None:
+            return None if refitted is None else self._cost_without(refitted, i, without)
+
         zeroed = self.cv.without(self.candidate_set, self.chosen, [*alone, *members])
         own = np.array([self.candidate_set.values(self.chosen, m) for m in range(len(self.cv.metrics))])
-        costs = [self._cost_without(refitted, i, alone[i]) for i in range(n)] + [None] * (len(alone) - n)
         rows = [
             {
                 "feature": model.feature_names[j],
@@ -73,23 +75,25 @@ class Ablation:
                 "curve": drawn(model, self.cv.data, int(j)),
                 "share": near.share(int(j)),
                 "folds": sum(int(j) in self.candidate_set.features(self.chosen, f) for f in self.cv.folds or [FINAL]),
-                "cost": cost,
+                "cost": cost(i, alone[i]) if i < n else None,
                 "zeroed": self._costs(own, zeroed[:, i]),
             }
-            for i, (j, cost) in enumerate(zip(features, costs, strict=True))
+            for i, j in enumerate(features)
         ]
         of_groups = [
             {
                 "group": feature_groups.names[g],
                 "group_cost": feature_groups.costs[g],
                 "features": [model.feature_names[j] for j in np.intersect1d(features_of, model.support)],
-                "cost": self._cost_without(refitted, n + i, features_of),
+                "cost": cost(n + i, features_of),
                 "zeroed": self._costs(own, zeroed[:, len(alone) + i]),
             }
             for i, (g, features_of) in enumerate(zip(used, members, strict=True))
         ]
-        swapped = refitted[:, 1 + n + len(members) :]
-        found = [self._substitute(swap, swapped[0, i] - refitted[0, 0], correlations) for i, swap in enumerate(swaps)]
+        found = []
+        if refitted is not None:
+            differences = refitted[0, 1 + n + len(members) :] - refitted[0, 0]
+            found = [self._substitute(swap, differences[i], correlations) for i, swap in enumerate(swaps)]
         return Worth(rows, of_groups, near, tuple(s for s in found if -s.difference <= self.choice.margin))
 
     def _kept(
@@ -178,14 +182,14 @@ class Ablation:
 def ablation_of_sizes(
     ablation: Ablation, by_size: Sequence[Candidate], models: Sequence[RankingModel], store: WorkStore | None
 ) -> list[dict[str, Costs] | None]:
-    """For each candidate, the costs of leaving out each of its features; None for a single feature, or if it would take
-    long (`--k N` computes it). Finished refits are kept in `store`.
+    """For each candidate, the costs of leaving out each of its features; None for a single feature, for a first look, or if
+    it would take long (`--k N` computes it). Finished refits are kept in `store`.
 
     ablation   of the chosen candidate; models: the final model of each candidate
     """
     cv = ablation.cv
     out: list[dict[str, Costs] | None] = [None] * len(by_size)
-    if cv.data.n_docs > MAX_DOCUMENTS:
+    if cv.data.n_docs > MAX_DOCUMENTS or ablation.plan.fast:
         return out
     own = {
         i: replace(ablation, candidate=c, model=model)

@@ -35,6 +35,7 @@ from sparserank.export import ENGINES
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
 from sparserank.model.lowest_score import with_lowest_scores
+from sparserank.options import option
 from sparserank.options.jobs import RIVAL_TIME
 from sparserank.paths.boosting import LOSS as STEPS_LOSS
 from sparserank.paths.refits import NamedFormulas
@@ -42,7 +43,7 @@ from sparserank.selection.ablation import Ablation, ablation_of_sizes
 from sparserank.selection.comparisons import Comparisons, against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.inputs import check_relevant
-from sparserank.selection.menu import notes_of_curves, notes_of_steps, tasks_of
+from sparserank.selection.menu import first_look, notes_of_curves, notes_of_steps, tasks_of
 from sparserank.selection.notes import (
     notes_of_choice,
     notes_of_kept,
@@ -51,6 +52,8 @@ from sparserank.selection.notes import (
 )
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
+from sparserank.selection.statements import counted
+from sparserank.text import FIRST_LOOK, change
 from sparserank.transforms import STEPS
 from sparserank.warmup import load_curve_kernels
 from sparserank.workdir.pieces import WorkStore, kept
@@ -61,6 +64,10 @@ HALF_SAMPLE_SHARE = 0.5
 RIVAL_SHARE = 1.0  # likewise, for trees trained without one fold
 NAMED = "named formulas"
 NO_TREES = TreeRivals()
+ONLY_A_LOOK = (
+    "a first look: one penalty on one transform of the features, without rivals, ablation and half-samples; the same "
+    f"call without {option('fast', True)} adds them."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +124,9 @@ class SelectionJob:
         runs = [self.engine is None or not t.transform.lacking(self.engine) for t in tried]
         self.tasks = list(compress(tried, runs))
         self.left_out = [t for t, run in zip(tried, runs, strict=True) if not run]
+        self.first = [] if named is not None else first_look(self.tasks)
+        if plan.fast:
+            self.tasks = self.first
         self.cv = CrossValidation(
             data,
             np.full(data.n_queries, -1) if holdout else _folds(data, plan),
@@ -171,6 +181,7 @@ class SelectionJob:
             *notes_of_steps(plan, cv.data),
             *([short] if short else []),
             *notes_of_choice(plan, choice),
+            *([ONLY_A_LOOK] if plan.fast else []),
         ]
         chosen, strongest = choice.chosen, choice.reference
         model = self.model(candidate_set, chosen)
@@ -230,7 +241,19 @@ class SelectionJob:
             progress(done, n + self.n_later, what, later.seconds(done, left))
 
         report = None if progress is None else with_the_rest
-        return self.cv.fit(self.tasks, relaxed=self.plan.relaxed, store=store, progress=report)
+        relaxed = self.plan.relaxed and not self.plan.fast
+        first = () if self.plan.fast else self.first
+        return self.cv.fit(self.tasks, relaxed=relaxed, store=store, progress=report, first=first, look=self._look)
+
+    def _look(self, found: CandidateSet) -> str:
+        """What the first paths say, and what is tried next."""
+        choice, transform = self.plan.choose(found.sparse, found.dense), self.first[0].transform
+        of = f"{FIRST_LOOK}{choice.chosen.n_features} of {counted(len(self.names), self.plan.noun)}"
+        tasks = [t for t in self.tasks if t.maker.selects and t.label != self.first[0].label]
+        more = dict.fromkeys(t.label if t.transform == transform else t.transform.name for t in tasks)
+        later = [*more, *self.rivals.for_model, *(["half-samples"] if self.plan.half_samples else [])]
+        against = f"{self.plan.metric!r} {change(choice.chosen.mean, choice.reference.mean)} against all of them"
+        return f"{of}, {against}; trying {', '.join(later)}"
 
     def _after(self, n_paths: int, progress: Progress | None) -> Progress | None:
         """Progress of the work that follows the paths."""

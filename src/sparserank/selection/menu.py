@@ -88,6 +88,12 @@ def tasks_of(
     return out
 
 
+def first_look(tasks: Sequence[PathTask]) -> list[PathTask]:
+    """The tasks of the first look: the first penalty, and the dense reference under its transform."""
+    first = next(t for t in tasks if t.maker.selects)
+    return [first, *(t for t in tasks if t.transform == first.transform and not t.maker.selects)]
+
+
 def transforms_tried(plan: SelectionPlan, data: RankingDataset, client: Any = None) -> list[str]:
     """The names of the transforms that are tried, curves and distilled ones last.
 

@@ -40,6 +40,7 @@ class SelectionPlan:
     feature_transform  transforms to try, by their names in `transforms.parse_transform`; curves have n_knots knots
     engine     engine that will run the model; only models that it can run are tried; None: all models
     half_samples  number of half-samples of the queries on which the selection is repeated, for stability; even, or 0
+    fast       only the tasks of the first look are tried (`menu.first_look`), without rivals, ablation and half-samples
     relaxed    whether the models of each size are also tried without the shrinkage of their penalty
     k, budget  largest number of features, largest total cost; either replaces the margin
     costs      one per feature, in the order of the features; they weight the penalties too
@@ -73,6 +74,7 @@ class SelectionPlan:
     n_knots: int = of_paths.N_KNOTS.default
     engine: str | None = None
     half_samples: int = of_selection.HALF_SAMPLES.default
+    fast: bool = of_selection.FAST.default
     most: int | None = None
     noun: str = FEATURE
 
@@ -92,6 +94,10 @@ class SelectionPlan:
         check_given(of_paths.SETTINGS, vars(self.path_plan))
         if self.half_samples % 2:
             raise ParameterError("half_samples", f"must be even, because they come in pairs; got {self.half_samples}.")
+        if self.fast and self.half_samples not in (0, of_selection.HALF_SAMPLES.default):
+            raise ParameterError("half_samples", f"cannot be combined with {option('fast', True)}.")
+        if self.fast:
+            object.__setattr__(self, "half_samples", 0)
         named = (self.feature_transform,) if isinstance(self.feature_transform, str) else self.feature_transform
         object.__setattr__(self, "feature_transform", tuple(dict.fromkeys(named)))
         if not named or (AUTO in named and len(named) > 1):
@@ -191,8 +197,7 @@ class SelectionPlan:
         """Everything that stored pieces of work depend on: a run directory is resumed only under the same identity.
 
         Margin, guarantee, confidence, k and budget are left out, because they choose among finished pieces. Relaxed
-        models, transforms, the engine and half-samples only add or omit pieces, which have their own names (those of
-        refits for the metric include their sizes).
+        models, transforms, the engine, half-samples and `fast` only add or omit pieces, which have their own names.
         """
         loss = self.path_plan.loss
         return {

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Unpack, cast, overload
 
 from sparserank.crossval.current_model import in_use, left_out, left_out_note
-from sparserank.crossval.tree_rivals import tree_rivals
+from sparserank.crossval.tree_rivals import AUTO, NO, tree_rivals
 from sparserank.data.read import read_weighted_sources
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import names_in, warn_of_suspects
@@ -168,6 +168,8 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions) -> SelectionResul
     paths = PathPlan(**values_of(SETTINGS, chosen) | {"loss": parse_loss(chosen["loss"])})
     plan = make_plan(path_plan=paths, **planned(chosen), penalties=chosen["penalties"])
     client, drop = chosen["client"], chosen["drop"]
+    if plan.fast and chosen["rival"] not in (AUTO, NO, None):
+        raise ParameterError("rival", f"cannot be combined with {option('fast', True)}.")
     if plan.protocol == "holdout" and sources["validation"] is None:
         raise ParameterError("protocol", "holdout needs validation data.")
     if client is not None:
@@ -199,7 +201,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions) -> SelectionResul
     if engine is not None:
         warn_of_fills(engine, names, train_data.fill_values, never)
     used = {"train": train_data, "validation": valid_data, "test": test_data}
-    trees = tree_rivals(chosen["rival"], train_data, never, here=client is None)
+    trees = tree_rivals(NO if plan.fast else chosen["rival"], train_data, never, here=client is None)
     if trees.trees and train_data.doc_weight is not None:
         trees = replace(trees, notes=(*trees.notes, NO_DOC_WEIGHT))
     problem = Problem(

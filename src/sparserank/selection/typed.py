@@ -44,6 +44,7 @@ class SelectOptions(TypedDict, total=False):
     costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None
     protocol: str
     half_samples: int
+    fast: bool
     current: str | os.PathLike | RankingModel | None
     rival: str | os.PathLike | None
     rival_time: float
