@@ -182,8 +182,8 @@ class Ablation:
 def ablation_of_sizes(
     ablation: Ablation, by_size: Sequence[Candidate], models: Sequence[RankingModel], store: WorkStore | None
 ) -> list[dict[str, Costs] | None]:
-    """For each candidate, the costs of leaving out each of its features; None for a single feature, for a first look, or if
-    it would take long (`--k N` computes it). Finished refits are kept in `store`.
+    """For each candidate, the costs of leaving out each of its features; None for a single feature, in a first look, or
+    if it would take long (`--k N` computes it). Finished refits are kept in `store`.
 
     ablation   of the chosen candidate; models: the final model of each candidate
     """
