@@ -48,6 +48,7 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "n_knots": (FILES + L1 + " --transform curves", FILES + L1 + " --transform curves --n-knots 3"),
     "engine": "--engine ranklib",  # what it costs is said of what is there, see test_select_engine.py
     "relaxed": "--no-relaxed",
+    "fast": (FILES + L1, FILES + L1 + " --fast"),
     "cv": "--folds 3",
     "random_state": "--seed 1",
     "budget": (FILES + FEW + " --costs costs.txt --budget 30", FILES + FEW + " --costs costs.txt --budget 20"),
@@ -183,9 +184,7 @@ CASES = {
     **{f"letor {name}": (f"reproduction letor {TWO}", given) for name, given in LETOR.items()},
 }
 # Choices among finished pieces and additions to them; all others are refused by select.
-CHOICES = (
-    "test feature_transform n_knots engine rival rival_time half_samples relaxed margin guarantee k budget confidence"
-)
+CHOICES = "test feature_transform n_knots engine rival rival_time half_samples relaxed fast margin guarantee k budget confidence"
 TAKEN = {
     *(f"select {n}" for n in (*CHOICES.split(), "sizes")),
     *(f"for_model {n}" for n in ("margin", "guarantee", "confidence", "k", "sizes", "feature_transform")),

@@ -301,3 +301,15 @@ def test_the_ablation_learns_again(data: sr.RankingDataset) -> None:
         assert np.array_equal(own.ravel(), alone)
     assert not np.array_equal(found[0][[0, 4]], found[1][[0, 4]])  # not the same steps without a feature's
     assert not found[2].any()
+
+
+def test_the_picture_of_steps_is_cut_off_where_a_tail_would_hide_them() -> None:
+    curve = StepCurve(np.array([1.0, 3.0, 5.0]), np.array([0.0, 1.0, 4.0, 2.0]))
+    for low, high, ends in ((0.5, 5.5, (0.5, 5.5)), (-1e6, 1e6, (0.0, 6.0)), (2.0, 4.0, (1.0, 5.0))):
+        x, y = curve.outline(low, high)
+        assert (x[0], x[-1]) == ends
+        np.testing.assert_array_equal(x[1:-1], [1, 1, 3, 3, 5, 5])
+        np.testing.assert_array_equal(y, [0, 0, 1, 1, 4, 4, 2, 2])
+    for edge, high, last in ((0.5, 1e6, 1.0), (0.0, 8.0, 8.0)):  # one step
+        x, _ = StepCurve(np.array([edge]), np.array([0.0, 1.0])).outline(0.0, high)
+        assert (x[0], x[-1]) == (0.0, last)

@@ -23,6 +23,7 @@ from sparserank.report.document import Table
 from sparserank.text import FIRST_LOOK, visible
 
 QUIET_INTERVAL_S = 5.0
+WORTH_A_LOOK_S = 3.0
 WIDTH_ELSEWHERE = 160  # width of tables in files and pipes
 MAX_UNBROKEN = 24  # up to this length, cells after the first are not wrapped, however narrow the terminal
 
@@ -150,7 +151,9 @@ def duration(seconds: float) -> str:
 
 
 def _looked(what: str, left: float | None) -> str:
-    """The first look, with the time since the start of the command."""
+    """The first look, with the time since the start of the command; "" if the rest takes no longer than to read it."""
+    if left is not None and left < WORTH_A_LOOK_S:
+        return ""
     more = "" if left is None else f": about {duration(left)} more"
     return f"after {duration(time.monotonic() - answer.began)}: {what.removeprefix(FIRST_LOOK)}{more}"
 
@@ -174,7 +177,8 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
         def show(done: int, total: int, what: str, left: float | None) -> None:
             bar.start()  # only once there is work, so that an earlier error is a single line
             if what.startswith(FIRST_LOOK):
-                bar.console.print(Text(visible(_looked(what, left))))
+                if text := _looked(what, left):
+                    bar.console.print(Text(visible(text)))
                 return
             shown = "" if left is None else f"about {duration(left)} left"
             bar.update(task, completed=done, total=total, what=visible(what), left=shown)
@@ -189,7 +193,8 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
     def report(done: int, total: int, what: str, left: float | None) -> None:
         nonlocal last, ended, begun
         if what.startswith(FIRST_LOOK):
-            note(_looked(what, left))
+            if text := _looked(what, left):
+                note(text)
             return
         if what.startswith("resumed"):
             note(f"{title}: {done} of {total} pieces reused from an earlier run{what.removeprefix('resumed')}")

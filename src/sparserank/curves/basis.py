@@ -13,6 +13,7 @@ from sparserank.curves.knots import CURVE_FREEDOM, Knots
 STRAIGHT = 1e-9  # relative change of slope below which a curve does not bend
 FLAT = 1e-10  # share of the largest eigenvalue below which ramps of a feature are linearly dependent
 HALVINGS = 60
+BEYOND = 0.25  # what plots show of a step function beyond its steps, relative to their range
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +62,11 @@ class StepCurve:
         return StepCurve(self.edges, self.values * factor)
 
     def outline(self, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-        """The corners of the curve, for plots of values from low to high: two at each edge."""
-        ends = min(low, self.edges[0]), max(high, self.edges[-1])
+        """The corners of the curve, for plots of values from low to high: two at each edge. The ends are cut off where a
+        long tail would hide the steps."""
+        first, last = float(self.edges[0]), float(self.edges[-1])
+        beyond = BEYOND * (last - first) or abs(first) or high - low
+        ends = max(min(low, first), first - beyond), min(max(high, last), last + beyond)
         return np.concatenate([ends[:1], np.repeat(self.edges, 2), ends[1:]]), np.repeat(self.values, 2)
 
 
