@@ -49,7 +49,7 @@ LINES = {
     "shards": 2000,
     "data": 5300,
     "workdir": 535,
-    "transforms": 71,
+    "transforms": 74,
     "losses": 756,
     "penalties": 1054,
     "metrics": 435,

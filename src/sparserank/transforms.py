@@ -24,7 +24,11 @@ DISTILLED = {  # {name of linear models that learn the order of a model of steps
     "distilled": NONE,
     "distilled(log)": LOG,
 }
-REMOVED = ("query-log", "mixed")  # no better than the logarithm on any data set
+REMOVED = {  # {old name: what to use}
+    "query-log": LOG,  # no better on any data set
+    "curves(query-log)": f"curves({LOG})",
+    "mixed": f"curves({LOG})",  # each feature unchanged or as its logarithm: curves and steps rank better
+}
 ROWS_AT_ONCE = 1 << 14
 
 
@@ -35,7 +39,7 @@ def parse_transform(name: Any) -> str:
         DataError   there is no such name
     """
     known = (AUTO, *KINDS, *CURVES, *DISTILLED)
-    if isinstance(name, str) and name in (*REMOVED, *(f"curves({old})" for old in REMOVED)):
+    if isinstance(name, str) and name in REMOVED:
         raise DataError(removed(name))
     if not isinstance(name, str) or name not in known:
         raise DataError(f"a transform must be one of {', '.join(known)}; got {brief(name)}.")
@@ -44,8 +48,7 @@ def parse_transform(name: Any) -> str:
 
 def removed(name: str) -> str:
     """The message about a transform that was removed."""
-    instead = f"curves({LOG})" if name.startswith("curves") else LOG
-    return f"the transform {name} was removed; use {instead} (sparserank 0.3.0 is the last with it)."
+    return f"the transform {name} was removed; use {REMOVED[name]} (sparserank 0.3.0 is the last with it)."
 
 
 @dataclass(frozen=True, eq=False)
