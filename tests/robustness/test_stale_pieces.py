@@ -184,7 +184,10 @@ CASES = {
     **{f"letor {name}": (f"reproduction letor {TWO}", given) for name, given in LETOR.items()},
 }
 # Choices among finished pieces and additions to them; all others are refused by select.
-CHOICES = "test feature_transform n_knots engine rival rival_time half_samples relaxed fast margin guarantee k budget confidence"
+CHOICES = (
+    "test feature_transform n_knots engine rival rival_time half_samples relaxed fast margin guarantee k budget "
+    "confidence"
+)
 TAKEN = {
     *(f"select {n}" for n in (*CHOICES.split(), "sizes")),
     *(f"for_model {n}" for n in ("margin", "guarantee", "confidence", "k", "sizes", "feature_transform")),

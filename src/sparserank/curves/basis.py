@@ -62,8 +62,8 @@ class StepCurve:
         return StepCurve(self.edges, self.values * factor)
 
     def outline(self, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-        """The corners of the curve, for plots of values from low to high: two at each edge. The ends are cut off where a
-        long tail would hide the steps."""
+        """The corners of the curve, for plots of values from low to high: two at each edge. Long tails are cut off,
+        because they would hide the steps."""
         first, last = float(self.edges[0]), float(self.edges[-1])
         beyond = BEYOND * (last - first) or abs(first) or high - low
         ends = max(min(low, first), first - beyond), min(max(high, last), last + beyond)
