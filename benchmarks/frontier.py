@@ -216,7 +216,7 @@ def _greedy(data: Any, plan: Any) -> list[Any]:
     values = {k: np.zeros(data.n_queries) for k in plan.sizes}
     for r in range(plan.repeats):
         fold = query_folds(data.n_queries, plan.plan.cv, plan.plan.random_state + r)
-        for f in range(plan.plan.folds):
+        for f in range(plan.plan.cv):
             train, test = data.take_queries(np.flatnonzero(fold != f)), data.take_queries(np.flatnonzero(fold == f))
             scaling = sr.fit_scaling(train)
             train, test = scaling.apply(train), scaling.apply(test)
