@@ -1,0 +1,89 @@
+"""A model in words: one sentence per feature, for readers who know the features but no formulas."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sparserank.curves import StepCurve
+from sparserank.model.ranking_model import RankingModel
+from sparserank.transforms import ASINH, LOG, NONE
+
+SMALL = 0.1  # share of a curve's range; smaller ups and downs are not told
+EDGE = 0.05  # share of a part's change; a part is told without as much at either end
+
+
+class Part(NamedTuple):
+    """A part of a curve, in the units of its knots, with its direction."""
+
+    rises: bool
+    low: float
+    high: float
+
+
+def in_words(model: RankingModel) -> dict[str, str]:
+    """{feature: what a larger value of it does to a document}, largest weight first, in the units of the feature. Ups
+    and downs of less than SMALL of the range of a curve are left out."""
+    order = model.support[np.argsort(-np.abs(model.coef[model.support]), kind="stable")]
+    return {model.feature_names[j]: _sentence(model, int(j)) for j in order}
+
+
+def _sentence(model: RankingModel, j: int) -> str:
+    name, kind, constant = model.feature_names[j], NONE, 1.0
+    if model.transform is not None:
+        kind, constant = model.transform.kinds[j], float(model.transform.constants[j])
+    if j not in model.curves:
+        less = "" if kind == NONE else ", by less the further it is from 0"
+        compared = " within the query" if model.scaling.per_query else ""
+        return f"A larger {name}{compared} {'raises' if model.coef[j] > 0 else 'lowers'} a document{less}."
+    curve = model.curves[j]
+    parts = parts_of(curve.knots, np.sign(model.coef[j]) * curve.values, steps=isinstance(curve, StepCurve))
+    told = [_told(p, kind, constant, "it" if i else "a document") for i, p in enumerate(parts)]
+    return f"A larger {name} {', then '.join(told)}; elsewhere little changes."
+
+
+def parts_of(at: np.ndarray, heights: np.ndarray, *, steps: bool) -> list[Part]:
+    """The parts of a curve between its turning points; ups and downs of less than SMALL of its range are no turns. Each
+    part goes from where it has changed by EDGE of its own change to where it lacks as much.
+
+    at, heights   (n,) the heights, and where each is reached or, for steps, begins
+    """
+    out = []
+    for a, b in _between_turns(heights, SMALL * float(np.ptp(heights))):
+        done = (heights[a : b + 1] - heights[a]) / (heights[b] - heights[a])
+        first, last = a + int(np.argmax(done > EDGE)), a + int(np.argmax(done >= 1.0 - EDGE))
+        out.append(Part(bool(heights[b] > heights[a]), float(at[first if steps else first - 1]), float(at[last])))
+    return out
+
+
+def _between_turns(heights: np.ndarray, least: float) -> list[tuple[int, int]]:
+    """(first, last) of the parts that rise or fall by more than `least` before they turn back by as much."""
+    parts: list[tuple[int, int]] = []
+    low = high = 0  # the extremes since the last turn
+    for i, height in enumerate(heights.tolist()):
+        low, high = (i if height < heights[low] else low), (i if height > heights[high] else high)
+        rises = not parts or heights[parts[-1][1]] < heights[parts[-1][0]]
+        falls = not parts or not rises
+        if rises and height - heights[low] > least:
+            parts.append((low, i))
+            low = high = i
+        elif falls and heights[high] - height > least:
+            parts.append((high, i))
+            low = high = i
+        elif parts and (height - heights[parts[-1][1]]) * (-1.0 if rises else 1.0) > 0:  # further
+            parts[-1] = (parts[-1][0], i)
+            low = high = i
+    return parts
+
+
+def _told(part: Part, kind: str, constant: float, what: str) -> str:
+    low, high = (f"{_untransformed(x, kind, constant):.3g}" for x in (part.low, part.high))
+    where = f"when it passes {low}" if low == high else f"between {low} and {high}"
+    return f"{'raises' if part.rises else 'lowers'} {what} {where}"
+
+
+def _untransformed(x: float, kind: str, constant: float) -> float:
+    if kind == LOG:
+        return float(np.copysign(np.expm1(abs(x)), x))
+    return constant * float(np.sinh(x)) if kind == ASINH else x

@@ -1,0 +1,74 @@
+"""A model in words: what is said of each feature is true of its contribution."""
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.curves import Curve, StepCurve
+from sparserank.model.in_words import EDGE, SMALL, in_words, parts_of
+from sparserank.shards.scaling import FeatureScaling
+from sparserank.transforms import Transform
+
+
+def most_turns(heights: np.ndarray, least: float) -> int:
+    """The oracle: the largest number of alternating swings of more than `least`, over all subsequences."""
+    best = {(i, up): 0 for i in range(len(heights)) for up in (True, False)}  # that end at i with this direction
+    for j in range(len(heights)):
+        for i in range(j):
+            for up in (True, False):
+                swing = heights[j] - heights[i] if up else heights[i] - heights[j]
+                if swing > least:
+                    best[j, up] = max(best[j, up], 1 + best[i, not up])
+    return max(best.values())
+
+
+@pytest.mark.parametrize("steps", [True, False])
+@pytest.mark.parametrize("seed", range(20))
+def test_parts_are_the_swings_that_count(seed: int, steps: bool) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 12))
+    heights = np.round(np.cumsum(rng.standard_normal(n)), 1) if seed % 2 else rng.integers(0, 12, n).astype(float)
+    at = np.cumsum(rng.uniform(0.1, 2.0, n))
+    if steps:
+        at[0] = -np.inf
+    range_ = float(np.ptp(heights))
+    parts = parts_of(at, heights, steps=steps)
+    assert len(parts) == (most_turns(heights, SMALL * range_) if range_ else 0)
+    curve = StepCurve(at[1:], heights) if steps else Curve(at, heights)
+    for part, later in zip(parts, [*parts[1:], None], strict=True):
+        low, high = curve(np.array([part.low, np.nextafter(part.high, np.inf)]))
+        change = (high - low) * (1 if part.rises else -1)
+        assert change >= (1 - 2 * EDGE) * SMALL * range_ * (1 - 1e-9)
+        assert part.low <= part.high
+        if later is not None:
+            assert later.rises != part.rises
+            assert part.high <= later.low
+
+
+def model(**more: object) -> sr.RankingModel:
+    none = FeatureScaling("none", np.zeros(4), np.ones(4))
+    return sr.RankingModel(np.array([0.5, -2.0, 0.0, 1.0]), ("price", "clicks", "unused", "age"), none, **more)
+
+
+def test_sentences_name_directions_and_values_in_the_units_of_the_feature() -> None:
+    assert in_words(model()) == {
+        "clicks": "A larger clicks lowers a document.",
+        "age": "A larger age raises a document.",
+        "price": "A larger price raises a document.",
+    }
+    logs = Transform(("none", "log", "none", "log"), np.ones(4))
+    hump = Curve(np.log1p([0.0, 7.0, 200.0]), np.array([0.0, 1.0, -1.0]))
+    steps = StepCurve(np.array([2.0, 30.0, 31.0]), np.array([-1.0, 0.0, 0.02, 1.0]))
+    found = in_words(model(transform=logs, curves={3: hump, 0: steps}))
+    assert found["clicks"] == "A larger clicks lowers a document, by less the further it is from 0."
+    assert found["age"] == (
+        "A larger age raises a document between 0 and 7, then lowers it between 7 and 200; elsewhere little changes."
+    )
+    assert found["price"] == "A larger price raises a document between 2 and 31; elsewhere little changes."
+    once = StepCurve(np.array([6.5]), np.array([1.0, -1.0]))
+    assert in_words(model(curves={1: once}))["clicks"] == (
+        "A larger clicks raises a document when it passes 6.5; elsewhere little changes."
+    )
+    ratio = Transform(("asinh", "none", "none", "none"), np.array([10.0, 1.0, 1.0, 1.0]))
+    line = Curve(np.arcsinh([-1.0, 4.0]), np.array([0.0, 1.0]))
+    assert "between -10 and 40" in in_words(model(transform=ratio, curves={0: line}))["price"]
