@@ -11,7 +11,7 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import learn_filling, missing_cells
 from sparserank.data.matrices import below, stacked, stored_values
-from sparserank.data.missing import MissingPolicy, holds_missing
+from sparserank.data.missing import holds_missing
 from sparserank.data.query_ids import plain_ids, query_codes, run_starts
 from sparserank.data.reading import nothing_left
 from sparserank.data.streams import RowBlock, Stream, judged
@@ -19,7 +19,7 @@ from sparserank.errors import DataWarning
 from sparserank.text import brief
 
 
-def collect(stream: Stream, policy: MissingPolicy | None) -> RankingDataset:
+def collect(stream: Stream) -> RankingDataset:
     """Collect all rows of a stream in one pass; replacements for missing values are learned from these rows.
 
     Raises
@@ -28,6 +28,7 @@ def collect(stream: Stream, policy: MissingPolicy | None) -> RankingDataset:
     Warns
         DataWarning       the rows of a query are not contiguous in a text file
     """
+    policy = stream.policy
     features, queries = _Features(stream.n_rows), _Queries()
     rest: list[RowBlock] = []
     for piece in stream.weighted_pieces():
@@ -39,7 +40,7 @@ def collect(stream: Stream, policy: MissingPolicy | None) -> RankingDataset:
     docid, weight, comment = (_column([getattr(piece, name) for piece in rest]) for name in _COLUMNS)
     rows = judged(RowBlock(X, label, qid, docid, weight, np.empty((len(label), 0)), comment), stream.unjudged)
     if len(rows.label) == 0:
-        raise stream.error(nothing_left(stream.place))
+        raise stream.error(nothing_left(stream.places[0]))
     fill_values = filled = None
     if policy is not None:
         names, base = stream.known_names, stream.index_base
@@ -137,7 +138,7 @@ class _Queries:
         k = int(np.flatnonzero(first[code.ravel()] != np.arange(len(runs)))[0])
         files = np.concatenate([np.full(len(lines), f) for f, lines in self._places])
         lines = np.concatenate([lines for _, lines in self._places])
-        here, before = (f"{stream.file(files[r])}:{lines[r]}" for r in (runs[k], runs[first[code.ravel()[k]]]))
+        here, before = (f"{stream.places[files[r]]}:{lines[r]}" for r in (runs[k], runs[first[code.ravel()[k]]]))
         warnings.warn(
             f"{here}: query {brief(plain_ids(ids)[runs[k]].item())} continues here after other queries "
             f"(first seen at {before}); its rows were grouped together.",

@@ -114,6 +114,11 @@ class Reading:
         object.__setattr__(self, "ignore_columns", ignored)  # conversions are identified by the repr
 
     @property
+    def policy(self) -> MissingPolicy | None:
+        """The replacement for missing values; None: a missing value is refused."""
+        return MissingPolicy.parse(self.missing)
+
+    @property
     def names(self) -> tuple[str, ...] | None:
         """The user's feature names, read from a file if necessary."""
         given = self.feature_names
@@ -141,8 +146,8 @@ def with_options(reading: Reading, options: Mapping[str, Any]) -> Reading:
 
 def learned_from(reading: Reading, first: RankingDataset) -> Reading:
     """The options for later data sets: nothing is learned from them, replacements are those of the first data set."""
-    policy = MissingPolicy.parse(reading.missing)
-    return replace(reading, missing=taught(policy, first.fill_values, first.feature_names or (), reading.index_base))
+    names, values = first.feature_names or (), first.fill_values
+    return replace(reading, missing=taught(reading.policy, values, names, reading.index_base))
 
 
 def choices() -> str:

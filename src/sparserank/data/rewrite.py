@@ -12,7 +12,6 @@ import numpy as np
 from sparserank.arrow import pa, pq
 from sparserank.data.dataset import numbers
 from sparserank.data.letor.writer import letor_lines
-from sparserank.data.missing import MissingPolicy
 from sparserank.data.query_ids import query_codes
 from sparserank.data.read_files import open_stream
 from sparserank.data.reading import Reading
@@ -51,8 +50,7 @@ def rewrite(
         RunDirectoryError   `out` exists, is inside an input or cannot be written; the disk is full
     """
     reading = reading or Reading()
-    policy = MissingPolicy.parse(reading.missing)
-    if policy is not None and policy.by_query:
+    if reading.policy is not None and reading.policy.by_query:
         raise DataError(
             f"{option('missing', 'query-min')} needs the rows of each query to be adjacent; write a store first, and "
             "then write the file from the store."
@@ -63,15 +61,16 @@ def rewrite(
     if is_store(Path(os.path.realpath(out)).parent):
         raise RunDirectoryError(f"{out}: is inside a store; choose another path.")
     stream = open_stream(paths, reading)
+    stream.look()
     if Path(out).suffix.lower() in TEXT:
         base = reading.index_base if stream.text_base is None else stream.text_base
-        return _write_text(_filled(stream, policy), out, base, progress)
-    return _write_parquet(_filled(stream, policy), stream, out, progress)
+        return _write_text(_filled(stream), out, base, progress)
+    return _write_parquet(_filled(stream), stream, out, progress)
 
 
-def _filled(stream: Stream, policy: MissingPolicy | None) -> Iterator[RowBlock]:
+def _filled(stream: Stream) -> Iterator[RowBlock]:
     """The blocks of a stream, with missing values filled in."""
-    filling = stream.filling(policy)
+    filling = stream.filling()
     for block in stream.blocks():
         if filling is not None:
             filling.fill(block.X, query_codes(block.qid))

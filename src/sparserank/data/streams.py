@@ -91,7 +91,7 @@ class Stream:
     n_features, sparse     of all blocks; set by `look`, or at the end of `pieces`
     dtype, feature_names   of all blocks; names are None if features have only numbers
     n_rows                 of all pieces together, None if known only at the end
-    place                  name of the first file in messages; error: class of the exceptions about it
+    places                 names of the files in messages; error: class of the exceptions about them
     """
 
     n_features: int
@@ -101,14 +101,16 @@ class Stream:
     n_rows: int | None = None
     index_base = 1  # number of the first feature, where users number them
     text_base: int | None = None  # number of the first feature in the text that rows come from; None: not from text
+    policy: MissingPolicy | None = None  # replacement for missing values; None: they are refused
     unjudged = "error"  # treatment of a label of -1 in `blocks`: 'zero', 'drop', otherwise unchanged
-    place = "the data"
+    places: Sequence[str] = ("the data",)
     error: type[SparserankError] = DataFormatError
     _beside: Sequence[SideWeights | None] = ()  # the weights beside each file
     _file_weights: dict[int, FileWeights] | None = None
 
     def look(self) -> None:
-        """Determine the attributes of all blocks; reads as much as necessary, and nothing if they are known."""
+        """Determine the attributes of all blocks; reads as much as necessary, and nothing if they are known. Text is
+        read once to find the number of its features and whether they are kept sparse, unless both are given."""
 
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
         """All rows, including unjudged ones, starting at the block of a position. The X of text is a CSR matrix; until
@@ -142,11 +144,17 @@ class Stream:
             for f, weights in enumerate(self._beside):
                 if weights is not None:
                     query = np.concatenate([*codes[f].values()])
-                    of_queries = weights.of_queries(len(query), len(numbers[f]), self.file(f))
+                    of_queries = weights.of_queries(len(query), len(numbers[f]), self.places[f])
                     rows = weights.values[query] if of_queries else weights.values
                     parts = np.split(rows, np.cumsum([len(c) for c in codes[f].values()])[:-1])
                     self._file_weights[f] = FileWeights(of_queries, dict(zip(codes[f], parts, strict=True)))
         return self._file_weights
+
+    @property
+    def weighs_queries(self) -> bool:
+        """Whether every file beside the data contains the weights of queries."""
+        beside = self.weights_beside().values()
+        return bool(beside) and all(weights.of_queries for weights in beside)
 
     def weighted_pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
         """`pieces`, with the weights beside files."""
@@ -158,11 +166,12 @@ class Stream:
             yield piece
 
     def blocks(self, start: Position = BEGIN) -> Iterator[RowBlock]:
-        """The rows that `unjudged` leaves, starting at a position; call `look` first.
+        """The rows that `unjudged` leaves, starting at a position.
 
         Raises
             DataFormatError   as `pieces`, or there is no row
         """
+        self.look()
         n_read = n_given = 0
         for piece in self.weighted_pieces(start):
             n_read += len(piece.label)
@@ -175,14 +184,14 @@ class Stream:
                 block = block.take(slice(first, None)) if first else block
                 yield block._replace(X=widened(block.X, self.n_features, sparse=self.sparse), comment=None, line=None)
         if start == BEGIN and n_given == 0:
-            raise self.error(nothing_left(self.place) if n_read else no_rows(self.place))
+            raise self.error(nothing_left(self.places[0]) if n_read else no_rows(self.places[0]))
 
-    def filling(self, policy: MissingPolicy | None) -> Filling | None:
+    def filling(self) -> Filling | None:
         """Replacements for missing values; learning them reads everything once more. Call `look` first."""
-        if policy is None:
+        if self.policy is None:
             return None
         return learn_filling(
-            policy,
+            self.policy,
             (block.X for block in self.blocks()),
             self.n_features,
             self.dtype,
@@ -195,10 +204,6 @@ class Stream:
     def known_names(self) -> tuple[str, ...] | None:
         """The feature names, or f0, f1, ... for text with indices from 0; None: f1, f2, ..."""
         return numbers(self.n_features, 0) if self.feature_names is None and self.text_base == 0 else self.feature_names
-
-    def file(self, number: int) -> str:
-        """Name of one of the files in messages."""
-        return self.place
 
 
 def judged(block: RowBlock, unjudged: str) -> RowBlock:

@@ -44,13 +44,12 @@ class TextRows(Stream):
         self._most = reading.n_features if like is None else like.n_features
         self._threads = reading.n_threads or min(available_cores(), 8)
         self._queries = side_files(self._paths)
-        self._policy = MissingPolicy.parse(reading.missing)
-        self.index_base, self.unjudged, self.place = reading.index_base, reading.unjudged, str(self._paths[0])
-        self.text_base = reading.index_base
+        self.policy, self.unjudged, self.places = reading.policy, reading.unjudged, [str(p) for p in self._paths]
+        self.index_base = self.text_base = reading.index_base
         self.dtype = float_type(np.float64 if reading.dtype is None else reading.dtype)
         self.feature_names = names = reading.names
         if names is None and reading.index_base == 1 and like is not None and like.index_base == 0:
-            raise DataError(numbered_from_1(f"the features of {self.place}", "the training data"))
+            raise DataError(numbered_from_1(f"the features of {self.places[0]}", "the training data"))
         given = reading.feature_names
         self._named_by = str(given) if isinstance(given, str | os.PathLike) else "feature_names"
         if names is not None and self._most not in (None, len(names)):
@@ -60,9 +59,6 @@ class TextRows(Stream):
         if names is not None:
             checked_names(names, len(names))
         self._known = False
-
-    def file(self, number: int) -> str:
-        return str(self._paths[number])
 
     def look(self) -> None:
         width = self._most if self.feature_names is None else len(self.feature_names)
@@ -81,7 +77,7 @@ class TextRows(Stream):
             n_rows = 0
             for b, chunk in enumerate(self._chunks(f, skip), start=skip):
                 if len(chunk.labels):
-                    check_values(chunk, self._policy, self.unjudged, self.dtype)
+                    check_values(chunk, self.policy, self.unjudged, self.dtype)
                     n_rows += len(chunk.labels)
                     seen.add(chunk)
                     yield self._piece(chunk, f, b)
@@ -121,7 +117,7 @@ class TextRows(Stream):
     def _width(self, seen: _Seen) -> int:
         """The number of features: as requested or named, else the largest index; refuses implausible numbers."""
         if seen.n_values == 0:
-            raise DataFormatError(f"{self.place}: no line has a feature; expected 'label qid:ID index:value ...'.")
+            raise DataFormatError(f"{self.places[0]}: no line has a feature; expected 'label qid:ID index:value ...'.")
         largest, names = seen.largest + self.index_base, self.feature_names
         most = max(MAX_EMPTY_FEATURES, 100 * seen.n_values)
         if names is not None:

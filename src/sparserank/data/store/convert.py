@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from sparserank.data.letor.side_files import beside
-from sparserank.data.missing import MissingPolicy
 from sparserank.data.read_files import open_stream
 from sparserank.data.reading import Reading, learned_from, no_such_file, with_options
 from sparserank.data.store.manifest import MANIFEST, PROGRESS, VERSION, files_of, read_manifest
@@ -103,7 +102,7 @@ def convert(
             return known
         own = reading if first is None else learned_from(reading, first)
         stream = open_stream(paths, own, like=first)
-        work = Conversion(folder, plan, stream, stream.filling(MissingPolicy.parse(own.missing)), progress)
+        work = Conversion(folder, plan, stream, progress)
         manifest = work.run(unfinished)
         if _plan(paths, reading, shard_bytes) != {k: v for k, v in plan.items() if k != "like"}:
             raise DataFormatError(

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.matrices import float_type, stored_values, with_default
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
@@ -162,13 +163,16 @@ class StoreRows(Stream):
     """The rows of finished stores, in stored order."""
 
     def __init__(self, paths: Sequence[str | os.PathLike], reading: Reading) -> None:
-        self._stores, self._places = open_stores(paths), [str(p) for p in paths]
-        self._policy = MissingPolicy.parse(reading.missing)
-        first, self.place = self._stores[0], self._places[0]
+        self._stores, self.places, self.policy = open_stores(paths), [str(p) for p in paths], reading.policy
+        first = self._stores[0]
         self.n_features, self.sparse = first.n_features, first.is_sparse
         names, self.text_base = tuple(first.feature_names or ()), first.index_base
         self.feature_names = None if numbered(names, self.text_base) else names
         self.dtype = first.X.dtype if reading.dtype is None else float_type(reading.dtype)
+
+    def data(self) -> RankingDataset:
+        """The stores as one data set, whose features stay on disk."""
+        return self._stores[0] if len(self._stores) == 1 else concatenate(self._stores)
 
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
         weighted = any(store.doc_weight is not None for store in self._stores)
@@ -178,7 +182,7 @@ class StoreRows(Stream):
                     X = data.X.part(b)
                     with np.errstate(over="ignore"):
                         own = X.astype(self.dtype)
-                    _mark_missing(X, own, self._places[f], self._policy)
+                    _mark_missing(X, own, self.places[f], self.policy)
                     block = block_of(data, own, lo, f, b)
                     yield block._replace(weight=np.ones(X.shape[0])) if weighted and block.weight is None else block
 

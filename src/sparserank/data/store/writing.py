@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.filling import Filling
 from sparserank.data.matrices import arrays_of, bytes_until, stored_bytes, with_default
 from sparserank.data.query_ids import query_codes, run_starts
 from sparserank.data.store.arrays import checksum, decoded, map_shard, texts_of, write_shard
@@ -49,10 +48,11 @@ class Conversion:
         folder: WorkDirectory,
         plan: dict[str, Any],
         stream: Stream,
-        filling: Filling | None,
-        progress: Progress | None,
+        progress: Progress | None = None,
     ) -> None:
-        self.folder, self.plan, self.stream, self.filling, self.progress = folder, plan, stream, filling, progress
+        self.folder, self.plan, self.stream, self.progress = folder, plan, stream, progress
+        stream.look()
+        self.filling = stream.filling()
         self.shards: list[dict[str, Any]] = []
         self.waiting: list[RowBlock] = []  # rows that are not in a shard yet
         self.seen: set[Any] = set()  # queries whose rows have ended

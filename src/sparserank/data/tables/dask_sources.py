@@ -9,7 +9,7 @@ import numpy as np
 
 from sparserank.arrow import pa
 from sparserank.data.matrices import as_dense
-from sparserank.data.missing import is_missing
+from sparserank.data.missing import MissingPolicy, is_missing
 from sparserank.data.query_ids import as_query_ids
 from sparserank.data.read_files import is_dask
 from sparserank.data.reading import column_twice, missing_value
@@ -42,10 +42,10 @@ class ArrayRows(Stream):
 
     sparse, feature_names = False, None
 
-    def __init__(self, X: Any, y: Any, qid: Any, *, fills: bool = False) -> None:
-        self._fills = fills  # whether a policy replaces missing values
+    def __init__(self, X: Any, y: Any, qid: Any, *, policy: MissingPolicy | None) -> None:
         if X.ndim != 2:
             raise DataError(f"X must be a matrix of numbers (n_docs, n_features); got {X.ndim} dimensions.")
+        self.policy = policy
         self._X = X.rechunk({1: -1})
         self.n_features = int(X.shape[1])
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
@@ -66,7 +66,7 @@ class ArrayRows(Stream):
             X = np.ascontiguousarray(as_dense(X), dtype=self.dtype)
             n = len(X)
             bad = is_missing(X)
-            if bad.any() and self._fills:
+            if bad.any() and self.policy is not None:
                 X = np.where(bad, np.nan, X)
             elif bad.any():
                 row, column = np.argwhere(bad)[0]

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sparserank.arrow import pa
-from sparserank.data.collect import collect
 from sparserank.data.dataset import RankingDataset, checked_names
 from sparserank.data.letor.side_files import warn_of_unused
 from sparserank.data.matrices import float_type
@@ -21,14 +20,9 @@ from sparserank.errors import DataError, TableError
 from sparserank.text import brief
 
 
-def read_tables(tables: Sequence[Table], reading: Reading, *, like: RankingDataset | None = None) -> RankingDataset:
-    """Read vertically stacked tables as one data set. All must have the features of `like`, or else of the first table,
-    matched by name."""
-    return collect(TableRows(tables, reading, like=like), MissingPolicy.parse(reading.missing))
-
-
 class TableRows(Stream):
-    """The rows of vertically stacked tables; float32 if every feature is, unless the reading names a dtype.
+    """The rows of vertically stacked tables; float32 if every feature is, unless the reading names a dtype. All must
+    have the features of `like`, or else of the first table, matched by name.
 
     Parameters
         like   the data set whose features these must have
@@ -38,9 +32,8 @@ class TableRows(Stream):
 
     def __init__(self, tables: Sequence[Table], reading: Reading, *, like: RankingDataset | None = None) -> None:
         self._tables, self._reading = list(tables), reading
-        self._policy = MissingPolicy.parse(reading.missing)
-        self.index_base, self.unjudged = reading.index_base, reading.unjudged
-        self.place, self.error = tables[0].place, tables[0].error
+        self.policy, self.index_base, self.unjudged = reading.policy, reading.index_base, reading.unjudged
+        self.places, self.error = [t.place for t in tables], tables[0].error
         counts = [t.n_rows for t in tables]
         self.n_rows = None if None in counts else sum(n for n in counts if n is not None)
         self._wanted = None if like is None else list(like.feature_names or ())
@@ -69,7 +62,7 @@ class TableRows(Stream):
             if (roles.packed is None) != (first.packed is None):
                 raise DataError(
                     f"{table.place} contains its features as {'columns' if first.packed else 'a list'}, but "
-                    f"{self.place} as {'a list' if first.packed else 'columns'}."
+                    f"{self.places[0]} as {'a list' if first.packed else 'columns'}."
                 )
             wanted = None if first.packed else list(first.features)  # lists have no feature names to match
         return all_roles
@@ -78,9 +71,6 @@ class TableRows(Stream):
         if self.feature_names is not None:
             self.feature_names = checked_names(self.feature_names, n_features)
         self.n_features, self._known = n_features, True
-
-    def file(self, number: int) -> str:
-        return self._tables[number].place
 
     def look(self) -> None:
         if not self._known:
@@ -106,7 +96,7 @@ class TableRows(Stream):
                 self._has_width(width)
             if width != self.n_features:
                 raise table.error(
-                    f"{table.place} has lists of {width} features, but {self.place} has lists of {self.n_features} "
+                    f"{table.place} has lists of {width} features, but {self.places[0]} has lists of {self.n_features} "
                     "features."
                 )
             if b >= skip and (table.n_rows is None or at + n <= table.n_rows):  # surplus rows are refused below
@@ -123,7 +113,7 @@ class TableRows(Stream):
 
     def _piece(self, batch: RowBlock, f: int, b: int, at: int, first_query: int) -> RowBlock:
         table, n = self._tables[f], len(batch.X)
-        set_missing(batch, table, self._roles[f], self._policy, at)
+        set_missing(batch, table, self._roles[f], self.policy, at)
         without = batch.label == UNJUDGED
         if self.unjudged == "error" and without.any():
             raise table.error(unjudged_label(f"{table.place}: row {at + int(np.argmax(without))}"))
