@@ -14,7 +14,7 @@ import numpy as np
 
 from sparserank.data.collect import collect
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.feature_logs import log_names, log_tables
+from sparserank.data.feature_logs import LogTable, log_names
 from sparserank.data.letor.reader import TextRows
 from sparserank.data.reading import Reading, no_such_file
 from sparserank.data.store.opening import StoreRows, is_store
@@ -146,7 +146,7 @@ def open_stream(
     elif kind == "log":
         names = log_names(paths, reading.feature_columns) if like is None else list(like.feature_names or ())
         reading = replace(reading, feature_columns=names, label="label", qid="qid", docid=None)
-        stream = TableRows(log_tables(paths, names, others=like is not None), reading)
+        stream = TableRows([LogTable(str(p), names, others=like is not None) for p in paths], reading)
     else:
         stream = TableRows([open_table(p, kind) for p in paths], reading, like=like)
     weighted = reading.labelled and not reading.featureless and reading.doc_weight is None

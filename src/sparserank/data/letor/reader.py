@@ -76,9 +76,9 @@ class TextRows(Stream):
             skip = start.block if f == start.file else 0
             n_rows = 0
             for b, chunk in enumerate(self._chunks(f, skip), start=skip):
-                if len(chunk.labels):
+                if len(chunk.rows.label):
                     check_values(chunk, self.policy, self.unjudged, self.dtype)
-                    n_rows += len(chunk.labels)
+                    n_rows += len(chunk.rows.label)
                     seen.add(chunk)
                     yield self._piece(chunk, f, b)
             if n_rows == 0 and skip == 0:
@@ -99,20 +99,11 @@ class TextRows(Stream):
             raise DataError(f"{error} Here: {option('n_features', error.width)}.") from error
 
     def _piece(self, chunk: Chunk, f: int, b: int) -> RowBlock:
-        n = len(chunk.labels)
-        width = self.n_features if self._known else chunk.max_index + 1
-        return RowBlock(
-            sp.csr_matrix(
-                (chunk.values.astype(self.dtype, copy=False), chunk.indices, chunk.row_ptr), shape=(n, width)
-            ),
-            chunk.labels,
-            np.repeat(np.array(chunk.run_qids), np.diff(np.append(chunk.run_rows, n))),
-            chunk.docids,
-            None,
-            positions(f, b, n),
-            chunk.comments,
-            chunk.first_line + chunk.row_lines,
-        )
+        rows, X = chunk.rows, chunk.rows.X
+        n, width = X.shape
+        shape = n, self.n_features if self._known else width
+        X = sp.csr_matrix((X.data.astype(self.dtype, copy=False), X.indices, X.indptr), shape=shape)
+        return rows._replace(X=X, where=positions(f, b, n), line=chunk.first_line + chunk.row_lines)
 
     def _width(self, seen: _Seen) -> int:
         """The number of features: as requested or named, else the largest index; refuses implausible numbers."""
@@ -148,9 +139,10 @@ class _Seen:
         self.largest, self.where = -1, ""
 
     def add(self, chunk: Chunk) -> None:
-        self.n_rows, self.n_values = self.n_rows + len(chunk.labels), self.n_values + len(chunk.values)
-        if chunk.max_index > self.largest:
-            self.largest, self.where = chunk.max_index, chunk.place(chunk.max_line)
+        n_rows, width = chunk.rows.X.shape
+        self.n_rows, self.n_values = self.n_rows + n_rows, self.n_values + chunk.rows.X.nnz
+        if width > self.largest + 1:
+            self.largest, self.where = width - 1, chunk.place(chunk.max_line)
 
 
 def check_values(chunk: Chunk, policy: MissingPolicy | None, unjudged: str, dtype: np.dtype) -> None:
@@ -158,15 +150,16 @@ def check_values(chunk: Chunk, policy: MissingPolicy | None, unjudged: str, dtyp
     if chunk.missing is not None and policy is None:
         line, what = chunk.missing
         raise DataFormatError(missing_value(chunk.place(line), what))
+    label, X = chunk.rows.label, chunk.rows.X
     if dtype == np.float32:
-        bad = np.flatnonzero(np.abs(chunk.values) > np.finfo(np.float32).max)
+        bad = np.flatnonzero(np.abs(X.data) > np.finfo(np.float32).max)
         if len(bad):
-            row = int(np.searchsorted(chunk.row_ptr, bad[0], side="right")) - 1
-            raise DataFormatError(too_large(chunk.line(row), chunk.values[bad[0]], dtype))
-    bad = np.flatnonzero(~np.isfinite(chunk.labels))
+            row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+            raise DataFormatError(too_large(chunk.line(row), X.data[bad[0]], dtype))
+    bad = np.flatnonzero(~np.isfinite(label))
     if len(bad):
-        raise DataFormatError(f"{chunk.line(bad[0])}: label must be finite; got {chunk.labels[bad[0]]}.")
+        raise DataFormatError(f"{chunk.line(bad[0])}: label must be finite; got {label[bad[0]]}.")
     if unjudged == "error":
-        bad = np.flatnonzero(chunk.labels == UNJUDGED)
+        bad = np.flatnonzero(label == UNJUDGED)
         if len(bad):
             raise DataFormatError(unjudged_label(chunk.line(bad[0])))

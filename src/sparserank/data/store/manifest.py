@@ -133,8 +133,12 @@ def files_of(shards: Sequence[Mapping[str, Any]]) -> list[tuple[str, dict[str, A
     return [(file_name(shard, name), entry) for shard in shards for name, entry in shard["files"].items()]
 
 
-def damaged(path: Path, why: object) -> DataFormatError:
-    return DataFormatError(f"{path}: is damaged ({why}); convert the data again.")
+def unusable(path: str | Path, why: str) -> DataFormatError:
+    return DataFormatError(f"{path}: {why}; convert the data again.")
+
+
+def damaged(path: str | Path, why: object) -> DataFormatError:
+    return unusable(path, f"is damaged ({why})")
 
 
 def linked(path: Path) -> str:

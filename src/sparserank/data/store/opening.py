@@ -35,6 +35,7 @@ from sparserank.data.store.manifest import (
     fill_values_of,
     index_base_of,
     read_manifest,
+    unusable,
 )
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, block_of
 from sparserank.errors import DataError, DataFormatError
@@ -124,21 +125,24 @@ def _check_files(
     known = _stamps(folder)
     doubtful, stamps = [], {}
     for file, entry in files_of(manifest["shards"]):
-        found = check_file(folder / file, entry["bytes"])
-        stamps[file] = [found.st_size, found.st_mtime_ns]
+        check_file(folder / file, entry["bytes"])
+        stamps[file] = size_and_time(folder / file)
         if verify or known.get(file) != stamps[file]:
             doubtful.append((file, entry))
     total, done = sum(e["bytes"] for _, e in doubtful), 0
     for file, entry in doubtful:
         if checksum(folder / file) != entry["sha256"]:
-            raise DataFormatError(
-                f"{folder / file}: was changed after it was written (its checksum differs); convert the data again."
-            )
+            raise unusable(folder / file, "was changed after it was written (its checksum differs)")
         done += entry["bytes"]
         if progress is not None:
             progress(done, total)
     if doubtful:
         write_stamps(folder, stamps)
+
+
+def size_and_time(path: Path) -> list[int]:
+    """The size and time of change of a file, as in STAMPS."""
+    return [*stamp_of(path)[2:]]
 
 
 def write_stamps(folder: Path, stamps: Mapping[str, list[int]]) -> None:
@@ -151,9 +155,8 @@ def write_stamps(folder: Path, stamps: Mapping[str, list[int]]) -> None:
 
 
 def _stamps(folder: Path) -> dict[str, Any]:
-    path = folder / STAMPS
     try:
-        known = read_own_json(path)
+        known = read_own_json(folder / STAMPS)
     except (OSError, ValueError):
         return {}
     return known if isinstance(known, dict) else {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +23,7 @@ from sparserank.data.store.manifest import (
     files_of,
     identity_of_shards,
 )
-from sparserank.data.store.opening import write_stamps
+from sparserank.data.store.opening import size_and_time, write_stamps
 from sparserank.data.streams import Position, RowBlock, Stream, one_below_the_other
 from sparserank.errors import DataFormatError
 from sparserank.execution import shard_end
@@ -95,11 +94,8 @@ class Conversion:
         folder = self.folder
         check_manifest(folder.path / MANIFEST, manifest)
         manifest["identity"] = identity_of_shards(manifest)
-        stamps = {}
-        for name, _ in files_of(manifest["shards"]):
-            found = os.stat(folder.path / name)
-            stamps[name] = [found.st_size, found.st_mtime_ns]
-        write_stamps(folder.path, stamps)
+        names = [name for name, _ in files_of(manifest["shards"])]
+        write_stamps(folder.path, {name: size_and_time(folder.path / name) for name in names})
         folder.write_json(MANIFEST, manifest)
         (folder.path / PROGRESS).unlink(missing_ok=True)
 
