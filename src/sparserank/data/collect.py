@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import learn_filling, missing_cells
-from sparserank.data.matrices import below, stacked, stored_values
+from sparserank.data.matrices import all_or_none, below, stacked, stored_values
 from sparserank.data.missing import holds_missing
-from sparserank.data.query_ids import plain_ids, query_codes, run_starts
+from sparserank.data.query_ids import concatenated_ids, plain_ids, query_codes, run_starts
 from sparserank.data.reading import nothing_left
 from sparserank.data.streams import RowBlock, Stream, judged
 from sparserank.errors import DataWarning
@@ -37,14 +36,15 @@ def collect(stream: Stream) -> RankingDataset:
         rest.append(piece._replace(X=None, qid=queries.none, where=queries.none, line=None))  # X and qid are kept apart
     X, qid = features.whole(stream), queries.of_rows(stream)
     label = np.concatenate([piece.label for piece in rest])
-    docid, weight, comment = (_column([getattr(piece, name) for piece in rest]) for name in _COLUMNS)
+    names = ("docid", "weight", "comment")
+    docid, weight, comment = (all_or_none([getattr(piece, name) for piece in rest]) for name in names)
     rows = judged(RowBlock(X, label, qid, docid, weight, np.empty((len(label), 0)), comment), stream.unjudged)
     if len(rows.label) == 0:
         raise stream.error(nothing_left(stream.places[0]))
     fill_values = filled = None
     if policy is not None:
-        names, base = stream.known_names, stream.index_base
-        filling = learn_filling(policy, [rows.X], rows.X.shape[1], rows.X.dtype, names, index_base=base)
+        known, base = stream.known_names, stream.index_base
+        filling = learn_filling(policy, [rows.X], rows.X.shape[1], rows.X.dtype, known, index_base=base)
         fill_values = filling.values
         if not policy.keeps and holds_missing(stored_values(rows.X)):
             filled = missing_cells(rows.X)
@@ -62,15 +62,6 @@ def collect(stream: Stream) -> RankingDataset:
         filled=filled,
         index_base=stream.text_base,
     )
-
-
-_COLUMNS = ("docid", "weight", "comment")
-
-
-def _column(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    """Concatenate the parts; None if any part is None."""
-    held = [part for part in parts if part is not None]
-    return np.concatenate(held) if len(held) == len(parts) else None
 
 
 def _unless_empty(texts: np.ndarray | None) -> np.ndarray | None:
@@ -121,10 +112,7 @@ class _Queries:
 
     def of_rows(self, stream: Stream) -> np.ndarray:
         """(n,) ids: integers if all are integers in plain decimal form, otherwise text."""
-        parts = self._ids
-        if len({ids.dtype.kind in "iu" for ids in parts}) > 1:
-            parts = [ids.astype(str) for ids in parts]
-        ids = np.concatenate(parts)
+        ids = concatenated_ids(self._ids)
         if self._places:
             self._warn_of_scattered(ids, stream)
         return np.repeat(plain_ids(ids), np.concatenate(self._lengths))

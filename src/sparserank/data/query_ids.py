@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,12 @@ def rows_of_queries(query_ptr: np.ndarray, queries: np.ndarray) -> tuple[np.ndar
     sizes = query_ptr[queries + 1] - query_ptr[queries]
     ptr = np.concatenate([[0], np.cumsum(sizes)])
     return np.arange(ptr[-1]) + np.repeat(query_ptr[queries] - ptr[:-1], sizes), ptr
+
+
+def concatenated_ids(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """All ids, as text if only some of the parts are integers."""
+    kinds = {ids.dtype.kind in "iu" for ids in parts}
+    return np.concatenate(parts if len(kinds) <= 1 else [ids.astype(str) for ids in parts])
 
 
 def plain_ids(ids: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from sparserank.data.letor.side_files import WEIGHTS, beside
 from sparserank.data.matrices import with_nan
 from sparserank.data.query_ids import as_query_ids, query_codes
 from sparserank.data.read_files import is_dask, kind_of, open_stream
-from sparserank.data.reading import UNJUDGED, Reading, ReadOptions, learned_from, reading_from, with_options
+from sparserank.data.reading import UNJUDGED, Reading, ReadOptions, learned_from, with_options
 from sparserank.data.store.opening import StoreRows, open_store
 from sparserank.data.store.temporary import in_temporary_store
 from sparserank.data.streams import Stream
@@ -245,10 +245,7 @@ def read_weighted_sources(
 ) -> tuple[dict[str, RankingDataset | None], dict[str, np.ndarray]]:
     """(the data sets, {source name: (n_queries,) query weights in the file beside the data})."""
     query_weights: dict[str, np.ndarray] = {}
-    columns: dict[str, Any] = {name: options.get(name) for name in COLUMNS}
-    found = as_datasets(
-        sources, **columns, reading=reading_from(options), to_store=to_store, query_weights=query_weights
-    )
+    found = as_datasets(sources, **_arguments(options), to_store=to_store, query_weights=query_weights)
     return found, query_weights
 
 
@@ -256,14 +253,20 @@ def read_sources(
     sources: Mapping[str, Any], options: Mapping[str, Any], *, to_store: Sequence[str] = ()
 ) -> dict[str, RankingDataset | None]:
     """Call `as_datasets` with the options of a job that does not use weight files beside the data; warn of these."""
-    columns: dict[str, Any] = {name: options.get(name) for name in COLUMNS}
-    parts = as_datasets(sources, **columns, reading=reading_from(options), to_store=to_store)
+    parts = as_datasets(sources, **_arguments(options), to_store=to_store)
     for name, source in sources.items():
         files, part = weight_files(source), parts[name]
         if files and part is not None and options.get("doc_weight") is None:
             warnings.warn(f"{', '.join(map(str, files))}: weights are not used here.", DataWarning, stacklevel=4)
             parts[name] = replace(part, doc_weight=None)
     return parts
+
+
+def _arguments(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a job as arguments of `as_datasets`."""
+    names = set(Reading.__dataclass_fields__).difference(COLUMNS)
+    reading = Reading(**{name: value for name, value in options.items() if name in names})
+    return {**{name: options.get(name) for name in COLUMNS}, "reading": reading}
 
 
 def weight_files(source: Any) -> list[Path]:

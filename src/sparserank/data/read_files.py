@@ -16,6 +16,7 @@ from sparserank.data.collect import collect
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.feature_logs import LogTable, log_names
 from sparserank.data.letor.reader import TextRows
+from sparserank.data.letor.side_files import side_weights
 from sparserank.data.reading import Reading, no_such_file
 from sparserank.data.store.opening import StoreRows, is_store
 from sparserank.data.streams import Stream
@@ -150,4 +151,5 @@ def open_stream(
     else:
         stream = TableRows([open_table(p, kind) for p in paths], reading, like=like)
     weighted = reading.labelled and not reading.featureless and reading.doc_weight is None
-    return stream.with_weights_beside(paths) if weighted else stream
+    stream.beside = [side_weights(path) for path in paths] if weighted else ()
+    return stream

@@ -126,12 +126,6 @@ class Reading:
         return None if names is None else tuple(names)
 
 
-def reading_from(options: Mapping[str, Any]) -> Reading:
-    """The reading options among those of a job, except the columns that `as_datasets` receives separately."""
-    names = set(Reading.__dataclass_fields__) - {"label", "qid", "docid", "doc_weight"}
-    return Reading(**{name: value for name, value in options.items() if name in names})
-
-
 def with_options(reading: Reading, options: Mapping[str, Any]) -> Reading:
     """`reading` with some fields replaced; unknown fields are refused by name."""
     try:
@@ -178,7 +172,3 @@ def missing_value(place: str, what: Any) -> str:
 
 def too_large(place: str, value: Any, dtype: Any) -> str:
     return f"{place}: feature value {value} is too large for {dtype}; read it as float64."
-
-
-def column_twice(place: str, name: str) -> str:
-    return f"{place}: column {brief(name)} appears twice; rename or drop one."

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset, numbers
 from sparserank.data.filling import SAMPLE_VALUES, Filling, learn_filling
-from sparserank.data.letor.side_files import SideWeights, side_weights
+from sparserank.data.letor.side_files import SideWeights
 from sparserank.data.matrices import below, widened, with_default
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.query_ids import run_starts
@@ -47,18 +46,6 @@ class RowBlock(NamedTuple):
         """Some of the rows, by a slice or their numbers."""
         held: Iterable[Any] = self
         return RowBlock._make(None if v is None else v[rows] for v in held)
-
-
-class FileWeights(NamedTuple):
-    """The weights in the file beside a data file. of_queries: whether they are per query, not per row; rows: {block:
-    (n_rows,) the weight of each of its rows}."""
-
-    of_queries: bool
-    rows: dict[int, np.ndarray]
-
-    def of(self, where: np.ndarray) -> np.ndarray:
-        """(n,) weights of rows of one block, by their positions."""
-        return self.rows[int(where[0, 1])][where[:, 2]]
 
 
 def one_below_the_other(blocks: Sequence[RowBlock]) -> RowBlock:
@@ -105,8 +92,8 @@ class Stream:
     unjudged = "error"  # treatment of a label of -1 in `blocks`: 'zero', 'drop', otherwise unchanged
     places: Sequence[str] = ("the data",)
     error: type[SparserankError] = DataFormatError
-    _beside: Sequence[SideWeights | None] = ()  # the weights beside each file
-    _file_weights: dict[int, FileWeights] | None = None
+    beside: Sequence[SideWeights | None] = ()  # the weights beside each file, for rows without weights
+    _spread = False  # whether the rows of each of these weights are known
 
     def look(self) -> None:
         """Determine the attributes of all blocks; reads as much as necessary, and nothing if they are known. Text is
@@ -121,48 +108,41 @@ class Stream:
         """
         raise NotImplementedError
 
-    def with_weights_beside(self, paths: Sequence[str | os.PathLike]) -> Self:
-        """This stream, with the weights beside the files for rows that have no weights."""
-        self._beside = [side_weights(path) for path in paths]
-        return self
-
-    def weights_beside(self) -> dict[int, FileWeights]:
-        """The weights beside the files, by file number; if there are any, reads all rows to count rows and queries.
+    def _spread_weights(self) -> None:
+        """Determine the rows of the weights beside the files; if there are any, reads all rows to count them and their
+        queries.
 
         Raises
             DataFormatError   as `pieces`, or the number of weights is neither that of the rows nor of the queries
         """
-        if self._file_weights is None:
-            numbers: list[dict[Any, int]] = [{} for _ in self._beside]  # query numbers, per file
-            codes: list[dict[int, np.ndarray]] = [{} for _ in self._beside]  # {block: query of each row}, per file
-            for piece in self.pieces() if any(self._beside) else ():
-                f, b = (int(v) for v in piece.where[0, :2])
-                starts = run_starts(piece.qid)
-                runs = [numbers[f].setdefault(q, len(numbers[f])) for q in piece.qid[starts].tolist()]
-                codes[f][b] = np.repeat(runs, np.diff(np.append(starts, len(piece.qid))))
-            self._file_weights = {}
-            for f, weights in enumerate(self._beside):
-                if weights is not None:
-                    query = np.concatenate([*codes[f].values()])
-                    of_queries = weights.of_queries(len(query), len(numbers[f]), self.places[f])
-                    rows = weights.values[query] if of_queries else weights.values
-                    parts = np.split(rows, np.cumsum([len(c) for c in codes[f].values()])[:-1])
-                    self._file_weights[f] = FileWeights(of_queries, dict(zip(codes[f], parts, strict=True)))
-        return self._file_weights
+        if self._spread or not any(self.beside):
+            return
+        numbers: list[dict[Any, int]] = [{} for _ in self.beside]  # query numbers, per file
+        codes: list[dict[int, np.ndarray]] = [{} for _ in self.beside]  # {block: query of each row}, per file
+        for piece in self.pieces():
+            f, b = (int(v) for v in piece.where[0, :2])
+            starts = run_starts(piece.qid)
+            runs = [numbers[f].setdefault(q, len(numbers[f])) for q in piece.qid[starts].tolist()]
+            codes[f][b] = np.repeat(runs, np.diff(np.append(starts, len(piece.qid))))
+        for weights, query, place in zip(self.beside, codes, self.places, strict=True):
+            if weights is not None:
+                weights.spread(query, place)
+        self._spread = True
 
     @property
     def weighs_queries(self) -> bool:
         """Whether every file beside the data contains the weights of queries."""
-        beside = self.weights_beside().values()
-        return bool(beside) and all(weights.of_queries for weights in beside)
+        self._spread_weights()
+        return any(self.beside) and all(weights.of_queries for weights in self.beside if weights is not None)
 
     def weighted_pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
         """`pieces`, with the weights beside files."""
-        beside = self.weights_beside()
+        self._spread_weights()
         for piece in self.pieces(start):
-            if beside and piece.weight is None:
-                found = beside.get(int(piece.where[0, 0]))
-                piece = piece._replace(weight=np.ones(len(piece.label)) if found is None else found.of(piece.where))
+            if any(self.beside) and piece.weight is None:
+                f, b = (int(v) for v in piece.where[0, :2])
+                found = self.beside[f]
+                piece = piece._replace(weight=np.ones(len(piece.label)) if found is None else found.rows[b])
             yield piece
 
     def blocks(self, start: Position = BEGIN) -> Iterator[RowBlock]:

@@ -15,9 +15,9 @@ import numpy as np
 from sparserank.arrow import pa
 from sparserank.data.letor.side_files import SideQueries, side_file
 from sparserank.data.missing import is_missing
-from sparserank.data.reading import column_twice, no_such_file, too_large
+from sparserank.data.reading import no_such_file, too_large
 from sparserank.data.streams import RowBlock
-from sparserank.data.tables.frames import collected, column_names, is_lazy, library_of, repeated, without_sparse
+from sparserank.data.tables.frames import collected, column_names, is_lazy, library_of, refuse_repeated, without_sparse
 from sparserank.data.tables.parquet_folders import columns_of, folder_of_tables, with_uneven
 from sparserank.data.tables.roles import Roles
 from sparserank.data.text_lines import unzipped
@@ -53,9 +53,7 @@ class Table:
                 f"{place}: a column name is not UTF-8 text ({brief(error.object[:SHOWN_BYTES])}); save the file as "
                 "UTF-8."
             ) from error
-        twice = repeated(names)
-        if twice is not None:
-            raise self.error(column_twice(place, twice))
+        refuse_repeated(names, place, self.error)
 
     def record_batches(
         self, names: Sequence[str], rows: int, texts: Collection[str | None] | None = None
@@ -337,9 +335,7 @@ def table_of(name: str, frame: Any) -> Table:
     if isinstance(frame, ds.Dataset):
         return _Dataset(name, frame, None)
     frame = collected(frame, name)
-    twice = repeated(column_names(frame))
-    if twice is not None:
-        raise DataError(column_twice(name, twice))
+    refuse_repeated(column_names(frame), name)
     of_pandas = library_of(frame) == "pandas" and hasattr(frame, "columns")  # its stream adds the index as a column
     try:
         if hasattr(frame, "__arrow_c_stream__") and not of_pandas:

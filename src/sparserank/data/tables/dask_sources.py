@@ -12,10 +12,10 @@ from sparserank.data.matrices import as_dense
 from sparserank.data.missing import MissingPolicy, is_missing
 from sparserank.data.query_ids import as_query_ids
 from sparserank.data.read_files import is_dask
-from sparserank.data.reading import column_twice, missing_value
+from sparserank.data.reading import missing_value
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.data.tables.batches import Table
-from sparserank.data.tables.frames import repeated
+from sparserank.data.tables.frames import refuse_repeated
 from sparserank.errors import DataError
 
 
@@ -25,9 +25,7 @@ class Partitions(Table):
     error = DataError
 
     def __init__(self, place: str, frame: Any) -> None:
-        twice = repeated(frame.columns)
-        if twice is not None:
-            raise DataError(column_twice(place, twice))
+        refuse_repeated(frame.columns, place)
         super().__init__(place, pa.Schema.from_pandas(frame._meta_nonempty, preserve_index=False), None)
         self._frame = frame
 
