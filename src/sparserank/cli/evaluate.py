@@ -148,13 +148,15 @@ def _kind_of(path: Path) -> str:
     )
     for _, text in text_lines(path, expected):
         fields = text.split(maxsplit=5)
-        if fields and not fields[0].startswith("#"):
-            kind = "model" if fields[0].startswith("{") else {1: "scores"}.get(len(fields))
-            kind = "run" if len(fields) >= 5 and kind is None else kind
-            kind = "trees" if fields == [LIGHTGBM_FIRST_LINE] else kind
-            if kind is None:
-                raise DataFormatError(f"{path}: expected {expected}; its first line is {brief(text)}.")
-            return kind
+        if not fields or fields[0].startswith("#"):
+            continue
+        if fields[0].startswith("{"):
+            return "model"
+        if len(fields) == 1:
+            return "trees" if fields == [LIGHTGBM_FIRST_LINE] else "scores"
+        if len(fields) < 5:
+            raise DataFormatError(f"{path}: expected {expected}; its first line is {brief(text)}.")
+        return "run"
     raise DataFormatError(f"{path}: is empty; expected {expected}.")
 
 

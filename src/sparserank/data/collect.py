@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.filling import learn_filling, missing_cells
+from sparserank.data.filling import missing_cells
 from sparserank.data.matrices import all_or_none, below, stacked, stored_values
 from sparserank.data.missing import holds_missing
 from sparserank.data.query_ids import concatenated_ids, plain_ids, query_codes, run_starts
@@ -27,7 +27,6 @@ def collect(stream: Stream) -> RankingDataset:
     Warns
         DataWarning       the rows of a query are not contiguous in a text file
     """
-    policy = stream.policy
     features, queries = _Features(stream.n_rows), _Queries()
     rest: list[RowBlock] = []
     for piece in stream.weighted_pieces():
@@ -41,14 +40,10 @@ def collect(stream: Stream) -> RankingDataset:
     rows = judged(RowBlock(X, label, qid, docid, weight, np.empty((len(label), 0)), comment), stream.unjudged)
     if len(rows.label) == 0:
         raise stream.error(nothing_left(stream.places[0]))
-    fill_values = filled = None
-    if policy is not None:
-        known, base = stream.known_names, stream.index_base
-        filling = learn_filling(policy, [rows.X], rows.X.shape[1], rows.X.dtype, known, index_base=base)
-        fill_values = filling.values
-        if not policy.keeps and holds_missing(stored_values(rows.X)):
-            filled = missing_cells(rows.X)
-            filling.fill(rows.X, query_codes(rows.qid))
+    keeps, filling, filled = stream.policy is not None and stream.policy.keeps, stream.filling(rows.X), None
+    if filling is not None and not keeps and holds_missing(stored_values(rows.X)):
+        filled = missing_cells(rows.X)
+        filling.fill(rows.X, query_codes(rows.qid))
     return RankingDataset(
         rows.X,
         rows.label,
@@ -57,8 +52,8 @@ def collect(stream: Stream) -> RankingDataset:
         stream.feature_names,
         _unless_empty(rows.comment),
         rows.weight,
-        fill_values,
-        keep_missing=policy is not None and policy.keeps,
+        None if filling is None else filling.values,
+        keep_missing=keeps,
         filled=filled,
         index_base=stream.text_base,
     )

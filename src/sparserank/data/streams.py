@@ -166,18 +166,15 @@ class Stream:
         if start == BEGIN and n_given == 0:
             raise self.error(nothing_left(self.places[0]) if n_read else no_rows(self.places[0]))
 
-    def filling(self) -> Filling | None:
-        """Replacements for missing values; learning them reads everything once more. Call `look` first."""
+    def filling(self, X: Any = None) -> Filling | None:
+        """Replacements for missing values, learned from the features X of all rows; None: from a sample of the rows,
+        for which everything is read once more. Call `look` first."""
         if self.policy is None:
             return None
+        blocks, most = ([X], np.inf) if X is not None else ((block.X for block in self.blocks()), SAMPLE_VALUES)
+        names, base = self.known_names, self.index_base
         return learn_filling(
-            self.policy,
-            (block.X for block in self.blocks()),
-            self.n_features,
-            self.dtype,
-            self.known_names,
-            index_base=self.index_base,
-            sample_values=SAMPLE_VALUES,
+            self.policy, blocks, self.n_features, self.dtype, names, index_base=base, sample_values=most
         )
 
     @property

@@ -170,9 +170,8 @@ class Conversion:
             "qid": ids if ids.dtype.kind in "iu" else np.char.encode(ids, "utf-8"),
             "query_ptr": np.append(starts, len(rows.label)).astype(np.int64),
         }
-        if (
-            rows.docid is not None and rows.docid.astype(bool).any()
-        ):  # only the rows of this shard decide whether document ids are written
+        # Only the rows of this shard decide whether document ids are written.
+        if rows.docid is not None and rows.docid.astype(bool).any():
             arrays["docid"] = np.char.encode(rows.docid.astype(str), "utf-8")
         if rows.weight is not None:
             arrays["weight"] = rows.weight
