@@ -33,7 +33,7 @@ ROOMS = {
 
 # Code lines of each room, which `test_code_lines.py` counts, and the number of files: a change may only lower them.
 LINES = {
-    "cli": 1931,
+    "cli": 1910,
     "report": 1800,
     "papers": 1800,
     "selection": 3301,
@@ -47,7 +47,7 @@ LINES = {
     "objective": 318,
     "curves": 293,
     "shards": 1999,
-    "data": 5113,
+    "data": 5105,
     "workdir": 535,
     "transforms": 87,
     "losses": 756,

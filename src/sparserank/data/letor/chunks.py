@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -68,30 +69,31 @@ def stream_chunks(
         DataFormatError        the file cannot be read, or a line is malformed; the message names the first such line
         TooManyFeaturesError   a line names a feature beyond n_features
     """
-    first_line = 1
+    texts, first_line = _with_ids(path, queries), 1
+    for text in islice(texts, skip):
+        first_line += text.count(b"\n")
+    for chunk in _parsed(texts, str(path), index_base, n_features, n_threads):
+        chunk.first_line = first_line
+        if chunk.problem is not None:
+            line, sentence, width = chunk.problem
+            message = f"{chunk.place(line)}: {sentence}"
+            raise DataFormatError(message) if width is None else TooManyFeaturesError(message, width)
+        first_line += chunk.n_lines
+        yield chunk
+
+
+def _parsed(
+    texts: Iterator[bytes], path: str, index_base: int, n_features: int | None, n_threads: int
+) -> Iterator[Chunk]:
+    """Parse chunks with several threads, in order; only a few are in memory."""
     with ThreadPoolExecutor(n_threads) as pool:
-        pending: list[Future[Chunk]] = []
-
-        def collect() -> Chunk:
-            nonlocal first_line
-            chunk = pending.pop(0).result()
-            chunk.first_line = first_line
-            if chunk.problem is not None:
-                line, sentence, width = chunk.problem
-                message = f"{chunk.place(line)}: {sentence}"
-                raise DataFormatError(message) if width is None else TooManyFeaturesError(message, width)
-            first_line += chunk.n_lines
-            return chunk
-
-        for number, text in enumerate(_with_ids(path, queries)):
-            if number < skip:
-                first_line += text.count(b"\n")
-                continue
-            pending.append(pool.submit(copy_context().run, _parse, text, str(path), index_base, n_features))
+        pending: deque[Future[Chunk]] = deque()
+        for text in texts:
+            pending.append(pool.submit(copy_context().run, _parse, text, path, index_base, n_features))
             if len(pending) > 2 * n_threads:
-                yield collect()
+                yield pending.popleft().result()
         while pending:
-            yield collect()
+            yield pending.popleft().result()
 
 
 def _with_ids(path: Path, queries: SideQueries | None) -> Iterator[bytes]:
