@@ -150,21 +150,12 @@ def _told(c: Column, use: str) -> dict[str, Any]:
 def _show_columns(title: str, found: Survey, use: dict[str, str]) -> None:
     from sparserank.data.tables.guess import percent
 
-    shown = list(found.columns.values())[:MAX_SHOWN]
-    table(
-        title,
-        ["column", "use", "type", "missing", "distinct", "range"],
-        [
-            [
-                c.name,
-                use.get(c.name, "-"),
-                "text" if c.is_text else c.kind,
-                "?" if c.n_distinct is None else percent(c.missing) if c.missing else "-",
-                "?" if c.n_distinct is None or c.breaks else str(c.n_distinct),
-                f"{c.low:g} to {c.high:g}" if c.low == c.low else "",
-            ]
-            for c in shown
-        ],
-    )
+    rows = []
+    for c in list(found.columns.values())[:MAX_SHOWN]:
+        missing = "?" if c.n_distinct is None else percent(c.missing) if c.missing else "-"
+        distinct = "?" if c.n_distinct is None or c.breaks else str(c.n_distinct)
+        ends = f"{c.low:g} to {c.high:g}" if c.low == c.low else ""
+        rows.append([c.name, use.get(c.name, "-"), "text" if c.is_text else c.kind, missing, distinct, ends])
+    table(title, ["column", "use", "type", "missing", "distinct", "range"], rows)
     if len(found.columns) > MAX_SHOWN:
         say(f"and {len(found.columns) - MAX_SHOWN} more columns (all of them: --format json)")

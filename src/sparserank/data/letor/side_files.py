@@ -57,11 +57,17 @@ class SideQueries:
 
 def side_files(paths: Sequence[str | os.PathLike]) -> list[SideQueries | None]:
     """The side file of each data file, if any; query numbers continue from one file to the next."""
-    found, first = [side_file(path) for path in paths], 0
+    found = [side_file(path) for path in paths]
+    continue_numbers(found)
+    return found
+
+
+def continue_numbers(found: Iterable[SideQueries | None]) -> None:
+    """Number the queries of side files one after the other."""
+    first = 0
     for queries in found:
         if queries is not None:
             queries.first, first = first, first + len(queries.ends)
-    return found
 
 
 def side_file(path: str | os.PathLike) -> SideQueries | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from sparserank.arrow import pa
 from sparserank.data.dataset import RankingDataset, checked_names
-from sparserank.data.letor.side_files import warn_of_unused
+from sparserank.data.letor.side_files import continue_numbers, warn_of_unused
 from sparserank.data.matrices import float_type
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.data.reading import UNJUDGED, Reading, choices, missing_value, no_rows, unjudged_label
@@ -42,6 +42,8 @@ class TableRows(Stream):
         for table, roles in zip(tables, self._roles, strict=True):
             if table.queries is not None and roles.qid is not None:
                 warn_of_unused(table.queries, table.place)
+        self._queries = [t.queries if r.qid is None else None for t, r in zip(tables, self._roles, strict=True)]
+        continue_numbers(self._queries)
         first = self._roles[0]
         self.dtype = natural_float(tables, self._roles) if reading.dtype is None else float_type(reading.dtype)
         kinds = {
@@ -77,16 +79,12 @@ class TableRows(Stream):
             next(self.pieces())
 
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
-        first_query = 0
         with telling_all(self._tables, self._reading, self._wanted):
-            for f, (table, roles) in enumerate(zip(self._tables, self._roles, strict=True)):
-                if f >= start.file:
-                    yield from self._of_table(f, start.block if f == start.file else 0, first_query)
-                if table.queries is not None and roles.qid is None:
-                    first_query += len(table.queries.ends)
+            for f in range(start.file, len(self._tables)):
+                yield from self._of_table(f, start.block if f == start.file else 0)
 
-    def _of_table(self, f: int, skip: int, first_query: int) -> Iterator[RowBlock]:
-        table, roles = self._tables[f], self._roles[f]
+    def _of_table(self, f: int, skip: int) -> Iterator[RowBlock]:
+        table, roles, queries = self._tables[f], self._roles[f], self._queries[f]
         at = 0
         for b, batch in enumerate(table.batches(roles, self.dtype)):
             n, width = batch.X.shape
@@ -100,10 +98,10 @@ class TableRows(Stream):
                     "features."
                 )
             if b >= skip and (table.n_rows is None or at + n <= table.n_rows):  # surplus rows are refused below
-                yield self._piece(batch, f, b, at, first_query)
+                yield self._piece(batch, f, b, at)
             at += n
-        if table.queries is not None and roles.qid is None:
-            table.queries.check(at, table.place)
+        if queries is not None:
+            queries.check(at, table.place)
         if table.n_rows not in (None, at):
             raise table.error(
                 f"{table.place}: contains {at} rows, but its metadata state {table.n_rows}; write it again."
@@ -111,15 +109,14 @@ class TableRows(Stream):
         if at == 0:
             raise table.error(no_rows(table.place))
 
-    def _piece(self, batch: RowBlock, f: int, b: int, at: int, first_query: int) -> RowBlock:
+    def _piece(self, batch: RowBlock, f: int, b: int, at: int) -> RowBlock:
         table, n = self._tables[f], len(batch.X)
         set_missing(batch, table, self._roles[f], self.policy, at)
         without = batch.label == UNJUDGED
         if self.unjudged == "error" and without.any():
             raise table.error(unjudged_label(f"{table.place}: row {at + int(np.argmax(without))}"))
-        qid = batch.qid
-        if table.queries is not None and self._roles[f].qid is None:
-            qid = first_query + table.queries.ids(at, at + n, table.place)
+        queries = self._queries[f]
+        qid = batch.qid if queries is None else queries.ids(at, at + n, table.place)
         return batch._replace(qid=qid.astype("U") if self._as_text else qid, where=positions(f, b, n))
 
 
