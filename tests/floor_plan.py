@@ -47,7 +47,7 @@ LINES = {
     "objective": 318,
     "curves": 293,
     "shards": 1999,
-    "data": 5105,
+    "data": 5074,
     "workdir": 535,
     "transforms": 87,
     "losses": 756,

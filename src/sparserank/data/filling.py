@@ -214,8 +214,6 @@ def fill_matrix(
         DataError   X is not a matrix of numbers, or a value is missing where this is not allowed
     """
     out = with_nan(X)
-    if len(query) != out.shape[0]:
-        raise DataError(f"X must have one row per query id ({len(query)}); got shape {out.shape}.")
     teachers = out if taught is None else out[np.flatnonzero(taught)]
     filling = learn_filling(policy, [teachers], out.shape[1], out.dtype, names, index_base=index_base)
     filling.fill(out, query)

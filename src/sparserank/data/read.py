@@ -315,13 +315,7 @@ def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
 
 
 def _as_stream(
-    name: str,
-    source: Any,
-    options: Reading,
-    names: Mapping[str, Any],
-    first: RankingDataset | None,
-    *,
-    in_blocks: bool,
+    name: str, source: Any, options: Reading, names: Mapping[str, Any], first: RankingDataset | None, *, in_blocks: bool
 ) -> Stream | None:
     """The rows of files and frames, and of Dask arrays that are read in blocks; None for other sources."""
     if is_path(source):

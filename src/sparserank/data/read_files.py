@@ -111,8 +111,7 @@ def is_dask(source: Any) -> bool:
 
 
 def read_files(
-    paths: str | os.PathLike | Sequence[str | os.PathLike],
-    reading: Reading | None = None,
+    paths: str | os.PathLike | Sequence[str | os.PathLike], reading: Reading | None = None
 ) -> RankingDataset:
     """Read files of one kind as one data set.
 

@@ -112,8 +112,6 @@ def _with_ids(path: Path, queries: SideQueries | None) -> Iterator[bytes]:
 
 def _line_blocks(path: Path) -> Iterator[bytes]:
     """Chunks of whole lines without byte-order mark; refuses anything but a readable text file."""
-    if path.is_dir():
-        raise DataFormatError(f"{path}: is a directory; name a LETOR text file.")
     try:
         yield from line_blocks(path, CHUNK_BYTES, "LETOR text, plain or gzip")
     except FileNotFoundError as error:

@@ -14,7 +14,7 @@ from sparserank.data.letor.chunks import Chunk, stream_chunks
 from sparserank.data.letor.side_files import side_files
 from sparserank.data.matrices import float_type
 from sparserank.data.missing import MissingPolicy
-from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, no_such_file, too_large, unjudged_label
+from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, too_large, unjudged_label
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.errors import DataError, DataFormatError, TooManyFeaturesError
 from sparserank.execution import available_cores
@@ -37,9 +37,6 @@ class TextRows(Stream):
     def __init__(
         self, paths: Sequence[str | os.PathLike], reading: Reading, *, like: RankingDataset | None = None
     ) -> None:
-        unreadable = next((p for p in paths if "\0" in str(p)), None)
-        if unreadable is not None:
-            raise no_such_file(unreadable)
         self._paths, self._reading, self._like = [Path(p) for p in paths], reading, like
         self._most = reading.n_features if like is None else like.n_features
         self._threads = reading.n_threads or min(available_cores(), 8)

@@ -43,11 +43,7 @@ class Conversion:
     """
 
     def __init__(
-        self,
-        folder: WorkDirectory,
-        plan: dict[str, Any],
-        stream: Stream,
-        progress: Progress | None = None,
+        self, folder: WorkDirectory, plan: dict[str, Any], stream: Stream, progress: Progress | None = None
     ) -> None:
         self.folder, self.plan, self.stream, self.progress = folder, plan, stream, progress
         stream.look()

@@ -47,6 +47,11 @@ def repeated(names: Iterable[Any]) -> str | None:
     return None
 
 
+def reason_of(error: Exception) -> str:
+    """The first line of an error of another library, or its type."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 def refuse_repeated(names: Iterable[Any], place: str, error: type[SparserankError] = DataError) -> None:
     """Raise the error for a column that appears twice in a table."""
     twice = repeated(names)
