@@ -116,7 +116,7 @@ def learn_filling(
     learned = np.zeros(n_features)
     if policy.learns:
         median = np.array([j for j, rule in enumerate(rules) if rule == MEDIAN], dtype=np.int64)
-        low, sample = _looked_at(blocks, n_features, median, sample_values)
+        low, sample = _lowest_and_sample(blocks, n_features, median, sample_values)
         learned = np.where(np.isfinite(low), low, 0.0)
         for at, j in enumerate(median.tolist()):
             learned[j] = _median(sample, at)
@@ -159,7 +159,7 @@ def training_medians(X: Any, columns: np.ndarray, counted: np.ndarray | None = N
     return out.astype(X.dtype).astype(np.float64)
 
 
-def _looked_at(
+def _lowest_and_sample(
     blocks: Iterable[Any], n_features: int, columns: np.ndarray, sample_values: float
 ) -> tuple[np.ndarray, Any]:
     """((n_features,) smallest known values, infinite where none is known; the columns in evenly spaced rows)."""
