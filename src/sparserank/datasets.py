@@ -116,9 +116,7 @@ def make_ranking(
             f"docs_per_query must be a number, or the smallest and the largest; got {brief(docs_per_query)}."
         )
     shortest, longest = sizes_given[0], sizes_given[-1]
-    shares = np.array(
-        grade_shares if grade_shares is not None else [0.5**k for k in range(1, n_grades + 1)], dtype=float
-    )
+    shares = 0.5 ** np.arange(1, n_grades + 1) if grade_shares is None else np.array(grade_shares, dtype=float)
     if len(shares) != n_grades or (shares <= 0).any() or not 1 <= shortest <= longest:
         raise DataError("grade_shares must contain n_grades positive shares, and docs_per_query numbers >= 1.")
     rng = np.random.default_rng(random_state)
@@ -213,11 +211,11 @@ def make_curved_ranking(
     for k, j in enumerate(support):
         centre = rng.uniform(-0.5, 0.5)
         kind = ("rise", "hump", "fall", "hump")[k % 4]
-        hump = 2.0 * np.exp(-2.0 * (z[:, j] - centre) ** 2) - 1.0
-        curve = (
-            {"rise": 1.0, "fall": -1.0}.get(kind, 0.0) * np.tanh(2.0 * (z[:, j] - centre)) if kind != "hump" else hump
-        )
         role[j], coef[j] = kind, -1.0 if kind == "fall" else 1.0
+        if kind == "hump":
+            curve = 2.0 * np.exp(-2.0 * (z[:, j] - centre) ** 2) - 1.0
+        else:
+            curve = coef[j] * np.tanh(2.0 * (z[:, j] - centre))
         clean += curve / curve.std()
     score = clean + noise * clean.std() * rng.standard_normal(n)
     grades = np.searchsorted(np.quantile(score, [0.5, 0.75, 0.875, 0.9375]), score, side="right")

@@ -17,10 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import sparserank as sr
+from sparserank.data.collect import collect
 from sparserank.data.read_files import kind_of, read_files
 from sparserank.data.reading import Reading
 from sparserank.data.tables.batches import table_of
-from sparserank.data.tables.reader import read_tables
+from sparserank.data.tables.reader import TableRows
 from sparserank.errors import SparserankError
 from sparserank.shards.scaling import FeatureScaling
 from tests.support.command_line import Cli, assert_refused
@@ -109,7 +110,7 @@ class _Plain(pd.DataFrame):
 
 @pytest.mark.parametrize("kind", list(FRAMES))
 def test_every_kind_of_frame_gives_the_same_data(kind: str) -> None:
-    assert_same(read_tables([table_of("train", FRAMES[kind]())], Reading()))
+    assert_same(collect(TableRows([table_of("train", FRAMES[kind]())], Reading())))
 
 
 def test_whole_numbers_stay_numbers_whatever_holds_them(tmp_path: Path) -> None:
@@ -298,8 +299,8 @@ def test_missing_values_follow_a_policy(tmp_path: Path) -> None:
 
 def test_unjudged_rows_are_dropped_or_count_as_zero() -> None:
     frame = FRAME.assign(label=FRAME["label"].where(FRAME.index != 2, -1))
-    assert read_tables([table_of("train", frame)], Reading(unjudged="drop")).n_docs == DATA.n_docs - 1
-    assert read_tables([table_of("train", frame)], Reading(unjudged="zero")).relevance[2] == 0
+    assert collect(TableRows([table_of("train", frame)], Reading(unjudged="drop"))).n_docs == DATA.n_docs - 1
+    assert collect(TableRows([table_of("train", frame)], Reading(unjudged="zero"))).relevance[2] == 0
 
 
 def test_one_call_reads_files_and_frames(tmp_path: Path) -> None:

@@ -27,9 +27,7 @@ def facts_of(
     sizes = np.diff(data.query_ptr)
     pairs = SquaredHinge().n_pairs(data.relevance, data.query_ptr)
     labels, counts = np.unique(data.relevance, return_counts=True)
-    shown = ", ".join(f"{v:g}: {c}" for v, c in zip(labels[:10], counts[:10], strict=True)) + (
-        " ..." if len(labels) > 10 else ""
-    )
+    shown = ", ".join(f"{v:g}: {c}" for v, c in zip(labels[:10], counts[:10], strict=True))
     facts: dict[str, Any] = {
         "files": [str(f) for f in files],
         "n_docs": data.n_docs,
@@ -45,7 +43,7 @@ def facts_of(
         ["queries", f"{data.n_queries} ({sizes.min()} to {sizes.max()} documents, median {np.median(sizes):g})"],
         ["queries without a preferred pair", str(int((pairs == 0).sum()))],
         ["preferred pairs", f"{pairs.sum():.0f}"],
-        ["labels", shown],
+        ["labels", f"{shown} ..." if len(labels) > 10 else shown],
     ]
     if not features:
         return facts, rows
@@ -69,11 +67,9 @@ def facts_of(
     rows.append(["features", f"{data.n_features} ({'sparse' if data.is_sparse else 'dense'})"])
     if data.is_stored:
         rows.append(["on disk", f"{data.X.nbytes / 1e6:.1f} MB of {data.X.dtype} in {data.X.n_parts} shards"])
+    named = f": {', '.join(constant[:20])}" if len(constant) else ""
     rows += [
-        [
-            "constant within every query",
-            f"{len(constant)}" + (f": {', '.join(constant[:20])}" if len(constant) else ""),
-        ],
+        ["constant within every query", f"{len(constant)}{named}"],
         ["missing values", ", ".join(f"{name} {100 * part:.3g}%" for name, part in list(holes.items())[:20]) or "none"],
         ["document ids", "yes" if data.docid is not None else "no"],
     ]

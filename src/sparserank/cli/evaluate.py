@@ -148,13 +148,15 @@ def _kind_of(path: Path) -> str:
     )
     for _, text in text_lines(path, expected):
         fields = text.split(maxsplit=5)
-        if fields and not fields[0].startswith("#"):
-            kind = "model" if fields[0].startswith("{") else {1: "scores"}.get(len(fields))
-            kind = "run" if len(fields) >= 5 and kind is None else kind
-            kind = "trees" if fields == [LIGHTGBM_FIRST_LINE] else kind
-            if kind is None:
-                raise DataFormatError(f"{path}: expected {expected}; its first line is {brief(text)}.")
-            return kind
+        if not fields or fields[0].startswith("#"):
+            continue
+        if fields[0].startswith("{"):
+            return "model"
+        if len(fields) == 1:
+            return "trees" if fields == [LIGHTGBM_FIRST_LINE] else "scores"
+        if len(fields) < 5:
+            raise DataFormatError(f"{path}: expected {expected}; its first line is {brief(text)}.")
+        return "run"
     raise DataFormatError(f"{path}: is empty; expected {expected}.")
 
 
@@ -186,33 +188,26 @@ def _show(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]) -> None:
     first = rows[0]["system"]
     head = f"{data.n_queries:,} queries, {data.n_docs:,} documents; {as_percent(DEFAULT_CONFIDENCE)} intervals"
     everything = answer.format != TEXT or answer.verbose
+    shown = rows if everything else rows[:MAX_ROWS]
+    columns: list[str] = []
+    cells: list[list[str]] = [[] for _ in shown]  # the comparison with the first system
     if everything:
-        table(
-            f"{head}; differences from the first system, paired t test",
-            ["system", "metric", "mean", "interval", "difference", "interval", "p", "p (Holm)"],
-            [[r["system"], titles[r["metric"]], figure(r["mean"]), _interval(r), *_tested(r)] for r in rows],
-        )
-    else:
-        several = len({r["system"] for r in rows}) > 1
-        shown = rows[:MAX_ROWS]
-        table(
-            head,
-            ["system", "metric", "mean", "interval", *(["against the first, paired"] if several else [])],
-            [
-                [
-                    r["system"],
-                    titles[r["metric"]],
-                    figure(r["mean"]),
-                    _interval(r),
-                    *([_relative(r, signs[r["metric"]])] if several else []),
-                ]
-                for r in shown
-            ],
-        )
-        if len(rows) > len(shown):
-            say(f"{len(rows) - len(shown)} more rows are shown with --verbose.")
-    for r in rows:
-        if everything and r["metric"] == rows[0]["metric"] and "difference" in r:
+        head += "; differences from the first system, paired t test"
+        columns, cells = ["difference", "interval", "p", "p (Holm)"], [_tested(r) for r in shown]
+    elif len({r["system"] for r in rows}) > 1:
+        columns, cells = ["against the first, paired"], [[_relative(r, signs[r["metric"]])] for r in shown]
+    table(
+        head,
+        ["system", "metric", "mean", "interval", *columns],
+        [
+            [r["system"], titles[r["metric"]], figure(r["mean"]), _interval(r), *more]
+            for r, more in zip(shown, cells, strict=True)
+        ],
+    )
+    if len(rows) > len(shown):
+        say(f"{len(rows) - len(shown)} more rows are shown with --verbose.")
+    for r in rows if everything else []:
+        if r["metric"] == rows[0]["metric"] and "difference" in r:
             gain = signs[r["metric"]] * r["difference"]
             word = "better than" if gain > 0 else "worse than" if gain < 0 else "equal to"
             apart = r["difference_low"] > 0 or r["difference_high"] < 0

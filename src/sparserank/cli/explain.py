@@ -56,42 +56,31 @@ def run(
         require_no_reading(**options, missing=missing, unjudged=unjudged)
         found, labelled = explain_fused(formula_of(loaded), list(map(str, data)), query), False
     else:
-        label, index_base = options.get("label") or LABEL, options.get("index_base")
+        column, index_base = options.get("label") or LABEL, options.get("index_base")
         reading = reading_of(options, missing=of_reading(missing), unjudged="zero" if unjudged is None else unjudged)
         kind = kind_of(data[0])
-        labelled = kind not in TABLES or label in open_table(data[0], kind).schema.names
+        labelled = kind not in TABLES or column in open_table(data[0], kind).schema.names
         announce_compiling(parse_lines)
         reading = replace(reading, n_features=loaded.n_features, labelled=labelled)
         found = explain_query(loaded, read_for_models(reading, [loaded], data, index_base), query)
     compared = None if pair is None else found.pair(*pair)
-    documents: list[dict[str, Any]] = [
-        {
-            "document": found.documents[i],
-            "label": float(found.relevance[i]) if labelled else None,
-            "score": float(found.scores[i]),
-            "contributions": dict(zip(found.features, found.contributions[i].tolist(), strict=True)),
-        }
-        for i in range(min(most, len(found.documents)))
-    ]
-    each = [
-        {**{k: v for k, v in d.items() if k != "contributions"}, "feature": feature, "contribution": value}
-        for d in documents
-        for feature, value in d["contributions"].items()
-    ]
+    documents: list[dict[str, Any]] = []
+    each: list[dict[str, Any]] = []
+    rows: list[list[str]] = []
+    for i in range(min(most, len(found.documents))):
+        label = float(found.relevance[i]) if labelled else None
+        shown = {"document": found.documents[i], "label": label, "score": float(found.scores[i])}
+        parts = dict(zip(found.features, found.contributions[i].tolist(), strict=True))
+        documents.append({**shown, "contributions": parts})
+        each += [{**shown, "feature": name, "contribution": value} for name, value in parts.items()]
+        drivers = ", ".join(f"{name} {figure(value, signed=True)}" for name, value in found.drivers(i))
+        rows.append([found.documents[i], "-" if label is None else f"{label:g}", figure(found.scores[i]), drivers])
     give({"query": found.query, "documents": documents, "pair": compared}, each if compared is None else compared)
     if compared is None:
         table(
             f"Query {found.query}: {len(found.documents)} documents; largest contributions, relative to their mean",
             ["document", "label", "score", "retrievers" if fused else "features"],
-            [
-                [
-                    found.documents[i],
-                    f"{found.relevance[i]:g}" if labelled else "-",
-                    figure(found.scores[i]),
-                    ", ".join(f"{name} {figure(value, signed=True)}" for name, value in found.drivers(i)),
-                ]
-                for i in range(min(most, len(found.documents)))
-            ],
+            rows,
         )
         return
     assert pair is not None
@@ -104,11 +93,8 @@ def run(
         ],
     )
     total = sum(r["difference"] for r in compared)
-    say(
-        f"total {figure(total, signed=True)}: {pair[0] if total > 0 else pair[1]} is ranked higher."
-        if total
-        else "total 0: a tie."
-    )
+    higher = f"total {figure(total, signed=True)}: {pair[0] if total > 0 else pair[1]} is ranked higher."
+    say(higher if total else "total 0: a tie.")
 
 
 def _value(value: float) -> str:

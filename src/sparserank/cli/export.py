@@ -149,22 +149,16 @@ def _notes(
         note('note: Solr interprets " and \\ in the text of a parameter (efi) as syntax; put a \\ before each of them.')
 
 
-def _is_file(out: Path, files: Mapping[str, str | bytes]) -> bool:
-    """Whether --out has the suffix of the format's only file, so that it names a file and not a folder."""
-    names = next((file for file in files if out.suffix == Path(file).suffix), None)
-    if names is None or out.is_dir():
-        return False
-    require(len(files) == 1, "--out", f"must be a folder for {' and '.join(files)}; got {str(out)!r}.")
-    return True
-
-
 def _write_files(out: Path, files: Mapping[str, str | bytes]) -> list[str]:
     """Write the only file of a format to `out`, or the files into the folder `out`."""
     from sparserank.errors import RunDirectoryError
     from sparserank.files import atomic_write
     from sparserank.workdir.directory import WorkDirectory
 
-    is_file = _is_file(out, files)
+    # If --out has the suffix of the format's only file, it names a file and not a folder.
+    is_file = out.suffix in {Path(file).suffix for file in files} and not out.is_dir()
+    several = len(files) > 1 and is_file
+    require(not several, "--out", f"must be a folder for {' and '.join(files)}; got {str(out)!r}.")
     places = {out if is_file else out / name: content for name, content in files.items()}
     with nullcontext() if is_file else WorkDirectory(out, "export"):
         there = next((place for place in places if os.path.lexists(place)), None)

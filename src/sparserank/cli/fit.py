@@ -60,19 +60,11 @@ def _show(fitted: FittedModel, out: Path) -> None:
     if answer.verbose:
         show_all(_short(fitted, out)[:3])
     gap = "-" if ranker.duality_gap_ is None else f"{ranker.duality_gap_:.1e}"
+    certificate = [f"{ranker.objective_:.9f}", f"{ranker.kkt_violation_:.1e}", gap]
     table(
         f"{fitted.label} on {data.n_queries} queries, {data.n_docs} documents, {ranker.n_pairs_} pairs",
         ["status", "features", "objective", "kkt violation", "gap", "iterations"],
-        [
-            [
-                ranker.status_,
-                str(len(model.support)),
-                f"{ranker.objective_:.9f}",
-                f"{ranker.kkt_violation_:.1e}",
-                gap,
-                str(ranker.n_iter_),
-            ]
-        ],
+        [[ranker.status_, str(len(model.support)), *certificate, str(ranker.n_iter_)]],
     )
     if ranker.certificate_.gap_condition is not None:
         say(f"The gap is valid {ranker.certificate_.gap_condition}.")
@@ -95,9 +87,8 @@ def _short(fitted: FittedModel, out: Path) -> list[str | Table]:
     rows = [[model.feature_names[j], f"{model.coef[j]:+.4g}", model.transform_of(j)] for j in order[:MAX_FEATURES]]
     plain = all(row[2] == "none" for row in rows)
     more = len(order) - len(rows)
-    weights = Table(
-        "", ["feature", "weight", *([] if plain else ["transform"])], [row[: 2 if plain else 3] for row in rows]
-    )
+    n_columns = 2 if plain else 3
+    weights = Table("", ["feature", "weight", "transform"][:n_columns], [row[:n_columns] for row in rows])
     file = shlex.quote(str(out))
     export = export_command(model, file, "sql")
     return [

@@ -112,50 +112,30 @@ def _model(path: Path) -> None:
     give(content, [{name: f[name] for name in f if name != "curve"} for f in content["features"]])
     knows = model.fill_values is not None
     order = sorted(model.support.tolist(), key=lambda j: -abs(model.coef[j]))
+    rows = []
+    for j in order:
+        center, scale, transform = model.scaling.center[j], model.scaling.scale[j], model.transform_of(j)
+        is_raw = transform == "none" and not (model.scaling.logarithmic or model.scaling.per_query)
+        raw = f"{model.coef[j] / scale:.6g}" if is_raw else "-"
+        weights = [f"{model.coef[j]:.6g}", transform, f"{center:.6g}", f"{scale:.6g}", raw]
+        rows.append([model.feature_names[j], *weights, *([_fill(model, j)] if knows else [])])
+    columns = ["feature", "weight", "transform", "center", "scale", "weight on raw values"]
     table(
         f"{path}: {len(model.support)} of {model.n_features} features, scaling {model.scaling.method}",
-        [
-            "feature",
-            "weight",
-            "transform",
-            "center",
-            "scale",
-            "weight on raw values",
-            *(["missing value"] if knows else []),
-        ],
-        [
-            [
-                model.feature_names[j],
-                f"{model.coef[j]:.6g}",
-                model.transform_of(j),
-                f"{model.scaling.center[j]:.6g}",
-                f"{model.scaling.scale[j]:.6g}",
-                "-"
-                if model.scaling.logarithmic or model.scaling.per_query or model.transform_of(j) != "none"
-                else f"{model.coef[j] / model.scaling.scale[j]:.6g}",
-                *([_fill(model, j)] if knows else []),
-            ]
-            for j in order
-        ],
+        [*columns, *(["missing value"] if knows else [])],
+        rows,
     )
+    curves = []
+    for j in (j for j in order if j in model.curves):
+        knots, values = model.curves[j].knots.tolist(), (model.coef[j] * model.curves[j].values).tolist()
+        adds = ", ".join(f"{x:.4g}: {y:.4g}" for x, y in zip(knots, values, strict=True))
+        curves.append([model.feature_names[j], f"{min(values):.4g}", f"{max(values):.4g}", adds])
     if model.curves:
         table(
             "curves: contribution to the score at each knot (of the transformed feature); linear between knots, "
             "constant outside; steps: beyond each value",
             ["feature", "lowest", "highest", "knot: adds"],
-            [
-                [
-                    model.feature_names[j],
-                    f"{min(v):.4g}",
-                    f"{max(v):.4g}",
-                    ", ".join(f"{x:.4g}: {y:.4g}" for x, y in zip(k, v, strict=True)),
-                ]
-                for j, k, v in (
-                    (j, model.curves[j].knots.tolist(), (model.coef[j] * model.curves[j].values).tolist())
-                    for j in order
-                    if j in model.curves
-                )
-            ],
+            curves,
         )
     say(facts)
 

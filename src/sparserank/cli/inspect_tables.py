@@ -40,12 +40,12 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
         | dict.fromkeys(told.left_out, "left out")
         | dict.fromkeys([*told.features, *([told.packed] if told.packed else [])], "feature")
     )
-    columns = [_told(c, use.get(c.name, "-")) for c in found.columns.values()]
-    for c in columns:
-        c["why"] = told.left_out.get(c["column"]) or next(
-            (why for _, name, why in told.roles() if name == c["column"]), None
-        )
-        c["missing_becomes"] = told.options.get("missing", reading.missing) if c["column"] in told.holes else None
+    reasons = told.left_out | {name: why for _, name, why in told.roles()}
+    becomes = dict.fromkeys(told.holes, told.options.get("missing", reading.missing))
+    columns = [
+        _told(c, use.get(c.name, "-")) | {"why": reasons.get(c.name), "missing_becomes": becomes.get(c.name)}
+        for c in found.columns.values()
+    ]
     guess = {
         "roles": {role: name for role, name, _ in told.roles()},
         "options": told.options,
@@ -93,37 +93,24 @@ def _facts(
     if not small:
         read = replace(read, feature_columns=None, ignore_columns=(), missing=KEEP, docid=None, featureless=True)
     try:
-        facts, rows = facts_of(
-            files,
-            read_files(files, read),
-            features=small,
-            remedy="ignore_columns" if told.packed is None else "drop",
-        )
+        remedy = "ignore_columns" if told.packed is None else "drop"
+        facts, rows = facts_of(files, read_files(files, read), features=small, remedy=remedy)
     except SparserankError as error:
         told.blocked.append(str(error).rstrip("."))
         return {}, []
     if not small:
-        rows.append(
-            [
-                "features",
-                (
-                    f"{len(told.features)} (too large to read here; 'sparserank convert' writes a store, which is "
-                    "read from disk)"
-                ),
-            ]
-        )
+        why = "too large to read here; 'sparserank convert' writes a store, which is read from disk"
+        rows.append(["features", f"{len(told.features)} ({why})"])
         facts["n_features"] = len(told.features)
     if facts["n_pairs"] == 0:
         told.blocked.append("no query has two documents with different labels, so there is nothing to learn")
     return facts, rows
 
 
-def _next(files: Sequence[Path], reading: Reading, told: Proposal, facts: dict[str, Any]) -> str | None:
+def _next(files: Sequence[Path], reading: Reading, told: Proposal, facts: dict[str, Any]) -> str:
     """The next command, ready to paste."""
     from sparserank.cli.remedy import flags, pasted
 
-    if told.blocked:
-        return None
     options = dict(told.options)
     if isinstance(reading.missing, str):
         options["missing"] = reading.missing
@@ -131,9 +118,9 @@ def _next(files: Sequence[Path], reading: Reading, told: Proposal, facts: dict[s
         options["unjudged"] = reading.unjudged
     names = [] if reading.feature_names is None else ["--feature-names", str(reading.feature_names)]
     places = [f"./{f}" if str(f).startswith("-") else str(f) for f in files]
-    if facts["n_queries"] < 2:  # a single query cannot be split
-        return pasted(["sparserank", "fit", *places, *flags(options), *names, "--out", _unused("model", ".json")])
-    return pasted(["sparserank", "select", *places, *flags(options), *names, "--out", _unused("run", "")])
+    alone = facts["n_queries"] < 2  # a single query cannot be split
+    command, out = ("fit", _unused("model", ".json")) if alone else ("select", _unused("run", ""))
+    return pasted(["sparserank", command, *places, *flags(options), *names, "--out", out])
 
 
 def _unused(stem: str, suffix: str) -> str:
@@ -163,21 +150,12 @@ def _told(c: Column, use: str) -> dict[str, Any]:
 def _show_columns(title: str, found: Survey, use: dict[str, str]) -> None:
     from sparserank.data.tables.guess import percent
 
-    shown = list(found.columns.values())[:MAX_SHOWN]
-    table(
-        title,
-        ["column", "use", "type", "missing", "distinct", "range"],
-        [
-            [
-                c.name,
-                use.get(c.name, "-"),
-                "text" if c.is_text else c.kind,
-                "?" if c.n_distinct is None else percent(c.missing) if c.missing else "-",
-                "?" if c.n_distinct is None or c.breaks else str(c.n_distinct),
-                f"{c.low:g} to {c.high:g}" if c.low == c.low else "",
-            ]
-            for c in shown
-        ],
-    )
+    rows = []
+    for c in list(found.columns.values())[:MAX_SHOWN]:
+        missing = "?" if c.n_distinct is None else percent(c.missing) if c.missing else "-"
+        distinct = "?" if c.n_distinct is None or c.breaks else str(c.n_distinct)
+        ends = f"{c.low:g} to {c.high:g}" if c.low == c.low else ""
+        rows.append([c.name, use.get(c.name, "-"), "text" if c.is_text else c.kind, missing, distinct, ends])
+    table(title, ["column", "use", "type", "missing", "distinct", "range"], rows)
     if len(found.columns) > MAX_SHOWN:
         say(f"and {len(found.columns) - MAX_SHOWN} more columns (all of them: --format json)")

@@ -25,11 +25,8 @@ _advice = ""
 def leave_on_signals() -> None:
     """Make SIGINT and SIGTERM end the process with one sentence; for the command line only."""
     for number, code in CODES.items():
-        if (
-            signal.getsignal(number) is signal.SIG_IGN
-        ):  # started as a background job of a script: keep ignoring the signal
-            continue
-        signal.signal(number, lambda *_, code=code: leave(code))
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as in a background job of a script
+            signal.signal(number, lambda *_, code=code: leave(code))
 
 
 @contextmanager
@@ -52,8 +49,7 @@ def leave(code: int) -> NoReturn:
         getattr(sys.modules.get(module), undo, lambda: None)()
     if sys.stderr is not None:
         line = visible("interrupted; " + _advice if _advice else "interrupted.")
-        with suppress(
-            RuntimeError, OSError
-        ):  # the interrupt came in the middle of a line on the same stream, or the stream is closed
+        # The interrupt may have come in the middle of a line on the same stream, or the stream may be closed.
+        with suppress(RuntimeError, OSError):
             print((SHOW_CURSOR if sys.stderr.isatty() else "") + f"\n{line}", file=sys.stderr, flush=True)
     os._exit(code)

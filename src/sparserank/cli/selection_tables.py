@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.screen import gap, say, show, warn, width_of_screen
@@ -23,6 +23,9 @@ from sparserank.report.tables import (
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import counted
 
+if TYPE_CHECKING:
+    from sparserank.selection.trees_selection import TreesSelection
+
 MAX_SIZES = 20  # features of the largest model in the table of sizes, or rows of the table of costs; the report has all
 
 
@@ -34,11 +37,7 @@ def show_selection(result: SelectionResult, folder: str, most: int = MAX_LINES, 
         for line in screen_lines(result, folder, most=most, width=width_of_screen(), k=k):
             say(line)
         return
-    for sentence in result.sentences:
-        say(sentence)
-    for text in result.notes:
-        say(f"note: {text}")
-    gap()
+    say_sentences(result)
     show(size_table(result, most=MAX_SIZES))
     if result.rivals.compared:
         show(rival_table(result))
@@ -51,6 +50,13 @@ def show_selection(result: SelectionResult, folder: str, most: int = MAX_LINES, 
         show(comparison_table(result.test, result.plan.confidence))
     if result.constant_features:
         say(f"constant within every query, so never used: {', '.join(result.constant_features)}")
+
+
+def say_sentences(result: SelectionResult | TreesSelection) -> None:
+    """Print the statements about a result, and its notes."""
+    for text in (*result.sentences, *(f"note: {note}" for note in result.notes)):
+        say(text)
+    gap()
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

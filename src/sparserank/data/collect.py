@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.filling import learn_filling, missing_cells
-from sparserank.data.matrices import below, stacked, stored_values
-from sparserank.data.missing import MissingPolicy, holds_missing
-from sparserank.data.query_ids import plain_ids, query_codes, run_starts
+from sparserank.data.filling import missing_cells
+from sparserank.data.matrices import all_or_none, below, stacked, stored_values
+from sparserank.data.missing import holds_missing
+from sparserank.data.query_ids import concatenated_ids, plain_ids, query_codes, run_starts
 from sparserank.data.reading import nothing_left
 from sparserank.data.streams import RowBlock, Stream, judged
 from sparserank.errors import DataWarning
 from sparserank.text import brief
 
 
-def collect(stream: Stream, policy: MissingPolicy | None) -> RankingDataset:
+def collect(stream: Stream) -> RankingDataset:
     """Collect all rows of a stream in one pass; replacements for missing values are learned from these rows.
 
     Raises
@@ -36,18 +35,15 @@ def collect(stream: Stream, policy: MissingPolicy | None) -> RankingDataset:
         rest.append(piece._replace(X=None, qid=queries.none, where=queries.none, line=None))  # X and qid are kept apart
     X, qid = features.whole(stream), queries.of_rows(stream)
     label = np.concatenate([piece.label for piece in rest])
-    docid, weight, comment = (_column([getattr(piece, name) for piece in rest]) for name in _COLUMNS)
+    names = ("docid", "weight", "comment")
+    docid, weight, comment = (all_or_none([getattr(piece, name) for piece in rest]) for name in names)
     rows = judged(RowBlock(X, label, qid, docid, weight, np.empty((len(label), 0)), comment), stream.unjudged)
     if len(rows.label) == 0:
-        raise stream.error(nothing_left(stream.place))
-    fill_values = filled = None
-    if policy is not None:
-        names, base = stream.known_names, stream.index_base
-        filling = learn_filling(policy, [rows.X], rows.X.shape[1], rows.X.dtype, names, index_base=base)
-        fill_values = filling.values
-        if not policy.keeps and holds_missing(stored_values(rows.X)):
-            filled = missing_cells(rows.X)
-            filling.fill(rows.X, query_codes(rows.qid))
+        raise stream.error(nothing_left(stream.places[0]))
+    keeps, filling, filled = stream.policy is not None and stream.policy.keeps, stream.filling(rows.X), None
+    if filling is not None and not keeps and holds_missing(stored_values(rows.X)):
+        filled = missing_cells(rows.X)
+        filling.fill(rows.X, query_codes(rows.qid))
     return RankingDataset(
         rows.X,
         rows.label,
@@ -56,20 +52,11 @@ def collect(stream: Stream, policy: MissingPolicy | None) -> RankingDataset:
         stream.feature_names,
         _unless_empty(rows.comment),
         rows.weight,
-        fill_values,
-        keep_missing=policy is not None and policy.keeps,
+        None if filling is None else filling.values,
+        keep_missing=keeps,
         filled=filled,
         index_base=stream.text_base,
     )
-
-
-_COLUMNS = ("docid", "weight", "comment")
-
-
-def _column(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    """Concatenate the parts; None if any part is None."""
-    held = [part for part in parts if part is not None]
-    return np.concatenate(held) if len(held) == len(parts) else None
 
 
 def _unless_empty(texts: np.ndarray | None) -> np.ndarray | None:
@@ -120,10 +107,7 @@ class _Queries:
 
     def of_rows(self, stream: Stream) -> np.ndarray:
         """(n,) ids: integers if all are integers in plain decimal form, otherwise text."""
-        parts = self._ids
-        if len({ids.dtype.kind in "iu" for ids in parts}) > 1:
-            parts = [ids.astype(str) for ids in parts]
-        ids = np.concatenate(parts)
+        ids = concatenated_ids(self._ids)
         if self._places:
             self._warn_of_scattered(ids, stream)
         return np.repeat(plain_ids(ids), np.concatenate(self._lengths))
@@ -137,7 +121,7 @@ class _Queries:
         k = int(np.flatnonzero(first[code.ravel()] != np.arange(len(runs)))[0])
         files = np.concatenate([np.full(len(lines), f) for f, lines in self._places])
         lines = np.concatenate([lines for _, lines in self._places])
-        here, before = (f"{stream.file(files[r])}:{lines[r]}" for r in (runs[k], runs[first[code.ravel()[k]]]))
+        here, before = (f"{stream.places[files[r]]}:{lines[r]}" for r in (runs[k], runs[first[code.ravel()[k]]]))
         warnings.warn(
             f"{here}: query {brief(plain_ids(ids)[runs[k]].item())} continues here after other queries "
             f"(first seen at {before}); its rows were grouped together.",

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset, numbered, numbered_from_1
-from sparserank.data.matrices import below, with_default
+from sparserank.data.matrices import all_or_none, below, with_default
+from sparserank.data.query_ids import concatenated_ids
 from sparserank.data.store.features import joined
 from sparserank.errors import DataError
 from sparserank.options import option
@@ -59,22 +60,17 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
         X: Any = joined([d.X for d in datasets])
     else:
         X = below([sp.csr_matrix(d.X) if any(d.is_sparse for d in datasets) else d.X for d in datasets])
-    columns = {}
-    for name in ("docid", "comment"):
-        parts = [getattr(d, name) for d in datasets]
-        columns[name] = None if any(p is None for p in parts) else np.concatenate(parts)
+    docid, comment = (all_or_none([getattr(d, name) for d in datasets]) for name in ("docid", "comment"))
     qids = [np.asarray(d.qid) for d in datasets]
     if not join_queries and sum(d.n_queries for d in datasets) > len({str(q) for d in datasets for q in d.query_ids}):
         qids = [np.char.add(f"{k}:", q.astype(str)) for k, q in enumerate(qids, start=1)]
-    if len({q.dtype.kind in "iu" for q in qids}) > 1:
-        qids = [q.astype(str) for q in qids]
     return RankingDataset(
         X,
         np.concatenate([d.relevance for d in datasets]),
-        np.concatenate(qids),
-        columns["docid"],
+        concatenated_ids(qids),
+        docid,
         datasets[0].feature_names,
-        columns["comment"],
+        comment,
         with_default([d.doc_weight for d in datasets], [d.n_docs for d in datasets], 1.0),
         datasets[0].fill_values,
         filled=with_default([d.filled for d in datasets], [d.X.shape for d in datasets], False),

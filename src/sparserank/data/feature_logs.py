@@ -16,6 +16,7 @@ import math
 import os
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from sparserank.data.text_lines import unzipped
 from sparserank.errors import DataFormatError
 from sparserank.text import brief
 
+Entry = tuple[str, float, str, dict[str, float]]  # qid, label, docid, {feature: value}
 SOLR, ELASTIC = "[features]", "_ltrlog"
 ROLES = ("qid", "label", "docid")  # columns besides the features, in the order of an entry
 IDS = ("id", "_id", "docno", "docid")
@@ -44,51 +46,37 @@ def log_names(paths: Sequence[str | os.PathLike], given: Sequence[str] | None = 
     return list(names)
 
 
-def log_tables(paths: Sequence[str | os.PathLike], names: Sequence[str], *, others: bool = False) -> list[Table]:
-    """The logs as tables with the columns qid, label, docid and the named features; other features are left out or
-    refused.
+class LogTable(Table):
+    """A log as a table with the columns qid, label, docid and the named features. Other features are refused, unless
+    `others`."""
 
-    Raises
-        DataFormatError   during reading; the message names file and line
-    """
-    return [_Log(str(path), list(names), others) for path in paths]
-
-
-class _Log(Table):
-    def __init__(self, path: str, names: list[str], others: bool) -> None:
+    def __init__(self, path: str, names: Sequence[str], *, others: bool) -> None:
         features = [(name, pa.float64()) for name in names]
         schema = pa.schema([("qid", pa.string()), ("label", pa.float64()), ("docid", pa.string()), *features])
         super().__init__(path, schema, None)
-        self._names, self._others = names, others
+        self._at, self._others = {name: j for j, name in enumerate(names)}, others
 
     def record_batches(self, names: Sequence[str], rows: int, texts: Any = None) -> Iterator[pa.RecordBatch]:
-        at = {name: j for j, name in enumerate(self._names)}
-        entries: list[tuple[str, float, str, dict[str, float]]] = []
-        for number, entry in _entries(self.place):
-            unknown = next((name for name in entry[3] if name not in at), None)
+        asked, entries = pa.schema([self.schema.field(name) for name in names]), self._known_entries()
+        while some := list(islice(entries, BATCH_ROWS)):
+            X = np.zeros((len(some), len(self._at)))
+            for row, (*_, values) in zip(X, some, strict=True):
+                for name in values.keys() & self._at.keys():
+                    row[self._at[name]] = values[name]
+            columns: dict[str, Any] = {role: [entry[k] for entry in some] for k, role in enumerate(ROLES)}
+            columns |= {name: X[:, j] for name, j in self._at.items()}
+            yield pa.RecordBatch.from_arrays([columns[name] for name in names], schema=asked)
+
+    def _known_entries(self) -> Iterator[Entry]:
+        for line, entry in _entries(self.place):
+            unknown = next((name for name in entry[3] if name not in self._at), None)
             if unknown is not None and not self._others:
-                raise DataFormatError(f"{self.place}:{number}: feature {brief(unknown)} is not an expected feature.")
-            entries.append(entry)
-            if len(entries) == BATCH_ROWS:
-                yield self._batch(entries, at, names)
-                entries = []
-        if entries:
-            yield self._batch(entries, at, names)
-
-    def _batch(self, entries: list, at: dict[str, int], names: Sequence[str]) -> pa.RecordBatch:
-        X = np.zeros((len(entries), len(at)))
-        for i, (_, _, _, values) in enumerate(entries):
-            for name, value in values.items():
-                if name in at:
-                    X[i, at[name]] = value
-        columns: dict[str, Any] = {role: [entry[k] for entry in entries] for k, role in enumerate(ROLES)}
-        columns |= {name: X[:, j] for name, j in at.items()}
-        asked = pa.schema([self.schema.field(name) for name in names])
-        return pa.RecordBatch.from_arrays([columns[name] for name in names], schema=asked)
+                raise DataFormatError(f"{self.place}:{line}: feature {brief(unknown)} is not an expected feature.")
+            yield entry
 
 
-def _entries(path: str) -> Iterator[tuple[int, tuple[str, float, str, dict[str, float]]]]:
-    """(line, (qid, label, docid, {feature: value}))"""
+def _entries(path: str) -> Iterator[tuple[int, Entry]]:
+    """(line, entry)"""
     try:
         with open(path, "rb") as raw:
             for number, line in enumerate(unzipped(raw), start=1):
@@ -100,7 +88,7 @@ def _entries(path: str) -> Iterator[tuple[int, tuple[str, float, str, dict[str, 
         raise DataFormatError(f"{path}: cannot be read ({error}).") from error
 
 
-def _entry(line: bytes, place: str) -> tuple[str, float, str, dict[str, float]]:
+def _entry(line: bytes, place: str) -> Entry:
     try:
         entry = json.loads(line, object_pairs_hook=_object)
     except _Twice as error:

@@ -20,7 +20,6 @@ from sparserank.data.matrices import (
 from sparserank.data.missing import (
     ERROR,
     KEPT,
-    LEARNED,
     MEDIAN,
     QUERY_MIN,
     ZERO,
@@ -117,11 +116,13 @@ def learn_filling(
     learned = np.zeros(n_features)
     if policy.learns:
         median = np.array([j for j, rule in enumerate(rules) if rule == MEDIAN], dtype=np.int64)
-        low, sample = _looked_at(blocks, n_features, median, sample_values)
+        low, sample = _lowest_and_sample(blocks, n_features, median, sample_values)
         learned = np.where(np.isfinite(low), low, 0.0)
         for at, j in enumerate(median.tolist()):
             learned[j] = _median(sample, at)
-    values = np.array([_value(rule, learned[j]) for j, rule in enumerate(rules)], dtype=np.float64)
+    fixed = {ERROR: np.nan, QUERY_MIN: np.nan, KEPT: np.nan, ZERO: 0.0}
+    filled = [fixed.get(rule, learned[j]) if isinstance(rule, str) else rule for j, rule in enumerate(rules)]
+    values = np.array(filled, dtype=np.float64)
     with np.errstate(over="ignore"):
         rounded = values.astype(dtype).astype(np.float64)  # a model must fill in exactly the values it was trained on
     if np.isinf(rounded).any():
@@ -153,28 +154,12 @@ def training_medians(X: Any, columns: np.ndarray, counted: np.ndarray | None = N
         block = part[spread][:, columns]
         blocks.append(block if counted is None else block[counted[at : at + part.shape[0]][spread]])
         at += part.shape[0]
-    sample = below(blocks)
-    if sp.issparse(sample):
-        sample = sample.tocsc()
-        of_entry = np.repeat(np.arange(len(columns)), np.diff(sample.indptr))
-        sides = [np.bincount(of_entry[side], minlength=len(columns)) for side in (sample.data < 0, sample.data > 0)]
-        out[columns] = 0.0  # the median, unless half of the values have one sign
-        busy = np.flatnonzero(2 * np.maximum(*sides) >= sample.shape[0])
-        out[columns[busy]] = [_median(sample, int(k)) for k in busy]
-    else:  # one column at a time: `np.median` copies its input
-        out[columns] = [_median(sample, k) for k in range(len(columns))]
+    sample = by_columns(below(blocks))
+    out[columns] = [_median(sample, k) for k in range(len(columns))]  # one at a time: `np.median` copies its input
     return out.astype(X.dtype).astype(np.float64)
 
 
-def _value(rule: str | float, learned: float) -> float:
-    if rule in (ERROR, QUERY_MIN, KEPT):
-        return np.nan
-    if rule == ZERO:
-        return 0.0
-    return float(learned if rule in LEARNED else rule)
-
-
-def _looked_at(
+def _lowest_and_sample(
     blocks: Iterable[Any], n_features: int, columns: np.ndarray, sample_values: float
 ) -> tuple[np.ndarray, Any]:
     """((n_features,) smallest known values, infinite where none is known; the columns in evenly spaced rows)."""
@@ -197,9 +182,11 @@ def _looked_at(
 def _median(sample: Any, j: int) -> float:
     """Median of the known values of a column, 0 if there are none."""
     stored = stored_of_column(sample, j)
-    column = np.concatenate([stored, np.zeros(sample.shape[0] - len(stored), dtype=sample.dtype)])
-    known = column[np.isfinite(column)].astype(np.float64)
-    return float(np.median(known)) if len(known) else 0.0
+    known = stored[np.isfinite(stored)].astype(np.float64)
+    zeros = np.zeros(sample.shape[0] - len(stored))  # not stored
+    if len(zeros) > len(known) or len(known) == 0:  # more than half of the values are 0
+        return 0.0
+    return float(np.median(np.concatenate([known, zeros])))
 
 
 def _minimum(values: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
@@ -227,8 +214,6 @@ def fill_matrix(
         DataError   X is not a matrix of numbers, or a value is missing where this is not allowed
     """
     out = with_nan(X)
-    if len(query) != out.shape[0]:
-        raise DataError(f"X must have one row per query id ({len(query)}); got shape {out.shape}.")
     teachers = out if taught is None else out[np.flatnonzero(taught)]
     filling = learn_filling(policy, [teachers], out.shape[1], out.dtype, names, index_base=index_base)
     filling.fill(out, query)

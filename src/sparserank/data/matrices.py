@@ -204,6 +204,12 @@ def below(parts: Sequence[Any]) -> Any:
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
+def all_or_none(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """Concatenate arrays; None if any of them is None."""
+    held = [part for part in parts if part is not None]
+    return np.concatenate(held) if len(held) == len(parts) else None
+
+
 def with_default(parts: Sequence[np.ndarray | None], shapes: Sequence[Any], default: Any) -> np.ndarray | None:
     """Stack arrays vertically, with `default` in place of an absent one; None if all are absent."""
     if all(part is None for part in parts):

@@ -115,22 +115,16 @@ class MissingPolicy:
             return list(self.by_position)
         known = [f"f{j + 1}" for j in range(n_features)] if names is None and self.by_feature else names
         at = {name: j for j, name in enumerate(() if known is None else known)}
-        rules: list[str | float] = [self.default] * n_features
-        named: set[int] = set()
+        rules: dict[int, str | float] = {}
         for feature, rule in self.by_feature.items():
             j = at.get(str(feature), feature - index_base if isinstance(feature, int) else -1)
-            if 0 <= j < n_features and j in named:
-                raise DataError(
-                    f"the missing policy contains feature {brief(feature)} twice, by its name and by its number."
-                )
-            named.add(j)
+            found = f"the missing policy contains feature {brief(feature)}"
+            if j in rules:
+                raise DataError(f"{found} twice, by its name and by its number.")
             if not 0 <= j < n_features:
-                raise DataError(
-                    f"the missing policy contains feature {brief(feature)}, which is not one of the {n_features} "
-                    "features."
-                )
+                raise DataError(f"{found}, which is not one of the {n_features} features.")
             rules[j] = rule
-        return rules
+        return [rules.get(j, self.default) for j in range(n_features)]
 
 
 KEEP = MissingPolicy(KEPT, {})

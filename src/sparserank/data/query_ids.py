@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,12 @@ def rows_of_queries(query_ptr: np.ndarray, queries: np.ndarray) -> tuple[np.ndar
     sizes = query_ptr[queries + 1] - query_ptr[queries]
     ptr = np.concatenate([[0], np.cumsum(sizes)])
     return np.arange(ptr[-1]) + np.repeat(query_ptr[queries] - ptr[:-1], sizes), ptr
+
+
+def concatenated_ids(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """All ids, as text if only some of the parts are integers."""
+    kinds = {ids.dtype.kind in "iu" for ids in parts}
+    return np.concatenate(parts if len(kinds) <= 1 else [ids.astype(str) for ids in parts])
 
 
 def plain_ids(ids: np.ndarray) -> np.ndarray:
@@ -161,21 +168,11 @@ def qid_from_sizes(group: Any, n_docs: int) -> np.ndarray:
 
 
 def ids_of_rows(qid: Any, group: Any, n_docs: int) -> Any:
-    """The query ids of rows, from ids or from sizes of consecutive queries; None: one query.
+    """The query ids of rows: qid, which the data set checks, or ids for sizes of consecutive queries; None: one query.
 
     Raises
-        DataError   both are given, or the number of ids is wrong
+        DataError   both are given, or the sizes are wrong
     """
     if qid is not None and group is not None:
         raise DataError("pass qid or group, not both.")
-    if group is not None:
-        return qid_from_sizes(group, n_docs)
-    if qid is None:
-        return None
-    try:
-        shape = np.shape(qid)
-    except ValueError:  # rows of unequal length raise it
-        shape = ()
-    if shape != (n_docs,):
-        raise DataError(f"qid must have one value per row of X ({n_docs}); got shape {shape}.")
-    return qid  # unchanged: the data set checks for missing values, which an array may hide
+    return qid if group is None else qid_from_sizes(group, n_docs)

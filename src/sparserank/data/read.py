@@ -11,22 +11,22 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from sparserank.data.collect import collect
 from sparserank.data.combine import aligned, refuse_other_filling
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import fill_matrix, missing_cells
 from sparserank.data.letor.side_files import WEIGHTS, beside
 from sparserank.data.matrices import with_nan
-from sparserank.data.missing import MissingPolicy
 from sparserank.data.query_ids import as_query_ids, query_codes
-from sparserank.data.read_files import is_dask, kind_of, open_stream, read_weighted
-from sparserank.data.reading import UNJUDGED, Reading, ReadOptions, learned_from, reading_from, with_options
-from sparserank.data.store.opening import open_store
+from sparserank.data.read_files import is_dask, kind_of, open_stream
+from sparserank.data.reading import UNJUDGED, Reading, ReadOptions, learned_from, with_options
+from sparserank.data.store.opening import StoreRows, open_store
 from sparserank.data.store.temporary import in_temporary_store
 from sparserank.data.streams import Stream
 from sparserank.data.tables.batches import document_texts, is_frame, table_of
 from sparserank.data.tables.dask_sources import ArrayRows, Partitions
 from sparserank.data.tables.frames import names_of, without_qid
-from sparserank.data.tables.reader import TableRows, read_tables
+from sparserank.data.tables.reader import TableRows
 from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.options.arguments import check_arguments
@@ -203,20 +203,23 @@ def as_datasets(
             raise DataError(f"{name} must be {FORMS}; got {brief(source)}.")
         own = options if first is None else learned_from(options, first)
         in_memory = first is None and doc_weight is not None and "doc_weight" not in named
-        rows = _as_stream(name, source, own, names, first) if name in to_store and not in_memory else None
-        if rows is not None:
-            present = in_temporary_store(rows, MissingPolicy.parse(own.missing))
-        elif is_path(source):
-            present, of_queries = read_weighted(source, own, like=first)
-            if of_queries and query_weights is not None and present.doc_weight is not None:
+        triple = isinstance(source, tuple) and len(source) == 3
+        in_blocks = name in to_store and not in_memory and (is_path(source) or is_dask(source[0] if triple else source))
+        stream = _as_stream(name, source, own, names, first, in_blocks=in_blocks)
+        if isinstance(stream, StoreRows):
+            present = stream.data()
+        elif stream is not None and in_blocks:
+            present = in_temporary_store(stream)
+        elif stream is not None:
+            present = collect(stream)
+            if query_weights is not None and stream.weighs_queries and present.doc_weight is not None:
                 query_weights[name] = present.doc_weight[present.query_ptr[:-1]]
                 present = replace(present, doc_weight=None)
         elif isinstance(source, RankingDataset):
             present = source
-        elif is_frame(source) and not (first is None and label is not None and not isinstance(label, str)):
-            present = _from_frame(name, source, own, names, first)
-        elif isinstance(source, tuple) and len(source) == 3:
-            present = _from_arrays(*source, own)
+        elif triple:
+            X, y, ids = source
+            present = _from_arrays(X, y, ids, own)
         elif first is None and label is not None:
             present = _from_arrays(source, label, qid, own, docid)
         else:
@@ -242,10 +245,7 @@ def read_weighted_sources(
 ) -> tuple[dict[str, RankingDataset | None], dict[str, np.ndarray]]:
     """(the data sets, {source name: (n_queries,) query weights in the file beside the data})."""
     query_weights: dict[str, np.ndarray] = {}
-    columns: dict[str, Any] = {name: options.get(name) for name in COLUMNS}
-    found = as_datasets(
-        sources, **columns, reading=reading_from(options), to_store=to_store, query_weights=query_weights
-    )
+    found = as_datasets(sources, **_arguments(options), to_store=to_store, query_weights=query_weights)
     return found, query_weights
 
 
@@ -253,14 +253,20 @@ def read_sources(
     sources: Mapping[str, Any], options: Mapping[str, Any], *, to_store: Sequence[str] = ()
 ) -> dict[str, RankingDataset | None]:
     """Call `as_datasets` with the options of a job that does not use weight files beside the data; warn of these."""
-    columns: dict[str, Any] = {name: options.get(name) for name in COLUMNS}
-    parts = as_datasets(sources, **columns, reading=reading_from(options), to_store=to_store)
+    parts = as_datasets(sources, **_arguments(options), to_store=to_store)
     for name, source in sources.items():
         files, part = weight_files(source), parts[name]
         if files and part is not None and options.get("doc_weight") is None:
             warnings.warn(f"{', '.join(map(str, files))}: weights are not used here.", DataWarning, stacklevel=4)
             parts[name] = replace(part, doc_weight=None)
     return parts
+
+
+def _arguments(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a job as arguments of `as_datasets`."""
+    names = set(Reading.__dataclass_fields__).difference(COLUMNS)
+    reading = Reading(**{name: value for name, value in options.items() if name in names})
+    return {**{name: options.get(name) for name in COLUMNS}, "reading": reading}
 
 
 def weight_files(source: Any) -> list[Path]:
@@ -270,7 +276,7 @@ def weight_files(source: Any) -> list[Path]:
 
 def _from_arrays(X: Any, y: Any, qid: Any, options: Reading, docid: Any = None) -> RankingDataset:
     """A data set from arrays; X may be a frame, whose column qid is not a feature."""
-    policy = MissingPolicy.parse(options.missing)
+    policy = options.policy
     docid = None if docid is None else document_texts(docid)
     if policy is None or policy.keeps:
         return RankingDataset(X, y, qid, docid, keep_missing=policy is not None)
@@ -309,33 +315,27 @@ def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
 
 
 def _as_stream(
-    name: str, source: Any, options: Reading, names: Mapping[str, Any], first: RankingDataset | None
+    name: str, source: Any, options: Reading, names: Mapping[str, Any], first: RankingDataset | None, *, in_blocks: bool
 ) -> Stream | None:
-    """The rows of a source that can be read in blocks (files other than stores, Dask collections);
-    None for other sources."""
+    """The rows of files and frames, and of Dask arrays that are read in blocks; None for other sources."""
     if is_path(source):
-        paths = paths_of(source)
-        if all(kind_of(p) == "store" for p in paths):
-            return None
-        return open_stream(paths, options, natural=True, like=first)
-    if isinstance(source, tuple) and len(source) == 3 and is_dask(source[0]):
-        return ArrayRows(*source, fills=options.missing is not None)
-    if not is_dask(source):
+        return open_stream(paths_of(source), options, natural=True, like=first)
+    if is_frame(source) and not (first is None and not isinstance(names["label"], str | None)):
+        return _rows_of_frame(name, source, options, names, first)
+    if not in_blocks or is_frame(source):
         return None
-    if not is_frame(source):
-        if names["docid"] is not None:
-            raise ParameterError(
-                "docid", "cannot be combined with a Dask array; use a Dask data frame and the column's name."
-            )
-        return ArrayRows(source, names["label"], names["qid"], fills=options.missing is not None)
-    rows = TableRows([Partitions(name, source)], options, like=first)
-    rows.look()
-    return rows
+    if isinstance(source, tuple):
+        return ArrayRows(*source, policy=options.policy)
+    if names["docid"] is not None:
+        raise ParameterError(
+            "docid", "cannot be combined with a Dask array; use a Dask data frame and the column's name."
+        )
+    return ArrayRows(source, names["label"], names["qid"], policy=options.policy)
 
 
-def _from_frame(
+def _rows_of_frame(
     name: str, frame: Any, options: Reading, names: Mapping[str, Any], first: RankingDataset | None
-) -> RankingDataset:
+) -> Stream:
     table = Partitions(name, frame) if is_dask(frame) else table_of(name, frame)
     given = {parameter: names[parameter] for parameter in ("label", "qid", "docid")}
     odd = next((p for p, value in given.items() if not isinstance(value, str | None)), None)
@@ -347,4 +347,4 @@ def _from_frame(
         if first is None and not is_column:
             raise ParameterError("doc_weight", f"must name a column of the data frame; got {brief(weight)}.")
         options = replace(options, doc_weight=weight if is_column else None)
-    return read_tables([table], options, like=first)
+    return TableRows([table], options, like=first)

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.collect import collect
-from sparserank.data.combine import aligned, concatenate
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.feature_logs import log_names, log_tables
+from sparserank.data.feature_logs import LogTable, log_names
 from sparserank.data.letor.reader import TextRows
-from sparserank.data.missing import MissingPolicy
+from sparserank.data.letor.side_files import side_weights
 from sparserank.data.reading import Reading, no_such_file
-from sparserank.data.store.opening import StoreRows, is_store, open_stores
+from sparserank.data.store.opening import StoreRows, is_store
 from sparserank.data.streams import Stream
 from sparserank.data.tables.batches import open_table
 from sparserank.data.tables.reader import TableRows
@@ -112,75 +111,44 @@ def is_dask(source: Any) -> bool:
 
 
 def read_files(
-    paths: str | os.PathLike | Sequence[str | os.PathLike],
-    reading: Reading | None = None,
-    *,
-    like: RankingDataset | None = None,
+    paths: str | os.PathLike | Sequence[str | os.PathLike], reading: Reading | None = None
 ) -> RankingDataset:
     """Read files of one kind as one data set.
 
-    Parameters
-        like   the data set whose features these must have: the same number for text, the same names for tables
     Raises
         DataFormatError   the message names file, line or row and column, and what was expected
         DataError         options that do not fit the data
     """
-    return read_weighted(paths, reading, like=like)[0]
-
-
-def read_weighted(
-    paths: str | os.PathLike | Sequence[str | os.PathLike],
-    reading: Reading | None = None,
-    *,
-    like: RankingDataset | None = None,
-) -> tuple[RankingDataset, bool]:
-    """(the data set of `read_files`, whether every weight file beside the data contains query weights). If so,
-    `doc_weight` contains the weight of each row's query."""
-    reading = reading or Reading()
     listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not listed:
         raise DataError("there is no file to read; give at least one file.")
-    kind = refuse_mixed(listed, [kind_of(p) for p in listed])
-    if kind != "store":
-        stream = _rows(listed, kind, reading, like)
-        data = collect(stream, MissingPolicy.parse(reading.missing))
-        beside = stream.weights_beside().values()
-        return data, bool(beside) and all(weights.of_queries for weights in beside)
-    stores = open_stores(listed)
-    data = stores[0] if len(stores) == 1 else concatenate(stores)
-    return data if like is None else aligned(data, like, str(listed[0])), False
+    stream = open_stream(listed, reading or Reading(), natural=True)
+    return stream.data() if isinstance(stream, StoreRows) else collect(stream)
 
 
 def open_stream(
     paths: Sequence[str | os.PathLike], reading: Reading, *, natural: bool = False, like: RankingDataset | None = None
 ) -> Stream:
-    """The rows of files of one kind. Text is first read once to find the number of its features and whether they are
-    kept sparse, unless both are given.
+    """The rows of files of one kind.
 
     Parameters
         natural   if the reading names no dtype, use the dtype of `read_files` instead of float32
-        like      the data set whose features these must have
+        like      the data set whose features these must have: the same number for text, the same names for tables
     """
     kind = refuse_mixed(paths, [kind_of(p) for p in paths])
     if kind == "store":
         return StoreRows(paths, reading)
     if reading.dtype is None and not natural:
         reading = replace(reading, dtype=np.float32)
-    stream = _rows(paths, kind, reading, like)
-    stream.look()
-    return stream
-
-
-def _rows(paths: Sequence[str | os.PathLike], kind: str, reading: Reading, like: RankingDataset | None) -> Stream:
-    """The rows of files of a kind that is read, not mapped."""
     stream: Stream
     if kind == "letor":
         stream = TextRows(paths, reading, like=like)
     elif kind == "log":
         names = log_names(paths, reading.feature_columns) if like is None else list(like.feature_names or ())
         reading = replace(reading, feature_columns=names, label="label", qid="qid", docid=None)
-        stream = TableRows(log_tables(paths, names, others=like is not None), reading)
+        stream = TableRows([LogTable(str(p), names, others=like is not None) for p in paths], reading)
     else:
         stream = TableRows([open_table(p, kind) for p in paths], reading, like=like)
     weighted = reading.labelled and not reading.featureless and reading.doc_weight is None
-    return stream.with_weights_beside(paths) if weighted else stream
+    stream.beside = [side_weights(path) for path in paths] if weighted else ()
+    return stream

@@ -114,17 +114,16 @@ class Reading:
         object.__setattr__(self, "ignore_columns", ignored)  # conversions are identified by the repr
 
     @property
+    def policy(self) -> MissingPolicy | None:
+        """The replacement for missing values; None: a missing value is refused."""
+        return MissingPolicy.parse(self.missing)
+
+    @property
     def names(self) -> tuple[str, ...] | None:
         """The user's feature names, read from a file if necessary."""
         given = self.feature_names
         names = read_names(given) if isinstance(given, str | os.PathLike) else given
         return None if names is None else tuple(names)
-
-
-def reading_from(options: Mapping[str, Any]) -> Reading:
-    """The reading options among those of a job, except the columns that `as_datasets` receives separately."""
-    names = set(Reading.__dataclass_fields__) - {"label", "qid", "docid", "doc_weight"}
-    return Reading(**{name: value for name, value in options.items() if name in names})
 
 
 def with_options(reading: Reading, options: Mapping[str, Any]) -> Reading:
@@ -141,8 +140,8 @@ def with_options(reading: Reading, options: Mapping[str, Any]) -> Reading:
 
 def learned_from(reading: Reading, first: RankingDataset) -> Reading:
     """The options for later data sets: nothing is learned from them, replacements are those of the first data set."""
-    policy = MissingPolicy.parse(reading.missing)
-    return replace(reading, missing=taught(policy, first.fill_values, first.feature_names or (), reading.index_base))
+    names, values = first.feature_names or (), first.fill_values
+    return replace(reading, missing=taught(reading.policy, values, names, reading.index_base))
 
 
 def choices() -> str:
@@ -173,7 +172,3 @@ def missing_value(place: str, what: Any) -> str:
 
 def too_large(place: str, value: Any, dtype: Any) -> str:
     return f"{place}: feature value {value} is too large for {dtype}; read it as float64."
-
-
-def column_twice(place: str, name: str) -> str:
-    return f"{place}: column {brief(name)} appears twice; rename or drop one."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,6 @@ import numpy as np
 from sparserank.arrow import pa, pq
 from sparserank.data.dataset import numbers
 from sparserank.data.letor.writer import letor_lines
-from sparserank.data.missing import MissingPolicy
 from sparserank.data.query_ids import query_codes
 from sparserank.data.read_files import open_stream
 from sparserank.data.reading import Reading
@@ -51,8 +51,7 @@ def rewrite(
         RunDirectoryError   `out` exists, is inside an input or cannot be written; the disk is full
     """
     reading = reading or Reading()
-    policy = MissingPolicy.parse(reading.missing)
-    if policy is not None and policy.by_query:
+    if reading.policy is not None and reading.policy.by_query:
         raise DataError(
             f"{option('missing', 'query-min')} needs the rows of each query to be adjacent; write a store first, and "
             "then write the file from the store."
@@ -63,38 +62,32 @@ def rewrite(
     if is_store(Path(os.path.realpath(out)).parent):
         raise RunDirectoryError(f"{out}: is inside a store; choose another path.")
     stream = open_stream(paths, reading)
-    if Path(out).suffix.lower() in TEXT:
-        base = reading.index_base if stream.text_base is None else stream.text_base
-        return _write_text(_filled(stream, policy), out, base, progress)
-    return _write_parquet(_filled(stream, policy), stream, out, progress)
-
-
-def _filled(stream: Stream, policy: MissingPolicy | None) -> Iterator[RowBlock]:
-    """The blocks of a stream, with missing values filled in."""
-    filling = stream.filling(policy)
-    for block in stream.blocks():
-        if filling is not None:
-            filling.fill(block.X, query_codes(block.qid))
-        yield block
-
-
-def _write_text(blocks: Iterator[RowBlock], out: str | os.PathLike, index_base: int, progress: Progress | None) -> int:
+    stream.look()
+    base = reading.index_base if stream.text_base is None else stream.text_base
+    is_text = Path(out).suffix.lower() in TEXT
     n, weighted = 0, False
-    with atomic_write(out) as text:
-        for block in blocks:
-            weighted = weighted or block.weight is not None
-            text.writelines(letor_lines(block.X, block.label, block.qid, block.docid, None, index_base))
-            n += len(block.label)
+    with _to_text(out, base) if is_text else _to_parquet(out, stream) as write:
+        filling = stream.filling()
+        for block in stream.blocks():
+            if filling is not None:
+                filling.fill(block.X, query_codes(block.qid))
+            write(block)
+            n, weighted = n + len(block.label), weighted or block.weight is not None
             if progress is not None:
                 progress(n, "written")
-    if weighted:
-        warnings.warn(f"{out}: ranking text contains no weights, so they were left out.", DataWarning, stacklevel=3)
+    if weighted and is_text:
+        warnings.warn(f"{out}: ranking text contains no weights, so they were left out.", DataWarning, stacklevel=2)
     return n
 
 
-def _write_parquet(
-    blocks: Iterator[RowBlock], stream: Stream, out: str | os.PathLike, progress: Progress | None
-) -> int:
+@contextmanager
+def _to_text(out: str | os.PathLike, index_base: int) -> Iterator[Callable[[RowBlock], None]]:
+    with atomic_write(out) as text:
+        yield lambda b: text.writelines(letor_lines(b.X, b.label, b.qid, b.docid, None, index_base))
+
+
+@contextmanager
+def _to_parquet(out: str | os.PathLike, stream: Stream) -> Iterator[Callable[[RowBlock], None]]:
     if stream.sparse:
         raise DataError(
             f"{out}: Parquet files can contain only dense features, but these are sparse; write ranking text (.txt) or "
@@ -107,20 +100,16 @@ def _write_parquet(
             f"{out}: a feature and another column are both called {clash!r}; rename the feature with "
             f"{option('feature_names')}."
         )
-    n, writer = 0, None
-    with atomic_write(out, "wb") as raw:
-        try:
-            for block in blocks:
-                table = _table(block, names)
-                writer = writer or pq.ParquetWriter(raw, table.schema, compression="zstd")
-                writer.write_table(table.cast(writer.schema))
-                n += len(block.label)
-                if progress is not None:
-                    progress(n, "written")
-        finally:
-            if writer is not None:
-                writer.close()
-    return n
+    with atomic_write(out, "wb") as raw, ExitStack() as closing:
+        writers: list[pq.ParquetWriter] = []
+
+        def write(block: RowBlock) -> None:
+            table = _table(block, names)
+            if not writers:
+                writers.append(closing.enter_context(pq.ParquetWriter(raw, table.schema, compression="zstd")))
+            writers[0].write_table(table.cast(writers[0].schema))
+
+        yield write
 
 
 def _table(block: RowBlock, names: Sequence[str]) -> pa.Table:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -73,8 +75,8 @@ def document_ids(data: RankingDataset) -> np.ndarray:
 def _checked_ids(data: RankingDataset) -> np.ndarray:
     """The document ids; raises DataError for ids that TREC files cannot contain: with blanks, or twice in a query."""
     ids = document_ids(data)
-    for q in range(data.n_queries):
-        own = [str(d) for d in ids[data.query_ptr[q] : data.query_ptr[q + 1]]]
+    for q, (lo, hi) in enumerate(pairwise(data.query_ptr)):
+        own = [str(d) for d in ids[lo:hi]]
         _refuse_unwritable(str(data.query_ids[q]), own)
         if len(set(own)) < len(own):
             twice = next(name for name in own if own.count(name) > 1)
@@ -137,10 +139,9 @@ def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike,
         raise DataError(f"tag must be one word; got {brief(tag)}.")
     scores = data.from_input_order(np.asarray(scores, dtype=np.float64))
     with atomic_write(path) as out:
-        for q in range(data.n_queries):
-            lo, hi = data.query_ptr[q], data.query_ptr[q + 1]
-            for rank, i in enumerate(lo + np.argsort(-scores[lo:hi], kind="stable"), start=1):
-                out.write(f"{data.query_ids[q]} Q0 {ids[i]} {rank} {float(scores[i])!r} {tag}\n")
+        for q, (lo, hi) in enumerate(pairwise(data.query_ptr)):
+            best_first = lo + np.argsort(-scores[lo:hi], kind="stable")
+            out.writelines(_lines(data.query_ids[q], zip(ids[best_first], scores[best_first], strict=True), tag))
 
 
 def ranked(run: Run) -> dict[str, list[tuple[str, float]]]:
@@ -159,8 +160,13 @@ def run_lines(run: Run, tag: str = "sparserank") -> Iterator[str]:
     """
     for qid, entries in ranked(run).items():
         _refuse_unwritable(qid, [docno for docno, _ in entries])
-        for rank, (docno, score) in enumerate(entries, start=1):
-            yield f"{qid} Q0 {docno} {rank} {float(score)!r} {tag}\n"
+        yield from _lines(qid, entries, tag)
+
+
+def _lines(qid: Any, entries: Iterable[tuple[Any, float]], tag: str) -> Iterator[str]:
+    """The lines of a query, whose documents and scores are in the order of their ranks."""
+    for rank, (docno, score) in enumerate(entries, start=1):
+        yield f"{qid} Q0 {docno} {rank} {float(score)!r} {tag}\n"
 
 
 def write_qrels(data: RankingDataset, path: str | os.PathLike) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset, numbers
 from sparserank.data.filling import SAMPLE_VALUES, Filling, learn_filling
-from sparserank.data.letor.side_files import SideWeights, side_weights
+from sparserank.data.letor.side_files import SideWeights
 from sparserank.data.matrices import below, widened, with_default
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.query_ids import run_starts
@@ -49,18 +48,6 @@ class RowBlock(NamedTuple):
         return RowBlock._make(None if v is None else v[rows] for v in held)
 
 
-class FileWeights(NamedTuple):
-    """The weights in the file beside a data file. of_queries: whether they are per query, not per row; rows: {block:
-    (n_rows,) the weight of each of its rows}."""
-
-    of_queries: bool
-    rows: dict[int, np.ndarray]
-
-    def of(self, where: np.ndarray) -> np.ndarray:
-        """(n,) weights of rows of one block, by their positions."""
-        return self.rows[int(where[0, 1])][where[:, 2]]
-
-
 def one_below_the_other(blocks: Sequence[RowBlock]) -> RowBlock:
     """Concatenate blocks."""
     if len(blocks) == 1:
@@ -91,7 +78,7 @@ class Stream:
     n_features, sparse     of all blocks; set by `look`, or at the end of `pieces`
     dtype, feature_names   of all blocks; names are None if features have only numbers
     n_rows                 of all pieces together, None if known only at the end
-    place                  name of the first file in messages; error: class of the exceptions about it
+    places                 names of the files in messages; error: class of the exceptions about them
     """
 
     n_features: int
@@ -101,14 +88,16 @@ class Stream:
     n_rows: int | None = None
     index_base = 1  # number of the first feature, where users number them
     text_base: int | None = None  # number of the first feature in the text that rows come from; None: not from text
+    policy: MissingPolicy | None = None  # replacement for missing values; None: they are refused
     unjudged = "error"  # treatment of a label of -1 in `blocks`: 'zero', 'drop', otherwise unchanged
-    place = "the data"
+    places: Sequence[str] = ("the data",)
     error: type[SparserankError] = DataFormatError
-    _beside: Sequence[SideWeights | None] = ()  # the weights beside each file
-    _file_weights: dict[int, FileWeights] | None = None
+    beside: Sequence[SideWeights | None] = ()  # the weights beside each file, for rows without weights
+    _spread = False  # whether the rows of each of these weights are known
 
     def look(self) -> None:
-        """Determine the attributes of all blocks; reads as much as necessary, and nothing if they are known."""
+        """Determine the attributes of all blocks; reads as much as necessary, and nothing if they are known. Text is
+        read once to find the number of its features and whether they are kept sparse, unless both are given."""
 
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
         """All rows, including unjudged ones, starting at the block of a position. The X of text is a CSR matrix; until
@@ -119,50 +108,50 @@ class Stream:
         """
         raise NotImplementedError
 
-    def with_weights_beside(self, paths: Sequence[str | os.PathLike]) -> Self:
-        """This stream, with the weights beside the files for rows that have no weights."""
-        self._beside = [side_weights(path) for path in paths]
-        return self
-
-    def weights_beside(self) -> dict[int, FileWeights]:
-        """The weights beside the files, by file number; if there are any, reads all rows to count rows and queries.
+    def _spread_weights(self) -> None:
+        """Determine the rows of the weights beside the files; if there are any, reads all rows to count them and their
+        queries.
 
         Raises
             DataFormatError   as `pieces`, or the number of weights is neither that of the rows nor of the queries
         """
-        if self._file_weights is None:
-            numbers: list[dict[Any, int]] = [{} for _ in self._beside]  # query numbers, per file
-            codes: list[dict[int, np.ndarray]] = [{} for _ in self._beside]  # {block: query of each row}, per file
-            for piece in self.pieces() if any(self._beside) else ():
-                f, b = (int(v) for v in piece.where[0, :2])
-                starts = run_starts(piece.qid)
-                runs = [numbers[f].setdefault(q, len(numbers[f])) for q in piece.qid[starts].tolist()]
-                codes[f][b] = np.repeat(runs, np.diff(np.append(starts, len(piece.qid))))
-            self._file_weights = {}
-            for f, weights in enumerate(self._beside):
-                if weights is not None:
-                    query = np.concatenate([*codes[f].values()])
-                    of_queries = weights.of_queries(len(query), len(numbers[f]), self.file(f))
-                    rows = weights.values[query] if of_queries else weights.values
-                    parts = np.split(rows, np.cumsum([len(c) for c in codes[f].values()])[:-1])
-                    self._file_weights[f] = FileWeights(of_queries, dict(zip(codes[f], parts, strict=True)))
-        return self._file_weights
+        if self._spread or not any(self.beside):
+            return
+        numbers: list[dict[Any, int]] = [{} for _ in self.beside]  # query numbers, per file
+        codes: list[dict[int, np.ndarray]] = [{} for _ in self.beside]  # {block: query of each row}, per file
+        for piece in self.pieces():
+            f, b = (int(v) for v in piece.where[0, :2])
+            starts = run_starts(piece.qid)
+            runs = [numbers[f].setdefault(q, len(numbers[f])) for q in piece.qid[starts].tolist()]
+            codes[f][b] = np.repeat(runs, np.diff(np.append(starts, len(piece.qid))))
+        for weights, query, place in zip(self.beside, codes, self.places, strict=True):
+            if weights is not None:
+                weights.spread(query, place)
+        self._spread = True
+
+    @property
+    def weighs_queries(self) -> bool:
+        """Whether every file beside the data contains the weights of queries."""
+        self._spread_weights()
+        return any(self.beside) and all(weights.of_queries for weights in self.beside if weights is not None)
 
     def weighted_pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
         """`pieces`, with the weights beside files."""
-        beside = self.weights_beside()
+        self._spread_weights()
         for piece in self.pieces(start):
-            if beside and piece.weight is None:
-                found = beside.get(int(piece.where[0, 0]))
-                piece = piece._replace(weight=np.ones(len(piece.label)) if found is None else found.of(piece.where))
+            if any(self.beside) and piece.weight is None:
+                f, b = (int(v) for v in piece.where[0, :2])
+                found = self.beside[f]
+                piece = piece._replace(weight=np.ones(len(piece.label)) if found is None else found.rows[b])
             yield piece
 
     def blocks(self, start: Position = BEGIN) -> Iterator[RowBlock]:
-        """The rows that `unjudged` leaves, starting at a position; call `look` first.
+        """The rows that `unjudged` leaves, starting at a position.
 
         Raises
             DataFormatError   as `pieces`, or there is no row
         """
+        self.look()
         n_read = n_given = 0
         for piece in self.weighted_pieces(start):
             n_read += len(piece.label)
@@ -175,30 +164,23 @@ class Stream:
                 block = block.take(slice(first, None)) if first else block
                 yield block._replace(X=widened(block.X, self.n_features, sparse=self.sparse), comment=None, line=None)
         if start == BEGIN and n_given == 0:
-            raise self.error(nothing_left(self.place) if n_read else no_rows(self.place))
+            raise self.error(nothing_left(self.places[0]) if n_read else no_rows(self.places[0]))
 
-    def filling(self, policy: MissingPolicy | None) -> Filling | None:
-        """Replacements for missing values; learning them reads everything once more. Call `look` first."""
-        if policy is None:
+    def filling(self, X: Any = None) -> Filling | None:
+        """Replacements for missing values, learned from the features X of all rows; None: from a sample of the rows,
+        for which everything is read once more. Call `look` first."""
+        if self.policy is None:
             return None
+        blocks, most = ([X], np.inf) if X is not None else ((block.X for block in self.blocks()), SAMPLE_VALUES)
+        names, base = self.known_names, self.index_base
         return learn_filling(
-            policy,
-            (block.X for block in self.blocks()),
-            self.n_features,
-            self.dtype,
-            self.known_names,
-            index_base=self.index_base,
-            sample_values=SAMPLE_VALUES,
+            self.policy, blocks, self.n_features, self.dtype, names, index_base=base, sample_values=most
         )
 
     @property
     def known_names(self) -> tuple[str, ...] | None:
         """The feature names, or f0, f1, ... for text with indices from 0; None: f1, f2, ..."""
         return numbers(self.n_features, 0) if self.feature_names is None and self.text_base == 0 else self.feature_names
-
-    def file(self, number: int) -> str:
-        """Name of one of the files in messages."""
-        return self.place
 
 
 def judged(block: RowBlock, unjudged: str) -> RowBlock:

@@ -18,15 +18,18 @@ from sparserank.options import option
 from sparserank.text import brief
 
 PERFECT = 0.99  # a feature is reported if it alone orders this share of preferred pairs correctly (ties count half)
-MIN_QUERIES = (
-    20  # with pairs, plus one for each doubling of the features: one data set in a million has a report by chance
-)
+# with pairs, plus one for each doubling of the features: one data set in a million has a report by chance
+MIN_QUERIES = 20
 MIN_ROWS = 50  # with fewer, nothing is reported: by chance, counts may all differ, and a flag may equal the labels
 MAX_QUERIES, MAX_PAIRS, PAIRS_OF_QUERY = 200, 10_000, 50  # limits of the sample
 MAX_VALUES = 1 << 23  # limit of the values in the sampled rows; 2 ** 24 for the sampled pairs
 MIN_OTHERS = 10  # rows with other than the most common value that agree with a label: fewer may agree by chance
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # words of a name, split at capitals and at non-letters
 OF_A_LIST = ("rank", "position", "pos", "slot")  # words for the place of a document in a list that was shown
+LIKE_A_POSITION = (
+    "is named like a position in a list that was shown; leave it out if it is not known when documents are ranked "
+    "({remedy})."
+)
 OF_A_SITE = ("page", "site", "domain", "host", "trust", "text")  # words whose `rank` is known before ranking
 
 
@@ -71,11 +74,7 @@ def suspected(data: RankingDataset, excused: Iterable[str] = (), *, remedy: str 
             for j, reason in name_them(data, sample):
                 told.setdefault(j, reason)
     for j in named_like_a_position(names):
-        told.setdefault(
-            j,
-            "is named like a position in a list that was shown; leave it out if it is not known when documents are "
-            "ranked ({remedy}).",
-        )
+        told.setdefault(j, LIKE_A_POSITION)
     gone = set(excused)
     return {names[j]: suspect(names[j], told[j], remedy) for j in sorted(told) if names[j] not in gone}
 
@@ -166,13 +165,11 @@ def _ids(data: RankingDataset, sample: RankingDataset) -> Iterator[tuple[int, st
     for j in _where(sample.X, accepts).tolist():
         values = column(data.X, j)
         if not (np.floor(values) != values).any() and len(np.unique(values)) == data.n_docs:
-            yield (
-                j,
-                (
-                    f"has a different whole number in each of {data.n_docs} rows, like an id; leave it out if it is "
-                    "an id ({remedy})."
-                ),
+            reason = (
+                f"has a different whole number in each of {data.n_docs} rows, like an id; leave it out if it is an id "
+                "({remedy})."
             )
+            yield j, reason
 
 
 def _perfect(data: RankingDataset, sample: RankingDataset) -> Iterator[tuple[int, str]]:
@@ -183,14 +180,12 @@ def _perfect(data: RankingDataset, sample: RankingDataset) -> Iterator[tuple[int
     right = _ordered(sample.X, better, worse)
     for j in np.flatnonzero(np.maximum(right, 1.0 - right) >= PERFECT).tolist():
         share, order = max(right[j], 1.0 - right[j]), "" if right[j] >= 0.5 else ", in descending order"
-        yield (
-            j,
-            (
-                f"alone orders {math.floor(1000 * share) / 10:g}% of {len(better)} preferred pairs correctly{order} "
-                f"(reported if at least {PERFECT:.0%}); leave it out if it was derived from the labels, or if it is "
-                "not known when documents are ranked ({remedy})."
-            ),
+        reason = (
+            f"alone orders {math.floor(1000 * share) / 10:g}% of {len(better)} preferred pairs correctly{order} "
+            f"(reported if at least {PERFECT:.0%}); leave it out if it was derived from the labels, or if it is "
+            "not known when documents are ranked ({remedy})."
         )
+        yield j, reason
 
 
 def _pairs(sample: RankingDataset, most: int) -> tuple[np.ndarray, np.ndarray]:
@@ -203,8 +198,7 @@ def _pairs(sample: RankingDataset, most: int) -> tuple[np.ndarray, np.ndarray]:
     for lo, hi in zip(sample.query_ptr[:-1].tolist(), sample.query_ptr[1:].tolist(), strict=True):
         n = hi - lo
         if n * n <= 100 * each * each:
-            drawn = np.argwhere(y[lo:hi, None] > y[lo:hi])
-            drawn = rng.permutation(drawn)[:each]
+            drawn = rng.permutation(np.argwhere(y[lo:hi, None] > y[lo:hi]))[:each]
         else:
             drawn = rng.integers(0, n, (100 * each, 2))
             drawn = drawn[y[lo + drawn[:, 0]] > y[lo + drawn[:, 1]]][:each]

@@ -12,6 +12,7 @@ import numpy as np
 
 from sparserank._kernel_cache import kernel
 
+_NAN, _NULL, _INF, _INFINITY = (np.frombuffer(word, np.uint8) for word in (b"nan", b"null", b"inf", b"infinity"))
 _POWERS = 10.0 ** np.arange(23)  # exact in float64 up to 1e22
 OK = 0
 BAD_LABEL = 1
@@ -92,66 +93,20 @@ def number(buf: np.ndarray, start: int, stop: int) -> tuple[float, int]:
 
 @kernel
 def _word(buf: np.ndarray, i: int, stop: int, start: int) -> int:
-    """3 for nan and NULL (any case), 1 for inf and infinity (resolved with the slow numbers), else 2."""
-    length = stop - i
-    if length == 3 or length == 4 or length == 8:
-        a = buf[i] | 32
-        b = buf[i + 1] | 32
-        c = buf[i + 2] | 32
-        if a == 110 and b == 97 and c == 110 and length == 3:
-            return 3
-        if a == 110 and b == 117 and c == 108 and length == 4 and (buf[i + 3] | 32) == 108 and i == start:
-            return 3
-        if a == 105 and b == 110 and c == 102:
-            if length == 3:
-                return 1
-            if length == 8:
-                return 1 if _ends_inity(buf, i + 3) else 2
-    return 2
+    """3 for nan and NULL (any case; NULL without a sign), 1 for inf and infinity (resolved with the slow numbers),
+    else 2."""
+    if _spells(buf, i, stop, _NAN) or (i == start and _spells(buf, i, stop, _NULL)):
+        return 3
+    return 1 if _spells(buf, i, stop, _INF) or _spells(buf, i, stop, _INFINITY) else 2
 
 
 @kernel
-def _ends_inity(buf: np.ndarray, i: int) -> bool:
-    """True when buf[i:i + 5] reads 'inity', in any case."""
-    first = (buf[i] | 32) == 105 and (buf[i + 1] | 32) == 110 and (buf[i + 2] | 32) == 105
-    return first and (buf[i + 3] | 32) == 116 and (buf[i + 4] | 32) == 121
-
-
-@kernel
-def count_lines_and_colons(buf):
-    lines = 0
-    colons = 0
-    for c in buf:
-        lines += c == 10
-        colons += c == 58
-    return lines, colons
-
-
-@kernel
-def _find_docid(buf, start, stop):
-    """Span of X in `docid = X` (any spacing) inside a comment; an empty span when there is none."""
-    i = start
-    while i + 5 <= stop:
-        if (
-            (buf[i] | 32) == 100
-            and (buf[i + 1] | 32) == 111
-            and (buf[i + 2] | 32) == 99
-            and (buf[i + 3] | 32) == 105
-            and (buf[i + 4] | 32) == 100
-        ):
-            j = i + 5
-            while j < stop and (buf[j] == 32 or buf[j] == 9):
-                j += 1
-            if j < stop and (buf[j] == 61 or buf[j] == 58):
-                j += 1
-                while j < stop and (buf[j] == 32 or buf[j] == 9):
-                    j += 1
-                end = j
-                while end < stop and buf[end] != 32 and buf[end] != 9:
-                    end += 1
-                return j, end
-        i += 1
-    return start, start
+def _spells(buf: np.ndarray, start: int, stop: int, word: np.ndarray) -> bool:
+    """Whether buf[start:stop] is the word, in any case."""
+    same = stop - start == len(word)
+    for k in range(len(word)):
+        same = same and (buf[start + k] | 32) == word[k]
+    return same
 
 
 @kernel
@@ -165,7 +120,7 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
     Outputs
         labels (rows,), row_ptr (rows + 1,), indices (values,), values (values,), rows_line (rows,) line in the block
         from 0, runs (rows, 3): row where a new query id starts and the byte span of the id,
-        comments (rows, 4): byte spans of comment and of docid, info: see the slots above.
+        comments (rows, 2): byte span of the comment, info: see the slots above.
         slow (values + rows, 3): value position and byte span of numbers that need correct rounding; position -1 - row
         means a label. NaN and NULL are stored as NaN, their first line in info. Features stay in the order of the line.
     """
@@ -175,13 +130,8 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
     filled = 0
     n_runs = 0
     line = 0
-    status = OK
-    bad_start = 0
-    bad_stop = 0
-    first_nan = -1
-    unsorted = -1
-    max_index = -1
-    max_line = 0
+    info[:] = 0
+    info[FIRST_NAN] = info[UNSORTED] = info[MAX_INDEX] = -1
     run_start = 0
     run_stop = 0
     row_ptr[0] = 0
@@ -209,7 +159,7 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
             i += 1
         value, kind = number(buf, start, i)
         if kind >= 2:
-            status, bad_start, bad_stop = BAD_LABEL, start, i
+            info[STATUS], info[SPAN_START], info[SPAN_STOP] = BAD_LABEL, start, i
             break
         if kind == 1:
             slow[n_slow, 0], slow[n_slow, 1], slow[n_slow, 2] = -1 - row, start, i
@@ -229,11 +179,11 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
             and buf[start + 2] == 100
             and buf[start + 3] == 58
         ):
-            status, bad_start, bad_stop = MISSING_QID, start, i
+            info[STATUS], info[SPAN_START], info[SPAN_STOP] = MISSING_QID, start, i
             break
         start += 4
         if start == i:
-            status, bad_start, bad_stop = EMPTY_QID, start, i
+            info[STATUS], info[SPAN_START], info[SPAN_STOP] = EMPTY_QID, start, i
             break
         same = n_runs > 0 and i - start == run_stop - run_start
         if same:
@@ -261,41 +211,41 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
             while i < n and buf[i] > 32 and buf[i] != 35:
                 i += 1
             if colon == start or colon >= i or buf[colon] != 58 or colon + 1 == i:
-                status, bad_start, bad_stop = BAD_TOKEN, start, i
+                info[STATUS], info[SPAN_START], info[SPAN_STOP] = BAD_TOKEN, start, i
                 break
             index -= index_base
             if index < 0:
-                status, bad_start, bad_stop = INDEX_BELOW_BASE, start, i
+                info[STATUS], info[SPAN_START], info[SPAN_STOP] = INDEX_BELOW_BASE, start, i
                 break
             if index > 2147483646:
-                status, bad_start, bad_stop = BAD_INDEX, start, i
+                info[STATUS], info[SPAN_START], info[SPAN_STOP] = BAD_INDEX, start, i
                 break
             if index_limit >= 0 and index > index_limit:
-                status, bad_start = INDEX_ABOVE_LIMIT, index + index_base
+                info[STATUS], info[SPAN_START] = INDEX_ABOVE_LIMIT, index + index_base
                 break
             value, kind = number(buf, colon + 1, i)
             if kind == 2:
-                status, bad_start, bad_stop = BAD_VALUE, colon + 1, i
+                info[STATUS], info[SPAN_START], info[SPAN_STOP] = BAD_VALUE, colon + 1, i
                 break
             if kind == 3:
                 value = np.nan
-                if first_nan < 0:
-                    first_nan = line
+                if info[FIRST_NAN] < 0:
+                    info[FIRST_NAN] = line
             elif kind == 1:
                 slow[n_slow, 0], slow[n_slow, 1], slow[n_slow, 2] = filled, colon + 1, i
                 n_slow += 1
-            if index <= last and unsorted < 0:
-                unsorted = row
+            if index <= last and info[UNSORTED] < 0:
+                info[UNSORTED] = row
             last = index
-            if index > max_index:
-                max_index, max_line = index, line
+            if index > info[MAX_INDEX]:
+                info[MAX_INDEX], info[MAX_LINE] = index, line
             indices[filled] = index
             values[filled] = value
             filled += 1
-        if status != OK:
+        if info[STATUS] != OK:
             break
         # comment
-        comments[row, 0] = comments[row, 1] = comments[row, 2] = comments[row, 3] = 0
+        comments[row, 0] = comments[row, 1] = 0
         if i < n and buf[i] == 35:
             start = i + 1
             while i < n and buf[i] != 10:
@@ -306,20 +256,8 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
             while stop > start and buf[stop - 1] <= 32:
                 stop -= 1
             comments[row, 0], comments[row, 1] = start, stop
-            comments[row, 2], comments[row, 3] = _find_docid(buf, start, stop)
         pos = i + 1
         line += 1
         row += 1
         row_ptr[row] = filled
-    info[STATUS] = status
-    info[SPAN_START] = bad_start
-    info[SPAN_STOP] = bad_stop
-    info[N_ROWS] = row
-    info[N_VALUES] = filled
-    info[N_RUNS] = n_runs
-    info[N_SLOW] = n_slow
-    info[N_LINES] = line
-    info[FIRST_NAN] = first_nan
-    info[MAX_INDEX] = max_index
-    info[MAX_LINE] = max_line
-    info[UNSORTED] = unsorted
+    info[N_ROWS], info[N_VALUES], info[N_RUNS], info[N_SLOW], info[N_LINES] = row, filled, n_runs, n_slow, line

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.data.letor import _kernels as kernels
 from sparserank.data.letor.side_files import SideQueries, warn_of_unused, with_query_ids
+from sparserank.data.letor.writer import docid_in
 from sparserank.data.missing import HUGE
 from sparserank.data.reading import no_such_file
+from sparserank.data.streams import RowBlock
 from sparserank.data.text_lines import LINE_ENDS, LONE_RETURN, line_blocks
 from sparserank.data.trec import what_else
 from sparserank.errors import DataFormatError, TooManyFeaturesError
@@ -29,26 +33,18 @@ CHUNK_BYTES = 8 << 20  # large enough to hide Python's overhead, small enough th
 
 @dataclass
 class Chunk:
-    """The parsed rows of one chunk of a file. Lines are numbered from 0 in the chunk,
-    which starts at line `first_line` of the file, numbered from 1."""
+    """One chunk of a file and its rows, whose X is as wide as they require; they have no positions. Lines are numbered
+    from 0 in the chunk, which starts at line `first_line` of the file, numbered from 1."""
 
     path: str
-    first_line: int
-    labels: np.ndarray
+    rows: RowBlock
     row_lines: np.ndarray
-    row_ptr: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray
-    run_rows: np.ndarray
-    run_qids: list[str]
-    comments: np.ndarray
-    docids: np.ndarray
-    max_index: int
-    max_line: int
+    max_line: int  # the first line with the largest feature index
     n_lines: int
     missing: tuple[int, str] | None  # line and text of the first value that a missing policy must replace
     # line and message of the error that ended parsing, and the number of features that would avoid it, if that helps
     problem: tuple[int, str, int | None] | None
+    first_line: int = 0
 
     def line(self, row: int) -> str:
         """`path:line` of a row, for messages."""
@@ -73,30 +69,31 @@ def stream_chunks(
         DataFormatError        the file cannot be read, or a line is malformed; the message names the first such line
         TooManyFeaturesError   a line names a feature beyond n_features
     """
-    first_line = 1
+    texts, first_line = _with_ids(path, queries), 1
+    for text in islice(texts, skip):
+        first_line += text.count(b"\n")
+    for chunk in _parsed(texts, str(path), index_base, n_features, n_threads):
+        chunk.first_line = first_line
+        if chunk.problem is not None:
+            line, sentence, width = chunk.problem
+            message = f"{chunk.place(line)}: {sentence}"
+            raise DataFormatError(message) if width is None else TooManyFeaturesError(message, width)
+        first_line += chunk.n_lines
+        yield chunk
+
+
+def _parsed(
+    texts: Iterator[bytes], path: str, index_base: int, n_features: int | None, n_threads: int
+) -> Iterator[Chunk]:
+    """Parse chunks with several threads, in order; only a few are in memory."""
     with ThreadPoolExecutor(n_threads) as pool:
-        pending: list[Future[Chunk]] = []
-
-        def collect() -> Chunk:
-            nonlocal first_line
-            chunk = pending.pop(0).result()
-            chunk.first_line = first_line
-            if chunk.problem is not None:
-                line, sentence, width = chunk.problem
-                message = f"{chunk.place(line)}: {sentence}"
-                raise DataFormatError(message) if width is None else TooManyFeaturesError(message, width)
-            first_line += chunk.n_lines
-            return chunk
-
-        for number, text in enumerate(_with_ids(path, queries)):
-            if number < skip:
-                first_line += text.count(b"\n")
-                continue
-            pending.append(pool.submit(copy_context().run, _parse, text, str(path), index_base, n_features))
+        pending: deque[Future[Chunk]] = deque()
+        for text in texts:
+            pending.append(pool.submit(copy_context().run, _parse, text, path, index_base, n_features))
             if len(pending) > 2 * n_threads:
-                yield collect()
+                yield pending.popleft().result()
         while pending:
-            yield collect()
+            yield pending.popleft().result()
 
 
 def _with_ids(path: Path, queries: SideQueries | None) -> Iterator[bytes]:
@@ -115,8 +112,6 @@ def _with_ids(path: Path, queries: SideQueries | None) -> Iterator[bytes]:
 
 def _line_blocks(path: Path) -> Iterator[bytes]:
     """Chunks of whole lines without byte-order mark; refuses anything but a readable text file."""
-    if path.is_dir():
-        raise DataFormatError(f"{path}: is a directory; name a LETOR text file.")
     try:
         yield from line_blocks(path, CHUNK_BYTES, "LETOR text, plain or gzip")
     except FileNotFoundError as error:
@@ -138,16 +133,16 @@ def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> C
     if lone_return:  # an earlier line may be malformed too
         text = text[: text.rfind(b"\n", 0, lone_return.start()) + 1]
     buf = np.frombuffer(text, dtype=np.uint8)
-    n_lines, n_colons = kernels.count_lines_and_colons(buf)
-    rows = n_lines + 1
+    n_colons = text.count(b":")
+    rows = text.count(b"\n") + 1
     labels = np.empty(rows)
     row_lines = np.empty(rows, dtype=np.int64)
     row_ptr = np.empty(rows + 1, dtype=np.int64)
     indices = np.empty(n_colons, dtype=np.int32)
     values = np.empty(n_colons)
     runs = np.empty((rows, 3), dtype=np.int64)
-    comments = np.empty((rows, 4), dtype=np.int64)
-    info = np.zeros(kernels.N_INFO, dtype=np.int64)
+    comments = np.empty((rows, 2), dtype=np.int64)
+    info = np.empty(kernels.N_INFO, dtype=np.int64)
     slow = np.empty((n_colons + rows, 3), dtype=np.int64)  # mostly untouched, so it takes little physical memory
     limit = -1 if n_features is None else n_features - 1
     kernels.parse_lines(buf, index_base, limit, labels, row_ptr, indices, values, row_lines, runs, comments, slow, info)
@@ -166,64 +161,50 @@ def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> C
                 missing = (line, text[a : min(b, a + LONGEST)].decode("ascii"))
             value = np.nan
         values[p] = value
+    shape = n_rows, int(info[kernels.MAX_INDEX]) + 1
+    X = sp.csr_matrix((values[:n_values], indices[:n_values], row_ptr[: n_rows + 1]), shape=shape)
     problem = _problem(text, info, index_base, n_features)
     if 0 <= info[kernels.UNSORTED] < n_rows:
-        repeated = _sort_rows(int(info[kernels.UNSORTED]), row_ptr[: n_rows + 1], indices, values)
-        if repeated is not None:  # on an earlier line than the one where the parser stopped
-            row, index = repeated
-            sentence = f"feature index {index + index_base} appears twice; give each feature once per line."
+        X.sort_indices()
+        same = 1 + np.flatnonzero(X.indices[1:] == X.indices[:-1])
+        same = same[~np.isin(same, X.indptr)]  # an entry of another row is not the same
+        if len(same):  # on an earlier line than the one where the parser stopped
+            row = np.searchsorted(X.indptr, same[0], side="right") - 1
+            index = X.indices[same[0]] + index_base
+            sentence = f"feature index {index} appears twice; give each feature once per line."
             problem = int(row_lines[row]), sentence, None
     if problem is None and lone_return:
         problem = int(info[kernels.N_LINES]), f"carriage return inside a line; {LINE_ENDS}.", None
     runs = runs[: info[kernels.N_RUNS]]
-    run_qids: list[str] = []
-    for row, a, b in runs.tolist():
-        try:
-            run_qids.append(text[a:b].decode())
-        except UnicodeDecodeError:
-            sentence = f"query id is not UTF-8 text: {brief(text[a:b])}; save the file as UTF-8."
-            problem = int(row_lines[row]), sentence, None
-            break
-    return Chunk(
-        path=path,
-        first_line=0,
-        labels=labels[:n_rows],
-        row_lines=row_lines[:n_rows],
-        row_ptr=row_ptr[: n_rows + 1],
-        indices=indices[:n_values],
-        values=values[:n_values],
-        run_rows=runs[:, 0],
-        run_qids=run_qids,
-        comments=_texts(text, comments[:n_rows, :2]),
-        docids=_texts(text, comments[:n_rows, 2:]),
-        max_index=int(info[kernels.MAX_INDEX]),
-        max_line=int(info[kernels.MAX_LINE]),
-        n_lines=int(info[kernels.N_LINES]),
-        missing=missing,
-        problem=problem,
-    )
+    ids = [text[a:b] for a, b in runs[:, 1:].tolist()]
+    odd = next((k for k, qid in enumerate(ids) if not _is_utf8(qid)), None)
+    if odd is not None:
+        sentence = f"query id is not UTF-8 text: {brief(ids[odd])}; save the file as UTF-8."
+        problem = int(row_lines[runs[odd, 0]]), sentence, None
+    qid = np.repeat([qid.decode("utf-8", "replace") for qid in ids], np.diff(np.append(runs[:, 0], n_rows)))
+    comment, docid = _comments(text, comments[:n_rows])
+    found = RowBlock(X, labels[:n_rows], qid, docid, None, np.empty((n_rows, 0)), comment)
+    max_line, n_lines = int(info[kernels.MAX_LINE]), int(info[kernels.N_LINES])
+    return Chunk(path, found, row_lines[:n_rows], max_line, n_lines, missing, problem)
 
 
-def _sort_rows(first: int, row_ptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> tuple[int, int] | None:
-    """Sort the features of every row from `first` on in ascending order; return (row, index) of the first duplicate."""
-    lo, hi = row_ptr[first], row_ptr[-1]
-    key = np.repeat(np.arange(len(row_ptr) - 1 - first) << 32, np.diff(row_ptr[first:])) | indices[lo:hi]
-    order = np.argsort(key)
-    indices[lo:hi], values[lo:hi], key = indices[lo:hi][order], values[lo:hi][order], key[order]
-    repeated = np.flatnonzero(key[1:] == key[:-1])
-    if len(repeated) == 0:
-        return None
-    return first + int(key[repeated[0]] >> 32), int(indices[lo + repeated[0]])
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
-def _texts(text: bytes, spans: np.ndarray) -> np.ndarray:
-    """(rows,) the spans as text; bytes that are not UTF-8 become escapes, so that different ones stay different."""
-    out = np.empty(len(spans), dtype=object)
-    if len(spans) and (spans[:, 1] > spans[:, 0]).any():
-        out[:] = [text[a:b].decode("utf-8", "backslashreplace") for a, b in spans.tolist()]
-    else:
-        out[:] = ""
-    return out
+def _comments(text: bytes, spans: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """((rows,) the comments in these spans, (rows,) the document ids in the comments); bytes that are not UTF-8 become
+    escapes, so that different ones stay different."""
+    comment, docid = (np.full(len(spans), "", dtype=object) for _ in range(2))
+    some = np.flatnonzero(spans[:, 1] > spans[:, 0])
+    for row, (a, b) in zip(some.tolist(), spans[some].tolist(), strict=True):
+        comment[row] = text[a:b].decode("utf-8", "backslashreplace")
+        docid[row] = docid_in(comment[row])
+    return comment, docid
 
 
 def _token_remedy(token: bytes, index_base: int) -> str:

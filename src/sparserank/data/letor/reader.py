@@ -14,7 +14,7 @@ from sparserank.data.letor.chunks import Chunk, stream_chunks
 from sparserank.data.letor.side_files import side_files
 from sparserank.data.matrices import float_type
 from sparserank.data.missing import MissingPolicy
-from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, no_such_file, too_large, unjudged_label
+from sparserank.data.reading import UNJUDGED, Reading, missing_value, no_rows, too_large, unjudged_label
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.errors import DataError, DataFormatError, TooManyFeaturesError
 from sparserank.execution import available_cores
@@ -37,20 +37,16 @@ class TextRows(Stream):
     def __init__(
         self, paths: Sequence[str | os.PathLike], reading: Reading, *, like: RankingDataset | None = None
     ) -> None:
-        unreadable = next((p for p in paths if "\0" in str(p)), None)
-        if unreadable is not None:
-            raise no_such_file(unreadable)
         self._paths, self._reading, self._like = [Path(p) for p in paths], reading, like
         self._most = reading.n_features if like is None else like.n_features
         self._threads = reading.n_threads or min(available_cores(), 8)
         self._queries = side_files(self._paths)
-        self._policy = MissingPolicy.parse(reading.missing)
-        self.index_base, self.unjudged, self.place = reading.index_base, reading.unjudged, str(self._paths[0])
-        self.text_base = reading.index_base
+        self.policy, self.unjudged, self.places = reading.policy, reading.unjudged, [str(p) for p in self._paths]
+        self.index_base = self.text_base = reading.index_base
         self.dtype = float_type(np.float64 if reading.dtype is None else reading.dtype)
         self.feature_names = names = reading.names
         if names is None and reading.index_base == 1 and like is not None and like.index_base == 0:
-            raise DataError(numbered_from_1(f"the features of {self.place}", "the training data"))
+            raise DataError(numbered_from_1(f"the features of {self.places[0]}", "the training data"))
         given = reading.feature_names
         self._named_by = str(given) if isinstance(given, str | os.PathLike) else "feature_names"
         if names is not None and self._most not in (None, len(names)):
@@ -60,9 +56,6 @@ class TextRows(Stream):
         if names is not None:
             checked_names(names, len(names))
         self._known = False
-
-    def file(self, number: int) -> str:
-        return str(self._paths[number])
 
     def look(self) -> None:
         width = self._most if self.feature_names is None else len(self.feature_names)
@@ -80,9 +73,9 @@ class TextRows(Stream):
             skip = start.block if f == start.file else 0
             n_rows = 0
             for b, chunk in enumerate(self._chunks(f, skip), start=skip):
-                if len(chunk.labels):
-                    check_values(chunk, self._policy, self.unjudged, self.dtype)
-                    n_rows += len(chunk.labels)
+                if len(chunk.rows.label):
+                    check_values(chunk, self.policy, self.unjudged, self.dtype)
+                    n_rows += len(chunk.rows.label)
                     seen.add(chunk)
                     yield self._piece(chunk, f, b)
             if n_rows == 0 and skip == 0:
@@ -103,25 +96,16 @@ class TextRows(Stream):
             raise DataError(f"{error} Here: {option('n_features', error.width)}.") from error
 
     def _piece(self, chunk: Chunk, f: int, b: int) -> RowBlock:
-        n = len(chunk.labels)
-        width = self.n_features if self._known else chunk.max_index + 1
-        return RowBlock(
-            sp.csr_matrix(
-                (chunk.values.astype(self.dtype, copy=False), chunk.indices, chunk.row_ptr), shape=(n, width)
-            ),
-            chunk.labels,
-            np.repeat(np.array(chunk.run_qids), np.diff(np.append(chunk.run_rows, n))),
-            chunk.docids,
-            None,
-            positions(f, b, n),
-            chunk.comments,
-            chunk.first_line + chunk.row_lines,
-        )
+        rows, X = chunk.rows, chunk.rows.X
+        n, width = X.shape
+        shape = n, self.n_features if self._known else width
+        X = sp.csr_matrix((X.data.astype(self.dtype, copy=False), X.indices, X.indptr), shape=shape)
+        return rows._replace(X=X, where=positions(f, b, n), line=chunk.first_line + chunk.row_lines)
 
     def _width(self, seen: _Seen) -> int:
         """The number of features: as requested or named, else the largest index; refuses implausible numbers."""
         if seen.n_values == 0:
-            raise DataFormatError(f"{self.place}: no line has a feature; expected 'label qid:ID index:value ...'.")
+            raise DataFormatError(f"{self.places[0]}: no line has a feature; expected 'label qid:ID index:value ...'.")
         largest, names = seen.largest + self.index_base, self.feature_names
         most = max(MAX_EMPTY_FEATURES, 100 * seen.n_values)
         if names is not None:
@@ -152,9 +136,10 @@ class _Seen:
         self.largest, self.where = -1, ""
 
     def add(self, chunk: Chunk) -> None:
-        self.n_rows, self.n_values = self.n_rows + len(chunk.labels), self.n_values + len(chunk.values)
-        if chunk.max_index > self.largest:
-            self.largest, self.where = chunk.max_index, chunk.place(chunk.max_line)
+        n_rows, width = chunk.rows.X.shape
+        self.n_rows, self.n_values = self.n_rows + n_rows, self.n_values + chunk.rows.X.nnz
+        if width > self.largest + 1:
+            self.largest, self.where = width - 1, chunk.place(chunk.max_line)
 
 
 def check_values(chunk: Chunk, policy: MissingPolicy | None, unjudged: str, dtype: np.dtype) -> None:
@@ -162,15 +147,16 @@ def check_values(chunk: Chunk, policy: MissingPolicy | None, unjudged: str, dtyp
     if chunk.missing is not None and policy is None:
         line, what = chunk.missing
         raise DataFormatError(missing_value(chunk.place(line), what))
+    label, X = chunk.rows.label, chunk.rows.X
     if dtype == np.float32:
-        bad = np.flatnonzero(np.abs(chunk.values) > np.finfo(np.float32).max)
+        bad = np.flatnonzero(np.abs(X.data) > np.finfo(np.float32).max)
         if len(bad):
-            row = int(np.searchsorted(chunk.row_ptr, bad[0], side="right")) - 1
-            raise DataFormatError(too_large(chunk.line(row), chunk.values[bad[0]], dtype))
-    bad = np.flatnonzero(~np.isfinite(chunk.labels))
+            row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+            raise DataFormatError(too_large(chunk.line(row), X.data[bad[0]], dtype))
+    bad = np.flatnonzero(~np.isfinite(label))
     if len(bad):
-        raise DataFormatError(f"{chunk.line(bad[0])}: label must be finite; got {chunk.labels[bad[0]]}.")
+        raise DataFormatError(f"{chunk.line(bad[0])}: label must be finite; got {label[bad[0]]}.")
     if unjudged == "error":
-        bad = np.flatnonzero(chunk.labels == UNJUDGED)
+        bad = np.flatnonzero(label == UNJUDGED)
         if len(bad):
             raise DataFormatError(unjudged_label(chunk.line(bad[0])))

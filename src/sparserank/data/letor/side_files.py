@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -40,28 +40,34 @@ class SideQueries:
 
     def ids(self, first: int, last: int, data: str) -> np.ndarray:
         """(last - first,) query number of each of the rows first .. last - 1; `data` names the file in messages."""
-        if last > (self.ends[-1] if len(self.ends) else 0):
-            raise DataFormatError(
-                f"{self.path}: the sizes sum to {self.ends[-1]} rows, but {data} has more. The numbers must be equal."
-            )
+        if last > self.ends[-1]:
+            raise self._differs(data, "more")
         return self.first + np.searchsorted(self.ends, np.arange(first, last), side="right")
 
     def check(self, n_rows: int, data: str) -> None:
         """Refuse a file whose number of rows differs from the sum of the sizes."""
         if n_rows != self.ends[-1]:
-            raise DataFormatError(
-                f"{self.path}: the sizes sum to {self.ends[-1]} rows, but {data} has {n_rows}. The numbers must "
-                "be equal."
-            )
+            raise self._differs(data, n_rows)
+
+    def _differs(self, data: str, n_rows: int | str) -> DataFormatError:
+        return DataFormatError(
+            f"{self.path}: the sizes sum to {self.ends[-1]} rows, but {data} has {n_rows}. The numbers must be equal."
+        )
 
 
 def side_files(paths: Sequence[str | os.PathLike]) -> list[SideQueries | None]:
     """The side file of each data file, if any; query numbers continue from one file to the next."""
-    found, first = [side_file(path) for path in paths], 0
+    found = [side_file(path) for path in paths]
+    continue_numbers(found)
+    return found
+
+
+def continue_numbers(found: Iterable[SideQueries | None]) -> None:
+    """Number the queries of side files one after the other."""
+    first = 0
     for queries in found:
         if queries is not None:
             queries.first, first = first, first + len(queries.ends)
-    return found
 
 
 def side_file(path: str | os.PathLike) -> SideQueries | None:
@@ -101,23 +107,33 @@ def _agreeing(paths: Sequence[Path], read: Callable[[Path], S]) -> S | None:
 class SideWeights:
     """The weights beside a data file, of its rows or of its queries in order of first appearance.
 
+    of_queries   whether they are of queries; rows: {block: (n_rows,) weights of its rows}; both known after `spread`
+
     Raises
         DataFormatError   an entry is not a weight; the message names file and line
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.of_queries = path, False
+        self.rows: dict[int, np.ndarray] = {}
         self.values = np.array(read_numbers(path, "weight", "a finite number >= 0", lambda v: v >= 0))
 
-    def of_queries(self, n_rows: int, n_queries: int, data: str) -> bool:
-        """Whether the weights are per query rather than per row.
+    def spread(self, query: Mapping[int, np.ndarray], data: str) -> None:
+        """Determine whether the weights are per query, and the weight of each row.
 
+        Parameters
+            query   {block: (n_rows,) number of the query of each row}; `data` names the file in messages
         Raises
-            DataFormatError   their number matches neither, or both
+            DataFormatError   their number is neither that of the rows nor that of the queries, or it is both
         """
-        n = len(self.values)
+        of_row = np.concatenate([*query.values()])
+        n, n_rows, n_queries = len(self.values), len(of_row), int(of_row.max()) + 1
+        self.of_queries = n == n_queries
         if n in (n_rows, n_queries) and n_rows != n_queries:
-            return n == n_queries
+            weights = self.values[of_row] if self.of_queries else self.values
+            ends = np.cumsum([len(rows) for rows in query.values()])
+            self.rows = dict(zip(query, np.split(weights, ends[:-1]), strict=True))
+            return
         has = f"{self.path}: contains {n} weights, but {data} has {n_rows} rows and {n_queries} queries"
         if n == n_rows:
             raise DataFormatError(

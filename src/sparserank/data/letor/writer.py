@@ -82,15 +82,15 @@ def letor_lines(X: Any, relevance: np.ndarray, qid: Any, docid: Any, comment: An
         document = str(docid[i]) if docid is not None and docid[i] else ""
         if _NO_DOCUMENT.search(document):
             raise _unwritable("document id", document, "blanks or control characters")
-        if document and document != _docid_in(behind):
+        if document and document != docid_in(behind):
             behind = f"docid = {document} {behind}".rstrip()
         yield f"{text} qid:{query} {features}{f' #{behind}' if behind else ''}\n"
 
 
-def _docid_in(comment: str) -> str | None:
-    """The document id that a reader finds in a comment."""
+def docid_in(comment: str) -> str:
+    """The X of `docid = X` (any spacing) in a comment; "" if there is none."""
     found = _DOCID.search(comment.strip(_BLANKS))
-    return None if found is None else found[1]
+    return "" if found is None else found[1]
 
 
 def _unwritable(what: str, text: str, held: str) -> DataError:

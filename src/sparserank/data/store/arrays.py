@@ -14,42 +14,38 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.store.features import MappedFeatures, StoredTexts
-from sparserank.data.store.manifest import SPARSE, damaged, file_name, linked
+from sparserank.data.store.manifest import SPARSE, damaged, file_name, linked, unusable
 from sparserank.errors import DataFormatError
 from sparserank.files import atomic_write
 from sparserank.number_checks import usable_weights
 from sparserank.text import brief
 
-FLOAT, SHORT, INTEGER, UNSIGNED = (
-    np.dtype(t).str for t in ("f8", "i4", "i8", "u8")
-)  # in the byte order of this machine
+FLOAT, SHORT, INTEGER, UNSIGNED = (np.dtype(t).str for t in ("f8", "i4", "i8", "u8"))  # of this machine
 TEXT = "|S"  # of any length
 
 
-def check_file(path: Path, n_bytes: int) -> os.stat_result:
-    """The `os.stat` result for a file of a store, which must be a regular file of n_bytes and not a link.
+def check_file(path: Path, n_bytes: int) -> None:
+    """Refuse a file of a store unless it is a regular file of n_bytes, and not a link.
 
     Raises
         DataFormatError   it is not
     """
     try:
         found = os.lstat(path)
+    except FileNotFoundError as error:
+        raise unusable(path, "is missing from the store") from error
     except OSError as error:
-        why = "is missing from the store" if isinstance(error, FileNotFoundError) else _unreadable(error)
-        raise DataFormatError(f"{path}: {why}; convert the data again.") from error
+        raise _unreadable(path, error) from error
     if stat.S_ISLNK(found.st_mode):
         raise DataFormatError(linked(path))
     if not stat.S_ISREG(found.st_mode):
-        raise DataFormatError(f"{path}: is not a regular file; convert the data again.")
+        raise unusable(path, "is not a regular file")
     if found.st_size != n_bytes:
-        raise DataFormatError(
-            f"{path}: has {found.st_size} bytes, but the manifest states {n_bytes}; convert the data again."
-        )
-    return found
+        raise unusable(path, f"has {found.st_size} bytes, but the manifest states {n_bytes}")
 
 
-def _unreadable(error: OSError) -> str:
-    return f"cannot be read ({error.strerror or error})"
+def _unreadable(path: Path, error: OSError) -> DataFormatError:
+    return unusable(path, f"cannot be read ({error.strerror or error})")
 
 
 def checksum(path: Path) -> str:
@@ -58,7 +54,7 @@ def checksum(path: Path) -> str:
         with open(path, "rb") as content:
             return hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as error:
-        raise DataFormatError(f"{path}: {_unreadable(error)}; convert the data again.") from error
+        raise _unreadable(path, error) from error
 
 
 def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int, dtype: Any) -> dict[str, Any]:
@@ -81,10 +77,9 @@ def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int, dtype: An
         "docid": ((TEXT,), (n,)),
         "weight": ((FLOAT,), (n,)),
     }
-    arrays: dict[str, Any] = {}
     paths = {name: folder / file_name(shard, name) for name in shard["files"]}
-    for name, path in paths.items():
-        arrays[name] = _mapped(path, shard["files"][name]["bytes"], *expected[name])
+    sizes = {name: entry["bytes"] for name, entry in shard["files"].items()}
+    arrays: dict[str, Any] = {name: _mapped(path, sizes[name], *expected[name]) for name, path in paths.items()}
     _check_lists(arrays, paths)
     if "X" in arrays:
         arrays["X"] = MappedFeatures(arrays["X"], str(paths["X"]))
@@ -127,7 +122,7 @@ def _mapped(path: Path, n_bytes: int, types: tuple[str, ...], shape: tuple[int |
     try:
         array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except OSError as error:
-        raise DataFormatError(f"{path}: {_unreadable(error)}; convert the data again.") from error
+        raise _unreadable(path, error) from error
     except Exception as error:  # any exception: the file may contain anything
         raise damaged(path, f"NumPy cannot map it: {brief(str(error))}") from error
     kind = TEXT if array.dtype.kind == "S" else array.dtype.str

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from sparserank.data.letor.side_files import beside
-from sparserank.data.missing import MissingPolicy
 from sparserank.data.read_files import open_stream
 from sparserank.data.reading import Reading, learned_from, no_such_file, with_options
 from sparserank.data.store.manifest import MANIFEST, PROGRESS, VERSION, files_of, read_manifest
@@ -87,8 +86,9 @@ def convert(
     if first is not None:
         plan["like"] = first.X.identity
     with WorkDirectory(out, "store") as folder:
-        if restart:
-            _discard(folder.path)
+        earlier = [*_shard_files(folder.path), *(folder.path / name for name in (MANIFEST, PROGRESS, STAMPS))]
+        for file in earlier if restart else []:
+            file.unlink(missing_ok=True)
         known = read_manifest(folder.path) if (folder.path / MANIFEST).exists() else None
         unfinished = _progress(folder)
         for held in (known, unfinished):
@@ -103,7 +103,7 @@ def convert(
             return known
         own = reading if first is None else learned_from(reading, first)
         stream = open_stream(paths, own, like=first)
-        work = Conversion(folder, plan, stream, stream.filling(MissingPolicy.parse(own.missing)), progress)
+        work = Conversion(folder, plan, stream, progress)
         manifest = work.run(unfinished)
         if _plan(paths, reading, shard_bytes) != {k: v for k, v in plan.items() if k != "like"}:
             raise DataFormatError(
@@ -142,13 +142,9 @@ def _plan(paths: Sequence[str | os.PathLike], reading: Reading, shard_bytes: int
             except OSError as error:
                 raise no_such_file(file) from error
             files.append([os.path.abspath(file), found.st_size, found.st_mtime_ns])
-    return {"version": VERSION, "files": files, "reading": _described(reading), "shard_bytes": shard_bytes}
-
-
-def _described(reading: Reading) -> str:
-    """The options as text; an option that earlier versions did not have is included only if it is used,
-    so that their conversions can resume."""
-    return repr(reading) + ("" if reading.docid is None else f" docid={reading.docid!r}")
+    # Earlier versions did not have docid; their conversions can resume, because it is named only if it is used.
+    described = repr(reading) + ("" if reading.docid is None else f" docid={reading.docid!r}")
+    return {"version": VERSION, "files": files, "reading": described, "shard_bytes": shard_bytes}
 
 
 def _refuse_itself(paths: Sequence[str | os.PathLike], out: str | os.PathLike) -> None:
@@ -162,11 +158,6 @@ def _refuse_itself(paths: Sequence[str | os.PathLike], out: str | os.PathLike) -
             )
 
 
-def _discard(folder: Path) -> None:
-    for old in [*_shard_files(folder), folder / MANIFEST, folder / PROGRESS, folder / STAMPS]:
-        old.unlink(missing_ok=True)
-
-
 def _shard_files(folder: Path) -> list[Path]:
     """Files with names that only a store uses."""
     return [f for f in folder.glob("*.npy") if FILE_NAME.fullmatch(f.name)]
@@ -174,7 +165,6 @@ def _shard_files(folder: Path) -> list[Path]:
 
 def _drop_others(folder: Path, manifest: dict[str, Any]) -> None:
     """Remove shards that are not in the manifest: those from before scattered queries were gathered."""
-    ours = dict(files_of(manifest["shards"]))
-    for file in _shard_files(folder):
-        if file.name not in ours:
-            file.unlink(missing_ok=True)
+    ours = {folder / name for name, _ in files_of(manifest["shards"])}
+    for file in set(_shard_files(folder)) - ours:
+        file.unlink(missing_ok=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.matrices import arrays_of, n_stored, stored_bytes, stored_values
+from sparserank.data.store.manifest import damaged, unusable
 from sparserank.errors import DataError, DataFormatError
 
 BLOCK = 1 << 18  # values processed at once, which fit into a second-level cache with their temporaries
@@ -47,7 +48,7 @@ class MappedFeatures:
         if not self._is_checked:
             fault = fault_of(self._X)
             if fault is not None:
-                raise DataFormatError(f"{self._place}: is damaged ({fault}); convert the data again.")
+                raise damaged(self._place, fault)
             self._is_checked = True
         return self._X
 
@@ -104,22 +105,27 @@ class StoredFeatures:
             taken = [p[:, columns] if columns is not None else p for p in self.parts]
             return sp.vstack(taken, format="csr") if self.is_sparse else np.concatenate(taken)
         rows = np.arange(self.shape[0])[rows]  # slices, masks and negative numbers become rows
-        if len(rows) == 0:
-            out = self.part(0)[:0]
-            return out if columns is None else out[:, columns]
-        part = np.searchsorted(self.starts, rows, side="right") - 1
-        held = np.unique(part)
-        if len(held) == 1:
-            out = self.part(held[0])[rows - self.starts[held[0]]]
+        held = _by_part(self.starts, rows)
+        if len(held) <= 1:
+            out = self.part(held[0][0])[held[0][2]] if held else self.part(0)[:0]
         elif self.is_sparse:
-            order = np.argsort(part, kind="stable")
-            below = sp.vstack([self.part(p)[rows[part == p] - self.starts[p]] for p in held], format="csr")
-            out = below[np.argsort(order)]
+            below = sp.vstack([self.part(p)[own] for p, _, own in held], format="csr")
+            out = below[np.argsort(np.concatenate([at for _, at, _ in held]))]
         else:
             out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
-            for p in held:
-                out[part == p] = self.part(p)[rows[part == p] - self.starts[p]]
+            for p, at, own in held:
+                out[at] = self.part(p)[own]
         return out if columns is None else out[:, columns]
+
+
+def _by_part(starts: np.ndarray, rows: np.ndarray) -> list[tuple[int, np.ndarray, np.ndarray]]:
+    """(part, positions among `rows` of the rows in it, their rows in the part) for each part that has some."""
+    part = np.searchsorted(starts, rows, side="right") - 1
+    found = []
+    for p in np.unique(part).tolist():
+        at = np.flatnonzero(part == p)
+        found.append((p, at, rows[at] - starts[p]))
+    return found
 
 
 class StoredTexts:
@@ -148,10 +154,8 @@ class StoredTexts:
             return self[np.array([rows])][0]
         rows = np.asarray(rows)
         out = np.empty(len(rows), dtype=object)
-        part = np.searchsorted(self.starts, rows, side="right") - 1
-        for p in np.unique(part):
-            own = part == p
-            out[own] = [self._text(t) for t in self.parts[p][rows[own] - self.starts[p]].tolist()]
+        for p, at, own in _by_part(self.starts, rows):
+            out[at] = [self._text(t) for t in self.parts[p][own].tolist()]
         return out
 
     def __iter__(self) -> Iterator[str]:
@@ -161,7 +165,7 @@ class StoredTexts:
         try:
             return content.decode()
         except UnicodeDecodeError as error:
-            raise DataFormatError(f"{self._place}: a document id is not UTF-8 text; convert the data again.") from error
+            raise unusable(self._place, "a document id is not UTF-8 text") from error
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         return np.asarray(self[np.arange(len(self))], dtype=dtype)
@@ -223,10 +227,15 @@ def identity_of(X: Any) -> str:
     if isinstance(X, StoredFeatures):
         return X.identity
     digest = hashlib.sha256()
-    for array in arrays_of(X).values():
+    add_arrays(digest, arrays_of(X).values())
+    return digest.hexdigest()
+
+
+def add_arrays(digest: Any, arrays: Iterable[np.ndarray]) -> None:
+    """Add the types, shapes and bytes of arrays to a hash."""
+    for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
 
 
 def fault_of(X: Any) -> str | None:

@@ -64,45 +64,42 @@ def check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
     try:
         for name in ("n_docs", "n_queries", "n_features"):
             _count(manifest.get(name), name, 1)
-        if manifest.get("dtype") not in ("float32", "float64"):
-            raise ValueError(f"dtype must be float32 or float64; got {brief(manifest.get('dtype'))}")
-        if not isinstance(manifest.get("sparse"), bool):
-            raise ValueError(f"sparse must be true or false; got {brief(manifest.get('sparse'))}")
+        dtype, sparse, base = (manifest.get(name) for name in ("dtype", "sparse", "index_base"))
+        _require(dtype in ("float32", "float64"), f"dtype must be float32 or float64; got {brief(dtype)}")
+        _require(isinstance(sparse, bool), f"sparse must be true or false; got {brief(sparse)}")
         check_shards(manifest.get("shards"), manifest["sparse"])
         for name in ("n_docs", "n_queries"):
-            if manifest[name] != sum(shard[name] for shard in manifest["shards"]):
-                raise ValueError(f"{name} is not the sum of the shards'")
+            of_shards = sum(shard[name] for shard in manifest["shards"])
+            _require(manifest[name] == of_shards, f"{name} is not the sum of the shards'")
         _check_names(manifest)
         _check_fill_values(manifest)
-        if index_base_of(manifest) not in (None, 0, 1) or isinstance(manifest.get("index_base"), bool):
-            raise ValueError(f"index_base must be 0 or 1; got {brief(manifest['index_base'])}")
+        known = index_base_of(manifest) in (None, 0, 1) and not isinstance(base, bool)
+        _require(known, f"index_base must be 0 or 1; got {brief(base)}")
     except ValueError as error:
         raise damaged(path, error) from error
 
 
 def check_shards(shards: Any, sparse: bool) -> None:
     """Raise ValueError unless each shard is {number, n_docs, n_queries, files: {array: {bytes, sha256}}}."""
-    if not isinstance(shards, list) or not shards:
-        raise ValueError("shards must be a non-empty list")
+    _require(isinstance(shards, list) and len(shards) > 0, "shards must be a non-empty list")
     known = set()
     for shard in shards:
-        if not isinstance(shard, dict) or not isinstance(shard.get("files"), dict):
-            raise ValueError("a shard must be an object that lists its files")
+        lists_files = isinstance(shard, dict) and isinstance(shard.get("files"), dict)
+        _require(lists_files, "a shard must be an object that lists its files")
         known.add(_count(shard.get("number"), "number of a shard", 0))
         _count(shard.get("n_queries"), "n_queries of a shard", 1)
         _count(shard.get("n_docs"), "n_docs of a shard", shard["n_queries"])
         needed = {*(SPARSE if sparse else DENSE), *LISTS}
-        if not needed <= set(shard["files"]) <= needed.union(OPTIONAL):
-            raise ValueError(
-                f"a shard must have the arrays {', '.join(sorted(needed))}, and may have docid and weight; got "
-                f"{brief(sorted(shard['files']))}"
-            )
+        _require(
+            needed <= set(shard["files"]) <= needed.union(OPTIONAL),
+            f"a shard must have the arrays {', '.join(sorted(needed))}, and may have docid and weight; got "
+            f"{brief(sorted(shard['files']))}",
+        )
         for entry in shard["files"].values():
-            if not isinstance(entry, dict) or not isinstance(entry.get("sha256"), str):
-                raise ValueError("a file of a shard must have bytes and sha256")
+            has_sum = isinstance(entry, dict) and isinstance(entry.get("sha256"), str)
+            _require(has_sum, "a file of a shard must have bytes and sha256")
             _count(entry.get("bytes"), "bytes of a file", 1)
-    if len(known) < len(shards):
-        raise ValueError("two shards have the same number")
+    _require(len(known) == len(shards), "two shards have the same number")
 
 
 def identity_of_shards(manifest: Mapping[str, Any]) -> str:
@@ -133,8 +130,12 @@ def files_of(shards: Sequence[Mapping[str, Any]]) -> list[tuple[str, dict[str, A
     return [(file_name(shard, name), entry) for shard in shards for name, entry in shard["files"].items()]
 
 
-def damaged(path: Path, why: object) -> DataFormatError:
-    return DataFormatError(f"{path}: is damaged ({why}); convert the data again.")
+def unusable(path: str | Path, why: str) -> DataFormatError:
+    return DataFormatError(f"{path}: {why}; convert the data again.")
+
+
+def damaged(path: str | Path, why: object) -> DataFormatError:
+    return unusable(path, f"is damaged ({why})")
 
 
 def linked(path: Path) -> str:
@@ -144,6 +145,12 @@ def linked(path: Path) -> str:
     )
 
 
+def _require(condition: bool, otherwise: str) -> None:
+    """Raise ValueError unless the condition is true."""
+    if not condition:
+        raise ValueError(otherwise)
+
+
 def _count(value: Any, name: str, least: int) -> int:
     if type(value) is not int or not least <= value < MAX_COUNT:
         raise ValueError(f"{name} must be a whole number >= {least}; got {brief(value)}")
@@ -151,27 +158,25 @@ def _count(value: Any, name: str, least: int) -> int:
 
 
 def _check_names(manifest: Mapping[str, Any]) -> None:
-    if "feature_names" not in manifest:
-        raise ValueError("feature_names is missing")
+    _require("feature_names" in manifest, "feature_names is missing")
     names, n_features = manifest["feature_names"], manifest["n_features"]
     if names is None:
         # A value takes at least 4 bytes, and as many for its index if sparse: file sizes bound the number.
         n_values = sum(s["files"]["data" if manifest["sparse"] else "X"]["bytes"] // 4 for s in manifest["shards"])
-        if n_features > max(MAX_EMPTY_FEATURES, 100 * n_values):
-            raise ValueError(f"n_features is {n_features}, but at most {n_values} values are stored")
+        most = max(MAX_EMPTY_FEATURES, 100 * n_values)
+        _require(n_features <= most, f"n_features is {n_features}, but at most {n_values} values are stored")
         return
-    if not isinstance(names, list) or len(names) != n_features or not all(type(n) is str for n in names):
-        raise ValueError(f"feature_names must contain {n_features} names")
-    if len(set(names)) < n_features:
-        raise ValueError("two features have the same name")
+    all_named = isinstance(names, list) and len(names) == n_features and all(type(n) is str for n in names)
+    _require(all_named, f"feature_names must contain {n_features} names")
+    _require(len(set(names)) == n_features, "two features have the same name")
 
 
 def _check_fill_values(manifest: Mapping[str, Any]) -> None:
     found = manifest.get("fill_values")
     if found is None:
         return
-    if not isinstance(found, list) or len(found) != manifest["n_features"]:
-        raise ValueError(f"fill_values must contain {manifest['n_features']} numbers")
-    for value in found:
-        if value is not None and (type(value) not in (int, float) or not math.isfinite(value)):
-            raise ValueError(f"fill_values must be finite numbers or null; got {brief(value)}")
+    n_features = manifest["n_features"]
+    _require(isinstance(found, list) and len(found) == n_features, f"fill_values must contain {n_features} numbers")
+    numbers = [value for value in found if value is not None]
+    odd = next((v for v in numbers if type(v) not in (int, float) or not math.isfinite(v)), None)
+    _require(odd is None, f"fill_values must be finite numbers or null; got {brief(odd)}")

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.matrices import float_type, stored_values, with_default
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
@@ -34,6 +35,7 @@ from sparserank.data.store.manifest import (
     fill_values_of,
     index_base_of,
     read_manifest,
+    unusable,
 )
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, block_of
 from sparserank.errors import DataError, DataFormatError
@@ -123,21 +125,24 @@ def _check_files(
     known = _stamps(folder)
     doubtful, stamps = [], {}
     for file, entry in files_of(manifest["shards"]):
-        found = check_file(folder / file, entry["bytes"])
-        stamps[file] = [found.st_size, found.st_mtime_ns]
+        check_file(folder / file, entry["bytes"])
+        stamps[file] = size_and_time(folder / file)
         if verify or known.get(file) != stamps[file]:
             doubtful.append((file, entry))
     total, done = sum(e["bytes"] for _, e in doubtful), 0
     for file, entry in doubtful:
         if checksum(folder / file) != entry["sha256"]:
-            raise DataFormatError(
-                f"{folder / file}: was changed after it was written (its checksum differs); convert the data again."
-            )
+            raise unusable(folder / file, "was changed after it was written (its checksum differs)")
         done += entry["bytes"]
         if progress is not None:
             progress(done, total)
     if doubtful:
         write_stamps(folder, stamps)
+
+
+def size_and_time(path: Path) -> list[int]:
+    """The size and time of change of a file, as in STAMPS."""
+    return [*stamp_of(path)[2:]]
 
 
 def write_stamps(folder: Path, stamps: Mapping[str, list[int]]) -> None:
@@ -150,9 +155,8 @@ def write_stamps(folder: Path, stamps: Mapping[str, list[int]]) -> None:
 
 
 def _stamps(folder: Path) -> dict[str, Any]:
-    path = folder / STAMPS
     try:
-        known = read_own_json(path)
+        known = read_own_json(folder / STAMPS)
     except (OSError, ValueError):
         return {}
     return known if isinstance(known, dict) else {}
@@ -162,13 +166,16 @@ class StoreRows(Stream):
     """The rows of finished stores, in stored order."""
 
     def __init__(self, paths: Sequence[str | os.PathLike], reading: Reading) -> None:
-        self._stores, self._places = open_stores(paths), [str(p) for p in paths]
-        self._policy = MissingPolicy.parse(reading.missing)
-        first, self.place = self._stores[0], self._places[0]
+        self._stores, self.places, self.policy = open_stores(paths), [str(p) for p in paths], reading.policy
+        first = self._stores[0]
         self.n_features, self.sparse = first.n_features, first.is_sparse
         names, self.text_base = tuple(first.feature_names or ()), first.index_base
         self.feature_names = None if numbered(names, self.text_base) else names
         self.dtype = first.X.dtype if reading.dtype is None else float_type(reading.dtype)
+
+    def data(self) -> RankingDataset:
+        """The stores as one data set, whose features stay on disk."""
+        return self._stores[0] if len(self._stores) == 1 else concatenate(self._stores)
 
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
         weighted = any(store.doc_weight is not None for store in self._stores)
@@ -178,7 +185,7 @@ class StoreRows(Stream):
                     X = data.X.part(b)
                     with np.errstate(over="ignore"):
                         own = X.astype(self.dtype)
-                    _mark_missing(X, own, self._places[f], self._policy)
+                    _mark_missing(X, own, self.places[f], self.policy)
                     block = block_of(data, own, lo, f, b)
                     yield block._replace(weight=np.ones(X.shape[0])) if weighted and block.weight is None else block
 

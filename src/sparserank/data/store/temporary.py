@@ -13,7 +13,6 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.matrices import stored_values
-from sparserank.data.missing import MissingPolicy
 from sparserank.data.store.manifest import VERSION
 from sparserank.data.store.opening import open_store
 from sparserank.data.store.writing import Conversion
@@ -44,7 +43,7 @@ class HeldRows(Stream):
             yield block_of(d, X if self._transform is None else self._transform(X), lo, 0, b)
 
 
-def in_temporary_store(stream: Stream, policy: MissingPolicy | None = None) -> RankingDataset:
+def in_temporary_store(stream: Stream) -> RankingDataset:
     """Write the rows of a stream to a store in the folder for temporary files (TMPDIR); it is removed together with the
     features of the data set.
 
@@ -56,7 +55,7 @@ def in_temporary_store(stream: Stream, policy: MissingPolicy | None = None) -> R
     try:
         plan = {"version": VERSION, "files": [["the data"]], "shard_bytes": SHARD_BYTES}
         with WorkDirectory(folder, "store") as held:
-            work = Conversion(held, plan, stream, stream.filling(policy), None)
+            work = Conversion(held, plan, stream)
             work.finish(work.run(None))
         data = open_store(folder)
     except BaseException:

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from sparserank.data.filling import Filling
 from sparserank.data.matrices import arrays_of, bytes_until, stored_bytes, with_default
 from sparserank.data.query_ids import query_codes, run_starts
 from sparserank.data.store.arrays import checksum, decoded, map_shard, texts_of, write_shard
@@ -25,7 +23,7 @@ from sparserank.data.store.manifest import (
     files_of,
     identity_of_shards,
 )
-from sparserank.data.store.opening import write_stamps
+from sparserank.data.store.opening import size_and_time, write_stamps
 from sparserank.data.streams import Position, RowBlock, Stream, one_below_the_other
 from sparserank.errors import DataFormatError
 from sparserank.execution import shard_end
@@ -45,14 +43,11 @@ class Conversion:
     """
 
     def __init__(
-        self,
-        folder: WorkDirectory,
-        plan: dict[str, Any],
-        stream: Stream,
-        filling: Filling | None,
-        progress: Progress | None,
+        self, folder: WorkDirectory, plan: dict[str, Any], stream: Stream, progress: Progress | None = None
     ) -> None:
-        self.folder, self.plan, self.stream, self.filling, self.progress = folder, plan, stream, filling, progress
+        self.folder, self.plan, self.stream, self.progress = folder, plan, stream, progress
+        stream.look()
+        self.filling = stream.filling()
         self.shards: list[dict[str, Any]] = []
         self.waiting: list[RowBlock] = []  # rows that are not in a shard yet
         self.seen: set[Any] = set()  # queries whose rows have ended
@@ -95,11 +90,8 @@ class Conversion:
         folder = self.folder
         check_manifest(folder.path / MANIFEST, manifest)
         manifest["identity"] = identity_of_shards(manifest)
-        stamps = {}
-        for name, _ in files_of(manifest["shards"]):
-            found = os.stat(folder.path / name)
-            stamps[name] = [found.st_size, found.st_mtime_ns]
-        write_stamps(folder.path, stamps)
+        names = [name for name, _ in files_of(manifest["shards"])]
+        write_stamps(folder.path, {name: size_and_time(folder.path / name) for name in names})
         folder.write_json(MANIFEST, manifest)
         (folder.path / PROGRESS).unlink(missing_ok=True)
 
@@ -174,9 +166,8 @@ class Conversion:
             "qid": ids if ids.dtype.kind in "iu" else np.char.encode(ids, "utf-8"),
             "query_ptr": np.append(starts, len(rows.label)).astype(np.int64),
         }
-        if (
-            rows.docid is not None and rows.docid.astype(bool).any()
-        ):  # only the rows of this shard decide whether document ids are written
+        # Only the rows of this shard decide whether document ids are written.
+        if rows.docid is not None and rows.docid.astype(bool).any():
             arrays["docid"] = np.char.encode(rows.docid.astype(str), "utf-8")
         if rows.weight is not None:
             arrays["weight"] = rows.weight

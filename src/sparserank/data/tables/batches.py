@@ -15,9 +15,17 @@ import numpy as np
 from sparserank.arrow import pa
 from sparserank.data.letor.side_files import SideQueries, side_file
 from sparserank.data.missing import is_missing
-from sparserank.data.reading import column_twice, no_such_file, too_large
+from sparserank.data.reading import no_such_file, too_large
 from sparserank.data.streams import RowBlock
-from sparserank.data.tables.frames import collected, column_names, is_lazy, library_of, repeated, without_sparse
+from sparserank.data.tables.frames import (
+    collected,
+    column_names,
+    is_lazy,
+    library_of,
+    reason_of,
+    refuse_repeated,
+    without_sparse,
+)
 from sparserank.data.tables.parquet_folders import columns_of, folder_of_tables, with_uneven
 from sparserank.data.tables.roles import Roles
 from sparserank.data.text_lines import unzipped
@@ -53,9 +61,7 @@ class Table:
                 f"{place}: a column name is not UTF-8 text ({brief(error.object[:SHOWN_BYTES])}); save the file as "
                 "UTF-8."
             ) from error
-        twice = repeated(names)
-        if twice is not None:
-            raise self.error(column_twice(place, twice))
+        refuse_repeated(names, place, self.error)
 
     def record_batches(
         self, names: Sequence[str], rows: int, texts: Collection[str | None] | None = None
@@ -79,10 +85,9 @@ class Table:
                 try:
                     yield self._decoded(records, roles, dtype, at)
                 except (pa.ArrowException, TypeError) as error:
-                    reason = (str(error).splitlines() or [type(error).__name__])[0]
                     raise self.error(
                         f"{self.place}: rows from {at}: the column of query ids, document ids or weights has a type "
-                        f"that cannot be read ({brief(reason)}); convert it to numbers or text."
+                        f"that cannot be read ({brief(reason_of(error))}); convert it to numbers or text."
                     ) from error
             at += records.num_rows
 
@@ -337,9 +342,7 @@ def table_of(name: str, frame: Any) -> Table:
     if isinstance(frame, ds.Dataset):
         return _Dataset(name, frame, None)
     frame = collected(frame, name)
-    twice = repeated(column_names(frame))
-    if twice is not None:
-        raise DataError(column_twice(name, twice))
+    refuse_repeated(column_names(frame), name)
     of_pandas = library_of(frame) == "pandas" and hasattr(frame, "columns")  # its stream adds the index as a column
     try:
         if hasattr(frame, "__arrow_c_stream__") and not of_pandas:
@@ -347,10 +350,9 @@ def table_of(name: str, frame: Any) -> Table:
         return _InMemory(name, pa.Table.from_pandas(without_sparse(frame), preserve_index=False))
     except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError) as error:
         if not of_pandas:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise DataError(
-                f"{name}: a {type(frame).__name__} cannot be read ({brief(reason)}); pass a frame (pandas, polars or "
-                "Arrow) of numbers and text."
+                f"{name}: a {type(frame).__name__} cannot be read ({brief(reason_of(error))}); pass a frame (pandas, "
+                "polars or Arrow) of numbers and text."
             ) from error
         raise DataError(f"{name}: {_unreadable(frame)}") from error
 
@@ -396,7 +398,7 @@ def _readable(place: str, remedy: str = "", columns: Sequence[str] = ()) -> Iter
             "machine with more memory."
         ) from error
     except (pa.ArrowException, OSError, EOFError, zlib.error) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        reason = reason_of(error)
         number = CSV_COLUMN.match(reason)
         if number is not None and int(number[1]) < len(columns):
             reason = f"column {brief(columns[int(number[1])])}: {reason[number.end() :]}"

@@ -9,13 +9,13 @@ import numpy as np
 
 from sparserank.arrow import pa
 from sparserank.data.matrices import as_dense
-from sparserank.data.missing import is_missing
+from sparserank.data.missing import MissingPolicy, is_missing
 from sparserank.data.query_ids import as_query_ids
 from sparserank.data.read_files import is_dask
-from sparserank.data.reading import column_twice, missing_value
+from sparserank.data.reading import missing_value
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.data.tables.batches import Table
-from sparserank.data.tables.frames import repeated
+from sparserank.data.tables.frames import refuse_repeated
 from sparserank.errors import DataError
 
 
@@ -25,9 +25,7 @@ class Partitions(Table):
     error = DataError
 
     def __init__(self, place: str, frame: Any) -> None:
-        twice = repeated(frame.columns)
-        if twice is not None:
-            raise DataError(column_twice(place, twice))
+        refuse_repeated(frame.columns, place)
         super().__init__(place, pa.Schema.from_pandas(frame._meta_nonempty, preserve_index=False), None)
         self._frame = frame
 
@@ -42,10 +40,10 @@ class ArrayRows(Stream):
 
     sparse, feature_names = False, None
 
-    def __init__(self, X: Any, y: Any, qid: Any, *, fills: bool = False) -> None:
-        self._fills = fills  # whether a policy replaces missing values
+    def __init__(self, X: Any, y: Any, qid: Any, *, policy: MissingPolicy | None) -> None:
         if X.ndim != 2:
             raise DataError(f"X must be a matrix of numbers (n_docs, n_features); got {X.ndim} dimensions.")
+        self.policy = policy
         self._X = X.rechunk({1: -1})
         self.n_features = int(X.shape[1])
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
@@ -66,7 +64,7 @@ class ArrayRows(Stream):
             X = np.ascontiguousarray(as_dense(X), dtype=self.dtype)
             n = len(X)
             bad = is_missing(X)
-            if bad.any() and self._fills:
+            if bad.any() and self.policy is not None:
                 X = np.where(bad, np.nan, X)
             elif bad.any():
                 row, column = np.argwhere(bad)[0]

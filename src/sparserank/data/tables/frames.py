@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.errors import DataError
+from sparserank.errors import DataError, SparserankError
 from sparserank.text import brief
 
 QID = "qid"
@@ -45,6 +45,18 @@ def repeated(names: Iterable[Any]) -> str | None:
             return name
         seen.add(name)
     return None
+
+
+def reason_of(error: Exception) -> str:
+    """The first line of an error of another library, or its type."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def refuse_repeated(names: Iterable[Any], place: str, error: type[SparserankError] = DataError) -> None:
+    """Raise the error for a column that appears twice in a table."""
+    twice = repeated(names)
+    if twice is not None:
+        raise error(f"{place}: column {brief(twice)} appears twice; rename or drop one.")
 
 
 def collected(X: Any, name: str = "X") -> Any:

@@ -43,6 +43,7 @@ class Proposal:
     packed     the column that contains the features of a row as a list
     left_out   {column: why it is not a feature}
     holes      features with missing values
+    odd        columns that would be features, but are not numbers
     blocked    why no options make the table usable
     """
 
@@ -54,6 +55,7 @@ class Proposal:
     packed: str | None = None
     left_out: dict[str, str] = field(default_factory=dict)
     holes: tuple[str, ...] = ()
+    odd: list[Column] = field(default_factory=list)
     blocked: list[str] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
 
@@ -163,8 +165,11 @@ def _features(out: Proposal, found: Survey, reading: Reading, chosen: Sequence[s
     for name in columns if chosen is None else [n for n in chosen if n in columns]:
         if name in taken:
             continue
+        ignored = chosen is None and name in reading.ignore_columns
+        if not (ignored or columns[name].is_number):
+            out.odd.append(columns[name])
         why = None if fits else _unfit(columns[name], chosen is None, found.whole)
-        if chosen is None and name in reading.ignore_columns:
+        if ignored:
             why = "as you requested"
         elif out.packed is not None:
             why = f"the features are in {out.packed!r}"

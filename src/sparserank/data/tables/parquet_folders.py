@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sparserank.arrow import pa
+from sparserank.data.tables.frames import reason_of
 from sparserank.errors import DataFormatError
 
 
@@ -52,10 +53,9 @@ def folder_of_tables(place: str) -> Any:
         try:
             schema = pa.unify_schemas([schema, held], promote_options="permissive")
         except pa.ArrowException as error:
-            reason = str(error).splitlines()[0]
             raise DataFormatError(
-                f"{name}: the type of a column differs from its type in the other files of {place} ({reason}); write "
-                "the column with the same type in all files."
+                f"{name}: the type of a column differs from its type in the other files of {place} "
+                f"({reason_of(error)}); write the column with the same type in all files."
             ) from error
     return ds.dataset(place, partitioning="hive", format="parquet", schema=schema)
 

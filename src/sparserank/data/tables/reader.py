@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sparserank.arrow import pa
-from sparserank.data.collect import collect
 from sparserank.data.dataset import RankingDataset, checked_names
-from sparserank.data.letor.side_files import warn_of_unused
+from sparserank.data.letor.side_files import continue_numbers, warn_of_unused
 from sparserank.data.matrices import float_type
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.data.reading import UNJUDGED, Reading, choices, missing_value, no_rows, unjudged_label
@@ -21,14 +20,9 @@ from sparserank.errors import DataError, TableError
 from sparserank.text import brief
 
 
-def read_tables(tables: Sequence[Table], reading: Reading, *, like: RankingDataset | None = None) -> RankingDataset:
-    """Read vertically stacked tables as one data set. All must have the features of `like`, or else of the first table,
-    matched by name."""
-    return collect(TableRows(tables, reading, like=like), MissingPolicy.parse(reading.missing))
-
-
 class TableRows(Stream):
-    """The rows of vertically stacked tables; float32 if every feature is, unless the reading names a dtype.
+    """The rows of vertically stacked tables; float32 if every feature is, unless the reading names a dtype. All must
+    have the features of `like`, or else of the first table, matched by name.
 
     Parameters
         like   the data set whose features these must have
@@ -38,9 +32,8 @@ class TableRows(Stream):
 
     def __init__(self, tables: Sequence[Table], reading: Reading, *, like: RankingDataset | None = None) -> None:
         self._tables, self._reading = list(tables), reading
-        self._policy = MissingPolicy.parse(reading.missing)
-        self.index_base, self.unjudged = reading.index_base, reading.unjudged
-        self.place, self.error = tables[0].place, tables[0].error
+        self.policy, self.index_base, self.unjudged = reading.policy, reading.index_base, reading.unjudged
+        self.places, self.error = [t.place for t in tables], tables[0].error
         counts = [t.n_rows for t in tables]
         self.n_rows = None if None in counts else sum(n for n in counts if n is not None)
         self._wanted = None if like is None else list(like.feature_names or ())
@@ -49,6 +42,8 @@ class TableRows(Stream):
         for table, roles in zip(tables, self._roles, strict=True):
             if table.queries is not None and roles.qid is not None:
                 warn_of_unused(table.queries, table.place)
+        self._queries = [t.queries if r.qid is None else None for t, r in zip(tables, self._roles, strict=True)]
+        continue_numbers(self._queries)
         first = self._roles[0]
         self.dtype = natural_float(tables, self._roles) if reading.dtype is None else float_type(reading.dtype)
         kinds = {
@@ -69,7 +64,7 @@ class TableRows(Stream):
             if (roles.packed is None) != (first.packed is None):
                 raise DataError(
                     f"{table.place} contains its features as {'columns' if first.packed else 'a list'}, but "
-                    f"{self.place} as {'a list' if first.packed else 'columns'}."
+                    f"{self.places[0]} as {'a list' if first.packed else 'columns'}."
                 )
             wanted = None if first.packed else list(first.features)  # lists have no feature names to match
         return all_roles
@@ -79,24 +74,17 @@ class TableRows(Stream):
             self.feature_names = checked_names(self.feature_names, n_features)
         self.n_features, self._known = n_features, True
 
-    def file(self, number: int) -> str:
-        return self._tables[number].place
-
     def look(self) -> None:
         if not self._known:
             next(self.pieces())
 
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
-        first_query = 0
         with telling_all(self._tables, self._reading, self._wanted):
-            for f, (table, roles) in enumerate(zip(self._tables, self._roles, strict=True)):
-                if f >= start.file:
-                    yield from self._of_table(f, start.block if f == start.file else 0, first_query)
-                if table.queries is not None and roles.qid is None:
-                    first_query += len(table.queries.ends)
+            for f in range(start.file, len(self._tables)):
+                yield from self._of_table(f, start.block if f == start.file else 0)
 
-    def _of_table(self, f: int, skip: int, first_query: int) -> Iterator[RowBlock]:
-        table, roles = self._tables[f], self._roles[f]
+    def _of_table(self, f: int, skip: int) -> Iterator[RowBlock]:
+        table, roles, queries = self._tables[f], self._roles[f], self._queries[f]
         at = 0
         for b, batch in enumerate(table.batches(roles, self.dtype)):
             n, width = batch.X.shape
@@ -106,14 +94,14 @@ class TableRows(Stream):
                 self._has_width(width)
             if width != self.n_features:
                 raise table.error(
-                    f"{table.place} has lists of {width} features, but {self.place} has lists of {self.n_features} "
+                    f"{table.place} has lists of {width} features, but {self.places[0]} has lists of {self.n_features} "
                     "features."
                 )
             if b >= skip and (table.n_rows is None or at + n <= table.n_rows):  # surplus rows are refused below
-                yield self._piece(batch, f, b, at, first_query)
+                yield self._piece(batch, f, b, at)
             at += n
-        if table.queries is not None and roles.qid is None:
-            table.queries.check(at, table.place)
+        if queries is not None:
+            queries.check(at, table.place)
         if table.n_rows not in (None, at):
             raise table.error(
                 f"{table.place}: contains {at} rows, but its metadata state {table.n_rows}; write it again."
@@ -121,15 +109,14 @@ class TableRows(Stream):
         if at == 0:
             raise table.error(no_rows(table.place))
 
-    def _piece(self, batch: RowBlock, f: int, b: int, at: int, first_query: int) -> RowBlock:
+    def _piece(self, batch: RowBlock, f: int, b: int, at: int) -> RowBlock:
         table, n = self._tables[f], len(batch.X)
-        set_missing(batch, table, self._roles[f], self._policy, at)
+        set_missing(batch, table, self._roles[f], self.policy, at)
         without = batch.label == UNJUDGED
         if self.unjudged == "error" and without.any():
             raise table.error(unjudged_label(f"{table.place}: row {at + int(np.argmax(without))}"))
-        qid = batch.qid
-        if table.queries is not None and self._roles[f].qid is None:
-            qid = first_query + table.queries.ids(at, at + n, table.place)
+        queries = self._queries[f]
+        qid = batch.qid if queries is None else queries.ids(at, at + n, table.place)
         return batch._replace(qid=qid.astype("U") if self._as_text else qid, where=positions(f, b, n))
 
 

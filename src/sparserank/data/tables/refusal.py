@@ -12,7 +12,7 @@ from sparserank.data.tables.batches import Table
 from sparserank.data.tables.frames import QID
 from sparserank.data.tables.guess import Proposal, percent, propose
 from sparserank.data.tables.roles import LABEL
-from sparserank.data.tables.survey import Survey, survey
+from sparserank.data.tables.survey import Column, Survey, survey
 from sparserank.errors import SparserankError, TableError
 from sparserank.text import brief
 
@@ -37,7 +37,7 @@ def telling_all(tables: Sequence[Table], reading: Reading, wanted: Sequence[str]
             raise error from None  # a table that cannot be surveyed: the first error is enough
         told, places = propose(tables, found, reading, wanted), [t.place for t in tables]
         sized = all(t.queries is not None for t in tables)
-        problems = [*_absent(told, found, reading, sized), *_no_numbers(told, found, reading, wanted)]
+        problems = [*_absent(told, found, reading, sized), *_no_numbers(told.odd)]
         if reading.missing is None and (error.first or told.holes):
             each = [f"{name!r} {percent(found.columns[name].missing)}" for name in told.holes]
             where = "" if found.whole else f" (of the first {found.n_rows} rows)"
@@ -71,27 +71,13 @@ def _absent(told: Proposal, found: Survey, reading: Reading, sized: bool) -> Ite
             has = ""
 
 
-def _no_numbers(told: Proposal, found: Survey, reading: Reading, wanted: Sequence[str] | None) -> Iterator[str]:
-    if reading.featureless:
-        return
-    chosen = wanted if wanted is not None else reading.feature_columns
-    named = list(found.columns) if chosen is None else [n for n in chosen if n in found.columns]
-    roles = {
-        told.label,
-        told.qid,
-        told.docid,
-        told.packed,
-        reading.doc_weight,
-        *(() if chosen is not None else reading.ignore_columns),
-    }
-    odd = [found.columns[n] for n in named if n not in roles and not found.columns[n].is_number]
-    if odd:
-        each = [f"{c.name!r} ({c.kind if c.breaks is None else f'{c.breaks[1]} in row {c.breaks[0]}'})" for c in odd]
-        yield (
-            f"column {each[0].replace(' (', ' is not numeric (', 1)}"
-            if len(odd) == 1
-            else f"{len(odd)} columns are not numeric: {listed(each)}"
-        )
+def _no_numbers(odd: Sequence[Column]) -> Iterator[str]:
+    found = [c.kind if c.breaks is None else f"{c.breaks[1]} in row {c.breaks[0]}" for c in odd]
+    if len(odd) == 1:
+        yield f"column {odd[0].name!r} is not numeric ({found[0]})"
+    elif odd:
+        each = [f"{c.name!r} ({what})" for c, what in zip(odd, found, strict=True)]
+        yield f"{len(odd)} columns are not numeric: {listed(each)}"
 
 
 def _call(places: Sequence[str], told: Proposal, wanted: Sequence[str] | None) -> str:

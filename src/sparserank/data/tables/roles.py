@@ -71,12 +71,12 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
                 raise DataError(
                     f"{place} has no column {brief(name)}, although you named it as a feature; {_holds(table)}."
                 )
-            for other, role in ((label, "label"), (qid, "query id"), (weight, "weight")):
-                if name == other:
-                    raise DataError(
-                        f"{place}: column {brief(name)} is the {role}, so it cannot also be a feature; remove it from "
-                        f"{option('feature_columns')}, or name another column as the {role}."
-                    )
+            role = {weight: "weight", qid: "query id", label: "label"}.get(name)
+            if role is not None:
+                raise DataError(
+                    f"{place}: column {brief(name)} is the {role}, so it cannot also be a feature; remove it from "
+                    f"{option('feature_columns')}, or name another column as the {role}."
+                )
         chosen = features
     else:
         chosen = tuple(c for c in schema.names if c not in {label, qid, weight, docid, unread, *reading.ignore_columns})
