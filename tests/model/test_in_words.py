@@ -1,5 +1,8 @@
 """A model in words: what is said of each feature is true of its contribution."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -8,6 +11,7 @@ from sparserank.curves import Curve, StepCurve
 from sparserank.model.in_words import EDGE, SMALL, in_words, parts_of
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
+from tests.support.command_line import Cli
 
 
 def most_turns(heights: np.ndarray, least: float) -> int:
@@ -72,3 +76,14 @@ def test_sentences_name_directions_and_values_in_the_units_of_the_feature() -> N
     ratio = Transform(("asinh", "none", "none", "none"), np.array([10.0, 1.0, 1.0, 1.0]))
     line = Curve(np.arcsinh([-1.0, 4.0]), np.array([0.0, 1.0]))
     assert "between -10 and 40" in in_words(model(transform=ratio, curves={0: line}))["price"]
+
+
+def test_the_command_says_it_without_data(cli_here: Cli, tmp_path: Path) -> None:
+    model().save(tmp_path / "m.json")
+    said = list(in_words(model()).values())
+    assert cli_here("explain", "m.json", "--plain").done.out.splitlines() == said
+    assert json.loads(cli_here("explain", "m.json", "--plain", "--format", "json").done.out) == in_words(model())
+    for wrong in (("m.json", "--plain", "--query", "1"), ("m.json",), ("m.json", "data.txt")):
+        refused = cli_here("explain", *wrong)
+        assert refused.code == 2
+        assert "--plain" in refused.err

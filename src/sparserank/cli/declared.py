@@ -174,9 +174,10 @@ INSPECT = Command(
 )
 EXPLAIN = Command(
     "explain",
-    [Argument("model", "Path", MODEL), Argument("data", "list[Path]", "Files that contain the query.")],
+    [Argument("model", "Path", MODEL), Argument("data", "list[Path] | None", "Files that contain the query.")],
     [
-        own("query", "str", "Id of the query."),
+        own("query", "str | None", "Id of the query."),
+        switch("plain", "Explain the model instead of a query: one sentence per feature."),
         own(
             "pair",
             "list[str] | None",
@@ -185,7 +186,6 @@ EXPLAIN = Command(
         Option(name="most", kind=Count(), help="Number of documents to show, best first.", default=10),
         *WITH_MODELS,
     ],
-    required=["query"],
 )
 FUSE_COMMAND = Command(
     "fuse",

@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.output import give
 from sparserank.cli.reading import model_of, of_reading, read_for_models, reading_of, require, require_no_reading
 from sparserank.cli.screen import announce_compiling, say, table
 from sparserank.text import figure
 
-HELP = """Explain the ranking of a query: the contribution of each feature, and why one document is above another.
+if TYPE_CHECKING:
+    from sparserank.model import RankingModel
+
+HELP = """Explain the ranking of a query: the contribution of each feature, and why one document is above another. Or \
+explain the model in words.
 
 A score is a sum over features, so the explanation is exact. The contribution of a feature is \
 the amount that it adds to the score, minus the mean of this amount over the query.
@@ -23,6 +27,8 @@ the amount that it adds to the score, minus the mean of this amount over the que
 
   sparserank explain run/model.json test.txt --query 18219 --pair GX020-25-8391882 --pair GX037-06-11625428
 
+  sparserank explain run/model.json --plain
+
 With a model of sparserank fuse, the files are runs of its retrievers:
 
   sparserank explain fused bm25.run dense.run --query 1037798
@@ -32,8 +38,9 @@ With a model of sparserank fuse, the files are runs of its retrievers:
 def run(
     *,
     model: Path,
-    data: list[Path],
-    query: str,
+    data: list[Path] | None = None,
+    query: str | None = None,
+    plain: bool = False,
     pair: list[str] | None = None,
     most: int = 10,
     missing: str | None = None,
@@ -49,6 +56,15 @@ def run(
     from sparserank.export.fusion import explain_fused
     from sparserank.model.fusion import formula_of, is_fusion
 
+    if plain:
+        require(
+            not data and query is None and pair is None, "--plain", "explains the model, and takes no data or query."
+        )
+        _in_words(model_of(model, missing))
+        return
+    require(bool(data) and query is not None, "--query", "and the files that contain the query are needed, or --plain.")
+    assert data
+    assert query is not None
     require(pair is None or len(pair) == 2, "--pair", "must be used twice, once for each document.")
     loaded = model_of(model, missing)
     fused = is_fusion(loaded)
@@ -95,6 +111,16 @@ def run(
     total = sum(r["difference"] for r in compared)
     higher = f"total {figure(total, signed=True)}: {pair[0] if total > 0 else pair[1]} is ranked higher."
     say(higher if total else "total 0: a tie.")
+
+
+def _in_words(model: RankingModel) -> None:
+    """Print a sentence on each feature."""
+    from sparserank.model.in_words import in_words
+
+    words = in_words(model)
+    give(words, [{"feature": feature, "sentence": sentence} for feature, sentence in words.items()])
+    for sentence in words.values():
+        say(sentence)
 
 
 def _value(value: float) -> str:
