@@ -141,11 +141,12 @@ def test_verbose_has_a_line_for_each_path(together, folder, cli, monkeypatch):
 
 def test_the_time_left_counts_the_work_that_follows() -> None:
     later = LaterWork(10.0)
-    assert later.seconds(3, None, now=0.0) is None  # three pieces of an earlier run
-    assert later.seconds(4, 30.0, now=20.0) == 30.0  # the first one compiled, and shows nothing
-    assert later.seconds(6, 8.0, now=24.0) == 8.0 + 10.0 * 2.0
-    assert later.seconds(8, 0.0, now=28.0) == 20.0
-    assert LaterWork(0.0).seconds(4, 30.0, now=20.0) == 30.0
+    assert later.seconds(3, 12, None, now=0.0) is None  # three pieces of an earlier run
+    assert later.seconds(4, 12, 30.0, now=20.0) == 30.0  # the first one compiled, and shows nothing
+    # Ten pieces follow these eight, which take 4 s so far and 12 s more: 2 s each, also if the first are quick.
+    assert later.seconds(6, 12, 12.0, now=24.0) == 12.0 + 10.0 * 2.0
+    assert later.seconds(12, 12, 0.0, now=36.0) == 20.0
+    assert LaterWork(0.0).seconds(4, 12, 30.0, now=20.0) == 30.0
 
 
 def test_tables_as_people_have_them(folder: Path, cli: Cli) -> None:

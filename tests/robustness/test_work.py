@@ -107,8 +107,14 @@ def test_time_left_is_right_within_a_fifth_for_kinds_a_hundredfold_apart() -> No
     assert max(max(naive), 1 / min(naive)) > 3  # the wrong variant: the mean of all finished pieces for all others
 
 
-def test_pieces_that_have_all_workers_come_on_top() -> None:
-    left = TimeLeft(["ours", "ours", "trees", "trees", "trees", "trees"], 2, alone=("ours",))
-    left.finished("ours", 3.0)
-    left.finished("trees", 1.0)
-    assert left.seconds() == pytest.approx(3.0 + 1.5)
+def test_kinds_that_have_not_begun_are_expected_by_their_effort() -> None:
+    """Two kinds are measured, and what a third takes is known from its effort; the wrong variant expects their mean."""
+    kinds = ["l1"] * 3 + ["ridge"] * 2 + ["steps"] * 4
+    left, wrong = TimeLeft(kinds, 1, {"l1": 1.0, "ridge": 0.25, "steps": 6.0}), TimeLeft(kinds, 1)
+    for kind, seconds in (("l1", 2.2), ("l1", 1.8), ("ridge", 0.5)):
+        left.finished(kind, seconds)
+        wrong.finished(kind, seconds)
+    assert left.seconds() == pytest.approx(2.0 + 0.5 + 4 * 12.0)
+    assert wrong.seconds() == pytest.approx(2.0 + 0.5 + 4 * 1.25)
+    left.finished("steps", 20.0)
+    assert left.seconds() == pytest.approx(2.0 + 0.5 + 3 * 20.0)

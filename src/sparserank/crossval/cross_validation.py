@@ -140,6 +140,10 @@ class CrossValidation:
     def _candidates(self, tasks: Sequence[PathTask], paths: Paths) -> CandidateSet:
         return CandidateSet(tasks, paths, self.fold if self.folds else None, self.feature_groups, self.by_cost)
 
+    def effort(self, tasks: Sequence[PathTask], *, relaxed: bool = False) -> float:
+        """Mean effort of the paths of these tasks."""
+        return self._paths(tasks, relaxed).effort
+
     def _paths(self, tasks: Sequence[PathTask], relaxed: bool) -> FittedPaths:
         wanted = with_starts_and_refits(tasks, relaxed=relaxed, size_of=self._size_of)
         return FittedPaths(self.works, wanted, [FINAL, *self.folds], self._n_workers)

@@ -138,6 +138,11 @@ class FittedPaths:
         warn_unsolved(done, next(iter(self.works.values())).path_plan.tol)
         return done
 
+    @property
+    def effort(self) -> float:
+        """Mean effort of a path."""
+        return float(np.mean([task.effort for task in self.pieces.values()]))
+
     def kept(self, store: WorkStore) -> Paths | None:
         """The paths of an earlier run; None if one is missing."""
         keeper, found = _Kept(store, self.works, self.pieces), {}
@@ -180,7 +185,7 @@ class FittedPaths:
 
     def _by_processes(self, waiting: Waiting, done: Paths, store: WorkStore | None) -> Computed:
         labels = [label for label, paths in waiting.items() for _ in paths]
-        left = TimeLeft(labels, min(self.n_workers, len(labels)))
+        left = TimeLeft(labels, min(self.n_workers, len(labels)), {t.label: t.effort for t in self.tasks})
         for stage in self._stages(waiting, np.inf):
             one = _OnePath(self.works[stage[0].transform].for_a_process([t.fold for t in stage]))
             known = _known_points(store, stage, self.works)
@@ -195,7 +200,8 @@ class FittedPaths:
 
     def _in_lockstep(self, waiting: Waiting, done: Paths, store: WorkStore | None, report: Report) -> Computed:
         each = {t.label: t.maker.n_points(self.works[t.transform].path_plan) for t in self.tasks}
-        left = TimeLeft([label for label, n in each.items() for _ in range(n * len(waiting[label]))], 1)
+        efforts = {t.label: t.effort / max(each[t.label], 1) for t in self.tasks}
+        left = TimeLeft([label for label, n in each.items() for _ in range(n * len(waiting[label]))], 1, efforts)
         work = None
         for stage in self._stages(waiting, MAX_TOGETHER):
             began = time.perf_counter()

@@ -51,6 +51,7 @@ class RuledMaker(PathMaker, Protocol):
     selects      whether its models leave out features: candidates are then made by size, otherwise point by point
     shrinks      whether models of each size benefit from a refit without the penalty
     starts_from  the maker whose paths provide starts in addition to its last solutions, or None
+    effort       expected time of a path, relative to one of l1, for the time left
     """
 
     @property
@@ -61,6 +62,9 @@ class RuledMaker(PathMaker, Protocol):
 
     @property
     def starts_from(self) -> RuledMaker | None: ...
+
+    @property
+    def effort(self) -> float: ...
 
     @property
     def rules(self) -> FeatureRules:
@@ -74,6 +78,7 @@ class OnColumns:
     selects: ClassVar[bool] = False
     shrinks: ClassVar[bool] = False
     starts_from: ClassVar[None] = None
+    effort: ClassVar[float] = 0.35
     rules: ClassVar[Ridge] = Ridge()
 
 
@@ -101,6 +106,10 @@ class PenaltyPath:
         return self.selects
 
     @property
+    def effort(self) -> float:
+        return 1.0 if self.selects else 0.3
+
+    @property
     def starts_from(self) -> PenaltyPath | None:
         """The l1 path with the same rules, for a concave penalty."""
         return None if self.penalty.is_convex else PenaltyPath(like_l1(self.penalty))
@@ -122,6 +131,7 @@ class SizedMaker(FeatureRules):
     respects: ClassVar[tuple[str, ...]] = ("drop",)
     selects: ClassVar[bool] = True
     shrinks: ClassVar[bool] = False
+    effort: ClassVar[float] = 3.0
 
     @property
     def starts_from(self) -> PenaltyPath:

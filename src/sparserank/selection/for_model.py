@@ -306,10 +306,10 @@ class ThreeParts:
 
     def on_paths(self, done: int, n: int, what: str, left: float | None) -> None:
         what = self._start if what == "start" else what
-        self._tell(done, n + self._folds + self._lists, what, self._later[0].seconds(done, left))
+        self._tell(done, n + self._folds + self._lists, what, self._later[0].seconds(done, n, left))
 
     def on_all_features(self, done: int, n: int, what: str, left: float | None) -> None:
-        self._tell(done, n + self._lists, what, self._later[1].seconds(done, left))
+        self._tell(done, n + self._lists, what, self._later[1].seconds(done, n, left))
 
     def on_lists(self, done: int, n: int, what: str, left: float | None) -> None:
         self._tell(done, n, what, left)

@@ -234,14 +234,15 @@ class SelectionJob:
         """All candidates; fits what is missing in `store`."""
         if any(t.transform.knots.curved for t in self.tasks):
             load_curve_kernels()
-        later = LaterWork(self.plan.half_samples * HALF_SAMPLE_SHARE + self.rivals.n_pieces * RIVAL_SHARE)
+        relaxed = self.plan.relaxed and not self.plan.fast
+        worth = self.plan.half_samples * HALF_SAMPLE_SHARE + self.rivals.n_pieces * RIVAL_SHARE
+        later = LaterWork(worth / self.cv.effort(self.tasks, relaxed=relaxed))
 
         def with_the_rest(done: int, n: int, what: str, left: float | None) -> None:
             assert progress is not None
-            progress(done, n + self.n_later, what, later.seconds(done, left))
+            progress(done, n + self.n_later, what, later.seconds(done, n, left))
 
         report = None if progress is None else with_the_rest
-        relaxed = self.plan.relaxed and not self.plan.fast
         first = () if self.plan.fast else self.first
         return self.cv.fit(self.tasks, relaxed=relaxed, store=store, progress=report, first=first, look=self._look)
 

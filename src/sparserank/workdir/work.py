@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -113,14 +113,13 @@ class Work(Generic[T]):
 class TimeLeft:
     """Seconds until all pieces are done, from the durations of finished pieces of the same kind.
 
-    Kinds differ in duration by orders of magnitude. The mean over all finished pieces is therefore used only for kinds
-    without a finished piece.
+    Kinds differ in duration by orders of magnitude. For kinds without a finished piece, the time of the others is
+    scaled by `efforts`: {kind: expected time of a piece, in any unit}; all alike by default.
     """
 
-    def __init__(self, kinds: Sequence[str], n_workers: int, alone: Collection[str] = ()) -> None:
-        """alone: kinds whose pieces each use all workers."""
-        self._unfinished = Counter(kinds)
-        self._n_workers, self._alone = n_workers, frozenset(alone)
+    def __init__(self, kinds: Sequence[str], n_workers: int, efforts: Mapping[str, float] | None = None) -> None:
+        self._unfinished, self._n_workers = Counter(kinds), n_workers
+        self._efforts = dict.fromkeys(kinds, 1.0) | dict(efforts or {})
         self._took: dict[str, tuple[int, float]] = {}  # {kind: (number of finished pieces, their total seconds)}
 
     def finished(self, kind: str, seconds: float) -> None:
@@ -142,25 +141,23 @@ class TimeLeft:
         if not self._took:
             return None
         means = {kind: total / n for kind, (n, total) in self._took.items()}
-        overall = sum(means.values()) / len(means)
-        expected = [(kind, n, means.get(kind, overall)) for kind, n in self._unfinished.items() if n]
-        shared = [(n, each) for kind, n, each in expected if kind not in self._alone]
-        alone = sum(n * each for kind, n, each in expected if kind in self._alone)
-        longest = max((each for _, each in shared), default=0.0)
-        return alone + max(sum(n * each for n, each in shared) / self._n_workers, longest)
+        unit = sum(means.values()) / sum(self._efforts[kind] for kind in means)
+        expected = [(n, means.get(kind, unit * self._efforts[kind])) for kind, n in self._unfinished.items() if n]
+        longest = max((each for _, each in expected), default=0.0)
+        return max(sum(n * each for n, each in expected) / self._n_workers, longest)
 
 
 class LaterWork:
-    """Seconds of work that follows the pieces, estimated as the time of `worth` pieces."""
+    """Seconds of work that follows the pieces and takes as long as `worth` pieces of average duration."""
 
     def __init__(self, worth: float) -> None:
         self._worth, self._began, self._first = worth, 0.0, 0
 
-    def seconds(self, done: int, left: float | None, now: float | None = None) -> float | None:
-        """Seconds left for the pieces (`left`) and for the work after them, when `done` pieces are finished; None if
-        left is None."""
+    def seconds(self, done: int, n: int, left: float | None, now: float | None = None) -> float | None:
+        """Seconds left for the pieces (`left`) and for the work after them, when `done` of n pieces are finished; None
+        if left is None."""
         now = time.perf_counter() if now is None else now
         if left is None or self._began == 0.0:  # the time of the first piece includes startup and compiling
             self._began, self._first = (0.0 if left is None else now), done
             return left
-        return left + (self._worth * (now - self._began) / (done - self._first) if done > self._first else 0.0)
+        return left + self._worth * (now - self._began + left) / max(n - self._first, 1)
