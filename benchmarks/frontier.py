@@ -18,9 +18,8 @@ import numpy as np
 INTRO = (
     "Written by `python -m benchmarks.frontier docs/frontier.md` (part of `make evidence`). Every system is evaluated "
     'on the same folds, on queries that it has not seen. "Trees" are LightGBM (150 x 0.05), 150 trees of 7 leaves. '
-    '"Ours" are l1, MCP and splicing (best_k) on unchanged features, on logarithms and on curves, the same distilled '
-    "from boosted steps, and boosted steps. "
-    "Greedy RankRLS is forward selection by leave-query-out error (Pahikkala 2010) on unchanged features. Inside each "
+    '"Ours" are l1, MCP and splicing (best_k) on unchanged features, on logarithms where these differ, and on curves; '
+    "the same distilled from boosted steps; and boosted steps. Greedy RankRLS is forward selection by leave-query-out error (Pahikkala 2010) on unchanged features. Inside each "
     "fold it uses the ridge parameter with the lowest leave-query-out error on all features. The CSV file next to this "
     "page contains the differences from the trees on all features, with confidence intervals that are valid for all "
     "sizes of a system simultaneously. Numbers within one table are comparable with each other, but not with results "
@@ -189,6 +188,7 @@ def _sets(folder: Path) -> dict[str, tuple[Any, int, str]]:
 
 def _compared(data: Any, repeats: int, work: Path) -> Any:
     from benchmarks.trees_by_size import ComparisonPlan, compare
+    from sparserank.crossval.feature_transforms import logs_differ
     from sparserank.options.selection import METRIC
     from sparserank.selection.plan import make_plan
 
@@ -198,7 +198,9 @@ def _compared(data: Any, repeats: int, work: Path) -> Any:
             metric=METRIC.default,
             report_metrics=(),
             convention="default",
-            feature_transform=("none", "log", "curves(log)", "distilled(log)"),
+            feature_transform=("none", "log", "curves(log)", "distilled(log)")
+            if logs_differ(data)
+            else ("none", "curves", "distilled"),
         ),
         repeats=repeats,
     )
