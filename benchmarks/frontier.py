@@ -19,7 +19,8 @@ INTRO = (
     "Written by `python -m benchmarks.frontier docs/frontier.md` (part of `make evidence`). Every system is evaluated "
     'on the same folds, on queries that it has not seen. "Trees" are LightGBM (150 x 0.05), 150 trees of 7 leaves. '
     '"Ours" are l1, MCP and splicing (best_k) on unchanged features, on logarithms where these differ, and on curves; '
-    "the same distilled from boosted steps; and boosted steps. Greedy RankRLS is forward selection by leave-query-out error (Pahikkala 2010) on unchanged features. Inside each "
+    "the same distilled from boosted steps; and boosted steps. Greedy RankRLS is forward selection by leave-query-out "
+    "error (Pahikkala 2010) on unchanged features. Inside each "
     "fold it uses the ridge parameter with the lowest leave-query-out error on all features. The CSV file next to this "
     "page contains the differences from the trees on all features, with confidence intervals that are valid for all "
     "sizes of a system simultaneously. Numbers within one table are comparable with each other, but not with results "
