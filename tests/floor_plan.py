@@ -33,8 +33,8 @@ ROOMS = {
 
 # Code lines of each room, which `test_code_lines.py` counts, and the number of files: a change may only lower them.
 LINES = {
-    "cli": 1947,
-    "report": 1800,
+    "cli": 1932,
+    "report": 1789,
     "papers": 1800,
     "selection": 3301,
     "rankers": 1195,

@@ -12,7 +12,7 @@ from sparserank.report.claims import heading
 from sparserank.report.document import Picture, Section, Table
 from sparserank.report.html import to_html
 from sparserank.report.svg import INK, PAGE_SIZE, SERIES, keep_within, legend_below, new_axes, ring, to_svg
-from sparserank.report.tables import comparison_table, evenly, on_test, size_rows
+from sparserank.report.tables import columns_of_sizes, comparison_table, evenly, on_test
 from sparserank.selection.statements import counted, estimated, share
 from sparserank.selection.trees_selection import ALL, OurModel, TreesSelection
 from sparserank.text import change, figure
@@ -59,20 +59,17 @@ def for_model_lines(result: TreesSelection) -> list[str | Table]:
 
 def list_table(result: TreesSelection) -> Table:
     """The best list of each length, then all features, with bounds that hold for all of them at once."""
-    shown = [*result.by_size, result.all_features]
-    head, rows = size_rows(result.choice, shown, result.plan, "list")
     title = (
         f"LightGBM on the best list of each {'cost' if result.choice.by_cost else 'length'}, out of fold over "
         f"{result.n_queries} queries (simultaneous bounds, {as_percent(result.plan.confidence)})"
     )
-    strong = tuple(i for i, c in enumerate(shown) if c is result.chosen)
-    return Table(title, head, rows, words=(head.index("list"),), strong=strong)
+    return Table.of(title, result.facts["sizes"], columns_of_sizes(result.choice, result.plan, "list"), words=["list"])
 
 
 def kept_table(result: TreesSelection) -> Table:
     """The chosen features and their share of the gain."""
-    rows = [[f, f"{g:.1%}"] for f, g in zip(result.features, result.gains.tolist(), strict=True)]
-    return Table("Features to keep", ["feature", "share of the gain"], rows)
+    columns = {"feature": "{feature}", "share of the gain": "{gain:.1%}"}
+    return Table.of("Features to keep", result.facts["features"], columns)
 
 
 def _gains(result: TreesSelection) -> Table:
