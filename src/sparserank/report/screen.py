@@ -17,7 +17,7 @@ from sparserank.evaluation.statistics import as_percent
 from sparserank.export import ENGINES, export_command
 from sparserank.options import option
 from sparserank.report.document import Fact
-from sparserank.report.tables import on_test
+from sparserank.report.tables import on_test, sizes_against
 from sparserank.selection.for_engine import other_fills
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
@@ -235,6 +235,7 @@ class Screen:
             halves, kept, bar_width, room_of_name = "", [""] * len(shown), 0, self.width - FIGURES + BAR
         lines = [["feature", "weight", "change if left out", halves]]
         for row, often in zip(shown, kept, strict=True):
+            # A model needs a feature.
             name, loss = shortened(row["name"], room_of_name), "" if len(rows) == 1 else _left_out(row)
             bar = "=" * round(bar_width * max(row["loss"] or 0.0, 0.0) / largest)
             lines.append([name, f"{row['weight']:+.3f}", f"{loss:>7} {bar}", f" {often}"])
@@ -277,15 +278,11 @@ class Screen:
     def sizes(self) -> list[str]:
         """Some sizes, and for each the best model of at most this size, compared with the reference."""
         result, by_cost = self.result, self.result.choice.by_cost
-        cells = []
-        for c in self.some_sizes():
-            size = f"{c.cost:g}" if by_cost else str(c.n_features)
-            cells.append((f"[{size}]" if c is result.chosen else size, change(c.mean, result.reference.mean)))
-        width = max(len(text) for cell in cells for text in cell)
+        sizes, changes = sizes_against(self.some_sizes(), result.chosen, result.reference.mean, by_cost)
+        width = max(map(len, [*sizes, *changes]))
         against = self.all if result.change is None else "today"
-        names = (f"{'cost' if by_cost else result.noun + 's'}, at most", f"against {against}")
-        lines = [[name, *(cell[k] for cell in cells)] for k, name in enumerate(names)]
-        return aligned(lines, "<", *[f">{width}"] * len(cells))
+        lines = [[f"{'cost' if by_cost else result.noun + 's'}, at most", *sizes], [f"against {against}", *changes]]
+        return aligned(lines, "<", *[f">{width}"] * len(sizes))
 
     def some_sizes(self) -> list[Candidate]:
         """Sizes that grow by about half, including the chosen one and the best."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from sparserank.crossval.choice import FEATURE, Choice
+from sparserank.crossval.choice import FEATURE, Candidate, Choice
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
 from sparserank.report.document import Column, Fact, Table
@@ -16,7 +16,7 @@ from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Pair, QueryDifference
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import enough, queries, share, smallest
-from sparserank.text import figure, listed, lower, p_text, percent, signed, upper
+from sparserank.text import change, figure, listed, lower, p_text, percent, signed, upper
 
 MAX_LEFT = 50  # features left out that a page lists
 MAX_OWN, MAX_RIVAL = 12, 5  # features shown for a pair of documents: of the chosen model, only of the rival
@@ -99,6 +99,13 @@ def columns_of_sizes(choice: Choice, plan: SelectionPlan, what: str) -> dict[str
         "below the best": lambda row: losses(choice, row)[0],
         "loses at most": lambda row: losses(choice, row)[1],
     }
+
+
+def sizes_against(shown: Sequence[Candidate], chosen: Candidate, mean: float, by_cost: bool = False) -> list[list[str]]:
+    """Two rows: the sizes, with the chosen one in brackets, and the changes of their means from a reference."""
+    sizes = [f"{c.cost:g}" if by_cost else str(c.n_features) for c in shown]
+    sizes = [f"[{size}]" if c is chosen else size for size, c in zip(sizes, shown, strict=True)]
+    return [sizes, [change(c.mean, mean) for c in shown]]
 
 
 def losses(choice: Choice, row: Fact) -> tuple[str, str]:

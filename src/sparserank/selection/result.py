@@ -103,8 +103,8 @@ class SelectionResult:
     n_available : int or None
         Number of items to choose from, such as retrievers, if it is not the number of features.
     facts : dict
-        Plain rows about `features`, `feature_groups`, `sizes` and `stability`, from which screen, report, JSON and
-        frames pick columns.
+        Plain rows about `features`, `feature_groups`, `sizes`, `stability` and `substitutes`, from which screen,
+        report, JSON and frames pick columns.
     suspects : dict
         {feature: why it may not be known when documents are ranked}, as a sentence.
 

@@ -59,6 +59,8 @@ class TreesSelection:
         The best model of our path with at most as many features.
     notes : tuple of str
         Settings that are not used.
+    facts : dict
+        Plain rows about `features`, `lists` and `sizes`, from which screen, report, JSON and frames pick columns.
 
     Examples
     --------
