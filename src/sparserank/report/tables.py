@@ -16,7 +16,7 @@ from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Pair, QueryDifference
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import enough, queries, share, smallest
-from sparserank.text import change, figure, listed, lower, p_text, percent, signed, upper
+from sparserank.text import change, figure, listed, p_text, relative, signed
 
 MAX_LEFT = 50  # features left out that a page lists
 MAX_OWN, MAX_RIVAL = 12, 5  # features shown for a pair of documents: of the chosen model, only of the rival
@@ -313,12 +313,12 @@ def on_test(test: Comparison, metric: str, confidence: float, others: tuple[str,
     text = f"Your {queries(n, 'test ')}: chosen {figure(chosen['mean'])}"
     other = next((r for r in rows if r["system"].startswith(others) and r is not chosen), None)
     if other is not None:
-        unit = abs(other["mean"]) or 1.0
-        low, high = -other["difference_high"] / unit, -other["difference_low"] / unit
-        text += f", {name} {figure(other['mean'])}, {percent(-other['difference'] / unit)}"
+        low, high = -other["difference_high"], -other["difference_low"]
+        against = relative(-other["difference"], low, high, other["mean"], shown=False)
+        text += f", {name} {figure(other['mean'])}, {against}"
         if math.isfinite(high - low):
             shown = ": chosen is better" if low > 0 else f": {name} better" if high < 0 else ""
-            text += f" ({lower(low).removesuffix('%')} to {upper(high)}, this pair alone){shown}"
+            text = f"{text.removesuffix(')')}, this pair alone){shown}"
     return f"{text}."
 
 
