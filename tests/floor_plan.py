@@ -33,8 +33,8 @@ ROOMS = {
 
 # Code lines of each room, which `test_code_lines.py` counts, and the number of files: a change may only lower them.
 LINES = {
-    "cli": 1894,
-    "report": 1801,
+    "cli": 1882,
+    "report": 1790,
     "papers": 1800,
     "selection": 3333,
     "rankers": 1195,

@@ -117,6 +117,16 @@ def test_rules_hold_for_every_list(data):
     assert whole.chosen.mean == max(c.mean for c in whole.choice.candidates)  # all of them may be kept too
 
 
+def test_json_and_frame_pick_their_columns_from_the_facts(result):
+    facts, found = result.facts, result.to_json()
+    assert [row["feature"] for row in facts["features"]] == list(result.features)
+    assert found["features"] == facts["features"]
+    assert result.sizes().to_dict("records") == facts["lists"]
+    assert [row for row in facts["lists"] if row["chosen"]] == [found["chosen"]]
+    sizes = {row["n_features"] for row in facts["sizes"]}
+    assert sizes == {c.n_features for c in (*result.by_size, result.all_features)}
+
+
 @pytest.mark.usefixtures("pictures")
 def test_files_have_the_content_of_the_result(result, tmp_path: Path):
     import lightgbm

@@ -7,7 +7,7 @@ from typing import Any
 
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import TEXT, answer, give
-from sparserank.cli.screen import announce_compiling, progress_bar, say, show, width_of_screen
+from sparserank.cli.screen import announce_compiling, progress_bar, say, show_all, width_of_screen
 
 SHOWN = (
     "qrels",
@@ -64,12 +64,9 @@ def run(*, runs: list[Path], out: Path, qrels: Path | None = None, **options: An
     warn_if_replaced(out, before, len(result.retrievers), "retriever")
     if answer.format != TEXT:
         return
-    for line in fusion_lines(result, str(out), width=width_of_screen()):
-        say(line)
+    show_all(fusion_lines(result, str(out), width=width_of_screen()))
     if answer.verbose:
-        for text in result.selection.notes:
-            say(f"note: {text}")
-        show(size_table(result.selection))
-        show(rival_table(result.selection))
-        show(penalty_table(result.selection))
+        found = result.selection
+        notes = [f"note: {text}" for text in found.notes]
+        show_all([*notes, size_table(found), rival_table(found), penalty_table(found)])
         say("wrote " + ", ".join(str(out / name) for name in RESULT_FILES if (out / name).exists()))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.reading import client_of
-from sparserank.cli.screen import announce_compiling, progress_bar, say, show, show_all
+from sparserank.cli.screen import announce_compiling, progress_bar, say, show_all
 
 if TYPE_CHECKING:
     from sparserank.selection.trees_selection import TreesSelection
@@ -67,7 +67,7 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
 
 def _show_list(result: TreesSelection) -> None:
     """Show the list of features for trees."""
-    from sparserank.cli.selection_tables import say_sentences
+    from sparserank.cli.selection_tables import show_details
     from sparserank.report.for_model import for_model_lines, kept_table, list_table
     from sparserank.report.tables import comparison_table
 
@@ -75,12 +75,11 @@ def _show_list(result: TreesSelection) -> None:
     if answer.format == TEXT and not answer.verbose:
         show_all(for_model_lines(result))
         return
-    say_sentences(result)
-    show(list_table(result))
-    show(kept_table(result))
-    if result.test is not None:
-        show(comparison_table(result.test, result.plan.confidence))
-    say(
+    tables = [list_table(result), kept_table(result)]
+    tables += [] if result.test is None else [comparison_table(result.test, result.plan.confidence)]
+    show_details(
+        result,
+        tables,
         "trees.txt expects these features in the order of the data, and missing values unchanged (`trees.columns` "
-        "and `trees.missing` in result.json)."
+        "and `trees.missing` in result.json).",
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sparserank.cli.output import TEXT, answer, give
-from sparserank.cli.screen import gap, say, show, warn, width_of_screen
+from sparserank.cli.screen import show_all, warn, width_of_screen
 from sparserank.errors import SparserankError
 from sparserank.model.size_models import load_model
+from sparserank.report.document import Table
 from sparserank.report.screen import MAX_LINES, screen_lines
 from sparserank.report.tables import (
     comparison_table,
@@ -22,9 +23,7 @@ from sparserank.report.tables import (
 )
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import counted
-
-if TYPE_CHECKING:
-    from sparserank.selection.trees_selection import TreesSelection
+from sparserank.selection.trees_selection import TreesSelection
 
 MAX_SIZES = 20  # features of the largest model in the table of sizes, or rows of the table of costs; the report has all
 
@@ -34,29 +33,22 @@ def show_selection(result: SelectionResult, folder: str, most: int = MAX_LINES, 
     features with costs, comparison on test."""
     give(result.to_json(), [_flat(row) for row in result.facts["features"]])
     if answer.format == TEXT and not answer.verbose:
-        for line in screen_lines(result, folder, most=most, width=width_of_screen(), k=k):
-            say(line)
+        show_all(screen_lines(result, folder, most=most, width=width_of_screen(), k=k))
         return
-    say_sentences(result)
-    show(size_table(result, most=MAX_SIZES))
-    if result.rivals.compared:
-        show(rival_table(result))
-    show(penalty_table(result))
-    show(feature_table(result))
-    show(zeroed_table(result))
-    if result.worth.feature_groups:
-        show(group_table(result))
-    if result.test is not None:
-        show(comparison_table(result.test, result.plan.confidence))
-    if result.constant_features:
-        say(f"constant within every query, so never used: {', '.join(result.constant_features)}")
+    constant = ", ".join(result.constant_features)
+    tables = [
+        size_table(result, most=MAX_SIZES),
+        *([rival_table(result)] if result.rivals.compared else []),
+        *(penalty_table(result), feature_table(result), zeroed_table(result)),
+        *([group_table(result)] if result.worth.feature_groups else []),
+        *([] if result.test is None else [comparison_table(result.test, result.plan.confidence)]),
+    ]
+    show_details(result, tables, f"constant within every query, so never used: {constant}" if constant else "")
 
 
-def say_sentences(result: SelectionResult | TreesSelection) -> None:
-    """Print the statements about a result, and its notes."""
-    for text in (*result.sentences, *(f"note: {note}" for note in result.notes)):
-        say(text)
-    gap()
+def show_details(result: SelectionResult | TreesSelection, tables: Sequence[Table], last: str = "") -> None:
+    """Print all sentences and notes, these tables and a last line."""
+    show_all([*result.sentences, *(f"note: {text}" for text in result.notes), "", *tables, *([last] if last else [])])
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

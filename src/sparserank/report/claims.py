@@ -18,11 +18,12 @@ from sparserank.selection.statements import (
     coarse,
     counted,
     estimated,
+    n_stable,
     needed,
     queries,
     share,
 )
-from sparserank.text import change, figure, relative, visible
+from sparserank.text import change, figure, visible
 
 MAX_HEADING = 60  # characters
 
@@ -107,7 +108,7 @@ def _claims(result: SelectionResult) -> Iterator[tuple[str, str, str]]:
         yield "expected on new queries", figure(choice.corrected_chosen), corrected
     for r in (result.reference, *([] if result.change is None else [result.against_all])):
         valid = f"{confidence} interval, valid for all sizes at once" if r is result.reference else ""
-        yield f"compared with {r.name}", relative(c.mean - r.mean, r.low, r.high, r.mean), valid
+        yield f"compared with {r.name}", r.against(), valid
     at_most = f", at most {share(bound, choice)}" if math.isfinite(bound) else ""
     of_best = f"the best has {counted(best.n_features, noun)}" if best is not c else "this is the best"
     yield (
@@ -117,9 +118,8 @@ def _claims(result: SelectionResult) -> Iterator[tuple[str, str, str]]:
     )
     yield "rule", _rule(choice), "decides the size"
     for r in result.rivals.compared:
-        difference = relative(c.mean - r.mean, r.low, r.high, r.mean, shown=False)
         shown = f"the rival is shown {r.shown}" if r.shown else "no difference is shown"
-        yield f"compared with {r.title} ({figure(r.mean)})", difference, shown
+        yield f"compared with {r.title} ({figure(r.mean)})", r.against(shown=False), shown
     if math.isfinite(bound):
         more = f"to rule out {NEEDED:.0%}, you need about {needed(choice, NEEDED)} queries"
         resolution = share(choice.bounds.resolution, choice)
@@ -144,14 +144,13 @@ def _repeated(result: SelectionResult) -> Iterator[tuple[str, str, str]]:
         sizes = counted(low if low == high else f"{low} to {high}", noun)
         yield "size on resampled queries", sizes, f"by the same rule, in 90% of {n:,} resamples"
     if stability is not None:
-        often = [float(stability.frequency[j]) >= MIN_FREQUENCY for j in stability.chosen]
         name, index = stability.index
         yield (
             f"selected on at least {MIN_FREQUENCY:.0%} of {stability.n_samples} half-samples",
-            f"{sum(often)} of {counted(len(often), noun)}",
+            f"{n_stable(stability)} of {counted(len(stability.chosen), noun)}",
             f"{name} index {index:.2f}; 1: always the same {noun}s, 0: chance" if math.isfinite(index) else "",
         )
     if near.n_models > 1:
-        always = [row["share"] == 1.0 for row in result.worth.features]
+        always = f"{result.worth.n_always} of {counted(len(result.worth.features), noun)}"
         sets = f"{near.n_models} sets of at most {near.most} {noun}s are as good or within the margin"
-        yield f"{noun}s in every nearly equal set", f"{sum(always)} of {counted(len(always), noun)}", sets
+        yield f"{noun}s in every nearly equal set", always, sets

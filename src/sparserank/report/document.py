@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+Fact = Mapping[str, Any]  # a plain row of a result
+Column = str | Callable[[Fact], str]
 
 
 @dataclass(frozen=True)
@@ -19,6 +24,20 @@ class Table:
     strong: tuple[int, ...] = ()
     words: tuple[int, ...] = ()
     folded: bool = False
+
+    @classmethod
+    def of(
+        cls, title: str, rows: Sequence[Fact], columns: Mapping[str, Column], words: Sequence[str] = (), **look: Any
+    ) -> Table:
+        """A table of facts; the chosen ones are highlighted.
+
+        Parameters
+            columns   {heading: cell}; a cell is a format such as '{weight:.4f}', or a function of the row
+            words     headings of text columns
+        """
+        cells = [[of(row) if callable(of) else of.format_map(row) for of in columns.values()] for row in rows]
+        strong = tuple(i for i, row in enumerate(rows) if row.get("chosen"))
+        return cls(title, list(columns), cells, strong=strong, words=tuple(map([*columns].index, words)), **look)
 
     def on_screen(self) -> tuple[list[str], list[list[str]]]:
         """Columns and rows for a terminal."""

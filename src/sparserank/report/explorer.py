@@ -58,10 +58,8 @@ def _facts(result: SelectionResult, commands: Sequence[str]) -> dict[str, Any]:
     taken, by_cost = result.by_size.index(result.chosen), result.choice.by_cost
     shown = evenly(len(result.by_size), MAX_SIZES, taken)
     by_worth = {i: _by_worth(result, i, i == taken) for i in shown}
-    names: dict[str, int] = {}
-    for i in (taken, *shown):
-        for name, _ in by_worth[i]:
-            names.setdefault(name, len(names))
+    ordered = dict.fromkeys(name for i in (taken, *shown) for name, _ in by_worth[i])
+    names = {name: k for k, name in enumerate(ordered)}
     models = [result.by_size[i] for i in shown]
     references = [(of, _scale(models, of)) for of in result.references]
 
@@ -119,43 +117,33 @@ def _scale(models: Sequence[Candidate], of: Reference) -> float:
 # -- query by query ---------------------------------------------------------------------------------------------------
 
 
-def drawn(values: np.ndarray, reference: np.ndarray, most: float) -> dict[str, Any]:
-    """The data of the page about the differences values - reference (n_queries,): the two SVG paths of the picture, in
-    which `most` has full height, and a description."""
+def drawn(values: np.ndarray, reference: np.ndarray, most: float) -> dict[str, str]:
+    """The data of the page about the differences values - reference (n_queries,): the two SVG paths of the picture and
+    a description. Few queries have a bar each, in which `most` has full height. Many are counted in a histogram, with
+    losses on the left and without equal queries."""
     difference = values - reference
     known = np.sort(difference[np.isfinite(difference)])
-    won, lost = int((known > SAME).sum()), int((known < -SAME).sum())
+    sides = {"won": known[known > SAME], "lost": known[known < -SAME]}
+    won, lost = (len(own) for own in sides.values())
     said = f"better on {won:,}, worse on {lost:,}, equal on {len(known) - won - lost:,} queries"
     if len(known):
         most_lost, most_won = (f"{d:+.2f}" if abs(d) >= 0.005 else "0" for d in (min(known[0], 0), max(known[-1], 0)))
         said += f"; largest loss {most_lost}, largest gain {most_won}"
     if len(values) <= MAX_BARS:
-        return {**_bars(known, most), "said": said}
-    paths, tallest = _histogram(known, most)
-    return {**paths, "said": f"{said}; tallest bar: {queries(tallest)}"}
-
-
-def _bars(known: np.ndarray, most: float) -> dict[str, str]:
-    """SVG paths with a bar for each query."""
-    step = WIDTH / max(len(known), 1)
-    middle = HEIGHT / 2
-    bars = [f"M{(k + 0.5) * step:.1f} {middle:g}V{middle * (1 - d / most):.1f}" for k, d in enumerate(known.tolist())]
-    return {"won": "".join(np.array(bars)[known > SAME]), "lost": "".join(np.array(bars)[known < -SAME])}
-
-
-def _histogram(known: np.ndarray, most: float) -> tuple[dict[str, str], int]:
-    """(SVG paths with a bar for each range of differences, losses on the left; number of queries in the tallest bar).
-    Queries without a difference are not counted."""
-    edges, step = np.linspace(-most, most, 2 * BINS + 1), WIDTH / (2 * BINS)
-    sides = {"won": known[known > SAME], "lost": known[known < -SAME]}
-    counts = {name: np.histogram(own, edges)[0] for name, own in sides.items()}
-    tallest = max(int(own.max()) for own in counts.values()) or 1
-
-    def path(own: np.ndarray) -> str:
-        bars = [f"M{(k + 0.5) * step:.1f} {HEIGHT}V{HEIGHT * (1 - n / tallest):.1f}" for k, n in enumerate(own) if n]
-        return "".join(bars)
-
-    return {name: path(own) for name, own in counts.items()}, tallest
+        level, step = HEIGHT // 2, WIDTH / max(len(known), 1)
+        first = {"won": len(known) - won, "lost": 0}
+        bars = {name: list(enumerate(own / most, first[name])) for name, own in sides.items()}
+    else:
+        level, edges, step = HEIGHT, np.linspace(-most, most, 2 * BINS + 1), WIDTH / (2 * BINS)
+        counts = {name: np.histogram(own, edges)[0] for name, own in sides.items()}
+        tallest = max(int(own.max()) for own in counts.values()) or 1
+        bars = {name: [(k, n / tallest) for k, n in enumerate(own) if n] for name, own in counts.items()}
+        said += f"; tallest bar: {queries(tallest)}"
+    paths = {
+        name: "".join(f"M{(k + 0.5) * step:.1f} {level}V{level * (1 - height):.1f}" for k, height in own)
+        for name, own in bars.items()
+    }
+    return {**paths, "said": said}
 
 
 def differences(metric: str, name: str, found: dict[str, Any], n_queries: int, most: float) -> Markup:

@@ -86,13 +86,13 @@ def _draw_path(path: PathResult, axes: Any, at: int | None = None) -> None:
 def kept_by_halves(result: SelectionResult) -> str:
     """Selection frequencies in half-samples: selected features are coloured, the most frequent of the others grey."""
     assert result.stability is not None
-    shown = result.stability.often()[:BARS]
-    chosen, share_of = set(result.model.support.tolist()), result.stability.frequency
-    figure, axes, place = _named_bars([result.model.feature_names[j] for j in shown])
+    rows = result.facts["stability"][:BARS]
+    often = np.array([row["selection_frequency"] for row in rows])
+    figure, axes, place = _named_bars([row["feature"] for row in rows])
     for inside, colour, label in ((True, SERIES[0], "in the model"), (False, FAINT, "left out")):
-        own = [i for i, j in enumerate(shown) if (j in chosen) is inside]
+        own = [i for i, row in enumerate(rows) if row["in_model"] is inside]
         if own:
-            axes.barh(place[own], share_of[[shown[i] for i in own]], height=0.62, color=colour, label=label)
+            axes.barh(place[own], often[own], height=0.62, color=colour, label=label)
     axes.axvline(MIN_FREQUENCY, color=SOFT, linestyle="--", linewidth=1.2, label=f"{MIN_FREQUENCY:.0%}")
     axes.set_xlim(0.0, 1.0)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")

@@ -9,10 +9,10 @@ from sparserank.crossval.choice import Candidate
 from sparserank.evaluation.loss_bounds import MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
 from sparserank.report.claims import heading
-from sparserank.report.document import Picture, Section, Table
+from sparserank.report.document import Column, Picture, Section, Table
 from sparserank.report.html import to_html
 from sparserank.report.svg import INK, PAGE_SIZE, SERIES, keep_within, legend_below, new_axes, ring, to_svg
-from sparserank.report.tables import comparison_table, evenly, on_test, size_rows
+from sparserank.report.tables import columns_of_sizes, comparison_table, evenly, on_test, sizes_against
 from sparserank.selection.statements import counted, estimated, share
 from sparserank.selection.trees_selection import ALL, OurModel, TreesSelection
 from sparserank.text import change, figure
@@ -59,41 +59,38 @@ def for_model_lines(result: TreesSelection) -> list[str | Table]:
 
 def list_table(result: TreesSelection) -> Table:
     """The best list of each length, then all features, with bounds that hold for all of them at once."""
-    shown = [*result.by_size, result.all_features]
-    head, rows = size_rows(result.choice, shown, result.plan, "list")
     title = (
         f"LightGBM on the best list of each {'cost' if result.choice.by_cost else 'length'}, out of fold over "
         f"{result.n_queries} queries (simultaneous bounds, {as_percent(result.plan.confidence)})"
     )
-    strong = tuple(i for i, c in enumerate(shown) if c is result.chosen)
-    return Table(title, head, rows, words=(head.index("list"),), strong=strong)
+    return Table.of(title, result.facts["sizes"], columns_of_sizes(result.choice, result.plan, "list"), words=["list"])
 
 
 def kept_table(result: TreesSelection) -> Table:
     """The chosen features and their share of the gain."""
-    rows = [[f, f"{g:.1%}"] for f, g in zip(result.features, result.gains.tolist(), strict=True)]
-    return Table("Features to keep", ["feature", "share of the gain"], rows)
+    columns = {"feature": "{feature}", "share of the gain": "{gain:.1%}"}
+    return Table.of("Features to keep", result.facts["features"], columns)
 
 
 def _gains(result: TreesSelection) -> Table:
-    shown = list(zip(result.features, result.gains.tolist(), strict=True))
-    top = shown[0][1] if shown else 1.0
-    rows = [[f, f"{g:.1%}", ("=" * round(BAR * g / (top or 1.0))).ljust(BAR)] for f, g in shown[:MAX_FEATURES]]
-    if len(shown) > MAX_FEATURES:
-        rest = sum(g for _, g in shown[MAX_FEATURES:])
-        names = ", ".join(f for f, _ in shown[MAX_FEATURES:])
-        more = names if len(names) <= MAX_NAMES else f"{len(shown) - MAX_FEATURES} more"
-        rows.append([more, f"{rest:.1%}", ""])
-    return Table("", ["feature", "gain", ""], rows)
+    rows = result.facts["features"]
+    top = max([row["gain"] for row in rows], default=0.0) or 1.0
+    columns: dict[str, Column] = {"feature": "{feature}", "gain": "{gain:.1%}"}
+    columns[""] = lambda row: ("=" * round(BAR * row["gain"] / top)).ljust(BAR)
+    table, rest = Table.of("", rows[:MAX_FEATURES], columns), rows[MAX_FEATURES:]
+    if rest:
+        names = ", ".join(row["feature"] for row in rest)
+        more = names if len(names) <= MAX_NAMES else f"{len(rest)} more"
+        table.rows.append([more, f"{sum(row['gain'] for row in rest):.1%}", ""])
+    return table
 
 
 def _sizes(result: TreesSelection) -> Table:
     """At most MAX_SIZES evenly spaced lengths, including the first, the last and the chosen one."""
     chosen = next((i for i, c in enumerate(result.by_size) if c is result.chosen), 0)
     shown = [result.by_size[i] for i in evenly(len(result.by_size), MAX_SIZES, chosen)]
-    head = [f"[{c.n_features}]" if c is result.chosen else str(c.n_features) for c in shown]
-    against = [change(c.mean, result.all_features.mean) for c in shown]
-    return Table("", ["features", *head], [["trees against all features", *against]])
+    sizes, changes = sizes_against(shown, result.chosen, result.all_features.mean)
+    return Table("", ["features", *sizes], [["trees against all features", *changes]])
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------

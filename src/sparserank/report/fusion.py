@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -15,9 +14,20 @@ from sparserank.evaluation.statistics import as_percent
 from sparserank.export.fusion import fusion_command
 from sparserank.model.fusion import formula_of
 from sparserank.model.ranking_model import RankingModel
-from sparserank.report.document import Section, Table
+from sparserank.report.document import Column, Fact, Section, Table
 from sparserank.report.page import commands_of_sizes, render_page
-from sparserank.report.screen import ALONE, MAX_LINES, MAX_WIDTH, MIN_WIDTH, Row, Screen, more_in, shortened
+from sparserank.report.screen import (
+    ALONE,
+    MAX_LINES,
+    MAX_WIDTH,
+    MIN_WIDTH,
+    Row,
+    Screen,
+    aligned,
+    first_of,
+    more_in,
+    shortened,
+)
 from sparserank.report.tables import interval
 from sparserank.selection.fusion import TITLES, FusionResult, shown_weight
 from sparserank.selection.queries import Added, QueryDifference
@@ -106,22 +116,19 @@ class FusionScreen(Screen):
     def worth(self, room: int) -> list[str]:
         """The kept retrievers, and the change if each is switched off."""
         rows = [row for row in self.fusion.rows() if row["kept"]]
-        shown = rows if len(rows) < room else rows[: max(room - 2, 1)]
-        costs, often = bool(self.fusion.facts.costs), self._often()
-        names = [shortened(row["retriever"], MAX_RETRIEVER) for row in shown]
-        width = max([len("retriever"), *map(len, names)])
-        metric = max(len(self.result.metric) + len("alone "), 8)
-        head = f"{'retriever':{width}}  weight  {'alone ' + self.result.metric:>{metric}}  {'if switched off':>24}"
-        lines = [head + ("    cost" if costs else "") + ("  half-samples" if often else "")]
-        for row, name in zip(shown, names, strict=True):
+        shown, rest = first_of(rows, room, 1)
+        often, costs = self._often(), bool(self.fusion.facts.costs)
+        optional = ["cost" if costs else "", "half-samples" if often else ""]
+        lines = [["retriever", "weight", f"alone {self.result.metric}", "if switched off", *optional]]
+        for row in shown:
+            name, weight = shortened(row["retriever"], MAX_RETRIEVER), shown_weight(row["weight"], 3)
             loss = self._switched_off(row) if len(rows) > 1 else "-"  # a formula needs a retriever
-            alone = "" if row["alone"] is None else figure(row["alone"])
-            line = f"{name:{width}}  {shown_weight(row['weight'], 3):>6}  {alone:>{metric}}  {loss:>24}"
-            line += f"  {row['cost']:6g}" if costs else ""
-            lines.append(line + (f"  {often[row['retriever']]:>12}" if often else ""))
-        return [*lines, *self.more_names([row["retriever"] for row in rows[len(shown) :]])]
+            cost = f"{row['cost']:g}" if costs else ""
+            lines.append([name, weight, _alone(row), loss, cost, often.get(row["retriever"], "")])
+        table = aligned(lines, "<", ">", ">8", ">24", ">6", ">")
+        return [*table, *self.more_names([row["retriever"] for row in rest])]
 
-    def _switched_off(self, row: Mapping[str, Any]) -> str:
+    def _switched_off(self, row: Fact) -> str:
         """The change of the mean without a retriever, with its interval: '-2.1% (-4.0 to -0.3%)'."""
         if row["loss"] is None:
             return "-"
@@ -231,29 +238,35 @@ def _of_retrievers(q: QueryDifference, named: Callable[[str], str]) -> QueryDiff
 def retriever_table(result: FusionResult) -> Table:
     """Every retriever: its weight, its metric by itself, and the loss if it is switched off."""
     selection, facts = result.selection, result.facts
-    judged = f"judged@{facts.judged_depth}"
-    absent = {*([] if facts.costs else ["cost"]), *([] if facts.judged_share else [judged])}
-    rows = []
-    for row in sorted(result.rows(), key=lambda row: (not row["kept"], -(row["loss"] or 0.0))):
-        lost = "" if row["loss"] is None else signed(row["loss"])
-        if lost and row["loss_low"] is not None:
-            lost += f" {interval(row['loss_low'], row['loss_high'], signed)}"
-        cells = {
-            "retriever": row["retriever"],
-            "weight": shown_weight(row["weight"], 3) if row["kept"] else "off",
-            "cost": "" if "cost" in absent else f"{row['cost']:g}",
-            "alone": "" if row["alone"] is None else figure(row["alone"]),
-            "loss if switched off": lost,
-            judged: "" if judged in absent else f"{100 * row['judged']:.0f}%",
-            "queries": str(row["queries"]),
-        }
-        rows.append({head: cell for head, cell in cells.items() if head not in absent})
+    columns: dict[str, Column] = {
+        "retriever": "{retriever}",
+        "weight": lambda row: shown_weight(row["weight"], 3) if row["kept"] else "off",
+        **({"cost": "{cost:g}"} if facts.costs else {}),
+        "alone": _alone,
+        "loss if switched off": _loss,
+        **({f"judged@{facts.judged_depth}": "{judged:.0%}"} if facts.judged_share else {}),
+        "queries": "{queries}",
+    }
     title = f"Retrievers ({selection.plan.metric.title}, {selection.n_queries} queries)"
     note = (
         "The loss is measured out of fold with the other weights refitted; "
         f"{as_percent(selection.plan.confidence)} intervals of each retriever alone."
     )
-    return Table(title, list(rows[0]), [list(row.values()) for row in rows], note=note)
+    by_loss = sorted(result.rows(), key=lambda row: (not row["kept"], -(row["loss"] or 0.0)))
+    return Table.of(title, by_loss, columns, note=note)
+
+
+def _alone(row: Fact) -> str:
+    """The metric of a retriever by itself."""
+    return "" if row["alone"] is None else figure(row["alone"])
+
+
+def _loss(row: Fact) -> str:
+    """The loss if a retriever is switched off, with its interval."""
+    if row["loss"] is None:
+        return ""
+    between = "" if row["loss_low"] is None else f" {interval(row['loss_low'], row['loss_high'], signed)}"
+    return f"{signed(row['loss'])}{between}"
 
 
 def _formula(result: FusionResult) -> str:

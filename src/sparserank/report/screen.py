@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import shlex
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from sparserank.crossval.tree_rivals import AS_IN, WITHOUT
 from sparserank.evaluation.statistics import as_percent
 from sparserank.export import ENGINES, export_command
 from sparserank.options import option
-from sparserank.report.tables import on_test
+from sparserank.report.document import Fact
+from sparserank.report.tables import on_test, sizes_against
 from sparserank.selection.for_engine import other_fills
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
@@ -37,7 +38,7 @@ from sparserank.selection.statements import (
     share,
     smallest,
 )
-from sparserank.text import change, figure, percent, relative, visible
+from sparserank.text import change, figure, percent, visible
 
 MAX_LINES, MAX_WIDTH, MIN_WIDTH = 30, 100, 80
 MAX_NAME, MAX_NAME_NARROW, MIN_NAME = 34, 20, 12  # characters of a name in a row of figures; the report has it in full
@@ -78,26 +79,30 @@ class Screen:
     more: str
 
     def lines(self, folder: str | None, most: int, k: bool) -> list[str]:
-        first = [*self.wrapped(*self.first()), "", *self.table(), *self.wrapped(*self.sentences()), ""]
-        last = [*self.sizes(), "", *self.wrapped(self.unused(PAIRS))]
-        notes, commands = self.notes(), [] if folder is None else self.commands(folder, k)
-        room = MIN_FEATURES + 2
-        lines = [*first, *self.worth(room), "", *last, *notes]
+        """At most `most` lines: if they are too many, without empty lines; then short; then with fewer features."""
+        commands, room = [] if folder is None else self.commands(folder, k), MIN_FEATURES + 2
+        lines = self.body(room)
         if len(lines) + len(commands) > most:
             lines = [line for line in lines if line]
-        if len(lines) + len(commands) > most and len(notes) > 1:
-            notes = [f"note: {self.more} {counted(len(self.all_notes()), 'note')}"]
-        if len(lines) + len(commands) > most:  # omit names of redundant features, and size 1, which is below
-            last = [*self.sizes(), *self.wrapped(self.unused(0))]
-            first = [line for line in first if not line.startswith(ALONE)]
-            lines = [line for line in [*first, *self.worth(room), *last, *notes] if line]
-        while len(lines) + len(commands) > most and room > 2:
+        while len(lines) + len(commands) > most and room > 1:
+            lines = [line for line in self.body(room, short=True) if line]
             room -= 1
-            lines = [line for line in [*first, *self.worth(room), *last, *notes] if line]
         return [*map(self.cut, lines), *commands]
 
+    def body(self, room: int, *, short: bool = False) -> list[str]:
+        """All lines but the commands, with at most `room` lines on features; short: with one line for all notes, no
+        names of redundant features, and no size 1, which is among the sizes."""
+        notes = self.notes()
+        first = [*self.wrapped(*self.first()), "", *self.table(), *self.wrapped(*self.sentences()), ""]
+        if short:
+            first = [line for line in first if not line.startswith(ALONE)]
+            notes = notes if len(notes) < 2 else [f"note: {self.more} {counted(len(self.all_notes()), 'note')}"]
+        last = [*self.sizes(), "", *self.wrapped(self.unused(0 if short else PAIRS)), *notes]
+        return [*first, *self.worth(room), "", *last]
+
     def worth(self, room: int) -> list[str]:
-        return self.feature_groups(room) if self.result.worth.feature_groups else self.features(room)
+        groups = self.result.facts["feature_groups"]
+        return self.feature_groups(groups, room) if groups else self.features(self.result.facts["features"], room)
 
     # -- how good, on which queries ------------------------------------------------------------------------------------
 
@@ -142,15 +147,14 @@ class Screen:
         rows.append((self.shown("chosen", result.chosen), result.chosen.n_features, result.chosen.mean, ""))
         rows += [*self.best(), *(_row(r, r.name) for r in self.rivals()), *self.alone()]
         names = [_row_name(name, MAX_NAME if wide else MAX_NAME_NARROW) for name, *_ in rows]
-        width, metric, noun = max(map(len, names)), max(len(result.metric), 7), f"{result.noun}s"
+        width, noun = max(map(len, names)), f"{result.noun}s"
         against = f"against {'today' if result.change is not None else self.all if wide else 'all'}"
         star = "*" if self.has_intervals else ""
-        lines = [f"{'':{width}} {noun}  {result.metric:>{metric}}  {against}  chosen against row{star}"]
-        for name, (_, n, value, chosen) in zip(names, rows, strict=True):
-            share = change(value, result.reference.mean) if len(lines) > 1 else ""
-            figures = f"{n:>{len(noun)}}  {figure(value):>{metric}}  {share:>{len(against)}}"
-            lines.append(f"{name:{width}} {figures}  {chosen}".rstrip())
-        return lines
+        lines = [[f"{'':{width}} {noun}", result.metric, against, f"chosen against row{star}"]]
+        for name, (_, n, mean, chosen) in zip(names, rows, strict=True):
+            share = change(mean, result.reference.mean) if len(lines) > 1 else ""
+            lines.append([f"{name:{width}} {n:>{len(noun)}}", figure(mean), share, chosen])
+        return aligned(lines, "<", ">7", ">", "<")
 
     def best(self) -> list[Row]:
         """The model with the highest mean, unless it is the chosen one or all features."""
@@ -220,28 +224,25 @@ class Screen:
 
     # -- features ------------------------------------------------------------------------------------------------------
 
-    def features(self, room: int) -> list[str]:
+    def features(self, rows: Sequence[Fact], room: int) -> list[str]:
         """The selected features, the most costly to leave out first, in at most `room` lines."""
-        rows = sorted(self.result.facts["features"], key=_by_loss)
-        shown = rows if len(rows) < room else rows[: room - 2]
+        shown, rest = first_of(sorted(rows, key=_by_loss), room)
         largest = max([*(row["loss"] for row in rows if row["loss"] is not None), NO_LOSS])
-        kept = [self.kept(row) for row in shown]
-        halves = "" if self.result.stability is None else f"   chosen on {self.result.stability.n_samples} half-samples"
-        room_of_name = self.width - FIGURES - max([len(halves), *map(len, kept)])
-        bar_width = BAR
+        kept, bar_width = [self.kept(row) for row in shown], BAR
+        halves = "" if self.result.stability is None else f" chosen on {self.result.stability.n_samples} half-samples"
+        room_of_name = self.width - FIGURES - max([len(f"  {halves}") if halves else 0, *map(len, kept)])
         if max((len(visible(row["name"])) for row in shown), default=0) > room_of_name:  # names matter more
             halves, kept, bar_width, room_of_name = "", [""] * len(shown), 0, self.width - FIGURES + BAR
-        names = [shortened(row["name"], room_of_name) for row in shown]
-        width = max([len("feature"), *map(len, names)])
-        costs = "  change if left out" if any(row["cost"] is not None for row in rows) else ""
-        lines = [f"{'feature':{width}}    weight{costs}{halves}"]
-        for row, name, often in zip(shown, names, kept, strict=True):
-            text = _left_out(row) if costs and len(rows) > 1 else ""  # a model needs a feature
+        costed = any(row["cost"] is not None for row in rows)
+        lines = [["feature", "weight", "change if left out" if costed else "", halves]]
+        for row, often in zip(shown, kept, strict=True):
+            # A model needs a feature.
+            name, loss = shortened(row["name"], room_of_name), _left_out(row) if costed and len(rows) > 1 else ""
             bar = "=" * round(bar_width * max(row["loss"] or 0.0, 0.0) / largest)
-            lines.append(f"{name:{width}}  {row['weight']:+8.3f}  {text:>7} {bar:{BAR}}   {often}".rstrip())
-        return [*lines, *self.others(rows[len(shown) :])]
+            lines.append([name, f"{row['weight']:+.3f}", f"{loss:>7} {bar}", f" {often}"])
+        return [*aligned(lines, "<", ">8", "<", "<"), *self.others(rest)]
 
-    def kept(self, row: Mapping[str, Any]) -> str:
+    def kept(self, row: Fact) -> str:
         """The number of half-samples that select a feature, and its substitute."""
         stability, said = self.result.stability, []
         if stability is not None:
@@ -251,7 +252,7 @@ class Screen:
             said.append(f"or {other} (r = {row['substitute_correlation']:.2f})")
         return ", ".join(said)
 
-    def others(self, rest: Sequence[Mapping[str, Any]]) -> list[str]:
+    def others(self, rest: Sequence[Fact]) -> list[str]:
         """The selected features that do not have a separate line."""
         losses = [row["loss"] for row in rest if row["loss"] is not None]
         known = rest and len(losses) == len(rest) and max(losses) >= NO_LOSS
@@ -260,16 +261,14 @@ class Screen:
         none = f", {free} without a loss on these queries" if free else ""
         return self.more_names([row["name"] for row in rest], f"{each}{none}")
 
-    def feature_groups(self, room: int) -> list[str]:
+    def feature_groups(self, rows: Sequence[Fact], room: int) -> list[str]:
         """The groups in use, the most costly to leave out first."""
-        rows = sorted(self.result.facts["feature_groups"], key=_by_loss)
-        shown = rows if len(rows) < room else rows[: room - 2]
-        names = [shortened(row["group"], self.width // 3) for row in shown]
-        width = max([len("group"), *map(len, names)])
-        lines = [f"{'group':{width}}      cost  features  change if left out"]
-        for row, name in zip(shown, names, strict=True):
-            lines.append(f"{name:{width}}  {row['group_cost']:8g}  {len(row['features']):8d}  {_left_out(row):>7}")
-        return [*lines, *self.more_names([row["group"] for row in rows[len(shown) :]])]
+        shown, rest = first_of(sorted(rows, key=_by_loss), room)
+        lines = [["group", "cost", "features", "change if left out"]]
+        for row in shown:
+            name = shortened(row["group"], self.width // 3)
+            lines.append([name, f"{row['group_cost']:g}", str(len(row["features"])), f"{_left_out(row):>7}"])
+        return [*aligned(lines, "<", ">8", ">8", "<"), *self.more_names([row["group"] for row in rest])]
 
     def more_names(self, names: Sequence[str], what: str = "") -> list[str]:
         """The names that do not have a separate line, and a statement about them."""
@@ -280,15 +279,11 @@ class Screen:
     def sizes(self) -> list[str]:
         """Some sizes, and for each the best model of at most this size, compared with the reference."""
         result, by_cost = self.result, self.result.choice.by_cost
-        cells = []
-        for c in self.some_sizes():
-            size = f"{c.cost:g}" if by_cost else str(c.n_features)
-            cells.append((f"[{size}]" if c is result.chosen else size, change(c.mean, result.reference.mean)))
-        width = max(len(text) for cell in cells for text in cell)
+        sizes, changes = sizes_against(self.some_sizes(), result.chosen, result.reference.mean, by_cost)
+        width = max(map(len, [*sizes, *changes]))
         against = self.all if result.change is None else "today"
-        names = (f"{'cost' if by_cost else result.noun + 's'}, at most", f"against {against}")
-        first = max(map(len, names))
-        return [f"{name:{first}}  {'  '.join(f'{cell[k]:>{width}}' for cell in cells)}" for k, name in enumerate(names)]
+        lines = [[f"{'cost' if by_cost else result.noun + 's'}, at most", *sizes], [f"against {against}", *changes]]
+        return aligned(lines, "<", *[f">{width}"] * len(sizes))
 
     def some_sizes(self) -> list[Candidate]:
         """Sizes that grow by about half, including the chosen one and the best."""
@@ -383,14 +378,30 @@ class Screen:
 
 def _row(r: ComparedRival, name: str) -> Row:
     """The row of a ranker, with the chosen model compared with it."""
-    return name, r.n_features, r.mean, relative(r.difference, r.low, r.high, r.mean)
+    return name, r.n_features, r.mean, r.against()
 
 
-def _by_loss(row: Mapping[str, Any]) -> float:
+def aligned(lines: Sequence[Sequence[str]], *alignments: str) -> list[str]:
+    """The lines of a table, from their cells; the first line is its head, and columns without any text are left out.
+    alignments: of each column, with its least width: '<', '>8'."""
+    columns = []
+    for alignment, cells in zip(alignments, zip(*lines, strict=True), strict=True):
+        width = max(int(alignment[1:] or 0), *map(len, cells))
+        columns += [[f"{cell:{alignment[0]}{width}}" for cell in cells]] if any(cells) else []
+    return ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
+
+
+def first_of(rows: Sequence[Fact], room: int, least: int = 0) -> tuple[Sequence[Fact], Sequence[Fact]]:
+    """The rows that have lines of their own, at least this many, and the others, where heading and others need two."""
+    n = len(rows) if len(rows) < room else max(room - 2, least)
+    return rows[:n], rows[n:]
+
+
+def _by_loss(row: Fact) -> float:
     return math.inf if row["loss"] is None else -row["loss"]
 
 
-def _left_out(row: Mapping[str, Any]) -> str:
+def _left_out(row: Fact) -> str:
     """The change if a feature or a group is left out."""
     return "-" if row["loss"] is None else percent(-row["loss"] / 100.0)
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sparserank.crossval.choice import FEATURE, Candidate, Choice
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
-from sparserank.report.document import Table
+from sparserank.report.document import Column, Fact, Table
+from sparserank.selection.facts import model_row
 from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
-from sparserank.selection.queries import Added, Pair, QueryDifference
+from sparserank.selection.queries import Pair, QueryDifference
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import enough, estimated, queries, share, smallest
-from sparserank.text import figure, listed, lower, p_text, percent, signed, upper
+from sparserank.selection.statements import enough, queries, share, smallest
+from sparserank.text import change, figure, listed, p_text, relative, signed
 
 MAX_LEFT = 50  # features left out that a page lists
 MAX_OWN, MAX_RIVAL = 12, 5  # features shown for a pair of documents: of the chosen model, only of the rival
@@ -44,10 +45,11 @@ def penalty_table(result: SelectionResult) -> Table:
             name = label.replace("ridge", "dense (ridge)", 1)
         elif found is not None:
             name = found.label
-        model = ["none", "-", "-"] if found is None else [str(found.n_features), *losses(choice, found)]
+        below, at_most = ("-", "-") if found is None else losses(choice, model_row(choice, found, []))
+        n = "none" if found is None else str(found.n_features)
         c = path.certificate()
         gap = "-" if c.gap is None else f"{c.gap:.0e}"
-        rows.append([name, *model, c.status, f"{c.kkt_violation:.0e}", gap, figure(c.time_s, 1)])
+        rows.append([name, n, below, at_most, c.status, f"{c.kkt_violation:.0e}", gap, figure(c.time_s, 1)])
     title = (
         f"{smallest(rule.by_cost).capitalize()} model of each penalty {enough(rule)}, and the best dense one "
         f"({result.plan.metric.title} {where(result)}, {result.n_queries} queries)"
@@ -70,45 +72,46 @@ def _certified(result: SelectionResult) -> list[str]:
 
 def size_table(result: SelectionResult, most: int | None = None) -> Table:
     """The best model of at most each number of features, or each cost (up to `most`, but always the chosen one and the
-    best), with simultaneous bounds; the chosen one is highlighted."""
-    choice, shown, moves = result.choice, [], []
+    best), with simultaneous bounds and the features that enter and leave."""
+    choice, rows = result.choice, []
     for i, (c, row) in enumerate(zip(result.by_size, result.facts["sizes"], strict=True)):
         within = most is None or (i < most if choice.by_cost else c.n_features <= most)
-        if within or c in (result.chosen, result.best):
-            shown.append(c)
-            moves.append([listed(row["enter"]), listed(row["leave"])])
-    head, rows = size_rows(choice, shown, result.plan, "penalty")
-    return Table(
+        rows += [row] if within or c in (choice.chosen, choice.best) else []
+    title = (
         f"Best model of at most each {'cost' if choice.by_cost else 'size'} by {result.plan.metric.title} "
-        f"(simultaneous bounds, {as_percent(result.plan.confidence)})",
-        [*head, "enter", "leave"],
-        [[*row, *move] for row, move in zip(rows, moves, strict=True)],
-        screen=tuple(range(len(head))),
-        note="A size without a better model than a smaller one has no row.",
-        words=(head.index("penalty"), len(head), len(head) + 1),
-        strong=tuple(i for i, c in enumerate(shown) if c is result.chosen),
+        f"(simultaneous bounds, {as_percent(result.plan.confidence)})"
     )
+    columns = columns_of_sizes(choice, result.plan, "penalty")
+    moves: dict[str, Column] = {"enter": lambda row: listed(row["enter"]), "leave": lambda row: listed(row["leave"])}
+    screen, note = tuple(range(len(columns))), "A size without a better model than a smaller one has no row."
+    return Table.of(title, rows, {**columns, **moves}, words=("penalty", *moves), screen=screen, note=note)
 
 
-def size_rows(
-    choice: Choice, shown: Sequence[Candidate], plan: SelectionPlan, what: str
-) -> tuple[list[str], list[list[str]]]:
-    """(head, rows) of a table of candidates by size: number of features, cost if there are costs, label (under the
-    heading `what`), mean, estimated loss and its bound."""
+def columns_of_sizes(choice: Choice, plan: SelectionPlan, what: str) -> dict[str, Column]:
+    """Columns of candidates by size: number of features, cost if there are costs, label (under the heading `what`),
+    mean, estimated loss and its bound."""
     costed = plan.costs is not None or choice.by_cost
-    head = [f"{plan.noun}s", "cost", what, repr(plan.metric), "below the best", "loses at most"]
-    rows = [[str(c.n_features), f"{c.cost:g}", c.label, figure(c.mean), *losses(choice, c)] for c in shown]
-    return (head, rows) if costed else (_without_cost(head), list(map(_without_cost, rows)))
+    return {
+        f"{plan.noun}s": "{n_features}",
+        **({"cost": "{cost:g}"} if costed else {}),
+        what: "{label}",
+        repr(plan.metric): "{mean:.4f}",
+        "below the best": lambda row: losses(choice, row)[0],
+        "loses at most": lambda row: losses(choice, row)[1],
+    }
 
 
-def _without_cost(row: list[str]) -> list[str]:
-    return [row[0], *row[2:]]
+def sizes_against(shown: Sequence[Candidate], chosen: Candidate, mean: float, by_cost: bool = False) -> list[list[str]]:
+    """Two rows: the sizes, with the chosen one in brackets, and the changes of their means from a reference."""
+    sizes = [f"{c.cost:g}" if by_cost else str(c.n_features) for c in shown]
+    sizes = [f"[{size}]" if c is chosen else size for size, c in zip(sizes, shown, strict=True)]
+    return [sizes, [change(c.mean, mean) for c in shown]]
 
 
-def losses(choice: Choice, c: Candidate) -> list[str]:
+def losses(choice: Choice, row: Fact) -> tuple[str, str]:
     """The loss of a candidate relative to the best: the estimate and the bound."""
-    bound = choice.bound(c)
-    return [estimated(c, choice), share(bound, choice) if math.isfinite(bound) else "-"]
+    at_most = share(row["bound"], choice) if math.isfinite(row["bound"]) else "-"
+    return f"{100.0 * row['loss'] / choice.unit:.1f}%", at_most
 
 
 def rival_table(result: SelectionResult) -> Table:
@@ -130,51 +133,46 @@ def rival_table(result: SelectionResult) -> Table:
 
 def feature_table(result: SelectionResult) -> Table:
     """The selected features, largest weight first, with the cost of leaving out each."""
-    halves, (costs, cells) = result.stability is not None, _cost_columns(result)
-    rows = []
-    for row in result.facts["features"]:
-        often = [f"{row['selection_frequency']:.0%}"] if halves else []
-        rows.append([row["name"], figure(row["weight"]), *often, f"{row['share']:.0%}", *cells(row["cost"])])
-    note = (
-        "The column half-samples is the share of them that select the feature. Sets is the share of nearly equal "
-        "models that use it."
-    )
+    columns: dict[str, Column] = {"feature": "{name}", "weight": "{weight:.4f}"}
+    note = ""
+    if result.stability is not None:
+        columns["half-samples"] = "{selection_frequency:.0%}"
+        note = (
+            "The column half-samples is the share of them that select the feature. Sets is the share of nearly equal "
+            "models that use it."
+        )
+    columns |= {"sets": "{share:.0%}", **_costs(result, "cost")}
     title = f"Selected features and their ablation costs {where(result)}, with the others refitted"
-    head = ["feature", "weight", *(["half-samples"] if halves else []), "sets", *costs]
-    return Table(title, head, rows, note=note if halves else "")
+    return Table.of(title, result.facts["features"], columns, note=note)
 
 
 def zeroed_table(result: SelectionResult) -> Table:
     """The selected features, with the cost of setting the weight of each to 0."""
-    costs, cells = _cost_columns(result)
-    rows = [[row["name"], *cells(row["zeroed"])] for row in result.facts["features"]]
+    columns = {result.noun: "{name}", **_costs(result, "zeroed")}
     title = f"Cost of setting the weight of each {result.noun} to 0 {where(result)}, with the other weights unchanged"
-    return Table(title, [result.noun, *costs], rows, folded=True)
+    return Table.of(title, result.facts["features"], columns, folded=True)
 
 
 def group_table(result: SelectionResult) -> Table:
     """The groups in use, the most costly first, with the cost of leaving out each."""
-    costs, cells = _cost_columns(result)
-    rows = [
-        [row["group"], f"{row['group_cost']:g}", str(len(row["features"])), *cells(row["cost"])]
-        for row in result.facts["feature_groups"]
-    ]
+    columns: dict[str, Column] = {"group": "{group}", "cost": "{group_cost:g}"}
+    columns |= {"features": lambda row: str(len(row["features"])), **_costs(result, "cost")}
     title = f"Groups in use and their ablation costs {where(result)}, with the others refitted"
-    return Table(title, ["group", "cost", "features", *costs], rows)
+    return Table.of(title, result.facts["feature_groups"], columns)
 
 
-def _cost_columns(result: SelectionResult) -> tuple[list[str], Callable[[Mapping[str, Any] | None], list[str]]]:
-    """(headings, function from costs by metric to cells): the cost in each metric, and the interval for the first."""
+def _costs(result: SelectionResult, of: str) -> dict[str, Column]:
+    """Columns for the cost in each metric, `of` the facts, and the interval for the first metric."""
     metrics = list(map(repr, result.plan.metrics))
-    head = [*(f"{m} cost" for m in metrics), f"{as_percent(result.plan.confidence)} interval ({result.metric})"]
 
-    def cells(costs: Mapping[str, Any] | None) -> list[str]:
-        if costs is None:
-            return ["-"] * len(head)
-        first = costs[metrics[0]]
-        return [*(signed(costs[m]["cost"]) for m in metrics), interval(first["low"], first["high"], signed)]
+    def cost(metric: str) -> Column:
+        return lambda row: "-" if row[of] is None else signed(row[of][metric]["cost"])
 
-    return head, cells
+    def between(row: Fact) -> str:
+        return "-" if row[of] is None else bounds(row[of][metrics[0]])
+
+    head = f"{as_percent(result.plan.confidence)} interval ({result.metric})"
+    return {**{f"{metric} cost": cost(metric) for metric in metrics}, head: between}
 
 
 def family_table(result: SelectionResult) -> Table:
@@ -189,29 +187,27 @@ def family_table(result: SelectionResult) -> Table:
 
 def substitute_table(result: SelectionResult) -> Table:
     """The substitutes of selected features."""
-    rows = [
-        [s.feature, s.other, signed(s.difference), interval(s.low, s.high, signed), figure(s.correlation, 2)]
-        for s in result.worth.substitutes
-    ]
+    columns: dict[str, Column] = {
+        "selected": "{feature}",
+        "in its place": "{other}",
+        result.metric: "{difference:+.4f}",
+        f"{as_percent(result.plan.confidence)} interval": bounds,
+        "correlation": "{correlation:.2f}",
+    }
     title = (
         f"Exchanges of one {result.noun} within the margin {where(result)}, both refitted (intervals of each pair "
         "alone)"
     )
-    between = f"{as_percent(result.plan.confidence)} interval"
-    return Table(title, ["selected", "in its place", result.metric, between, "correlation"], rows, words=(1,))
+    return Table.of(title, result.facts["substitutes"], columns, words=["in its place"])
 
 
 def stability_table(result: SelectionResult) -> Table:
     """How often half-samples select each feature."""
     assert result.stability is not None
-    names, selected = result.model.feature_names, set(result.model.support.tolist())
-    chosen = {names[j] for j in selected}
-    rows = [
-        [row["feature"], f"{row['selection_frequency']:.0%}", "yes" if row["feature"] in chosen else ""]
-        for row in result.facts["stability"]
-    ]
     title = f"Selection frequency in {result.stability.n_samples} half-samples of the queries"
-    return Table(title, [result.noun, "selection frequency", "in the model"], rows, folded=True)
+    columns: dict[str, Column] = {result.noun: "{feature}", "selection frequency": "{selection_frequency:.0%}"}
+    columns["in the model"] = lambda row: "yes" if row["in_model"] else ""
+    return Table.of(title, result.facts["stability"], columns, folded=True)
 
 
 # -- queries ----------------------------------------------------------------------------------------------------------
@@ -255,7 +251,7 @@ def _pair_table(query: str, pair: Pair, rival: str, lost: bool, noun: str) -> Ta
     rows.append(["together", signed(pair.chosen), signed(pair.rival), "", ""])
     values = [f"value in {d.document} (grade {d.grade:g})" for d in (pair.better, pair.worse)]
     title = f"Query {query}: why {pair.better.document} is {'not ' if lost else ''}ranked above {pair.worse.document}"
-    deciding = [r.feature for r in _deciding(pair, lost)]
+    deciding = [feature for _, feature in _deciding(pair, lost)]
     return Table(
         f"{title} ({listed(deciding, 3)})" if deciding else title,
         [noun, "chosen model", rival, *values],
@@ -266,10 +262,17 @@ def _pair_table(query: str, pair: Pair, rival: str, lost: bool, noun: str) -> Ta
     )
 
 
-def _deciding(pair: Pair, lost: bool) -> list[Added]:
-    """The features that favour the order in which the chosen model has the two documents, the strongest first."""
-    way = -1.0 if lost else 1.0
-    return sorted((r for r in pair.features if r.chosen and way * r.chosen > 0), key=lambda r: -abs(r.chosen or 0.0))
+def _deciding(pair: Pair, lost: bool, of: str = "chosen") -> list[tuple[float, str]]:
+    """(contribution, feature) of those that favour the order in which the chosen model, or the rival, has the two
+    documents, the strongest first."""
+    above = lost is (of == "rival")  # whether it has the better document above the other
+    parts = [(getattr(r, of) or 0.0, r.feature) for r in pair.features]
+    return sorted([p for p in parts if p[0] and (p[0] > 0) is above], key=lambda part: -abs(part[0]))
+
+
+def _by(parts: Sequence[tuple[float, str]]) -> str:
+    said = ", ".join(f"{feature} {signed(part)}" for part, feature in parts[:3])
+    return f", by {said}" if said else ""
 
 
 def pair_sentence(pair: Pair, rival: str, lost: bool, noun: str = FEATURE) -> str:
@@ -279,13 +282,8 @@ def pair_sentence(pair: Pair, rival: str, lost: bool, noun: str = FEATURE) -> st
         f"{a.document} (grade {a.grade:g}) should rank above {b.document} (grade {b.grade:g}). "
         f"The chosen model puts them at ranks {a.chosen} and {b.chosen}"
     )
-    by = ", ".join(f"{r.feature} {signed(r.chosen)}" for r in _deciding(pair, lost)[:3])
-    text += f", by {by}" if pair.chosen and by else ": their scores are equal" if not pair.chosen else ""
-    text += f"; {rival} at ranks {a.rival} and {b.rival}"
-    if pair.rival:
-        right = [r for r in pair.features if r.rival and (r.rival > 0) is lost]
-        strongest = sorted(right, key=lambda r: -abs(r.rival or 0.0))[:3]
-        text += f", by {', '.join(f'{r.feature} {signed(r.rival)}' for r in strongest)}" if strongest else ""
+    text += _by(_deciding(pair, lost)) if pair.chosen else ": their scores are equal"
+    text += f"; {rival} at ranks {a.rival} and {b.rival}{_by(_deciding(pair, lost, 'rival')) if pair.rival else ''}"
     return (
         f"{text}. Each value is the contribution of the {noun} to the score of the first document minus its "
         "contribution to the score of the second. The values add up to the difference of the scores."
@@ -315,13 +313,18 @@ def on_test(test: Comparison, metric: str, confidence: float, others: tuple[str,
     text = f"Your {queries(n, 'test ')}: chosen {figure(chosen['mean'])}"
     other = next((r for r in rows if r["system"].startswith(others) and r is not chosen), None)
     if other is not None:
-        unit = abs(other["mean"]) or 1.0
-        low, high = -other["difference_high"] / unit, -other["difference_low"] / unit
-        text += f", {name} {figure(other['mean'])}, {percent(-other['difference'] / unit)}"
+        low, high = -other["difference_high"], -other["difference_low"]
+        against = relative(-other["difference"], low, high, other["mean"], shown=False)
+        text += f", {name} {figure(other['mean'])}, {against}"
         if math.isfinite(high - low):
             shown = ": chosen is better" if low > 0 else f": {name} better" if high < 0 else ""
-            text += f" ({lower(low).removesuffix('%')} to {upper(high)}, this pair alone){shown}"
+            text = f"{text.removesuffix(')')}, this pair alone){shown}"
     return f"{text}."
+
+
+def bounds(row: Fact) -> str:
+    """The interval of a difference."""
+    return interval(row["low"], row["high"], signed)
 
 
 def interval(low: float, high: float, shown: Any = figure) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from sparserank import __version__
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.metrics import Metric
 from sparserank.transforms import NONE
 
 if TYPE_CHECKING:
     from sparserank.selection.result import SelectionResult
+    from sparserank.selection.trees_selection import TreesSelection
 
 Row = dict[str, Any]
 
@@ -26,7 +29,8 @@ def facts_of(result: SelectionResult) -> dict[str, list[Row]]:
     features        the selected features, largest weight first; `name` is the feature as it enters the model
     feature_groups  the groups in use, the most expensive first
     sizes           the best model of at most each size, with its ablation and the features that `enter` and `leave`
-    stability       the features that half-samples select, the most frequent first
+    stability       the features that half-samples select, the most frequent first, and whether the model uses them
+    substitutes     of the selected features
 
     Features and groups have the ablation `cost` and the cost of being `zeroed`, each by metric, and their `loss`: the
     cost by the deciding metric in percent of the chosen model's mean, None where it is not known.
@@ -36,6 +40,7 @@ def facts_of(result: SelectionResult) -> dict[str, list[Row]]:
         "feature_groups": [{**row, "loss": _loss(result, row)} for row in result.worth.feature_groups],
         "sizes": _sizes(result),
         "stability": _stability(result),
+        "substitutes": list(map(asdict, result.worth.substitutes)),
     }
 
 
@@ -67,7 +72,7 @@ def _sizes(result: SelectionResult) -> list[Row]:
     choice, rows = result.choice, []
     for c, (enter, leave), ablation in zip(result.by_size, result.moves(), result.size_costs, strict=True):
         moved = {"enter": list(enter), "leave": list(leave), "ablation": ablation}
-        rows.append({**model_row(choice, c, SIZE), "chosen": c is result.chosen, **moved})
+        rows.append({"label": c.label, **model_row(choice, c, SIZE), "chosen": c is result.chosen, **moved})
     return rows
 
 
@@ -79,8 +84,17 @@ def model_row(choice: Choice, c: Candidate, fields: Sequence[str]) -> Row:
 def _stability(result: SelectionResult) -> list[Row]:
     if result.stability is None:
         return []
-    names, share = result.model.feature_names, result.stability.frequency
-    return [{"feature": names[j], "selection_frequency": float(share[j])} for j in result.stability.often()]
+    names, share, chosen = result.model.feature_names, result.stability.frequency, set(result.model.support.tolist())
+    return [
+        {"feature": names[j], "selection_frequency": float(share[j]), "in_model": j in chosen}
+        for j in result.stability.often()
+    ]
+
+
+def opening(result: SelectionResult | TreesSelection, kind: str, version: int) -> Row:
+    """The first entries of result.json: the format, and the result in words."""
+    said = {"headline": result.headline, "sentence": result.sentence, "sentences": result.sentences}
+    return {"format": kind, "version": version, "sparserank": __version__, **said}
 
 
 def without(rows: Sequence[Row], *columns: str) -> list[Row]:

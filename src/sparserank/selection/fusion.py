@@ -22,7 +22,6 @@ from sparserank.options.arguments import check_arguments
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import write_results
 from sparserank.selection.statements import headline
-from sparserank.text import relative
 from sparserank.workdir.directory import WorkDirectory
 
 if TYPE_CHECKING:
@@ -136,16 +135,16 @@ class FusionResult:
     def above(self) -> str:
         """The formula with the highest mean if above the choice (shown or not) and how to measure against it, or ''."""
         selection, best = self.selection, self.selection.rivals.above
-        full, beside = selection.dense, selection.all_features.chosen
+        full = selection.dense
         if full is not selection.chosen and full.mean > max(selection.chosen.mean, -inf if best is None else best.mean):
             number = len(self.facts.retrievers)
             name, asked = reference_name(full), option("k", number)
-            between = relative(beside.difference, beside.low, beside.high, full.mean, shown=False)
+            between = selection.against_all.against(shown=False)
         elif best is not None:
             name = best.name
             norm = next((n for n in COMPARED if title_of(Norm(n)) == name), None)
             asked = option("k", 1) if norm is None else option("norm", norm)
-            between = relative(best.difference, best.low, best.high, best.mean, shown=False)
+            between = best.against(shown=False)
         else:
             return ""
         return f"{name} is above the choice, which is {between} against it; {asked} measures against it instead"
@@ -185,34 +184,33 @@ class FusionResult:
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per retriever: kept ones first, largest weight first."""
-        selection, metric = self.selection, self.selection.metric
-        rivals = {r.name: r for r in selection.rivals.compared}
-        loss = self._losses()
+        means = {r.name: r.mean for r in self.selection.rivals.compared}
+        losses, unknown = self._losses(), dict.fromkeys(("cost", "low", "high"))
         out = []
         for name in (*self.retrievers, *self.dropped):
-            rival = rivals.get(alone(name))
+            loss = losses.get(name, unknown)
             out.append(
                 {
                     "retriever": name,
                     "kept": name in self.weights,
                     "weight": self.weights.get(name, 0.0),
                     "cost": self.facts.costs.get(name),
-                    "alone": None if rival is None else rival.mean,
-                    "loss": loss.get(name, {}).get(metric, {}).get("cost"),
-                    "loss_low": loss.get(name, {}).get(metric, {}).get("low"),
-                    "loss_high": loss.get(name, {}).get(metric, {}).get("high"),
+                    "alone": means.get(alone(name)),
+                    "loss": loss["cost"],
+                    "loss_low": loss["low"],
+                    "loss_high": loss["high"],
                     "judged": self.facts.judged_share.get(name),
                     "queries": self.facts.n_lists[name],
                 }
             )
         return out
 
-    def _losses(self) -> dict[str, dict[str, dict[str, float]]]:
-        """{kept retriever: {metric: loss, with its interval, if it is switched off and the others are refitted}}"""
-        worth = self.selection.worth
-        if worth.feature_groups:
-            return {d["group"]: d["cost"] for d in worth.feature_groups if d["cost"]}
-        return {d["feature"].rpartition(":")[0]: d["cost"] for d in worth.features if d["cost"]}
+    def _losses(self) -> dict[str, Any]:
+        """{kept retriever: loss, with its interval, if it is switched off and the others are refitted}"""
+        worth, metric = self.selection.worth, self.selection.metric
+        costs = {row["group"]: row["cost"] for row in worth.feature_groups}
+        costs = costs or {row["feature"].rpartition(":")[0]: row["cost"] for row in worth.features}
+        return {name: cost[metric] for name, cost in costs.items() if cost}
 
     def table(self) -> Any:
         """The retrievers.

@@ -10,7 +10,6 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from sparserank import __version__
 from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, Choice, reference_name
 from sparserank.crossval.current_model import Change
@@ -27,7 +26,7 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.options.arguments import check_arguments
 from sparserank.paths import Certificate, PathResult
 from sparserank.selection.comparisons import AllFeatures
-from sparserank.selection.facts import FRAME, costed, facts_of, model_row, without
+from sparserank.selection.facts import FRAME, costed, facts_of, model_row, opening, without
 from sparserank.selection.for_engine import ForEngine
 from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
@@ -48,6 +47,7 @@ from sparserank.workdir.directory import WorkDirectory
 
 FORMAT, FORMAT_VERSION = "sparserank-result", 4
 MODEL = ("penalty", "k", "relax", "index", "n_features", "cost", "mean")  # fields of a candidate in result.json
+CERTIFICATE = ("status", "kkt_violation", "gap", "gap_condition")  # fields of the certificate of a path there
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,8 +103,8 @@ class SelectionResult:
     n_available : int or None
         Number of items to choose from, such as retrievers, if it is not the number of features.
     facts : dict
-        Plain rows about `features`, `feature_groups`, `sizes` and `stability`, from which screen, report, JSON and
-        frames pick columns.
+        Plain rows about `features`, `feature_groups`, `sizes`, `stability` and `substitutes`, from which screen,
+        report, JSON and frames pick columns.
     suspects : dict
         {feature: why it may not be known when documents are ranked}, as a sentence.
 
@@ -204,20 +204,18 @@ class SelectionResult:
     @property
     def sentences(self) -> list[str]:
         """The sentences of `sentence` as a list; the first one names what to keep."""
-        said = choice_sentences(self.choice, self.metric, self.n_all, self.noun)
-        said[1:1] = [] if self.suspicion is None else [self.suspicion]
-        said.append(quality_sentence(self.choice, self.dense, self.metric, self.n_dense, self.noun))
-        said += self.rivals.sentences(self.metric, as_percent(self.plan.confidence))
-        if self.stability is not None:
-            said = [*said, stability_sentence(self.stability, self.noun)]
+        first, *others = choice_sentences(self.choice, self.metric, self.n_all, self.noun)
+        confidence = as_percent(self.plan.confidence)
         margin = "within the margin" if self.choice.margin_kind != "limit" else "equally good or within the margin"
-        near = self.worth.sentence(self.metric, margin, self.noun)
-        said = [*said, *([] if near is None else [near])]
-        return (
-            said
-            if self.change is None
-            else [*said, self.change.sentence(self.metric, as_percent(self.plan.confidence))]
-        )
+        said = [
+            *(first, self.suspicion, *others),
+            quality_sentence(self.choice, self.dense, self.metric, self.n_dense, self.noun),
+            *self.rivals.sentences(self.metric, confidence),
+            None if self.stability is None else stability_sentence(self.stability, self.noun),
+            self.worth.sentence(self.metric, margin, self.noun),
+            None if self.change is None else self.change.sentence(self.metric, confidence),
+        ]
+        return [text for text in said if text is not None]
 
     @property
     def suspicion(self) -> str | None:
@@ -276,7 +274,7 @@ class SelectionResult:
         Columns: n_features, penalty, relax, cost, mean (of the metric), loss (estimated against the best of all), bound
         (on that loss, simultaneous), chosen, enter and leave (features, compared with the previous size).
         """
-        return frame_of(without(self.facts["sizes"], "ablation"))
+        return frame_of(without(self.facts["sizes"], "label", "ablation"))
 
     @property
     def used(self) -> list[tuple[str, ...]]:
@@ -330,14 +328,9 @@ class SelectionResult:
 
     def to_json(self) -> dict[str, Any]:
         """Everything on the screen in machine-readable form: the content of result.json (docs/result-json.md)."""
-        plan, bounds, facts = self.plan, self.choice.bounds, self.facts
+        plan, facts = self.plan, self.facts
         content = {
-            "format": FORMAT,
-            "version": FORMAT_VERSION,
-            "sparserank": __version__,
-            "headline": self.headline,
-            "sentence": self.sentence,
-            "sentences": self.sentences,
+            **opening(self, FORMAT, FORMAT_VERSION),
             "notes": self.notes,
             "suspects": [{"feature": name, "sentence": why} for name, why in self.suspects.items()],
             "loss": loss_name(plan.path_plan.loss),
@@ -352,9 +345,7 @@ class SelectionResult:
             "margin": {"relative": plan.rule.largest_loss, "absolute": self.choice.margin},
             "shown": {
                 "candidates": len(self.choice.candidates),
-                "resolution": bounds.resolution,
-                "n_queries": bounds.n_queries,
-                "n_zero": bounds.n_zero,
+                **{name: getattr(self.choice.bounds, name) for name in ("resolution", "n_queries", "n_zero")},
             },
             "resampled": {"n_features": self.choice.resampled_sizes.tolist()},
             "chosen": {
@@ -367,7 +358,7 @@ class SelectionResult:
             "dense": self._compared(self.dense),
             "all_features": asdict(self.all_features),
             "penalties": [self._penalty(label, path) for label, path in self.paths.items()],
-            "sizes": facts["sizes"],
+            "sizes": without(facts["sizes"], "label"),
             "features": without(facts["features"], "name", "loss"),
             "feature_groups": without(facts["feature_groups"], "loss"),
             "stability": None
@@ -376,10 +367,10 @@ class SelectionResult:
                 "half_samples": self.stability.n_samples,
                 "index": self.stability.index[1],
                 "index_name": self.stability.index[0],
-                "features": facts["stability"],
+                "features": without(facts["stability"], "in_model"),
             },
             "near_equal": {"models": self.worth.near.n_models, "most_features": self.worth.near.most},
-            "substitutes": [asdict(s) for s in self.worth.substitutes],
+            "substitutes": facts["substitutes"],
             "redundant": asdict(self.redundant),
             "change": None
             if self.change is None
@@ -410,13 +401,7 @@ class SelectionResult:
             "penalty": label,
             "resolved": repr(path.penalty),
             "within_margin": None if within is None else self._compared(within),
-            "certificate": {
-                "status": c.status,
-                "kkt_violation": c.kkt_violation,
-                "gap": c.gap,
-                "gap_condition": c.gap_condition,
-                "seconds": c.time_s,
-            },
+            "certificate": {**{name: getattr(c, name) for name in CERTIFICATE}, "seconds": c.time_s},
         }
 
     def plot(self, axes: Any = None) -> Any:

@@ -10,7 +10,7 @@ from sparserank.crossval.choice import Candidate
 from sparserank.crossval.rivals import RivalDifference, Rivals
 from sparserank.crossval.tree_rivals import LIGHTGBM, WITHOUT, LeftOut
 from sparserank.options import option
-from sparserank.text import lower, percent, upper
+from sparserank.text import lower, percent, relative, upper
 
 SAME = 1e-12  # relative to a mean; smaller differences count as none
 
@@ -49,6 +49,10 @@ class ComparedRival:
     def shown(self) -> str:
         """What the interval shows about the rival: 'better', 'worse', or '' if it contains 0."""
         return "better" if self.high < 0 else "worse" if self.low > 0 else ""
+
+    def against(self, *, shown: bool = True) -> str:
+        """The chosen model relative to it: '-0.9% (-4.6 to +3.7%)', with 'better' or 'worse' if that is `shown`."""
+        return relative(self.difference, self.low, self.high, self.mean, shown=shown)
 
     @property
     def percents(self) -> tuple[str, str, str]:

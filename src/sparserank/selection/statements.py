@@ -238,13 +238,17 @@ def _resampled(choice: Choice, noun: str) -> list[str]:
     return [f"On resampled queries the same rule selects {kept} ({how})."]
 
 
+def n_stable(stability: Stability) -> int:
+    """Number of selected features that at least MIN_FREQUENCY of the half-samples select."""
+    return sum(float(stability.frequency[j]) >= MIN_FREQUENCY for j in stability.chosen)
+
+
 def stability_sentence(stability: Stability, noun: str = FEATURE) -> str:
     """How stable the selection is."""
     name, value = stability.index
-    often = [(stability.frequency[j], j) for j in stability.chosen]
-    stable = sum(f >= MIN_FREQUENCY for f, _ in often)
+    stable, selected = n_stable(stability), counted(len(stability.chosen), noun)
     text = (
-        f"On {stability.n_samples} half-samples of the queries, {stable} of the {counted(len(often), noun)} "
+        f"On {stability.n_samples} half-samples of the queries, {stable} of the {selected} "
         f"{'is' if stable == 1 else 'are'} selected at least {MIN_FREQUENCY:.0%} of the time"
     )
     if math.isfinite(value):

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from sparserank import __version__
 from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.trees import Trees, TreeSettings
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
-from sparserank.selection.facts import model_row
+from sparserank.lazy import cached_property
+from sparserank.selection.facts import Row, model_row, opening
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result_files import write_lists
 from sparserank.selection.statements import choice_sentences, expected_sentence, headline
@@ -59,6 +59,8 @@ class TreesSelection:
         The best model of our path with at most as many features.
     notes : tuple of str
         Settings that are not used.
+    facts : dict
+        Plain rows about `features`, `lists` and `sizes`, from which screen, report, JSON and frames pick columns.
 
     Examples
     --------
@@ -141,12 +143,27 @@ class TreesSelection:
     def __repr__(self) -> str:
         return f"TreesSelection({self.headline})"
 
+    @cached_property
+    def facts(self) -> dict[str, list[Row]]:
+        """Plain rows, from which screen, report, JSON and frames pick columns.
+
+        features   the features to keep, with their share of the `gain`
+        lists      every list and length
+        sizes      the best list of each length, and all features
+        """
+        gains = zip(self.features, self.gains.tolist(), strict=True)
+        return {
+            "features": [{"feature": feature, "gain": gain} for feature, gain in gains],
+            "lists": [self._row(c) for c in self.choice.candidates],
+            "sizes": [{"label": c.label, **self._row(c)} for c in (*self.by_size, self.all_features)],
+        }
+
     def sizes(self) -> Any:
         """Every list and length: list, k, n_features (of the final list), cost, mean of the metric, mean loss against
         the best, the bound on that loss (simultaneous), and whether it is the chosen one."""
-        return frame_of([self._row(c) for c in self.choice.candidates])
+        return frame_of(self.facts["lists"])
 
-    def _row(self, c: Candidate) -> dict[str, Any]:
+    def _row(self, c: Candidate) -> Row:
         row = model_row(self.choice, c, ("k", "n_features", "cost", "mean"))
         return {"list": c.penalty, **row, "chosen": c is self.chosen}
 
@@ -154,12 +171,7 @@ class TreesSelection:
         """The content of result.json (docs/result-json.md)."""
         plan, choice = self.plan, self.choice
         content = {
-            "format": FORMAT,
-            "version": FORMAT_VERSION,
-            "sparserank": __version__,
-            "headline": self.headline,
-            "sentence": self.sentence,
-            "sentences": self.sentences,
+            **opening(self, FORMAT, FORMAT_VERSION),
             "metric": self.metric,
             "n_queries": self.n_queries,
             "n_features": len(self.feature_names),
@@ -179,7 +191,7 @@ class TreesSelection:
             },
             "our_model": None if self.ours is None else asdict(self.ours),
             "notes": list(self.notes),
-            "features": [{"feature": f, "gain": g} for f, g in zip(self.features, self.gains.tolist(), strict=True)],
+            "features": self.facts["features"],
             "chosen": self._row(self.chosen),
             "corrected": {"chosen": choice.corrected_chosen if choice.is_corrected else None},
             "all_features": self._row(self.all_features),

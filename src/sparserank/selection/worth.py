@@ -74,16 +74,20 @@ class Worth:
     def substitute(self, feature: str) -> Substitute | None:
         return next((s for s in self.substitutes if s.feature == feature), None)
 
+    @property
+    def n_always(self) -> int:
+        """Number of selected features in all of the nearly equal sets."""
+        return sum(row["share"] == 1.0 for row in self.features)
+
     def sentence(self, metric: str, margin: str, noun: str) -> str | None:
         """A sentence on the choice among models that are nearly as good; None if there is no other model."""
         near = self.near
         if near.n_models == 1:
             return None
-        share = [(row["share"], row["feature"]) for row in self.features]
-        always = sum(s == 1.0 for s, _ in share)
+        always, selected = self.n_always, counted(len(self.features), noun)
         text = f"Models of {near.n_models} different sets of at most {near.most} {noun}s are {margin}; "
-        text += f"{always} of the {counted(len(share), noun)} {'is' if always == 1 else 'are'} in all of these sets"
-        rest = sorted((s, name) for s, name in share if s < 1.0)
+        text += f"{always} of the {selected} {'is' if always == 1 else 'are'} in all of these sets"
+        rest = sorted((row["share"], row["feature"]) for row in self.features if row["share"] < 1.0)
         if rest:
             text += f", least often {rest[0][1]} ({rest[0][0]:.0%})"
         found = sorted(self.substitutes, key=lambda s: -s.difference)[:MAX_NAMED]
