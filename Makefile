@@ -34,6 +34,7 @@ test-as-haswell: $(VENV)/.dev
 	SCIPY_ARRAY_API=1 $(BIN)/python -m tests.as_cpu haswell -n 2 --dist loadfile
 
 # The documentation site, docs/_build/html/index.html: warnings are errors, and no page asks for anything of another machine.
+# The first build runs `sparserank demo`, a minute, for the report that it shows.
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
 
@@ -84,4 +85,4 @@ lint: $(VENV)/.dev
 	else echo "node is not installed: $(SCRIPTS) not checked"; fi
 
 clean:
-	rm -rf $(VENV) $(INTEGRATIONS) demo-run evidence docs/_build docs/api docs/commands docs/gallery
+	rm -rf $(VENV) $(INTEGRATIONS) demo-run evidence docs/_build docs/api docs/commands docs/gallery docs/demo

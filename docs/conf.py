@@ -10,7 +10,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import sparserank  # noqa: E402
-from site_pages import api, commands, conventions, files, gallery, installed, sections  # noqa: E402
+from site_pages import api, commands, conventions, files, gallery, installed, report, sections  # noqa: E402
 
 project = "sparserank"
 author = "the sparserank developers"
@@ -28,6 +28,7 @@ python_maximum_signature_line_length = 100
 html_theme = "furo"
 html_title = f"sparserank {release}"
 html_static_path = ["_static"]
+html_extra_path = ["demo"]
 html_css_files = ["site.css"]
 html_show_copyright = html_show_sphinx = html_copy_source = False
 html_show_search_summary = False  # it would be fetched, which pages opened from a disk may not do
@@ -35,6 +36,7 @@ html_show_search_summary = False  # it would be fetched, which pages opened from
 MADE = {
     "conventions": conventions.table,
     "metrics": conventions.metrics,
+    "demo-report": lambda: report.LINK,
     "installed": lambda: installed.table(HERE / "first-hour-transcript.md"),
 }
 
@@ -47,5 +49,6 @@ def setup(app: Any) -> dict[str, bool]:
     files.write(HERE / "api", api.pages())
     files.write(HERE / "commands", {"index.md": commands.page()})
     files.write(HERE / "gallery", gallery.pages(HERE.parent / "examples"))
+    report.write(HERE / "demo")
     app.connect("source-read", _expand)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -78,6 +78,26 @@ def test_the_blocks_of_a_page_run(page: str, folder: Path, tmp_path: Path, monke
     run_page(page, needs=(None,))
 
 
+def test_figures_of_the_comparison_with_other_tools_are_those_that_were_recorded() -> None:
+    recorded = (DOCS / "frontier.md").read_text(encoding="utf-8")
+    page = " ".join((DOCS / "other-tools.md").read_text(encoding="utf-8").split())
+
+    def of(table: str, system: str) -> list[str]:
+        rows = recorded.partition(f"### {table}")[2].partition("###")[0]
+        return [cell.strip() for cell in re.findall(rf"(?m)^\| {re.escape(system)} \|(.+)$", rows)[0].split("|")]
+
+    trees = "LambdaRank: 251 queries, 5 x 5", "MQ2008: 784 queries, 5 x 5"
+    (ours, theirs), (ours_2008, theirs_2008) = ((of(t, "default"), of(t, "LightGBM")) for t in trees)
+    assert f"its trees is {theirs[4].partition(' ')[0].replace('+-', ' +- ')} times that of our default" in page
+    assert f"our choice uses {ours[0]} features on average and the trees {theirs[0]}." in page
+    assert f"On MQ2008, it uses {ours_2008[0]} and the trees {theirs_2008[0]}" in page
+    fused, weighted = (of("TREC DL 2019", system) for system in ("fuse", "wsum (ranx)"))
+    difference = weighted[1].replace("+-", " +- ")
+    assert f"of {fused[0]} and ranx's weighted sum {weighted[0]}, a difference of {difference}: none is shown" in page
+    segfuse = of("MQ2008-agg", "SegFuse (ranx)")[1].lstrip("+").replace("+-", " +- ")
+    assert f"`fuse` is {segfuse} above ranx's SegFuse" in page
+
+
 def test_the_transcript_is_of_the_tasks_of_the_readme() -> None:
     """Every command of the first hour, and its Python, stand in the transcript;
     `python -m benchmarks.first_hour` makes a new one."""

@@ -5,7 +5,9 @@ Public names have numpydoc docstrings: every parameter described with a type, an
 import doctest
 import inspect
 import json
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from numpydoc.validate import validate
 from sparserank.metrics import CONVENTIONS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
-from site_pages import api, commands, conventions, docstrings, gallery, installed, sections
+from site_pages import api, commands, conventions, docstrings, gallery, installed, report, sections
 
 DOCSTRING = """Weigh a_b * c_d by `weight`.
 
@@ -140,6 +142,29 @@ def test_sizes_add_up(tmp_path: Path) -> None:
     )
     rows = installed.table(transcript).splitlines()[2:]
     assert rows == ["| big | 199 | 99% |", "| tinier, tiny | 2 | 1% |", "| all | 200 | 100% |"]
+
+
+def test_the_report_of_the_site_is_made_once_for_each_state_of_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes = [0, 1]
+
+    def demo(command: list[str], cwd: str, **_: object) -> subprocess.CompletedProcess[str]:
+        assert command[1:] == ["-m", "sparserank", "demo", "--out", "demo-run"]
+        run = Path(cwd, "demo-run/run")
+        run.mkdir(parents=True)
+        (run / "report.html").write_text("a page", encoding="utf-8")
+        return subprocess.CompletedProcess(command, codes.pop(0), "", "what failed")
+
+    monkeypatch.setattr(report.subprocess, "run", demo)
+    page = report.write(tmp_path / "demo")
+    assert page.name == report.NAME
+    assert page.read_text(encoding="utf-8") == "a page"
+    assert report.write(tmp_path / "demo") == page
+    assert codes == [1]  # not run again
+    os.utime(page, (0, 0))
+    with pytest.raises(RuntimeError, match="what failed"):
+        report.write(tmp_path / "demo")
 
 
 # Not checked: that there is an extended summary and a "See Also", and that every description begins with a capital

@@ -35,6 +35,14 @@ def test_the_tests_run_on_the_oldest_and_the_newest_python() -> None:
     assert set(named) <= {PYTHONS[0], PYTHONS[-1]}
 
 
+def test_the_classifiers_name_the_systems_on_which_the_tests_run() -> None:
+    of_runner = {"ubuntu": "POSIX :: Linux", "macos": "MacOS", "windows": "Microsoft :: Windows"}
+    systems = set(re.findall(r"(\w+)-latest", "".join(re.findall(r"system: \[(.+)\]", WORKFLOWS["tests.yml"]))))
+    prefix = "Operating System :: "
+    named = {c.removeprefix(prefix) for c in PROJECT["classifiers"] if c.startswith(prefix)}
+    assert named == {of_runner[system] for system in systems}
+
+
 @pytest.mark.parametrize("target", ["test", "test-slow"])
 def test_the_tests_are_those_of_make(target: str) -> None:
     command = re.search(rf"(?m)^{target}: .*\n\tSCIPY_ARRAY_API=1 \$\(BIN\)/(.+)$", MAKEFILE)
@@ -98,3 +106,16 @@ def test_the_image_has_a_supported_python_and_extras_that_exist() -> None:
     assert set(extras.split(",")) < set(PROJECT["optional-dependencies"])
     sent = set(re.findall(r"(?m)^!(.+)$", (ROOT / ".dockerignore").read_text(encoding="utf-8")))
     assert sent == {"pyproject.toml", PROJECT["readme"], *PROJECT["license-files"], "src"}
+
+
+def test_the_issue_forms_name_commands_and_files_that_exist() -> None:
+    from sparserank.cli.app import app
+
+    forms = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml"))
+    text = "\n".join(form.read_text(encoding="utf-8") for form in forms)
+    assert len(forms) == 3
+    assert set(re.findall(r"`sparserank ([a-z]+)", text)) == {"inspect", "demo"} <= set(app.commands)
+    named = set(re.findall(r"[\w/-]+\.md", text))
+    assert named == {"SECURITY.md", "docs/adding.md", "docs/other-tools.md"}
+    assert all((ROOT / name).is_file() for name in named)
+    assert all("--verbose" in {o for p in command.params for o in p.opts} for command in app.commands.values())
