@@ -102,10 +102,10 @@ def kept_by_halves(result: SelectionResult) -> str:
 
 
 def worth_of_features(result: SelectionResult, costs: Mapping[str, Mapping[str, float]]) -> str:
-    """The cost of leaving out each selected feature, in percent of the best mean, with its interval; the most costly
-    first. costs: {feature: its cost, low and high}."""
+    """The cost of leaving out each selected feature, in percent of the mean of the chosen model, with its interval; the
+    most costly first. costs: {feature: its cost, low and high}."""
     rows = sorted(costs.items(), key=lambda row: -row[1]["cost"])[:BARS]
-    unit = result.choice.unit / 100.0
+    unit = (abs(result.chosen.mean) or 1.0) / 100.0
     cost, low, high = (np.array([c[end] for _, c in rows]) / unit for end in ("cost", "low", "high"))
     figure, axes, place = _named_bars([name for name, _ in rows])
     axes.barh(place, cost, height=0.62, color=SERIES[0])
