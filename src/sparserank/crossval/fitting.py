@@ -141,7 +141,13 @@ class FittedPaths:
     @property
     def effort(self) -> float:
         """Mean effort of a path."""
-        return float(np.mean([task.effort for task in self.pieces.values()]))
+        return float(np.mean(list(self._efforts.values())))
+
+    @property
+    def _efforts(self) -> dict[str, float]:
+        """The effort of a path of each task."""
+        data = next(iter(self.works.values())).data
+        return {t.label: t.transform.on(t.maker).effort(data.n_docs, data.n_features) for t in self.tasks}
 
     def kept(self, store: WorkStore) -> Paths | None:
         """The paths of an earlier run; None if one is missing."""
@@ -185,7 +191,7 @@ class FittedPaths:
 
     def _by_processes(self, waiting: Waiting, done: Paths, store: WorkStore | None) -> Computed:
         labels = [label for label, paths in waiting.items() for _ in paths]
-        left = TimeLeft(labels, min(self.n_workers, len(labels)), {t.label: t.effort for t in self.tasks})
+        left = TimeLeft(labels, min(self.n_workers, len(labels)), self._efforts)
         for stage in self._stages(waiting, np.inf):
             one = _OnePath(self.works[stage[0].transform].for_a_process([t.fold for t in stage]))
             known = _known_points(store, stage, self.works)
@@ -200,7 +206,7 @@ class FittedPaths:
 
     def _in_lockstep(self, waiting: Waiting, done: Paths, store: WorkStore | None, report: Report) -> Computed:
         each = {t.label: t.maker.n_points(self.works[t.transform].path_plan) for t in self.tasks}
-        efforts = {t.label: t.effort / max(each[t.label], 1) for t in self.tasks}
+        efforts = {label: effort / max(each[label], 1) for label, effort in self._efforts.items()}
         left = TimeLeft([label for label, n in each.items() for _ in range(n * len(waiting[label]))], 1, efforts)
         work = None
         for stage in self._stages(waiting, MAX_TOGETHER):

@@ -7,12 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sparserank.crossval.feature_transforms import RAW, FeatureTransform
-from sparserank.curves import Bins
 from sparserank.paths import PathStarts, PenaltyPath, Point, RefitPath, RuledMaker
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 
-CURVED = 2.0  # effort of a path on curves, relative to one on the features themselves
 FINAL = -1  # fold number of the final path, which is fitted to all training queries
 
 
@@ -35,13 +33,6 @@ class PathTask:
     starts: PathStarts | None = None
     done: Sequence[Point] = ()
     keep: Callable[[Point, int], None] | None = None
-
-    @property
-    def effort(self) -> float:
-        """Expected time of a path, relative to an l1 path on unchanged features."""
-        if isinstance(self.transform.knots, Bins) or not self.transform.knots.curved:
-            return self.maker.effort
-        return CURVED * self.maker.effort
 
 
 def refit_label(label: str) -> str:

@@ -67,7 +67,6 @@ class BoostedSteps(SizedMaker):
     name: ClassVar[str] = "steps"
     respects: ClassVar[tuple[str, ...]] = RULES
     on_steps: ClassVar[bool] = True
-    effort: ClassVar[float] = 6.0
     starts_from: ClassVar[None] = None  # type: ignore[assignment]
 
     def _check(self) -> None:
@@ -85,6 +84,12 @@ class BoostedSteps(SizedMaker):
 
     def n_points(self, plan: PathPlan) -> int:
         return len(_ladder(min(LARGEST, len(plan.feature_names) or LARGEST), plan.k))
+
+    def effort(self, n_docs: int, n_features: int) -> float:
+        """Seconds of rounds, of the documents drawn and of all documents, over those of an l1 path, as measured on one
+        core."""
+        l1 = 0.2 + 1.3e-7 * n_docs * n_features
+        return (1.5 + 2e-4 * min(n_docs, MOST_DOCS) + 6e-5 * n_docs) / l1
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         boosting = _Boosting(self, objective)

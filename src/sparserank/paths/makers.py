@@ -30,6 +30,9 @@ class CurvePath:
     def n_points(self, plan: PathPlan) -> int:
         return self.maker.n_points(plan)
 
+    def effort(self, n_docs: int, n_features: int) -> float:
+        return 2.0 * self.maker.effort(n_docs, n_features)
+
 
 class PathMaker(Protocol):
     """A picklable value whose `path` yields requests, so that several paths advance in lockstep.
@@ -44,6 +47,10 @@ class PathMaker(Protocol):
         """Largest possible number of points of the path; progress is relative to it."""
         ...
 
+    def effort(self, n_docs: int, n_features: int) -> float:
+        """Expected time of the path, relative to one of l1 on the same data; for the time left."""
+        ...
+
 
 class RuledMaker(PathMaker, Protocol):
     """A path maker with rules per feature; a selection tries such makers.
@@ -51,7 +58,6 @@ class RuledMaker(PathMaker, Protocol):
     selects      whether its models leave out features: candidates are then made by size, otherwise point by point
     shrinks      whether models of each size benefit from a refit without the penalty
     starts_from  the maker whose paths provide starts in addition to its last solutions, or None
-    effort       expected time of a path, relative to one of l1, for the time left
     """
 
     @property
@@ -62,9 +68,6 @@ class RuledMaker(PathMaker, Protocol):
 
     @property
     def starts_from(self) -> RuledMaker | None: ...
-
-    @property
-    def effort(self) -> float: ...
 
     @property
     def rules(self) -> FeatureRules:
@@ -78,8 +81,10 @@ class OnColumns:
     selects: ClassVar[bool] = False
     shrinks: ClassVar[bool] = False
     starts_from: ClassVar[None] = None
-    effort: ClassVar[float] = 0.35
     rules: ClassVar[Ridge] = Ridge()
+
+    def effort(self, n_docs: int, n_features: int) -> float:
+        return 0.35
 
 
 @dataclass(frozen=True)
@@ -105,8 +110,7 @@ class PenaltyPath:
     def shrinks(self) -> bool:
         return self.selects
 
-    @property
-    def effort(self) -> float:
+    def effort(self, n_docs: int, n_features: int) -> float:
         return 1.0 if self.selects else 0.3
 
     @property
@@ -131,7 +135,6 @@ class SizedMaker(FeatureRules):
     respects: ClassVar[tuple[str, ...]] = ("drop",)
     selects: ClassVar[bool] = True
     shrinks: ClassVar[bool] = False
-    effort: ClassVar[float] = 3.0
 
     @property
     def starts_from(self) -> PenaltyPath:
@@ -151,3 +154,6 @@ class SizedMaker(FeatureRules):
 
     def n_points(self, plan: PathPlan) -> int:
         raise NotImplementedError
+
+    def effort(self, n_docs: int, n_features: int) -> float:
+        return 3.0

@@ -59,9 +59,9 @@ from sparserank.warmup import load_curve_kernels
 from sparserank.workdir.pieces import WorkStore, kept
 from sparserank.workdir.work import LaterWork, Progress
 
-# Approximate share of a path's time that a half-sample takes: half the queries, and only up to the chosen size.
-HALF_SAMPLE_SHARE = 0.5
-RIVAL_SHARE = 1.0  # likewise, for trees trained without one fold
+# Approximate times relative to an l1 path, of which as many are computed at once as there are cores.
+HALF_SAMPLE, RIVAL, ABLATION = 1.5, 3.0, 6.0  # a half-sample, the trees of a fold, all of the ablation
+OF_CURVES, OF_STEPS = 30.0, 2.5  # the ablation of a model of curves; of a model of steps, relative to their path
 NAMED = "named formulas"
 NO_TREES = TreeRivals()
 ONLY_A_LOOK = (
@@ -158,6 +158,7 @@ class SelectionJob:
                 seconds=problem.rival_time,
             )
         )
+        self._unit, self._ablation = 0.0, ABLATION  # seconds of one unit of effort; effort of the ablation
         self.beside = Comparisons(plan, self.cv, self.rivals, self.judged, problem.test, problem.current)
 
     def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> SelectionResult:
@@ -170,6 +171,11 @@ class SelectionJob:
         began = time.perf_counter()
         candidate_set = self.candidates(store, progress)
         choice = plan.choose(candidate_set.sparse, candidate_set.dense, named="" if named is None else named.names[0])
+        task = candidate_set.tasks[choice.chosen.penalty]
+        if task.maker.rules.on_steps:
+            self._ablation = OF_STEPS * task.maker.effort(cv.data.n_docs, cv.data.n_features)
+        elif task.transform.knots.curved:
+            self._ablation = OF_CURVES
         after = self._after(len(candidate_set.paths), progress)
         rivals = self.beside.with_rivals(candidate_set, choice, store, after)
         short = unsolved_paths(candidate_set.paths, plan.path_plan.tol)
@@ -235,8 +241,8 @@ class SelectionJob:
         if any(t.transform.knots.curved for t in self.tasks):
             load_curve_kernels()
         relaxed = self.plan.relaxed and not self.plan.fast
-        worth = self.plan.half_samples * HALF_SAMPLE_SHARE + self.rivals.n_pieces * RIVAL_SHARE
-        later = LaterWork(worth / self.cv.effort(self.tasks, relaxed=relaxed))
+        effort = self.cv.effort(self.tasks, relaxed=relaxed)
+        later = LaterWork((RIVAL * self.rivals.n_pieces + self._last_effort) / effort)
 
         def with_the_rest(done: int, n: int, what: str, left: float | None) -> None:
             assert progress is not None
@@ -244,7 +250,14 @@ class SelectionJob:
 
         report = None if progress is None else with_the_rest
         first = () if self.plan.fast else self.first
-        return self.cv.fit(self.tasks, relaxed=relaxed, store=store, progress=report, first=first, look=self._look)
+        found = self.cv.fit(self.tasks, relaxed=relaxed, store=store, progress=report, first=first, look=self._look)
+        self._unit = later.each / effort
+        return found
+
+    @property
+    def _last_effort(self) -> float:
+        """Effort of the half-samples and of the ablation."""
+        return 0.0 if self.plan.fast else HALF_SAMPLE * self.plan.half_samples + self._ablation
 
     def _look(self, found: CandidateSet) -> str:
         """What the first paths say, and what is tried next."""
@@ -260,7 +273,12 @@ class SelectionJob:
         """Progress of the work that follows the paths."""
         if progress is None:
             return None
-        return lambda done, n, what, left: progress(n_paths + done, n_paths + self.n_later, what, left)
+
+        def with_the_rest(done: int, n: int, what: str, left: float | None) -> None:
+            both = None if left is None else left + self._last_effort * self._unit
+            progress(n_paths + done, n_paths + self.n_later, what, both)
+
+        return with_the_rest
 
     @property
     def n_later(self) -> int:
@@ -339,11 +357,11 @@ class SelectionJob:
         name = f"half-samples-{2 * n_pairs}-{chosen.penalty}-{chosen.k}"
 
         def halves() -> dict[str, np.ndarray]:
-            report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", None)
+            report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", self._last_effort * self._unit)
             return self.cv.on_halves(candidate_set, chosen, usable, n_pairs, self.plan.random_state)
 
         arrays = kept(store, name, halves, kept=("b", (2 * n_pairs, len(self.names))), statuses=("U", (None,)))
-        report(n_before + 1, n_before + 1, "half-samples", 0.0)
+        report(n_before + 1, n_before + 1, "half-samples", self._ablation * self._unit)
         short = unsolved(arrays["statuses"].tolist(), "on half-samples", f"{FOLD_TOL:g}")
         if short is not None:
             notes.append(short)

@@ -152,6 +152,7 @@ class LaterWork:
 
     def __init__(self, worth: float) -> None:
         self._worth, self._began, self._first = worth, 0.0, 0
+        self.each = 0.0  # average seconds of a piece
 
     def seconds(self, done: int, n: int, left: float | None, now: float | None = None) -> float | None:
         """Seconds left for the pieces (`left`) and for the work after them, when `done` of n pieces are finished; None
@@ -160,4 +161,5 @@ class LaterWork:
         if left is None or self._began == 0.0:  # the time of the first piece includes startup and compiling
             self._began, self._first = (0.0 if left is None else now), done
             return left
-        return left + self._worth * (now - self._began + left) / max(n - self._first, 1)
+        self.each = (now - self._began + left) / max(n - self._first, 1)
+        return left + self._worth * self.each
