@@ -36,7 +36,7 @@ LINES = {
     "cli": 1882,
     "report": 1790,
     "papers": 1800,
-    "selection": 3347,
+    "selection": 3351,
     "rankers": 1195,
     "crossval": 2549,
     "evaluation": 510,

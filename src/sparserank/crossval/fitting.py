@@ -105,7 +105,7 @@ class FittedPaths:
         """{(label, fold): path}, whatever the order of finishing. Issues a ConvergenceWarning if solves missed their
         tolerance.
 
-        first, look   once the paths of these labels are computed, progress reports what `look` says of them
+        first, look   once the paths of these labels are computed, progress reports what `look` says of them, if anything
         """
         kinds = {name: task.label for name, task in self.pieces.items()}
         keeper = None if store is None else _Kept(store, self.works, self.pieces)
@@ -133,8 +133,8 @@ class FittedPaths:
                 work.tell(what, left())
                 if (task.label, task.fold) in sought:
                     sought.discard((task.label, task.fold))
-                    if not sought:
-                        work.tell(look(done), left())
+                    if not sought and (said := look(done)):
+                        work.tell(said, left())
         warn_unsolved(done, next(iter(self.works.values())).path_plan.tol)
         return done
 

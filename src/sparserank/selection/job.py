@@ -260,8 +260,12 @@ class SelectionJob:
         return 0.0 if self.plan.fast else HALF_SAMPLE * self.plan.half_samples + self._ablation
 
     def _look(self, found: CandidateSet) -> str:
-        """What the first paths say, and what is tried next."""
-        choice, transform = self.plan.choose(found.sparse, found.dense), self.first[0].transform
+        """What the first paths say, and what is tried next; "" if none of their models is within the limits."""
+        try:
+            choice = self.plan.choose(found.sparse, found.dense)
+        except DataError:
+            return ""
+        transform = self.first[0].transform
         of = f"{FIRST_LOOK}{choice.chosen.n_features} of {counted(len(self.names), self.plan.noun)}"
         tasks = [t for t in self.tasks if t.maker.selects and t.label != self.first[0].label]
         more = dict.fromkeys(t.label if t.transform == transform else t.transform.name for t in tasks)
