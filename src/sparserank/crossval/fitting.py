@@ -105,7 +105,7 @@ class FittedPaths:
         """{(label, fold): path}, whatever the order of finishing. Issues a ConvergenceWarning if solves missed their
         tolerance.
 
-        first, look   once the paths of these labels are computed, progress reports what `look` says of them, if anything
+        first, look   once the paths of these labels are computed, progress reports what `look` says, if anything
         """
         kinds = {name: task.label for name, task in self.pieces.items()}
         keeper = None if store is None else _Kept(store, self.works, self.pieces)
