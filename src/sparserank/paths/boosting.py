@@ -88,8 +88,8 @@ class BoostedSteps(SizedMaker):
     def effort(self, n_docs: int, n_features: int) -> float:
         """Seconds of rounds, of the documents drawn and of all documents, over those of an l1 path, as measured on one
         core."""
-        l1 = 0.3 + 3e-8 * n_docs * n_features
-        return (1.5 + 2e-4 * min(n_docs, MOST_DOCS) + 6e-5 * n_docs) / l1
+        l1 = 0.32 + 3e-8 * n_docs * n_features
+        return (1.5 + 1.3e-4 * min(n_docs, MOST_DOCS) + 6e-5 * n_docs) / l1
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         boosting = _Boosting(self, objective)
