@@ -87,3 +87,17 @@ def test_the_command_says_it_without_data(cli_here: Cli, tmp_path: Path) -> None
         refused = cli_here("explain", *wrong)
         assert refused.code == 2
         assert "--plain" in refused.err
+
+
+def test_explain_names_the_step_of_each_value() -> None:
+    curve = StepCurve(np.array([1.0, 4.0]), np.array([-1.0, 0.0, 2.0]))
+    heights = {(None, 1.0): -1.0, (1.0, 4.0): 0.0, (4.0, None): 2.0}
+    for x in (0.5, 1.0, 1.5, 4.0, 9.0):
+        assert heights[curve.step_of(x)] == curve(np.array([x]))[0]
+    X = np.array([[0.5, 1.0, 0.0, 3.0], [9.0, 1.0, 0.0, 2.0]])
+    data = sr.RankingDataset(
+        X, [1.0, 0.0], [7, 7], docid=["a", "b"], feature_names=("price", "clicks", "unused", "age")
+    )
+    found = sr.explain_query(model(curves={0: curve}), data, 7).pair("a", "b")
+    steps = {row["feature"]: (row["above_step"], row["below_step"]) for row in found}
+    assert steps == {"price": ((None, 1.0), (4.0, None)), "clicks": (None, None), "age": (None, None)}

@@ -15,6 +15,7 @@ from sparserank.text import figure
 if TYPE_CHECKING:
     from sparserank.model import RankingModel
 
+SIDES = ("above", "below")
 HELP = """Explain the ranking of a query: the contribution of each feature, and why one document is above another. Or \
 explain the model in words.
 
@@ -104,7 +105,7 @@ def run(
         f"Query {found.query}: {'ranks of ' if fused else ''}{pair[0]} compared with {pair[1]}",
         ["retriever" if fused else "feature", pair[0], pair[1], "adds"],
         [
-            [r["feature"], _value(r["above"]), _value(r["below"]), figure(r["difference"], signed=True)]
+            [r["feature"], *(_value(r[of], r[f"{of}_step"]) for of in SIDES), figure(r["difference"], signed=True)]
             for r in compared
         ],
     )
@@ -123,5 +124,12 @@ def _in_words(model: RankingModel) -> None:
         say(sentence)
 
 
-def _value(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.6g}"
+def _value(value: float, step: tuple[float | None, float | None] | None) -> str:
+    """A value, with the step on which it lies."""
+    if math.isnan(value):
+        return "-"
+    if step is None:
+        return f"{value:.6g}"
+    low, high = step
+    where = f"up to {high:.4g}" if low is None else f"above {low:.4g}" if high is None else f"{low:.4g} to {high:.4g}"
+    return f"{value:.6g} (step {where})"

@@ -58,6 +58,12 @@ class StepCurve:
         found: np.ndarray = self.values[np.searchsorted(self.edges, x, side="left")]
         return found
 
+    def step_of(self, x: float) -> tuple[float | None, float | None]:
+        """(edge above which the step of a value begins, edge up to which it reaches); None where it has no end."""
+        i = int(np.searchsorted(self.edges, x, side="left"))
+        low = float(self.edges[i - 1]) if i else None
+        return low, float(self.edges[i]) if i < len(self.edges) else None
+
     def times(self, factor: float) -> StepCurve:
         return StepCurve(self.edges, self.values * factor)
 

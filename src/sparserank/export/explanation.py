@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from sparserank.curves import StepCurve
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.runs import document_ids
 from sparserank.errors import DataError
@@ -24,6 +26,7 @@ class QueryExplanation:
     values         (n_docs, n_features) unchanged from the data
     contributions  (n_docs, n_features) contribution of each to the score, relative to the mean over the query: rows sum
                    to the score minus the mean score
+    steps          {feature: its step function}, of the features that have one
     """
 
     query: str
@@ -33,6 +36,7 @@ class QueryExplanation:
     scores: np.ndarray
     values: np.ndarray
     contributions: np.ndarray
+    steps: Mapping[str, StepCurve] = field(default_factory=dict)
 
     def drivers(self, i: int, most: int = 3) -> list[tuple[str, float]]:
         """The features that move the i-th document most from the mean of the query."""
@@ -41,8 +45,8 @@ class QueryExplanation:
         return [(self.features[j], float(own[j])) for j in order if own[j] != 0.0]
 
     def pair(self, above: str, below: str) -> list[dict[str, Any]]:
-        """Compare two documents: for each feature, both values and contribution to the score difference, largest first.
-        The differences sum to that of the scores.
+        """Compare two documents: for each feature, both values, the steps on which they lie (None without steps), and
+        the contribution to the score difference, largest first. The differences sum to that of the scores.
 
         Raises
             DataError   the query has no such document
@@ -55,10 +59,16 @@ class QueryExplanation:
                 "feature": self.features[j],
                 "above": float(self.values[a, j]),
                 "below": float(self.values[b, j]),
+                "above_step": self._step(j, a),
+                "below_step": self._step(j, b),
                 "difference": float(difference[j]),
             }
             for j in order
         ]
+
+    def _step(self, j: int, i: int) -> tuple[float | None, float | None] | None:
+        curve = self.steps.get(self.features[j])
+        return None if curve is None else curve.step_of(float(self.values[i, j]))
 
     def _place(self, document: str) -> int:
         if document not in self.documents:
@@ -118,4 +128,5 @@ def explain_query(model: RankingModel, data: RankingDataset, query: Any) -> Quer
         scores[order],
         model.selected_values(own)[order],
         (added - added.mean(axis=0))[order],
+        {model.feature_names[j]: curve for j, curve in model.curves.items() if isinstance(curve, StepCurve)},
     )
