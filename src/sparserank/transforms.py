@@ -27,7 +27,7 @@ DISTILLED = {  # {name of linear models that learn the order of a model of steps
 REMOVED = {  # {old name: what to use}
     "query-log": LOG,  # no better on any data set
     "curves(query-log)": f"curves({LOG})",
-    "mixed": f"curves({LOG})",  # each feature unchanged or as its logarithm: curves and steps rank better
+    "mixed": f"{LOG} or curves({LOG})",  # of each feature, it or its logarithm: curves and steps rank better
 }
 ROWS_AT_ONCE = 1 << 14
 

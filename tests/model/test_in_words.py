@@ -69,6 +69,12 @@ def test_sentences_name_directions_and_values_in_the_units_of_the_feature() -> N
         "A larger age raises a document between 0 and 7, then lowers it between 7 and 200; elsewhere little changes."
     )
     assert found["price"] == "A larger price raises a document between 2 and 31; elsewhere little changes."
+    years = Curve(np.array([1990.0, 2003.5, 2024.0]), np.array([0.0, 1.0, 0.0]))
+    found = in_words(model(curves={0: years, 1: StepCurve(1.7e9 + np.array([0.0, 5e6]), np.array([0.0, -1.0, 1.0]))}))
+    assert "between 1990 and 2003.5, then lowers it between 2003.5 and 2024;" in found["price"]
+    assert "when it passes 1700000000, then lowers it when it passes 1705000000;" in found["clicks"]
+    flat = StepCurve(np.array([2.0]), np.array([1.0, 1.0]))
+    assert in_words(model(curves={0: flat}))["price"] == "price changes nothing."
     once = StepCurve(np.array([6.5]), np.array([1.0, -1.0]))
     assert in_words(model(curves={1: once}))["clicks"] == (
         "A larger clicks raises a document when it passes 6.5; elsewhere little changes."

@@ -169,7 +169,7 @@ def test_the_first_look_is_said_once_and_is_what_fast_stops_at(tmp_path: Path) -
     assert "change if left out" in str(alone)
     assert "change if left out" not in str(fast)
     assert fast.stability is None
-    assert sum(note.startswith("a first look: one penalty") for note in fast.notes) == 1
+    assert sum(note.startswith("a first look: only l1 was tried, without rivals") for note in fast.notes) == 1
     assert fast.test is not None
     for place, first in ((tmp_path / "run", "resumed"), (tmp_path / "other", "start")):
         seen.clear()

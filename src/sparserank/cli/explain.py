@@ -120,7 +120,7 @@ def _in_words(model: RankingModel) -> None:
 
     words = in_words(model)
     give(words, [{"feature": feature, "sentence": sentence} for feature, sentence in words.items()])
-    for sentence in words.values():
+    for sentence in words.values() if words else ["the model uses no feature."]:
         say(sentence)
 
 

@@ -34,12 +34,20 @@ def _sentence(model: RankingModel, j: int) -> str:
     if model.transform is not None:
         kind, constant = model.transform.kinds[j], float(model.transform.constants[j])
     if j not in model.curves:
-        less = "" if kind == NONE else ", by less the further it is from 0"
+        less = "" if kind == NONE and not model.scaling.logarithmic else ", by less the further it is from 0"
         compared = " within the query" if model.scaling.per_query else ""
         return f"A larger {name}{compared} {'raises' if model.coef[j] > 0 else 'lowers'} a document{less}."
     curve = model.curves[j]
     parts = parts_of(curve.knots, np.sign(model.coef[j]) * curve.values, steps=isinstance(curve, StepCurve))
-    told = [_told(p, kind, constant, "it" if i else "a document") for i, p in enumerate(parts)]
+    if not parts:
+        return f"{name} changes nothing."
+    at = np.array([_untransformed(x, kind, constant) for p in parts for x in (p.low, p.high)])
+    texts = _distinct(at)
+    told = [
+        f"{'raises' if p.rises else 'lowers'} {'it' if i else 'a document'} "
+        + (f"when it passes {texts[2 * i]}" if p.low == p.high else f"between {texts[2 * i]} and {texts[2 * i + 1]}")
+        for i, p in enumerate(parts)
+    ]
     return f"A larger {name} {', then '.join(told)}; elsewhere little changes."
 
 
@@ -77,10 +85,15 @@ def _between_turns(heights: np.ndarray, least: float) -> list[tuple[int, int]]:
     return parts
 
 
-def _told(part: Part, kind: str, constant: float, what: str) -> str:
-    low, high = (f"{_untransformed(x, kind, constant):.3g}" for x in (part.low, part.high))
-    where = f"when it passes {low}" if low == high else f"between {low} and {high}"
-    return f"{'raises' if part.rises else 'lowers'} {what} {where}"
+def _distinct(values: np.ndarray) -> list[str]:
+    """The values, with so many digits that none is off by more than 1% of the smallest difference between two."""
+    different = np.unique(values)
+    close = 0.01 * float(np.diff(different).min()) if len(different) > 1 else 1e-5 * float(np.abs(values).max())
+    for digits in range(3, 18):
+        rounded = [float(f"{x:.{digits}g}") for x in values.tolist()]
+        if np.abs(np.array(rounded) - values).max() <= close:
+            break
+    return [f"{x:.15g}" if 1e-4 <= abs(x) < 1e15 or x == 0 else f"{x:g}" for x in rounded]
 
 
 def _untransformed(x: float, kind: str, constant: float) -> float:

@@ -45,7 +45,7 @@ RESTART = Option(
 PROGRESS = Option(
     name="progress",
     kind=Given("Progress | None"),
-    help="Called with (pieces done, pieces in total, the last piece, seconds left or None).",
+    help="Called with (pieces done, pieces in total, the last piece or what it shows, seconds left or None).",
     flag="",
 )
 CLIENT = Option(

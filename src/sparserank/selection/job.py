@@ -64,10 +64,6 @@ HALF_SAMPLE, RIVAL, ABLATION = 1.5, 3.0, 6.0  # a half-sample, the trees of a fo
 OF_CURVES, OF_STEPS = 30.0, 2.5  # the ablation of a model of curves; of a model of steps, relative to their path
 NAMED = "named formulas"
 NO_TREES = TreeRivals()
-ONLY_A_LOOK = (
-    "a first look: one penalty on one transform of the features, without rivals, ablation and half-samples; the same "
-    f"call without {option('fast', True)} adds them."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +166,12 @@ class SelectionJob:
         plan, cv, named = self.plan, self.cv, self.problem.named
         began = time.perf_counter()
         candidate_set = self.candidates(store, progress)
-        choice = plan.choose(candidate_set.sparse, candidate_set.dense, named="" if named is None else named.names[0])
+        try:
+            choice = plan.choose(candidate_set.sparse, candidate_set.dense, "" if named is None else named.names[0])
+        except DataError as error:
+            if not plan.fast:
+                raise
+            raise DataError(f"{error} More models are tried without {option('fast', True)}.") from error
         task = candidate_set.tasks[choice.chosen.penalty]
         if task.maker.rules.on_steps:
             self._ablation = OF_STEPS * task.maker.effort(cv.data.n_docs, cv.data.n_features)
@@ -187,7 +188,7 @@ class SelectionJob:
             *notes_of_steps(plan, cv.data),
             *([short] if short else []),
             *notes_of_choice(plan, choice),
-            *([ONLY_A_LOOK] if plan.fast else []),
+            *([self._only_a_look()] if plan.fast else []),
         ]
         chosen, strongest = choice.chosen, choice.reference
         model = self.model(candidate_set, chosen)
@@ -249,7 +250,7 @@ class SelectionJob:
             progress(done, n + self.n_later, what, later.seconds(done, n, left))
 
         report = None if progress is None else with_the_rest
-        first = () if self.plan.fast else self.first
+        first = () if self.plan.fast or progress is None else self.first
         found = self.cv.fit(self.tasks, relaxed=relaxed, store=store, progress=report, first=first, look=self._look)
         self._unit = later.each / effort
         return found
@@ -271,7 +272,14 @@ class SelectionJob:
         more = dict.fromkeys(t.label if t.transform == transform else t.transform.name for t in tasks)
         later = [*more, *self.rivals.for_model, *(["half-samples"] if self.plan.half_samples else [])]
         against = f"{self.plan.metric!r} {change(choice.chosen.mean, choice.reference.mean)} against all of them"
-        return f"{of}, {against}; trying {', '.join(later)}"
+        return f"{of}, {against}{'; trying ' if later else ''}{', '.join(later)}"
+
+    def _only_a_look(self) -> str:
+        """The note of a first look."""
+        return (
+            f"a first look: only {self.first[0].label} was tried, without rivals, ablation and half-samples; the same "
+            f"call without {option('fast', True)} does the rest."
+        )
 
     def _after(self, n_paths: int, progress: Progress | None) -> Progress | None:
         """Progress of the work that follows the paths."""
