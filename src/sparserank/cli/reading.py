@@ -80,6 +80,7 @@ def _directions(given: list[str]) -> dict[str, str]:
 READ: dict[str, Callable[[Any], Any]] = {  # parsers of options that have another form in Python
     "feature_columns": _columns,
     "ignore_columns": _names,
+    "categories": _names,
     "monotone": _directions,
 }
 
@@ -161,6 +162,7 @@ def for_models(
             f"note: number 1 of these files is the first feature of the model, {names[0]}, as --index-base says."
         )
     reading = _with_columns_of(reading, models, data)
+    reading = replace(reading, derived={name: d for m in models for name, d in m.derived.items()})
     knows = any(m.fill_values is not None or m.medians is not None for m in models)
     return replace(reading, missing=KEEP) if policy is None and knows else reading
 
@@ -229,6 +231,7 @@ def _with_columns_of(reading: Reading, models: Sequence[RankingModel], data: Seq
         dict.fromkeys(name for m in models for name in (m.feature_names if numbered(m.feature_names) else selected(m)))
     )
     held = set(open_table(data[0], kind).schema.names)
+    held |= {name for m in models for name, d in m.derived.items() if d.source in held}
     if used and held.issuperset(used):
         return replace(reading, feature_columns=used)
     lacking = next((name for m in models for name in selected(m) if name not in held), None)

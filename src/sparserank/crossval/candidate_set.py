@@ -19,7 +19,6 @@ from sparserank.model import RankingModel
 from sparserank.paths import PathResult
 from sparserank.paths.certificate import Certificate, certificate_of
 from sparserank.paths.refits import RELAX, NamedFormulas, refit_of
-from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf, point_within, points_by_size
 
 
@@ -45,7 +44,7 @@ class CandidateSet:
     ) -> None:
         self.tasks, self.paths = {t.label: t for t in tasks}, paths
         self._groups, self._n_features = feature_groups, len(feature_groups.of_feature)
-        self._size_of: SizeOf = feature_groups.costs_of if by_cost else n_used
+        self._size_of: SizeOf = feature_groups.costs_of if by_cost else feature_groups.counts_of
         self._fold = fold
         self._folds = [] if fold is None else sorted(set(fold[fold >= 0].tolist()))
         self._where: dict[Candidate, dict[int, tuple[str, int]]] = {}
@@ -185,7 +184,7 @@ class CandidateSet:
         label_of_point, index = where[FINAL]
         used = self.path(label_of_point).support(index)
         cost = self._groups.cost(used)
-        c = Candidate(label, k, relax, index, len(used), cost, self._values(where, 0), formula)
+        c = Candidate(label, k, relax, index, self._groups.count(used), cost, self._values(where, 0), formula)
         self._where[c] = where
         return c
 

@@ -22,7 +22,6 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathPlan, RuledMaker
-from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 from sparserank.workdir.pieces import WorkStore
 from sparserank.workdir.work import Progress
@@ -68,7 +67,7 @@ class CrossValidation:
             raise ValueError("candidates must be evaluated on queries; pass folds or valid.")
         self.feature_groups = feature_groups or each_alone(data.feature_names or range(data.n_features))
         self.by_cost = by_cost
-        self._size_of: SizeOf = self.feature_groups.costs_of if by_cost else n_used
+        self._size_of: SizeOf = self.feature_groups.costs_of if by_cost else self.feature_groups.counts_of
         self._n_workers = n_workers
         self.works: dict[FeatureTransform, FoldedPaths] = {}
         unchanged: FoldedPaths | None = None  # the first work with the columns of the data
@@ -191,7 +190,8 @@ class CrossValidation:
         start = None if task.start is None else of_label[task.start]
         samples = complementary_halves(usable, n_pairs, seed)
         work = self.works[candidate_set.transform(c)]
-        supports, statuses = work.halves(task, samples, c.k, start, self._size_of, c.n_features)
+        n_columns = len(candidate_set.features(c, FINAL))
+        supports, statuses = work.halves(task, samples, c.k, start, self._size_of, n_columns)
         return {"kept": sets_of(supports, self.data.n_features), "statuses": np.array(statuses, dtype="U16")}
 
 

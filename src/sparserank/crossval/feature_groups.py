@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Real
 from typing import Any
@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataFormatError, ParameterError
 from sparserank.lazy import cached_property
+from sparserank.paths.result import n_used
 from sparserank.text import brief, no_such
 
 MIN_COST, MAX_COST = 1e-100, 1e100  # sums and products of two stay finite and above 0
@@ -29,12 +30,16 @@ EXPECTED = "feature,group or feature,group,cost per line"
 @dataclass(frozen=True)
 class FeatureGroups:
     """names, costs: of each group; of_feature: (n_features,) the group number of each feature; rule: costs of several
-    groups add up ('sum': money), or only the largest counts ('max': latency of parallel work)."""
+    groups add up ('sum': money), or only the largest counts ('max': latency of parallel work); sources: (n_features,)
+    the column of a table that each feature is made from, of which all features count as one; None: each counts;
+    given: whether users named the groups, or only columns form them."""
 
     names: tuple[str, ...]
     costs: tuple[float, ...]
     of_feature: tuple[int, ...]
     rule: str = SUM
+    sources: tuple[str, ...] | None = None
+    given: bool = True
 
     def used(self, features: np.ndarray) -> list[int]:
         """The numbers of the groups of some features (numbers)."""
@@ -50,6 +55,17 @@ class FeatureGroups:
     def _group(self) -> np.ndarray:
         return np.array(self.of_feature, dtype=np.int64)
 
+    def count(self, features: np.ndarray) -> int:
+        """The number of some features, of which those of a column of a table count as one."""
+        return len(features) if self.sources is None else len({self.sources[j] for j in features.tolist()})
+
+    def counts_of(self, coefs: sp.csr_array, width: int) -> np.ndarray:
+        """(n_points,) number of features of each model; columns as in `costs_of`."""
+        if self.sources is None:
+            return n_used(coefs, width)
+        features = coefs.indices // width % len(self.of_feature)
+        return np.array([self.count(features[lo:hi]) for lo, hi in pairwise(coefs.indptr.tolist())])
+
     def costs_of(self, coefs: sp.csr_array, width: int) -> np.ndarray:
         """(n_points,) cost of each model (n_points, n_columns) CSR;
         columns of a feature are adjacent, and further transforms of all features follow."""
@@ -58,7 +74,7 @@ class FeatureGroups:
 
     def beyond(self, k: int | None, budget: float | None) -> tuple[int, ...]:
         """The features of groups that exceed k features or the budget on their own."""
-        sizes = np.bincount(self._group, minlength=len(self.names))
+        sizes = np.array([self.count(np.flatnonzero(self._group == g)) for g in range(len(self.names))])
         too_large = sizes > k if k is not None else np.zeros(len(sizes), dtype=bool)
         too_dear = (
             ~within_budget(np.array(self.costs), budget) if budget is not None else np.zeros(len(sizes), dtype=bool)
@@ -83,9 +99,15 @@ def each_alone(names: Sequence[Any], costs: Sequence[float] | None = None) -> Fe
     )
 
 
-def groups_of(given: Any, costs: Any, names: Sequence[str]) -> FeatureGroups:
+def groups_of_columns(names: Sequence[str], sources: Sequence[str]) -> FeatureGroups:
+    """Groups of the features that are made from the same columns, of cost 1."""
+    return replace(_numbered({}, {}, names, sources), given=False)
+
+
+def groups_of(given: Any, costs: Any, names: Sequence[str], sources: Sequence[str] | None = None) -> FeatureGroups:
     """Make groups from a file (`read_groups`), or from {feature: group} and, if they are not all 1, {group: cost}.
-    Features without a group form groups of one, of cost 1.
+    Features without a group form groups of one, of cost 1. A column of a table, one of the sources (n_features,), is
+    the name of all features that are made from it.
 
     Raises
         DataFormatError  as in `read_groups`
@@ -94,12 +116,12 @@ def groups_of(given: Any, costs: Any, names: Sequence[str]) -> FeatureGroups:
     if isinstance(given, str | os.PathLike):
         if costs is not None:
             raise ParameterError("costs", "cannot be combined with a file of groups; put the costs in that file.")
-        return read_groups(given, names)
+        return read_groups(given, names, sources)
     if not isinstance(given, Mapping):
         raise ParameterError(
             "feature_groups", f"must be a file, or a mapping of feature names to groups; got {brief(given)}."
         )
-    known = set(names)
+    known = {*names, *(sources or ())}
     odd = next((g for g in given.values() if not isinstance(g, str) or not g), None)
     if odd is not None or not given:
         raise ParameterError(
@@ -117,10 +139,10 @@ def groups_of(given: Any, costs: Any, names: Sequence[str]) -> FeatureGroups:
         if own is None:
             raise ParameterError("costs", f"must be numbers > 0, {COSTS}; got {brief(cost)} for {brief(str(group))}.")
         price[group] = own
-    return _numbered(of, price, names)
+    return _numbered(of, price, names, sources)
 
 
-def read_groups(path: str | os.PathLike, names: Sequence[str]) -> FeatureGroups:
+def read_groups(path: str | os.PathLike, names: Sequence[str], sources: Sequence[str] | None = None) -> FeatureGroups:
     """Read groups from a file of lines feature,group or feature,group,cost (or with tabs; quoted as in CSV files). A
     header line with these words is optional. The cost of a group may be on any of its lines.
 
@@ -128,7 +150,7 @@ def read_groups(path: str | os.PathLike, names: Sequence[str]) -> FeatureGroups:
         DataFormatError   a line is invalid; the message names file and line
     """
     of: dict[str, str] = {}
-    known_names = set(names)
+    known_names = {*names, *(sources or ())}
     costs: dict[str, tuple[float, int]] = {}
     for number, text in enumerate(read_entries(path, EXPECTED), start=1):
         try:
@@ -161,7 +183,7 @@ def read_groups(path: str | os.PathLike, names: Sequence[str]) -> FeatureGroups:
                 )
     if not of:
         raise DataFormatError(f"{path}: contains no group; expected {EXPECTED}.")
-    return _numbered(of, {group: cost for group, (cost, _) in costs.items()}, names)
+    return _numbered(of, {group: cost for group, (cost, _) in costs.items()}, names, sources)
 
 
 def _known(name: Any, known: Set[str], names: Sequence[str]) -> str:
@@ -182,11 +204,14 @@ def positive_cost(given: Any) -> float | None:
     return cost if MIN_COST <= cost <= MAX_COST else None
 
 
-def _numbered(of: Mapping[str, str], costs: Mapping[str, float], names: Sequence[str]) -> FeatureGroups:
+def _numbered(
+    of: Mapping[str, str], costs: Mapping[str, float], names: Sequence[str], sources: Sequence[str] | None
+) -> FeatureGroups:
     """Groups numbered in the order of their first features."""
     at: dict[tuple[str, bool], int] = {}  # an ungrouped feature may have the name of a group
-    of_feature = tuple(at.setdefault((of.get(n, n), n in of), len(at)) for n in names)
+    known = [n if n in of else s for n, s in zip(names, sources or names, strict=True)]
+    of_feature = tuple(at.setdefault((of.get(n, n), n in of), len(at)) for n in known)
     prices = tuple(costs.get(name, 1.0) if named else 1.0 for name, named in at)
     taken = {name for name, named in at if named}
     shown = (f"feature {name}" if not named and name in taken else name for name, named in at)
-    return FeatureGroups(tuple(shown), prices, of_feature)
+    return FeatureGroups(tuple(shown), prices, of_feature, sources=None if sources is None else tuple(sources))

@@ -9,10 +9,12 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from sparserank.crossval.feature_groups import COSTS, FeatureGroups, groups_of, positive_cost
+from sparserank.crossval.feature_groups import COSTS, FeatureGroups, groups_of, groups_of_columns, positive_cost
+from sparserank.data.derived import Derived, sources_of, with_sources
 from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataFormatError, ParameterError
 from sparserank.number_checks import as_floats
+from sparserank.options import option
 from sparserank.paths import SizedMaker
 from sparserank.penalties import Penalty
 from sparserank.penalties.nested import NESTING, nests
@@ -142,6 +144,7 @@ class CompletedPenalties:
 def complete_penalties(
     penalties: Sequence[Penalty | SizedMaker],
     names: Sequence[str],
+    derived: Mapping[str, Derived] | None = None,
     *,
     costs: Any = None,
     feature_groups: Any = None,
@@ -149,14 +152,22 @@ def complete_penalties(
     keep: Any = None,
     drop: Any = None,
 ) -> CompletedPenalties:
-    """Complete penalties with the options that name features, as in `select`.
+    """Complete penalties with the options that name features, as in `select`. The features that are made from a
+    column, `derived`, are a group.
 
     Raises
         ParameterError, DataFormatError   name what cannot be used
     """
     numbered = [p.for_features(names) for p in penalties]
-    grouped = None if feature_groups is None else groups_of(feature_groups, costs, names)
+    sources = sources_of(derived, names) if derived else None
+    grouped = None if feature_groups is None else groups_of(feature_groups, costs, names, sources)
     prices = None if feature_groups is not None or costs is None else costs_of(costs, names)
+    if sources is not None and derived:
+        if prices is not None:
+            raise ParameterError("costs", f"of categories and missing values need {option('feature_groups')}.")
+        grouped = grouped or groups_of_columns(names, sources)
+        keep = [e for n in keep or () for e in ([n] if n in names else with_sources([n], derived))]
+        drop = with_sources(drop or (), derived)
     shared: dict[str, Any] = {}
     if grouped is not None:
         _refuse_groups_of_their_own(numbered)

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.derived import MIN_MISSING, Derived
 from sparserank.data.filling import missing_cells
 from sparserank.data.matrices import all_or_none, below, stacked, stored_values
-from sparserank.data.missing import holds_missing
+from sparserank.data.missing import ZERO, holds_missing
 from sparserank.data.query_ids import concatenated_ids, plain_ids, query_codes, run_starts
 from sparserank.data.reading import nothing_left
 from sparserank.data.streams import RowBlock, Stream, judged
 from sparserank.errors import DataWarning
-from sparserank.text import brief
+from sparserank.options import option
+from sparserank.text import brief, listed
 
 
 def collect(stream: Stream) -> RankingDataset:
@@ -40,11 +42,12 @@ def collect(stream: Stream) -> RankingDataset:
     rows = judged(RowBlock(X, label, qid, docid, weight, np.empty((len(label), 0)), comment), stream.unjudged)
     if len(rows.label) == 0:
         raise stream.error(nothing_left(stream.places[0]))
-    keeps, filling, filled = stream.policy is not None and stream.policy.keeps, stream.filling(rows.X), None
-    if filling is not None and not keeps and holds_missing(stored_values(rows.X)):
+    keeps, lacks = stream.policy is not None and stream.policy.keeps, holds_missing(stored_values(rows.X))
+    filling, filled = stream.filling(rows.X) if lacks or not stream.flags else None, None
+    if filling is not None and not keeps and lacks:
         filled = missing_cells(rows.X)
         filling.fill(rows.X, query_codes(rows.qid))
-    return RankingDataset(
+    data = RankingDataset(
         rows.X,
         rows.label,
         rows.qid,
@@ -56,6 +59,35 @@ def collect(stream: Stream) -> RankingDataset:
         keep_missing=keeps,
         filled=filled,
         index_base=stream.text_base,
+        derived=stream.derived or None,
+    )
+    return _flagged(data, stream) if stream.flags and filled is not None else data
+
+
+def _flagged(data: RankingDataset, stream: Stream) -> RankingDataset:
+    """The data with replacements only of features that have missing values, of which a warning tells, and with a flag
+    for those that are missing in more than MIN_MISSING of the rows."""
+    assert data.filled is not None
+    assert data.fill_values is not None
+    names, share = data.feature_names or (), data.filled.mean(axis=0)
+    often = np.flatnonzero(share > MIN_MISSING) if stream.feature_names is not None else np.empty(0, dtype=np.int64)
+    flags = [Derived(names[j], None) for j in often.tolist()]
+    some = listed([names[j] for j in np.flatnonzero(share).tolist()])
+    values = "0, as the engine does" if stream.policy is not None and stream.policy.default == ZERO else "medians"
+    flagged = f"; features say where {listed([f.source for f in flags])} {'is' if len(flags) == 1 else 'are'} missing"
+    warnings.warn(
+        f"{stream.places[0]}: missing values of {some} become {values}{flagged if flags else ''} "
+        f"({option('missing')} overrides).",
+        DataWarning,
+        stacklevel=6,
+    )
+    none = np.zeros((data.n_docs, len(flags)), dtype=bool)
+    return data.with_columns(
+        [f.name for f in flags],
+        data.filled[:, often],
+        fill_values=np.append(np.where(share > 0, data.fill_values, np.nan), np.full(len(flags), np.nan)),
+        filled=np.hstack([data.filled, none]),
+        derived={**(data.derived or {}), **{f.name: f for f in flags}},
     )
 
 

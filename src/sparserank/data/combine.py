@@ -75,6 +75,7 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
         datasets[0].fill_values,
         filled=with_default([d.filled for d in datasets], [d.X.shape for d in datasets], False),
         index_base=datasets[0].index_base,
+        derived=datasets[0].derived,
     )
 
 

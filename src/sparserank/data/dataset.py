@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.data.derived import Derived
 from sparserank.data.filling import fill_known, missing_cells
 from sparserank.data.matrices import as_csr, with_nan
 from sparserank.data.missing import holds_missing, is_missing
@@ -67,6 +68,9 @@ class RankingDataset:
         True where a value of dense X was missing and has been filled in. Default: where `fill_values` was used.
     index_base : {1, 0}, optional
         Number of the first feature in the ranking text that the data were read from. Default: they are not from text.
+    derived : mapping, optional
+        {feature name: the column of a table, and its level}, for features that `read` makes from categories, and flags
+        of missing values.
 
     Raises
     ------
@@ -103,6 +107,7 @@ class RankingDataset:
     keep_missing: bool = False
     filled: np.ndarray | None = None
     index_base: int | None = None
+    derived: Mapping[str, Derived] | None = None
     query_ptr: np.ndarray = field(init=False)
     query_ids: np.ndarray = field(init=False)
     row_index: np.ndarray = field(init=False)
@@ -234,6 +239,11 @@ class RankingDataset:
         fill_values = None if self.fill_values is None else self.fill_values[at]
         filled = None if self.filled is None else self.filled[:, at]
         return self._with(X=self.X[:, at], feature_names=names, fill_values=fill_values, filled=filled)
+
+    def with_columns(self, names: Sequence[str], values: np.ndarray, **fields: Any) -> RankingDataset:
+        """The data set with further features (n_docs, n_new), and with other fields, for all features, replaced."""
+        X = np.column_stack([self.X, values.astype(self.X.dtype)])
+        return self._with(X=X, feature_names=[*(self.feature_names or ()), *names], **fields)
 
     def rename_features(self, names: Sequence[str]) -> RankingDataset:
         """The same data set with new feature names."""

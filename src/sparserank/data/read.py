@@ -205,6 +205,7 @@ def as_datasets(
         in_memory = first is None and doc_weight is not None and "doc_weight" not in named
         triple = isinstance(source, tuple) and len(source) == 3
         in_blocks = name in to_store and not in_memory and (is_path(source) or is_dask(source[0] if triple else source))
+        own = replace(own, derived={}, flags=False) if in_blocks else own  # a store does not know of them
         stream = _as_stream(name, source, own, names, first, in_blocks=in_blocks)
         if isinstance(stream, StoreRows):
             present = stream.data()
@@ -265,7 +266,7 @@ def read_sources(
 def _arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a job as arguments of `as_datasets`."""
     names = set(Reading.__dataclass_fields__).difference(COLUMNS)
-    reading = Reading(**{name: value for name, value in options.items() if name in names})
+    reading = Reading(**{"flags": True, **{name: value for name, value in options.items() if name in names}})
     return {**{name: options.get(name) for name in COLUMNS}, "reading": reading}
 
 

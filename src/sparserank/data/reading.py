@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from sparserank.data.derived import Derived
 from sparserank.data.missing import MissingPolicy, taught
 from sparserank.data.text_lines import read_names
 from sparserank.errors import DataError, DataFormatError, ParameterError
@@ -30,6 +31,7 @@ class ReadOptions(TypedDict, total=False):
     doc_weight: Any
     feature_columns: Sequence[str] | None
     ignore_columns: Sequence[str]
+    categories: Sequence[str]
     missing: str | float | Mapping[Any, str | float] | None
     unjudged: str
     index_base: int
@@ -80,6 +82,13 @@ class Reading:
         True: a missing value is 0 where the model will run, so messages propose this replacement.
     docid : str, optional
         Tables only: the column of document ids, of any type. Default: a text column 'docno', 'docid' or 'doc_id'.
+    categories : sequence of str, optional
+        Tables only: columns of whole numbers that are categories, in addition to text.
+    derived : mapping, optional
+        The features that are made from other columns, by name. None: learn them from categories.
+    flags : bool, default False
+        True: in tables, and without `missing`, missing values become medians (zero if `takes_zero`), and features from
+        1% missing values have a flag.
     """
 
     n_features: int | None = None
@@ -100,18 +109,24 @@ class Reading:
     featureless: bool = False
     takes_zero: bool = field(default=False, repr=False)
     docid: str | None = field(default=None, repr=False)  # added later, and conversions are identified by their repr
+    categories: Sequence[str] = field(default=(), repr=False)
+    derived: Mapping[str, Derived] | None = field(default=None, repr=False)
+    flags: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         check_given((*READING, N_THREADS), vars(self))
-        lists = ("feature_columns", "ignore_columns")  # may also be sets
+        lists = ("feature_columns", "ignore_columns", "categories")  # may also be sets
         check_arguments(Reading, {name: value for name, value in vars(self).items() if name not in lists})
         for name in lists:
             given = getattr(self, name)
             named = given is None or (isinstance(given, Iterable) and getattr(given, "ndim", 1) == 1)
             if isinstance(given, str) or not named:
                 raise ParameterError(name, f"must be a list of names; got {brief(getattr(self, name))}.")
-        ignored = () if self.ignore_columns is None else tuple(self.ignore_columns)
-        object.__setattr__(self, "ignore_columns", ignored)  # conversions are identified by the repr
+        for name in lists[1:]:
+            given = getattr(self, name)
+            object.__setattr__(
+                self, name, () if given is None else tuple(given)
+            )  # conversions are identified by the repr
 
     @property
     def policy(self) -> MissingPolicy | None:
@@ -140,8 +155,10 @@ def with_options(reading: Reading, options: Mapping[str, Any]) -> Reading:
 
 def learned_from(reading: Reading, first: RankingDataset) -> Reading:
     """The options for later data sets: nothing is learned from them, replacements are those of the first data set."""
-    names, values = first.feature_names or (), first.fill_values
-    return replace(reading, missing=taught(reading.policy, values, names, reading.index_base))
+    names, values, derived = first.feature_names or (), first.fill_values, first.derived or {}
+    return replace(
+        reading, missing=taught(reading.policy, values, names, reading.index_base), derived=derived, flags=False
+    )
 
 
 def choices() -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset, numbers
+from sparserank.data.derived import Derived
 from sparserank.data.filling import SAMPLE_VALUES, Filling, learn_filling
 from sparserank.data.letor.side_files import SideWeights
 from sparserank.data.matrices import below, widened, with_default
@@ -89,6 +91,8 @@ class Stream:
     index_base = 1  # number of the first feature, where users number them
     text_base: int | None = None  # number of the first feature in the text that rows come from; None: not from text
     policy: MissingPolicy | None = None  # replacement for missing values; None: they are refused
+    derived: Mapping[str, Derived] = MappingProxyType({})  # the features that are made from columns of tables
+    flags = False  # whether only features with missing values have a replacement, and often missing ones a flag
     unjudged = "error"  # treatment of a label of -1 in `blocks`: 'zero', 'drop', otherwise unchanged
     places: Sequence[str] = ("the data",)
     error: type[SparserankError] = DataFormatError

@@ -369,7 +369,7 @@ def _judged(data: Any, label: Any, qid: Any, docid: Any, features: bool) -> Rank
             )
         ids = None if docid is None else document_texts(docid)
         return RankingDataset(np.zeros((len(relevance), 1)), relevance, qid, ids)
-    reading = Reading(missing=KEEP, featureless=not features)
+    reading = Reading(missing=KEEP, featureless=not features, derived={})
     if data is None:
         raise DataError("the second argument must be judged documents or judgments (sr.read_qrels); got None.")
     judged = as_datasets({"data": data}, label=label, qid=qid, docid=docid, reading=reading)["data"]

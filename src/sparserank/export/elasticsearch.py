@@ -47,7 +47,7 @@ def elasticsearch(of: Sum, options: Options) -> Files:
             weighed = names.derived(t, t.name)
             derived.append(_derived(weighed, shape(t, LUCENE, base)))
         if options.features is not None:
-            definition = definition_of(options.features, t.name, "template")
+            definition = definition_of(options.features, t, "template", _of_field)
             given.append({"params": [], "template_language": MUSTACHE, **definition, "name": base})
         weights[weighed] = t.coef if options.normalizers else t.slope
         norms[weighed] = {"standard": {"mean": t.center, "standard_deviation": t.scale}}
@@ -67,6 +67,14 @@ def elasticsearch(of: Sum, options: Options) -> Files:
     elif derived:
         files["derived.json"] = json_text({"features": derived})
     return {**files, "model.json": json_text({"model": {"name": options.name, "model": model}})}
+
+
+def _of_field(field: str, level: str | None) -> dict[str, Any]:
+    """The definition of a feature that is 1 where a field has a level, or no value, else 0."""
+    none: dict[str, Any] = {"bool": {"must_not": {"exists": {"field": field}}}}
+    if level == "":
+        none = {"bool": {"should": [none, {"term": {field: ""}}]}}
+    return {"template": {"constant_score": {"filter": {"term": {field: level}} if level else none}}}
 
 
 def _base(term: Term, names: Names, options: Options) -> str:

@@ -46,6 +46,7 @@ class Dialect:
     given      (x, value, other): `value` if x is not missing, else `other`, or no score if that is None
     real       a feature as a number of double precision
     exp        e^x; number: a constant
+    equals     (x, text): the condition that a column is this text, "" for none; None: the language has no texts
     comments   tokens that begin a comment outside quotes
     """
 
@@ -59,6 +60,7 @@ class Dialect:
     real: Callable[[str], str] = str
     exp: Callable[[str], str] = lambda x: f"exp({x})"
     number: Callable[[float], str] = number
+    equals: Callable[[str, str], str] | None = None
     comments: tuple[str, ...] = ("#",)
 
 
@@ -72,7 +74,7 @@ def expression(
     """
     constant = of.constant + offset
     lines = [dialect.number(constant)] if constant else []
-    lines += [_line(term, dialect, dialect.real(_value(term, dialect, features or {}))) for term in of.terms]
+    lines += [_line(term, dialect, features or {}) for term in of.terms]
     inner = summed(lines, "\n    ")
     if sigmoid:
         return f"{dialect.number(1.0)} / ({dialect.number(1.0)} + {dialect.exp(f'-({inner})')})\n"
@@ -88,9 +90,15 @@ def summed(lines: Sequence[str], between: str) -> str:
     return f"{between}+ ".join(parts)
 
 
-def _line(term: Term, dialect: Dialect, x: str) -> str:
+def _line(term: Term, dialect: Dialect, features: Mapping[str, Any]) -> str:
     """Text of the contribution of a term, without its part of the constant."""
-    other = term.filled
+    level = None if term.derived is None else term.derived.level
+    if term.derived is not None and term.name not in features and (level is None or dialect.equals is not None):
+        x, rise, none = _value(term.source, dialect, features), dialect.number(term.rise), dialect.number(0.0)
+        if level is None or dialect.equals is None:
+            return dialect.given(dialect.real(x), none, rise)
+        return dialect.case(dialect.equals(x, level), rise, none)
+    x, other = dialect.real(_value(term.name, dialect, features)), term.filled
     if other is not None and term.curve is not None:
         other -= float(term.curve.values[0])  # part of the constant
     value = summed(_pieces(term, dialect, x, _transformed(term, dialect, x)), "\n        ")
@@ -147,19 +155,18 @@ def _before(term: Term, t: float) -> float:
         raise DataError(f"the curve of feature {brief(term.name)} has knots that overflow float64.") from error
 
 
-def _value(term: Term, dialect: Dialect, features: Mapping[str, Any]) -> str:
-    if term.name not in features:
-        return dialect.variable(term.name)
-    given = features[term.name]
+def _value(name: str, dialect: Dialect, features: Mapping[str, Any]) -> str:
+    if name not in features:
+        return dialect.variable(name)
+    given = features[name]
     if not isinstance(given, str) or not given.strip():
         raise DataError(
-            f"features: {brief(term.name)} must be an expression of {dialect.engine}, as a string; got "
-            f"{brief(str(given))}."
+            f"features: {brief(name)} must be an expression of {dialect.engine}, as a string; got {brief(str(given))}."
         )
     text = given.strip()
     if not _is_one_expression(text, dialect.comments):
         raise DataError(
-            f"features: {brief(term.name)} must be one expression without comments, with all brackets and quotes "
+            f"features: {brief(name)} must be one expression without comments, with all brackets and quotes "
             f"closed; got {brief(text)}."
         )
     return text if SIMPLE.fullmatch(text) else f"({text})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,18 @@ from sparserank.text import brief
 from sparserank.transforms import LOG
 
 
-def definition_of(features: Mapping[str, Any], name: str, needed: str) -> Mapping[str, Any]:
-    given = features.get(name)
+def definition_of(
+    features: Mapping[str, Any], term: Term, needed: str, made: Callable[[str, str | None], Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """The definition of a feature; if it is not given, one that is made of the field and the level."""
+    name, given = term.name, features.get(term.name)
+    if term.derived is not None and given is None:
+        field = features.get(term.source, {"field": term.source})
+        if not isinstance(field, Mapping) or not isinstance(field.get("field"), str):
+            raise DataError(
+                f'features: {brief(term.source)} must be {{"field": "its field"}}; got {brief(str(field))}.'
+            )
+        return made(field["field"], term.derived.level)
     if not isinstance(given, Mapping) or needed not in given:
         what = "is missing" if name not in features else f"has no {needed!r}"
         raise DataError(

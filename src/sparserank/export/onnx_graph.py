@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,19 +12,22 @@ import numpy as np
 from sparserank.curves import StepCurve
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine, Files, Options
-from sparserank.export.terms import MISSING_FROM, Sum
+from sparserank.export.terms import MISSING_FROM, Sum, Term
 from sparserank.options import option
 from sparserank.text import brief
 from sparserank.transforms import ASINH, LOG
 
 OPSET, IR_VERSION = 17, 9
+OPSET_OF_TEXTS = 19  # the first that compares texts
+LIMIT = np.array([float(MISSING_FROM)])
 WIDE, SCORE, N_DOCS = "X", "score", "n_docs"
 SMALL, LARGE = 1e-4, 1e8  # where log(1 + x) would lose digits, and x * x + 1 its 1
 
 
 def onnx(of: Sum, options: Options) -> Files:
     """Write model.onnx. Inputs: for each selected feature a double (n_docs, 1) with its name; with `wide`, one double X
-    (n_docs, n_features), all features of the training data in their order. Output: double score (n_docs, 1).
+    (n_docs, n_features), all features of the training data in their order; a category is an input of text with the name
+    of its column, "" where there is none. Output: double score (n_docs, 1).
 
     Raises
         DataError   the package onnx is not installed; a feature's name cannot be the name of an input
@@ -37,7 +41,10 @@ def onnx(of: Sum, options: Options) -> Files:
         from onnx import TensorProto, checker, helper
     except ImportError as error:
         raise DataError("ONNX needs the package onnx; install it with: pip install 'sparserank[onnx]'") from error
-    names = [t.name for t in of.terms]
+    made = [t for t in of.terms if t.derived is not None and not options.wide]
+    whole, of = of, replace(of, terms=tuple(t for t in of.terms if t not in made))
+    names = list(dict.fromkeys([t.name for t in of.terms] + [t.source for t in made]))
+    texts = {t.source for t in made if t.derived is not None and t.derived.level is not None}
     graph = _Graph(names)
     if options.wide:
         inputs = {WIDE: of.n_features}
@@ -50,7 +57,35 @@ def onnx(of: Sum, options: Options) -> Files:
                 f"({option('wide', True)})."
             )
         inputs = dict.fromkeys(names, 1)
-        x = graph.add("Concat", *names, axis=1)
+        x = graph.add("Concat", *(t.name for t in of.terms), axis=1) if of.terms else ""
+    score = _of_numbers(graph, x, of) if of.terms else graph.constant(np.zeros((1, 1)))
+    for source in dict.fromkeys(t.source for t in made):
+        own = [t for t in made if t.source == source]
+        score = graph.add("Add", score, _of_column(graph, source, own, is_text=source in texts))
+    score = graph.add("Add", score, graph.constant(np.array([whole.constant + options.offset])))
+    graph.add("Sigmoid" if options.sigmoid else "Identity", score, name=SCORE)
+    kinds = {name: TensorProto.STRING if name in texts else TensorProto.DOUBLE for name in inputs}
+    finished = helper.make_graph(
+        graph.nodes,
+        "sparserank",
+        [helper.make_tensor_value_info(name, kinds[name], [N_DOCS, width]) for name, width in inputs.items()],
+        [helper.make_tensor_value_info(SCORE, TensorProto.DOUBLE, [N_DOCS, 1])],
+        graph.constants,
+    )
+    opset = helper.make_opsetid("", OPSET_OF_TEXTS if texts else OPSET)
+    model = helper.make_model(finished, opset_imports=[opset], producer_name="sparserank")
+    model.ir_version = IR_VERSION
+    told = {"sparserank": __version__, "features": json.dumps([[t.index, t.name] for t in whole.terms])}
+    helper.set_model_props(model, told)
+    checker.check_model(model, full_check=True)
+    return {"model.onnx": model.SerializeToString()}
+
+
+ENGINE = Engine("onnx", "ONNX", onnx, steps=True)
+
+
+def _of_numbers(graph: _Graph, x: str, of: Sum) -> str:
+    """The terms of the columns of x, without their part of the constant."""
     known = _filled(graph, x, of)
     x = _shaped(graph, known, of)
     weights = np.array([[0.0 if t.curve is not None else t.slope] for t in of.terms])
@@ -61,42 +96,40 @@ def onnx(of: Sum, options: Options) -> Files:
     for k, term in enumerate(of.terms):
         if term.curve is None:
             continue
+        own = graph.add("Gather", x, graph.constant(np.array([k])), axis=1)
         if isinstance(term.curve, StepCurve):
-            own = graph.add("Gather", x, graph.constant(np.array([k])), axis=1)
             beyond = graph.add("Greater", own, graph.constant(term.curve.edges[None]))
-            jumps = graph.constant(np.diff(term.curve.values)[:, None])
-            number = graph.add("Cast", beyond, to=TensorProto.DOUBLE)
-            score = graph.add("Add", score, graph.add("MatMul", number, jumps))
+            score = graph.add("Add", score, _sum_where(graph, beyond, np.diff(term.curve.values)))
             continue
         low, high, slope = (np.array(v) for v in zip(*term.pieces(), strict=True))
-        own = graph.add("Gather", x, graph.constant(np.array([k])), axis=1)
         clipped = graph.add("Min", graph.add("Max", own, graph.constant(low[None])), graph.constant(high[None]))
         rise = graph.add("Sub", clipped, graph.constant(low[None]))
         score = graph.add("Add", score, graph.add("MatMul", rise, graph.constant(slope[:, None])))
-    score = graph.add("Add", score, graph.constant(np.array([of.constant + options.offset])))
-    graph.add("Sigmoid" if options.sigmoid else "Identity", score, name=SCORE)
-    made = helper.make_graph(
-        graph.nodes,
-        "sparserank",
-        [helper.make_tensor_value_info(name, TensorProto.DOUBLE, [N_DOCS, width]) for name, width in inputs.items()],
-        [helper.make_tensor_value_info(SCORE, TensorProto.DOUBLE, [N_DOCS, 1])],
-        graph.constants,
-    )
-    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="sparserank")
-    model.ir_version = IR_VERSION
-    told = {"sparserank": __version__, "features": json.dumps([[t.index, t.name] for t in of.terms])}
-    helper.set_model_props(model, told)
-    checker.check_model(model, full_check=True)
-    return {"model.onnx": model.SerializeToString()}
+    return score
 
 
-ENGINE = Engine("onnx", "ONNX", onnx, steps=True)
+def _of_column(graph: _Graph, source: str, terms: Sequence[Term], *, is_text: bool) -> str:
+    """The terms of the features that are made from a column, an input, without their part of the constant."""
+    if is_text:
+        levels = np.array([["" if t.derived is None else t.derived.level or "" for t in terms]], dtype=object)
+        where = graph.add("Equal", source, graph.constant(levels))
+    else:
+        where = graph.add("Not", graph.add("Less", graph.add("Abs", source), graph.constant(LIMIT)))
+    return _sum_where(graph, where, np.array([t.rise for t in terms]))
+
+
+def _sum_where(graph: _Graph, where: str, values: np.ndarray) -> str:
+    """(n_docs, 1) sum of the values (m,) where a condition (n_docs, m) holds."""
+    from onnx import TensorProto
+
+    number = graph.add("Cast", where, to=TensorProto.DOUBLE)
+    return graph.add("MatMul", number, graph.constant(values[:, None]))
 
 
 def _filled(graph: _Graph, x: str, of: Sum) -> str:
     """x with missing values replaced by the fill values of its columns; NaN where there is none."""
     fill = np.array([[np.nan if t.fill is None else t.fill for t in of.terms]])
-    known = graph.add("Less", graph.add("Abs", x), graph.constant(np.array([float(MISSING_FROM)])))
+    known = graph.add("Less", graph.add("Abs", x), graph.constant(LIMIT))
     return graph.add("Where", known, x, graph.constant(fill))
 
 

@@ -55,6 +55,14 @@ def _curve(x, knots, values):
     return values[i - 1] + (values[i] - values[i - 1]) * ((x - knots[i - 1]) / (knots[i] - knots[i - 1]))
 
 '''
+TEXT = """
+def _text(x):
+    '''A category as text, empty where there is none.'''
+    if x is None or x != x:
+        return ""
+    return str(int(x)) if isinstance(x, float) and x.is_integer() else str(x)
+
+"""
 IMPORTS = "from functools import partial\nfrom math import frexp, ldexp, log, sqrt\n"
 NORMS = f'''
 LEAST = {LEAST!r}  # the value of a returned document in place of 0
@@ -123,11 +131,12 @@ def python(of: Sum, options: Options) -> Files:
         "the scaling is folded into the Python code, which uses the feature names", "normalizers", "features"
     )
     inner = summed([repr(of.intercept + options.offset), *map(_line, of.terms)], "\n        ")
-    names = "".join(f"    {t.name!r},\n" for t in of.terms)
+    names = "".join(f"    {name!r},\n" for name in dict.fromkeys(t.source for t in of.terms))
+    texts = TEXT if any(t.derived is not None and t.derived.level is not None for t in of.terms) else ""
     result = "_sigmoid(total)" if options.sigmoid else "total"
     text = (
         f'"""A ranking model, written by sparserank {__version__}. score(row) needs only Python."""\n'
-        f"{HEAD}\nFEATURES = (\n{names})\n\n\ndef score(row):\n"
+        f"{HEAD}{texts}\nFEATURES = (\n{names})\n\n\ndef score(row):\n"
         '    """The score of a document; row: a mapping from the FEATURES to numbers."""\n    total = (\n        '
         f"{inner}\n    )\n    return {result}\n"
     )
@@ -135,6 +144,11 @@ def python(of: Sum, options: Options) -> Files:
 
 
 def _line(term: Term) -> str:
+    if term.derived is not None:
+        x, level = f"row.get({term.source!r})", term.derived.level
+        condition = f"not _is_known({x})" if level is None else f"_text({x}) == {level!r}"
+        low, high = term.ends
+        return f"({high!r} if {condition} else {low!r})"
     x = f"_given(row, {term.name!r})" if term.fill is None else f"_known(row.get({term.name!r}), {term.fill!r})"
     t = f"_log({x})" if term.kind == LOG else f"_asinh({x}, {term.constant!r})" if term.kind == ASINH else x
     if term.curve is None:

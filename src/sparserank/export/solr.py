@@ -166,7 +166,14 @@ def given_definition(term: Term, options: Options) -> list[dict[str, Any]]:
     """The definition of a feature, if definitions are given."""
     if options.features is None:
         return []
-    return [{**definition_of(options.features, term.name, "class"), "store": options.name, "name": term.name}]
+    return [{**definition_of(options.features, term, "class", _of_field), "store": options.name, "name": term.name}]
+
+
+def _of_field(field: str, level: str | None) -> dict[str, Any]:
+    """The definition of a feature that is 1 where a field has a level, or no value, else 0."""
+    text = quoted("{!field f=" + quoted(field) + "}" + (level or ""))
+    q = f"{{!func x={text}}}if(exists(query($x)),1,0)" if level else f"{{!func}}if(exists(field({quoted(field)})),0,1)"
+    return {"class": PACKAGE + QUERY, "params": {"q": q}}
 
 
 def _derived(term: Term, names: Names, options: Options) -> list[tuple[dict[str, Any], float]]:
@@ -177,7 +184,7 @@ def _derived(term: Term, names: Names, options: Options) -> list[tuple[dict[str,
             f"in {option('features')}: "
             '{"feature name": {"class": "...", "params": {...}}, ...}.'
         )
-    source = source_of(term.name, definition_of(options.features, term.name, "class"))
+    source = source_of(term.name, definition_of(options.features, term, "class", _of_field))
     out: list[tuple[dict[str, Any], float]] = []
     for function, weight in functions(term, source):
         name = names.derived(term, f"{'negative_' if out else ''}{term.name}")

@@ -77,7 +77,7 @@ def _column(name: str) -> str:
 def _one_column_each(of: Sum, given: Mapping[str, Any]) -> None:
     """Raise DataError for two features that SQLite and DuckDB would read from the same column."""
     first: dict[str, str] = {}
-    for name in (t.name for t in of.terms if t.name not in given):
+    for name in (t.source for t in of.terms if t.name not in given):
         other = first.setdefault(name.lower(), name)
         if other != name:
             raise DataError(
@@ -120,6 +120,7 @@ SQL = Dialect(
     given=_known,
     real=lambda x: f"CAST({x} AS DOUBLE PRECISION)",
     number=approximate,
+    equals=lambda x, level: f"{x} = {_text(level)}" if level else f"{x} IS NULL OR {x} = ''",
 )
 
 

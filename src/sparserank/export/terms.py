@@ -9,6 +9,7 @@ from numbers import Real
 import numpy as np
 
 from sparserank.curves import Curve, StepCurve
+from sparserank.data.derived import Derived
 from sparserank.data.missing import HUGE
 from sparserank.errors import DataError
 from sparserank.model.lowest_score import lowest_score
@@ -35,6 +36,7 @@ class Term:
     curve     as a function of t, slope included; None: linear
     fill      replaces a missing x; None: the model refuses missing values
     fine      whether t must keep its digits near 0
+    derived   the column that x, which is 0 or 1, is made from; None: x is a number of its own
     """
 
     name: str
@@ -48,6 +50,23 @@ class Term:
     curve: Curve | StepCurve | None
     fill: float | None = None
     fine: bool = True
+    derived: Derived | None = None
+
+    @property
+    def source(self) -> str:
+        """The name of the input: of the feature, or of the column that it is made from."""
+        return self.name if self.derived is None else self.derived.source
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The contributions of a derived feature, if it is 0 and if it is 1."""
+        low, high = (0.0, self.slope) if self.curve is None else self.curve.values.tolist()
+        return low, high
+
+    @property
+    def rise(self) -> float:
+        """What a derived feature adds to the score if it is 1."""
+        return self.ends[1] - self.ends[0]
 
     @property
     def is_linear(self) -> bool:
@@ -144,11 +163,28 @@ def sum_of(model: RankingModel) -> Sum:
         known = model.fill_values is not None and not np.isnan(model.fill_values[j])
         fill = float(model.fill_values[j]) if known else None  # type: ignore[index]
         fine = _spread(scaling.method, scale, curve) < FINE_SCALE
-        terms.append(Term(model.feature_names[j], j, kind, constant, slope, coef, center, scale, curve, fill, fine))
+        term = Term(model.feature_names[j], j, kind, constant, slope, coef, center, scale, curve, fill, fine)
+        if term.name in model.derived:
+            term, at_0 = _of_zero_and_one(replace(term, derived=model.derived[term.name]))
+            intercept += at_0
+        terms.append(term)
     for term in terms:
         if isinstance(term.curve, Curve):
             term.pieces()  # refuses slopes that overflow
     return Sum(tuple(terms), intercept, model.feature_names, model.index_base)
+
+
+def _of_zero_and_one(term: Term) -> tuple[Term, float]:
+    """(a term of the same values for the x 0 and 1: one step, or a slope; what it lacks)"""
+    if isinstance(term.curve, StepCurve):
+        return replace(term, curve=StepCurve(np.array([0.5]), term.curve(np.array([0.0, 1.0])))), 0.0
+    t = Transform((term.kind,), np.array([term.constant]))(np.array([[0.0], [1.0]]))[:, 0]
+    low, high = (term.slope * t if term.curve is None else term.curve(t)).tolist()
+    center = term.center / float(t[1])
+    slope = high - low
+    return replace(
+        term, kind=NONE, constant=1.0, slope=slope, coef=slope * term.scale, center=center, curve=None, fine=False
+    ), low
 
 
 def _spread(method: str, scale: float, curve: Curve | StepCurve | None) -> float:

@@ -51,6 +51,15 @@ def _no_attribute(name: str) -> str:
     )
 
 
+def _inside_quotes(level: str) -> str:
+    if not level.isprintable() or not {'"', "\\", "{", "}"}.isdisjoint(level):
+        raise DataError(
+            f"the level {brief(level)} cannot be written in a Vespa expression. Define its feature, 0 or 1, in "
+            f"{option('features')}."
+        )
+    return level
+
+
 def _if(condition: str, yes: str, no: str) -> str:
     return f"if ({condition}, {yes}, {no})"
 
@@ -66,6 +75,7 @@ VESPA = Dialect(
     clip=between,
     case=_if,
     given=given_or_nan(_if, "fabs"),
+    equals=lambda x, level: f'{x} == "{_inside_quotes(level)}"',
 )
 
 

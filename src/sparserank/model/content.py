@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 FORMAT, FORMAT_OF_SIZES = "sparserank-model", "sparserank-models"
-SINCE = {"transform": 2, "curve": 3, "missing": 4, "median": 5, "steps": 8}
+SINCE = {"transform": 2, "curve": 3, "missing": 4, "median": 5, "steps": 8, "column": 9}
 INDEX_BASE, SINCE_INDEX_BASE = "index_base", 7  # present only if it is 0
 FORMAT_VERSION = max(SINCE.values())
 
@@ -56,6 +56,9 @@ def content_of(model: RankingModel) -> dict[str, Any]:
                 kind, at = ("curve", "knots") if isinstance(curve, Curve) else ("steps", "edges")
                 f[kind] = {at: getattr(curve, at).tolist(), "values": curve.values.tolist()}
                 check_curve(f["name"], *f[kind].values(), steps=kind == "steps")
+            if f["name"] in model.derived:
+                derived = model.derived[f["name"]]
+                f |= {"column": derived.source, "level": derived.level}
             if model.fill_values is not None and not np.isnan(model.fill_values[f["index"]]):
                 f["missing"] = float(model.fill_values[f["index"]])
                 check_fill(f["name"], f["missing"])

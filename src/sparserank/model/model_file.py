@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.curves import Curve, StepCurve
+from sparserank.data.derived import Derived
 from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
 from sparserank.errors import ModelFormatError
 from sparserank.files import open_regular
@@ -100,6 +101,7 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
     coef, center, scale, constants = np.zeros(d), np.zeros(d), np.ones(d), np.ones(d)
     kinds, fill, medians = [NONE] * d, np.full(d, np.nan), np.full(d, np.nan)
     curves: dict[int, Curve | StepCurve] = {}
+    derived: dict[str, Derived] = {}
     seen = set()
     for feature in _part(content, "features", LIST):
         if not isinstance(feature, dict):
@@ -132,6 +134,9 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
             edges, values = _part(steps, "edges", LIST), _part(steps, "values", LIST)
             check_curve(name, edges, values, steps=True)
             curves[j] = StepCurve(np.array(edges, dtype=np.float64), np.array(values, dtype=np.float64))
+        if "column" in feature:
+            level = None if feature.get("level") is None else _part(feature, "level", TEXT)
+            derived[name] = Derived(_part(feature, "column", TEXT), level)
         if "missing" in feature:
             fill[j] = float(_part(feature, "missing", NUMBER))
             check_fill(name, float(fill[j]))
@@ -151,6 +156,7 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
         None if np.isnan(fill).all() else fill,
         None if np.isnan(medians).all() else medians,
         _index_base(content),
+        derived,
     )
 
 

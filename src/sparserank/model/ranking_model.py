@@ -12,12 +12,22 @@ import numpy as np
 
 from sparserank.curves import Bins, Curves, Knots, StepCurve, curves_of
 from sparserank.data.dataset import RankingDataset, numbered, numbered_from_1
+from sparserank.data.derived import Derived, sources_of
 from sparserank.data.filling import fill_known
 from sparserank.data.matrices import NO_MATRIX, as_array, as_dense, csr_or_array
 from sparserank.data.missing import ERROR, holds_missing, is_missing
 from sparserank.data.query_ids import as_query_ids, group_rows
 from sparserank.data.store.features import StoredFeatures
-from sparserank.data.tables.frames import NO_NUMBERS, QID, collected, column_names, numbers_in, query_ids, without_qid
+from sparserank.data.tables.frames import (
+    NO_NUMBERS,
+    QID,
+    collected,
+    column_names,
+    column_of,
+    numbers_in,
+    query_ids,
+    without_qid,
+)
 from sparserank.errors import DataError
 from sparserank.files import atomic_write
 from sparserank.model.content import content_of
@@ -56,6 +66,9 @@ class RankingModel:
         Medians of the training values, used only with missing='model'. NaN or None: unknown.
     index_base : {1, 0}, default 1
         Number of the first feature in ranking text; read text for this model with it.
+    derived : mapping, optional
+        {feature name: the column of a table, and its level}, for features that are made from a column: 1 where it has
+        the level, or is missing, else 0. Frames and tables need only that column.
 
     Raises
     ------
@@ -81,10 +94,11 @@ class RankingModel:
     fill_values: np.ndarray | None = None
     medians: np.ndarray | None = None
     index_base: int = 1
+    derived: Mapping[str, Derived] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         anything = Typed(Mapping)  # values that a model file cannot contain are written as text
-        check_arguments(RankingModel, vars(self), parameters=anything, metadata=anything)
+        check_arguments(RankingModel, vars(self), parameters=anything, metadata=anything, derived=anything)
         numbers = [self.coef, self.scaling.center, self.scaling.scale]
         numbers += [values for values in (self.fill_values, self.medians) if values is not None]
         if any(getattr(a, "shape", None) != (len(self.feature_names),) for a in numbers):
@@ -296,12 +310,21 @@ class RankingModel:
         they are found by position if the model has no names, or the frame only numbers."""
         known = [name for name in column_names(X) if isinstance(name, str)]
         nameless = numbered(self.feature_names, self.index_base) or numbered([n for n in known if n != QID])
-        return bool(known) and not (set(known).isdisjoint(self.feature_names) and nameless)
+        own = sources_of(self.derived, self.feature_names)
+        return bool(known) and not (set(known).isdisjoint(own) and nameless)
 
     def _named(self, frame: Any) -> np.ndarray:
         """The selected columns of a data frame, by name in any order; other columns are ignored."""
-        columns = [numbers_in(frame, self.feature_names[j]) for j in self.support]
+        columns = [self._column(frame, self.feature_names[j]) for j in self.support]
         return self._filled(np.column_stack(columns) if columns else np.zeros((len(frame), 0)))
+
+    def _column(self, frame: Any, name: str) -> np.ndarray:
+        """(n_docs,) the feature, which may be made from another column of the frame."""
+        derived = self.derived.get(name)
+        if derived is None or name in column_names(frame):
+            return numbers_in(frame, name)
+        column = numbers_in(frame, derived.source) if derived.level is None else column_of(frame, derived.source)
+        return derived.of(column).astype(np.float64)
 
     def __repr__(self) -> str:
         return f"RankingModel({len(self.support)} of {self.n_features} features, scaling {self.scaling.method})"

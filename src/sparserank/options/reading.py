@@ -91,6 +91,16 @@ IGNORE_COLUMNS = Option(
     panel=PANEL,
     shown="none",
 )
+CATEGORIES = Option(
+    name="categories",
+    kind=Given("Sequence[str]", "list[str] | None"),
+    default=(),
+    help="Table columns of whole numbers that are categories, in addition to columns of text.",
+    says="Table columns of whole numbers that are categories too, like columns of text: comma-separated names (in "
+    "double quotes if a name contains a comma); may be repeated.",
+    panel=PANEL,
+    shown="none",
+)
 SPARSE = Option(
     name="sparse",
     kind=Or(None, Flag()),
@@ -116,5 +126,5 @@ N_THREADS = Option(
     shown="all cores",
 )
 ROWS = (N_FEATURES, MISSING, INDEX_BASE, UNJUDGED, FEATURE_NAMES)
-COLUMNS = (LABEL, QID, DOCID, FEATURE_COLUMNS, IGNORE_COLUMNS)
+COLUMNS = (LABEL, QID, DOCID, FEATURE_COLUMNS, IGNORE_COLUMNS, CATEGORIES)
 READING = (*ROWS, *COLUMNS, SPARSE, DTYPE)  # reading options of jobs, besides N_THREADS

@@ -161,7 +161,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     def _fit(self, given: TrainingSet) -> Self:
         data = given.data
-        self._index_base = first_index(data)
+        self._index_base, self._derived = first_index(data), data.derived or {}
         ready = self._prepared(data)
         if given.client is not None:
             if not self._takes_client:
@@ -436,6 +436,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             self.__dict__.get("fill_values_"),
             self.__dict__.get("medians_"),
             self.__dict__.get("_index_base", 1),
+            self.__dict__.get("_derived", {}),
         )
 
     def _unit_curves(self) -> Curves:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any, Self
 
@@ -11,6 +10,7 @@ import numpy as np
 from sparserank.crossval.feature_rules import complete_penalties
 from sparserank.crossval.feature_transforms import RAW, FeatureTransform, feature_transforms
 from sparserank.curves import Shape, not_in_memory
+from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ParameterError
 from sparserank.options import option
 from sparserank.options.paths import LINEAR_SCALINGS
@@ -117,13 +117,13 @@ class PenalizedRanker(LinearRanker):
             raise ParameterError("feature_transform", known, owner=name)
         return penalty
 
-    def _completed_penalty(self, names: Sequence[str]) -> Penalty | SizedMaker:
-        """The penalty with the rules of the ranker, the features with these names by number."""
+    def _completed_penalty(self, data: RankingDataset) -> Penalty | SizedMaker:
+        """The penalty with the rules of the ranker, the features of the data by number."""
         name = type(self).__name__
         rules = {rule: getattr(self, rule) for rule in ("monotone", "keep", "drop", "feature_groups", "costs")}
         penalty = checked_penalty(name, self._named_penalty)
         try:
-            (completed,) = complete_penalties([penalty], names, **rules).penalties
+            (completed,) = complete_penalties([penalty], data.feature_names or (), data.derived, **rules).penalties
         except ParameterError as error:
             owner = f"{name}: {error.owner}" if error.owner else name
             raise ParameterError(error.parameter, error.message, owner=owner) from error

@@ -186,7 +186,7 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
 
     def _learn(self, given: TrainingSet) -> None:
         data, query_weight, client = given.data, given.query_weight, given.client
-        penalty = self._completed_penalty(data.feature_names or ())
+        penalty = self._completed_penalty(data)
         transform = self._learned_transform(given, penalty)
         if transform.transform is not None:
             data = transformed(data, transform.transform)

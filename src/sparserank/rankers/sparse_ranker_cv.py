@@ -152,7 +152,7 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
             pair_weights=self.pair_weights,
             loss=parse_option("loss", parse_loss, self.loss, type(self).__name__),
         )
-        penalty = self._completed_penalty(data.feature_names or ())
+        penalty = self._completed_penalty(data)
         transform = self._learned_transform(given, penalty)
         cv = CrossValidation(
             data,

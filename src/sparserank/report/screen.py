@@ -268,7 +268,12 @@ class Screen:
         for row in shown:
             name = shortened(row["group"], self.width // 3)
             lines.append([name, f"{row['group_cost']:g}", str(len(row["features"])), f"{_left_out(row):>7}"])
-        return [*aligned(lines, "<", ">8", ">8", "<"), *self.more_names([row["group"] for row in rest])]
+        if not self.result.choice.by_cost:  # each is the columns of a feature
+            lines = [[line[0], *line[2:]] for line in [["feature", "", "columns", lines[0][3]], *lines[1:]]]
+        return [
+            *aligned(lines, "<", *[">8"] * (len(lines[0]) - 2), "<"),
+            *self.more_names([row["group"] for row in rest]),
+        ]
 
     def more_names(self, names: Sequence[str], what: str = "") -> list[str]:
         """The names that do not have a separate line, and a statement about them."""
@@ -301,13 +306,13 @@ class Screen:
 
     def unused(self, n_pairs: int) -> str:
         """The unused features, and at most n_pairs pairs of an unused feature and the used one that it repeats."""
-        n = self.result.model.n_features - self.result.chosen.n_features
+        n = self.result.n_all - self.result.chosen.n_features
         if n == 0:
             return ""
         said, constant, left = [], len(self.result.constant_features), self.result.redundant.left
-        dropped = set.intersection(*(set(p.drop) for p in self.result.plan.penalties))
+        dropped = self.result.plan.count(set.intersection(*(set(p.drop) for p in self.result.plan.penalties)))
         if dropped:
-            said.append(f"{len(dropped)} {'was' if len(dropped) == 1 else 'were'} left out beforehand")
+            said.append(f"{dropped} {'was' if dropped == 1 else 'were'} left out beforehand")
         if constant:
             said.append(f"{constant} {'is' if constant == 1 else 'are'} constant within queries")
         if left:

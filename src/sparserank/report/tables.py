@@ -156,8 +156,12 @@ def zeroed_table(result: SelectionResult) -> Table:
 def group_table(result: SelectionResult) -> Table:
     """The groups in use, the most costly first, with the cost of leaving out each."""
     columns: dict[str, Column] = {"group": "{group}", "cost": "{group_cost:g}"}
-    columns |= {"features": lambda row: str(len(row["features"])), **_costs(result, "cost")}
-    title = f"Groups in use and their ablation costs {where(result)}, with the others refitted"
+    columns |= {"features": lambda row: str(len(row["features"]))}
+    what = "Groups"
+    if not result.choice.by_cost:
+        what, columns = "Features", {"feature": "{group}", "made of it": lambda row: listed(row["features"], 30)}
+    columns |= _costs(result, "cost")
+    title = f"{what} in use and their ablation costs {where(result)}, with the others refitted"
     return Table.of(title, result.facts["feature_groups"], columns)
 
 

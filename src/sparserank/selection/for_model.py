@@ -66,7 +66,7 @@ def select_for_model(sources: dict[str, Any], chosen: AllSelectOptions) -> Trees
     check_trees(data)
     warn_of_suspects(train, names_in(chosen["keep"], chosen["drop"]))
     names = tuple(data.feature_names or ())
-    plan = plan.for_features(names, **values_of((COSTS, GROUPS, KEEP, DROP), chosen))
+    plan = plan.for_features(names, data.derived, **values_of((COSTS, GROUPS, KEEP, DROP), chosen))
     rival, notes = TreeRival("LightGBM", trees.LIGHTGBM_SETTINGS, np.arange(len(names))), tuple[str, ...]()
     file = chosen["for_model"]
     if file is not None and file != LIGHTGBM:

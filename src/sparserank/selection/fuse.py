@@ -243,7 +243,9 @@ def _read(runs: Any, qrels: Any, chosen: AllFuseOptions) -> tuple[JudgedRuns, Ju
         if value is not None:
             raise ParameterError(name, f"cannot be combined with {columns}: the table contains the judgments.")
     reading = {"label": chosen["label"], "qid": chosen["qid"], "docid": chosen["docid"], "missing": KEEP}
-    (data,) = read_sources({"train": runs}, {**vars(Reading()), **reading, "n_threads": chosen["n_threads"]}).values()
+    (data,) = read_sources(
+        {"train": runs}, {**vars(Reading(derived={})), **reading, "n_threads": chosen["n_threads"]}
+    ).values()
     assert data is not None
     return judged_columns(data, chosen["depth"], ranks=of_ranks), None
 

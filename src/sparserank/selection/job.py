@@ -132,7 +132,7 @@ class SelectionJob:
             valid=valid,
             query_weight=weight,
             feature_groups=feature_groups,
-            by_cost=plan.feature_groups is not None,
+            by_cost=plan.by_cost,
             n_workers=n_threads,
             n_threads=n_threads,
             client=client,
@@ -267,7 +267,8 @@ class SelectionJob:
         except DataError:
             return ""
         transform = self.first[0].transform
-        of = f"{FIRST_LOOK}{choice.chosen.n_features} of {counted(len(self.names), self.plan.noun)}"
+        n_all = self.plan.count(range(len(self.names)))
+        of = f"{FIRST_LOOK}{choice.chosen.n_features} of {counted(n_all, self.plan.noun)}"
         tasks = [t for t in self.tasks if t.maker.selects and t.label != self.first[0].label]
         more = dict.fromkeys(t.label if t.transform == transform else t.transform.name for t in tasks)
         later = [*more, *self.rivals.for_model, *(["half-samples"] if self.plan.half_samples else [])]
@@ -316,7 +317,7 @@ class SelectionJob:
         for model in models:
             own = np.full(len(medians), np.nan)
             own[model.support] = medians[model.support]
-            out.append(replace(model, medians=own))
+            out.append(replace(model, medians=own, derived=self.cv.data.derived or {}))
         return out if self.cv.first.client is not None else with_lowest_scores(out, self.cv.data.X)
 
     def _weights(self, candidate_set: CandidateSet, chosen: Candidate) -> RankingModel:

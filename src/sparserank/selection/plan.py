@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, Unpack
+
+import numpy as np
 
 from sparserank import __version__
 from sparserank.crossval.choice import FEATURE, TOTAL_COST, Candidate, Choice, Rule, choose
@@ -13,6 +15,7 @@ from sparserank.crossval.feature_groups import MAX, FeatureGroups
 from sparserank.crossval.feature_rules import FeatureOptions, complete_penalties
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.derived import Derived
 from sparserank.errors import ParameterError
 from sparserank.export import ENGINES, Engine
 from sparserank.losses import loss_identity
@@ -133,15 +136,18 @@ class SelectionPlan:
                 with_engine = option("engine", engine.name)
                 raise ParameterError(name, f"cannot be {value} with {with_engine}: {engine.title} {lacks}.")
 
-    def for_features(self, names: Sequence[str], **options: Unpack[FeatureOptions]) -> SelectionPlan:
+    def for_features(
+        self, names: Sequence[str], derived: Mapping[str, Derived] | None = None, **options: Unpack[FeatureOptions]
+    ) -> SelectionPlan:
         """The plan with the options that name features; each is as in `select`. Penalties are completed here, once.
+        Features that are made from a column of a table, `derived`, are a group.
 
         Raises
             ParameterError, DataFormatError   name what cannot be used
         """
         if self.budget is not None and options.get("costs") is None and options.get("feature_groups") is None:
             raise ParameterError("budget", f"needs {option('costs')} or {option('feature_groups')}.")
-        completed = complete_penalties(self.penalties, names, **options)
+        completed = complete_penalties(self.penalties, names, derived, **options)
         return replace(
             self,
             penalties=completed.penalties,
@@ -162,6 +168,15 @@ class SelectionPlan:
             named=named,
         )
 
+    def count(self, features: Collection[int]) -> int:
+        """The number of some features (numbers), of which those that are made from one column count as one."""
+        return len(features) if self.feature_groups is None else self.feature_groups.count(np.array(list(features)))
+
+    @property
+    def by_cost(self) -> bool:
+        """Whether the smallest model is the cheapest one, because users named groups."""
+        return self.feature_groups is not None and self.feature_groups.given
+
     @property
     def rule(self) -> Rule:
         """The rule that decides among candidates."""
@@ -171,7 +186,7 @@ class SelectionPlan:
             self.guarantee,
             self.k,
             self.budget,
-            by_cost=groups is not None,
+            by_cost=self.by_cost,
             most=self.most,
             noun=self.noun,
             cost="largest cost" if groups is not None and groups.rule == MAX else TOTAL_COST,

@@ -150,7 +150,7 @@ class SelectionResult:
     @property
     def n_all(self) -> int:
         """Number of features, or of other items such as retrievers, to choose from."""
-        return self.n_available or self.model.n_features
+        return self.n_available or self.plan.count(range(self.model.n_features))
 
     @property
     def n_dense(self) -> int:

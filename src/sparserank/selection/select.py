@@ -195,7 +195,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions) -> SelectionResul
     score = left_out(current, names, chosen["keep"], drop, plan.penalties)
     if score is not None and not isinstance(drop, str):  # a string is refused later
         drop = [*(drop or ()), score]
-    plan = plan.for_features(names, **{**values_of(OF_FEATURES, chosen), "drop": drop})
+    plan = plan.for_features(names, train_data.derived, **{**values_of(OF_FEATURES, chosen), "drop": drop})
     train_data, valid_data, weight = weighted(train_data, valid_data, chosen["query_weight"], beside, plan.protocol)
     never = set.intersection(*(set(p.drop) for p in plan.penalties))
     if engine is not None:

@@ -101,7 +101,7 @@ def convert(
             open_store(folder.path)
             _drop_others(folder.path, known)
             return known
-        own = reading if first is None else learned_from(reading, first)
+        own = replace(reading if first is None else learned_from(reading, first), derived={})
         stream = open_stream(paths, own, like=first)
         work = Conversion(folder, plan, stream, progress)
         manifest = work.run(unfinished)

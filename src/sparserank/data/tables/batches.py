@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.arrow import pa
+from sparserank.data.derived import texts_of
 from sparserank.data.letor.side_files import SideQueries, side_file
 from sparserank.data.missing import is_missing
 from sparserank.data.reading import no_such_file, too_large
@@ -80,7 +81,7 @@ class Table:
             DataFormatError   (DataError for a frame) an invalid value; the message names table, row (from 0) and column
         """
         at = 0
-        for records in self.record_batches(roles.read, _rows(roles), (roles.qid, roles.docid)):
+        for records in self.record_batches(roles.read, _rows(roles), roles.texts):
             if records.num_rows:
                 try:
                     yield self._decoded(records, roles, dtype, at)
@@ -97,8 +98,18 @@ class Table:
             X = self._packed(records.column(roles.packed), roles.packed, dtype, at)
         else:
             X = np.empty((n, len(roles.features)), dtype=dtype)
+            texts = {
+                s: texts_of(records.column(s))
+                for s in {d.source for d in roles.derived.values() if d.level is not None}
+            }
             for j, name in enumerate(roles.features):
-                self._into(X[:, j], records.column(name), name, at)
+                derived = roles.derived.get(name)
+                if derived is not None and derived.source in texts:
+                    X[:, j] = derived.among(texts[derived.source])
+                    continue
+                self._into(X[:, j], records.column(name if derived is None else derived.source), name, at)
+                if derived is not None:
+                    X[:, j] = is_missing(X[:, j])
         label, qid, docid, weight = np.zeros(n), np.zeros(n, dtype=np.int64), None, None
         if roles.label is not None:
             self._into(label, records.column(roles.label), roles.label, at)
@@ -108,7 +119,7 @@ class Table:
             self._into(weight, records.column(roles.weight), roles.weight, at)
             self._refuse(~(weight >= 0) | np.isinf(weight), at, roles.weight, weight, "a number >= 0 as the weight")
         if roles.qid is not None:
-            qid = self._ids(records.column(roles.qid), roles.qid, at)
+            qid = self.ids(records.column(roles.qid), roles.qid, at)
         if roles.docid is not None:
             docid = _texts(records.column(roles.docid))
             self._refuse_nul(docid, at, roles.docid)
@@ -142,7 +153,7 @@ class Table:
         self._into(out, column.flatten(), name, at)
         return out.reshape(len(column), width)
 
-    def _ids(self, column: pa.Array, name: str, at: int) -> np.ndarray:
+    def ids(self, column: pa.Array, name: str, at: int) -> np.ndarray:
         if column.null_count:
             self._refuse(column.is_null().to_numpy(zero_copy_only=False), at, name, None, "a query id in every row")
         if pa.types.is_integer(column.type):

@@ -106,17 +106,26 @@ def query_ids(frame: Any, qid: Any) -> Any:
     return column
 
 
-def numbers_in(frame: Any, name: str) -> np.ndarray:
-    """(n_rows,) float64, one column of a frame; NaN for null.
+def column_of(frame: Any, name: str) -> Any:
+    """One column of a frame.
 
     Raises
-        DataError   there is no such column, or there are two; its values are not real numbers
+        DataError   there is no such column, or there are two
     """
     count = column_names(frame).count(name)
     if count != 1:
         found = "no column" if count == 0 else "two columns"
         raise DataError(f"the data frame has {found} {brief(name)}, which the model uses.")
-    values = _as_array(frame[name], name)
+    return frame[name]
+
+
+def numbers_in(frame: Any, name: str) -> np.ndarray:
+    """(n_rows,) float64, one column of a frame; NaN for null.
+
+    Raises
+        DataError   as `column_of`; its values are not real numbers
+    """
+    values = _as_array(column_of(frame, name), name)
     what = DATES if values.dtype.kind in NO_NUMBERS else "text or other objects"
     texts = values.dtype.kind in "USO" and any(isinstance(v, str | bytes) for v in values.tolist())
     try:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from sparserank.arrow import pa
 from sparserank.data.dataset import RankingDataset, checked_names
+from sparserank.data.derived import MAX_DISTINCT, Derived, frequent_levels, texts_of
 from sparserank.data.letor.side_files import continue_numbers, warn_of_unused
 from sparserank.data.matrices import float_type
-from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
+from sparserank.data.missing import MEDIAN, ZERO, MissingPolicy, holds_missing, is_missing
+from sparserank.data.query_ids import concatenated_ids, query_codes
 from sparserank.data.reading import UNJUDGED, Reading, choices, missing_value, no_rows, unjudged_label
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
-from sparserank.data.tables.batches import Table
+from sparserank.data.tables.batches import BATCH_ROWS, Table
 from sparserank.data.tables.refusal import telling_all
-from sparserank.data.tables.roles import Roles, roles_of
-from sparserank.errors import DataError, TableError
-from sparserank.text import brief
+from sparserank.data.tables.roles import Roles, may_be_category, roles_of
+from sparserank.data.tables.survey import ROWS
+from sparserank.errors import DataError, DataWarning, TableError
+from sparserank.options import option
+from sparserank.text import brief, listed
 
 
 class TableRows(Stream):
@@ -32,7 +37,9 @@ class TableRows(Stream):
 
     def __init__(self, tables: Sequence[Table], reading: Reading, *, like: RankingDataset | None = None) -> None:
         self._tables, self._reading = list(tables), reading
-        self.policy, self.index_base, self.unjudged = reading.policy, reading.index_base, reading.unjudged
+        self.flags = reading.flags and reading.missing is None
+        self.policy = MissingPolicy(ZERO if reading.takes_zero else MEDIAN, {}) if self.flags else reading.policy
+        self.index_base, self.unjudged = reading.index_base, reading.unjudged
         self.places, self.error = [t.place for t in tables], tables[0].error
         counts = [t.n_rows for t in tables]
         self.n_rows = None if None in counts else sum(n for n in counts if n is not None)
@@ -44,7 +51,12 @@ class TableRows(Stream):
                 warn_of_unused(table.queries, table.place)
         self._queries = [t.queries if r.qid is None else None for t, r in zip(tables, self._roles, strict=True)]
         continue_numbers(self._queries)
+        if self._roles[0].categories:
+            with telling_all(self._tables, reading, self._wanted):
+                levels = self._levels(self._roles[0].categories)
+            self._roles = [roles.with_levels(levels) for roles in self._roles]
         first = self._roles[0]
+        self.derived = first.derived
         self.dtype = natural_float(tables, self._roles) if reading.dtype is None else float_type(reading.dtype)
         kinds = {
             pa.types.is_integer(t.schema.field(r.qid).type) for t, r in zip(tables, self._roles, strict=True) if r.qid
@@ -68,6 +80,54 @@ class TableRows(Stream):
                 )
             wanted = None if first.packed else list(first.features)  # lists have no feature names to match
         return all_roles
+
+    def _levels(self, categories: Sequence[str]) -> dict[str, list[Derived]]:
+        """The features of each category, learned from all rows; none for an id or a title, of which a warning tells.
+
+        Raises
+            TableError   text that consists of numbers for the most part
+        """
+        coded: dict[str, list[pa.Array]] = {name: [] for name in categories}
+        queries, titles, n = [], [], 0
+        for table, roles, side in zip(self._tables, self._roles, self._queries, strict=True):
+            columns, at = [*categories, *([roles.qid] if roles.qid else [])], 0
+            for records in table.record_batches(columns, BATCH_ROWS, roles.texts):
+                for name in coded:
+                    coded[name].append(texts_of(records.column(name)).dictionary_encode())
+                end = at + records.num_rows
+                if roles.qid is not None:
+                    queries.append(table.ids(records.column(roles.qid), roles.qid, at))
+                else:
+                    queries.append(np.zeros(end - at) if side is None else side.ids(at, end, table.place))
+                at, before, n = end, n, n + records.num_rows
+                if before <= ROWS < n:  # do not collect the text of long columns
+                    titles += self._titles(coded)
+        titles += self._titles(coded) if n <= ROWS else []
+        query = query_codes(concatenated_ids(queries))
+        found = {name: frequent_levels(name, pa.chunked_array(chunks), query) for name, chunks in coded.items()}
+        rare = [name for name, levels in found.items() if not levels]
+        for names, why in ((titles, "more than half of its values differ"), (rare, "no value is frequent")):
+            if names:
+                warnings.warn(f"{self.places[0]}: left out, because {why}: {listed(names)}.", DataWarning, stacklevel=8)
+        return {name: [] for name in titles} | found
+
+    def _titles(self, coded: dict[str, list[pa.Array]]) -> list[str]:
+        """The columns that are ids or titles, which are removed."""
+        schema, found = self._tables[0].schema, []
+        for name in [name for name in coded if may_be_category(schema.field(name).type)]:
+            held = pa.chunked_array(coded[name]).unify_dictionaries()
+            texts = [text for text in held.chunk(0).dictionary.to_pylist() if text]
+            if pa.types.is_dictionary(schema.field(name).type) or not texts:
+                continue
+            if len(texts) > MAX_DISTINCT * sum(map(len, held.chunks)):
+                found.append(name)
+                del coded[name]
+            elif 2 * sum(map(_is_number, texts)) > len(texts):
+                raise TableError(
+                    f"{self.places[0]}: column {brief(name)} is text, but most of it are numbers; correct it, leave it "
+                    f"out with {option('ignore_columns', [name])}, or declare it with {option('categories', [name])}."
+                )
+        return found
 
     def _has_width(self, n_features: int) -> None:
         if self.feature_names is not None:
@@ -122,7 +182,9 @@ class TableRows(Stream):
 
 def natural_float(tables: Sequence[Table], roles: Sequence[Roles]) -> np.dtype:
     """The dtype of the features: float32 if every column is, otherwise float64."""
-    kinds = {t.schema.field(c).type for t, r in zip(tables, roles, strict=True) for c in r.features}
+    kinds = {
+        t.schema.field(c).type for t, r in zip(tables, roles, strict=True) for c in r.features if c not in r.derived
+    }
     kinds |= {t.schema.field(r.packed).type.value_type for t, r in zip(tables, roles, strict=True) if r.packed}
     return np.dtype(np.float32 if kinds <= {pa.float32(), pa.float16()} else np.float64)
 
@@ -139,3 +201,11 @@ def set_missing(batch: RowBlock, table: Table, roles: Roles, policy: MissingPoli
         first = missing_value(f"row {at + row}, column {brief(column)}", what)
         raise TableError(f"{table.place}: {first}", first=first.removesuffix(f"; {choices()}."))
     batch.X[bad] = np.nan
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

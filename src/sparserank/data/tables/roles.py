@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sparserank.data.derived import Derived, sources_of
 from sparserank.data.tables.frames import QID
 from sparserank.errors import DataError, TableError
 from sparserank.options import option
@@ -23,7 +24,8 @@ SHOWN = 8  # column names in a message
 
 
 class Roles(NamedTuple):
-    """The roles of columns. packed: one column contains the features of a row as a list, and `features` is empty."""
+    """The roles of columns. packed: one column contains the features of a row as a list, and `features` is empty;
+    derived: the features that are made from other columns; categories: columns whose levels are not yet known."""
 
     label: str | None
     qid: str | None
@@ -31,12 +33,32 @@ class Roles(NamedTuple):
     weight: str | None
     features: tuple[str, ...]
     packed: str | None
+    derived: Mapping[str, Derived] = {}
+    categories: tuple[str, ...] = ()
 
     @property
     def read(self) -> list[str]:
         """The columns that are needed, each once."""
-        every = [self.label, self.qid, self.docid, self.weight, *self.features, self.packed]
+        every = [self.label, self.qid, self.docid, self.weight, *sources_of(self.derived, self.features), self.packed]
         return list(dict.fromkeys(name for name in every if name is not None))
+
+    @property
+    def texts(self) -> set[str | None]:
+        """The columns that are read as text."""
+        return {
+            self.qid,
+            self.docid,
+            *self.categories,
+            *(d.source for d in self.derived.values() if d.level is not None),
+        }
+
+    def with_levels(self, derived: Mapping[str, Sequence[Derived]]) -> Roles:
+        """The roles with the features of each category in its place."""
+        features = [
+            f for name in self.features for f in ([d.name for d in derived[name]] if name in derived else [name])
+        ]
+        made = {d.name: d for each in derived.values() for d in each}
+        return self._replace(features=tuple(features), derived={**self.derived, **made}, categories=())
 
 
 def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = None, others: bool = False) -> Roles:
@@ -51,6 +73,8 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
     """
     schema, place = table.schema, table.place
     features = None if reading.feature_columns is None else tuple(reading.feature_columns)
+    held, learns = set(schema.names), reading.derived is None
+    made = {n: d for n, d in (reading.derived or {}).items() if n not in held and d.source in held}
     label = unread = None
     if reading.labelled or reading.label is not None:
         label = _column(table, reading.label, LABEL, "label", required=reading.labelled)
@@ -67,7 +91,7 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
         return Roles(label, qid, docid, weight, (), None)
     if features is not None:
         for name in features:
-            if name not in schema.names:
+            if name not in schema.names and name not in made:
                 raise DataError(
                     f"{place} has no column {brief(name)}, although you named it as a feature; {_holds(table)}."
                 )
@@ -83,8 +107,10 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
         if len(chosen) == 1 and is_list(schema.field(chosen[0]).type):
             return Roles(label, qid, docid, weight, (), chosen[0])
     if others and wanted is not None:
-        chosen = tuple(c for c in chosen if c in set(wanted))
-    odd = [name for name in chosen if not _numeric(schema, name)]
+        chosen = tuple(c for c in (*chosen, *made) if c in set(wanted))
+    texts = [name for name in chosen if name not in made and may_be_category(schema.field(name).type)]
+    categories = [name for name in chosen if name in texts or name in reading.categories] if learns else []
+    odd = [name for name in chosen if not (name in made or name in categories or _numeric(schema, name))]
     if odd:
         more = f", nor are {len(odd) - 1} others: {brief(', '.join(odd[1:]))}" if len(odd) > 1 else ""
         raise TableError(
@@ -104,7 +130,7 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
                 f"it {differs}{remedy}."
             )
         chosen = tuple(wanted)
-    return Roles(label, qid, docid, weight, tuple(chosen), None)
+    return Roles(label, qid, docid, weight, tuple(chosen), None, made, tuple(categories))
 
 
 def _column(table: Table, given: Any, usual: str, parameter: str, *, required: bool) -> str | None:
@@ -157,6 +183,15 @@ def is_number(kind: pa.DataType) -> bool:
     return bool(
         t.is_integer(kind) or t.is_floating(kind) or t.is_boolean(kind) or t.is_decimal(kind) or t.is_null(kind)
     )
+
+
+def may_be_category(kind: pa.DataType) -> bool:
+    """Whether a column of this type is text, or a category."""
+    from sparserank.arrow import types as t
+
+    if t.is_dictionary(kind):
+        return may_be_category(kind.value_type) or is_number(kind.value_type)
+    return bool(t.is_string(kind) or t.is_large_string(kind) or kind == "string_view")
 
 
 def is_list(kind: pa.DataType) -> bool:

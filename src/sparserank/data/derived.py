@@ -1,0 +1,95 @@
+"""Features that are made from columns of tables: 1 for a level of a category, or for a missing number, else 0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sparserank.data.missing import is_missing
+
+if TYPE_CHECKING:
+    from sparserank.arrow import pa
+
+MIN_SHARE, MIN_QUERIES = 0.01, 20  # a level is frequent if it has this share of the rows, or is in so many queries
+MAX_LEVELS = 30  # of a category; the others count as one, which has no feature
+MAX_DISTINCT = 0.5  # text with a larger share of distinct values is an id or a title
+MIN_MISSING = 0.01  # share of missing values from which a feature has a flag
+
+
+@dataclass(frozen=True)
+class Derived:
+    """source: a column of the table; level: the text of which the feature is 1, "" where there is none; None: the
+    column is a number, and the feature is 1 where it is missing."""
+
+    source: str
+    level: str | None
+
+    @property
+    def name(self) -> str:
+        return f"{self.source}={self.level}" if self.level else f"{self.source} is missing"
+
+    def among(self, texts: pa.Array) -> np.ndarray:
+        """(n,) bool: which texts are this level."""
+        from sparserank.arrow import pc
+
+        return np.asarray(pc.equal(texts, self.level).to_numpy(zero_copy_only=False))
+
+    def of(self, column: Any) -> np.ndarray:
+        """(n,) bool: the feature of a column of any library."""
+        from sparserank.arrow import pa
+
+        if self.level is None:
+            return is_missing(np.asarray(column, dtype=np.float64))
+        held = column.combine_chunks() if hasattr(column, "combine_chunks") else pa.array(column, from_pandas=True)
+        return self.among(texts_of(held))
+
+
+def texts_of(column: pa.Array) -> pa.Array:
+    """A column as text: "" for null and NaN; whole numbers without a decimal point, even if they are floats.
+
+    Raises
+        ArrowException   a number with a fraction, or a type that is not text, a category, a boolean or a number
+    """
+    from sparserank.arrow import pa, pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_floating(column.type):  # pandas keeps whole numbers as floats if some are missing
+        column = pc.if_else(pc.is_nan(column), None, column).cast(pa.int64())
+    return pc.fill_null(column.cast(pa.large_string()), "")
+
+
+def sources_of(derived: Mapping[str, Derived], names: Sequence[str]) -> tuple[str, ...]:
+    """The column of the table that each feature is made from, which is its own name if it is not derived."""
+    return tuple(derived[name].source if name in derived else name for name in names)
+
+
+def frequent_levels(source: str, coded: pa.ChunkedArray, query: np.ndarray) -> list[Derived]:
+    """The features of a category, the most frequent level first; a level that every row has is none.
+
+    Parameters
+        coded   texts of all rows, dictionary-encoded
+        query   (n,) number of the query of each row
+    """
+    whole = coded.unify_dictionaries()
+    values = whole.chunk(0).dictionary.to_pylist()
+    code = np.concatenate([c.indices.to_numpy(zero_copy_only=False) for c in whole.chunks]).astype(np.int64)
+    rows = np.bincount(code, minlength=len(values))
+    n_queries = int(query.max()) + 1
+    pairs = np.unique(code * n_queries + query)
+    in_queries = np.bincount(pairs // n_queries, minlength=len(values))
+    frequent = (rows >= MIN_SHARE * len(code)) | (in_queries >= MIN_QUERIES)
+    kept = np.flatnonzero(frequent & (rows < len(code))).tolist()
+    kept = sorted(kept, key=lambda i: (-rows[i], values[i]))[:MAX_LEVELS]
+    return [Derived(source, values[i]) for i in kept]
+
+
+def with_sources(names: Iterable[str], derived: Mapping[str, Derived]) -> list[str]:
+    """The names, and for that of a column also the features that are made from it, instead of a category itself."""
+    made: dict[str, list[str]] = {}
+    for name, d in derived.items():
+        made.setdefault(d.source, [] if d.level is not None else [d.source]).append(name)
+    return [each for name in names for each in made.get(name, [name])]
