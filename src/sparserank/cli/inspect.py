@@ -47,7 +47,7 @@ def run(*, files: list[Path], verify: bool = False, **options: Any) -> None:
     from sparserank.data.read_files import TABLES, kind_of, read_files
     from sparserank.data.run_reader import TABLE, holds
 
-    reading = reading_of(options)
+    reading = reading_of(options, flags=True)
     found = holds(files[0]) if len(files) == 1 else ""
     is_table = found == TABLE or {".csv", ".tsv"} & {*files[0].suffixes}  # its columns are shown
     if found and not is_table:

@@ -22,7 +22,7 @@ WORDS = {"label": "label", "qid": "query", "docid": "document"}
 
 def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
     """Show files that are read as one table; no column has to be named."""
-    from sparserank.data.missing import MEDIAN, ZERO
+    from sparserank.data.missing import MEDIAN
     from sparserank.data.tables.batches import open_table
     from sparserank.data.tables.guess import propose
     from sparserank.data.tables.survey import survey
@@ -39,9 +39,10 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
         {name: WORDS[role] for role, name, _ in told.roles()}
         | dict.fromkeys(told.left_out, "left out")
         | dict.fromkeys([*told.features, *([told.packed] if told.packed else [])], "feature")
+        | {name: "category" for name in told.features if not found.columns[name].is_number}
     )
     reasons = told.left_out | {name: why for _, name, why in told.roles()}
-    becomes = dict.fromkeys(told.holes, told.options.get("missing", reading.missing))
+    becomes = dict.fromkeys(told.holes, MEDIAN if reading.missing is None else reading.missing)
     columns = [
         _told(c, use.get(c.name, "-")) | {"why": reasons.get(c.name), "missing_becomes": becomes.get(c.name)}
         for c in found.columns.values()
@@ -61,11 +62,13 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
         say(f"{WORDS[role]}: {name} ({why})")
     for name, why in list(told.left_out.items())[:MAX_SHOWN]:
         say(f"left out: {name} ({why})")
-    if told.options.get("missing") == MEDIAN:
+    if told.holes and reading.missing is None:
         from sparserank.export import ENGINES
 
         engines = ", ".join(name for name, engine in ENGINES.items() if engine.takes_zero)
-        say(f"missing values become the feature's median; for a model in {engines}, which takes 0: --missing {ZERO}")
+        say(
+            f"missing values become the feature's median, or 0 with --engine {engines}; a feature says where (from 1% on)"
+        )
     gap()
     if rows:
         table("Contents as ranking data, with these guesses", ["", ""], rows)

@@ -166,9 +166,10 @@ def _features(out: Proposal, found: Survey, reading: Reading, chosen: Sequence[s
         if name in taken:
             continue
         ignored = chosen is None and name in reading.ignore_columns
-        if not (ignored or columns[name].is_number):
+        encoded = reading.derived is None and columns[name].is_category
+        if not (ignored or columns[name].is_number or encoded or (reading.derived is None and columns[name].is_text)):
             out.odd.append(columns[name])
-        why = None if fits else _unfit(columns[name], chosen is None, found.whole)
+        why = None if fits or encoded else _unfit(columns[name], chosen is None, found.whole)
         if ignored:
             why = "as you requested"
         elif out.packed is not None:
@@ -189,7 +190,8 @@ def _unfit(c: Column, is_guess: bool, whole: bool) -> str | None:
     if c.breaks:
         return f"{c.breaks[1]} in row {c.breaks[0]} is not a number"
     if not c.is_number:
-        return f"{'text' if c.is_text else c.kind}, not a number"
+        differ = c.is_text and not c.is_category and c.n_distinct
+        return "text, and more than half of its values differ" if differ else f"{c.kind}, not a number"
     if c.missing == 1 and whole:
         return "no values"
     if is_guess and whole and c.is_constant and not c.missing:
@@ -255,7 +257,11 @@ def _options(out: Proposal, found: Survey, reading: Reading, wanted: Sequence[st
         options["feature_columns"] = list(out.features)
     elif wanted is None and out.left_out:
         options["ignore_columns"] = list(out.left_out)
-    if reading.missing is None and not reading.featureless and (out.holes or out.packed or not found.whole):
+    if (
+        reading.missing is None
+        and not (reading.featureless or reading.flags)
+        and (out.holes or out.packed or not found.whole)
+    ):
         options["missing"] = ZERO if reading.takes_zero else MEDIAN
     may_lack_judgments = out.label is not None and (columns[out.label].low == UNJUDGED or not found.whole)
     if reading.unjudged == "error" and may_lack_judgments:

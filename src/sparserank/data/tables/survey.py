@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.arrow import csv, pa, pc
+from sparserank.data.derived import MAX_DISTINCT
 from sparserank.data.missing import is_missing
 from sparserank.data.tables.batches import Table
 from sparserank.data.tables.roles import is_number
@@ -53,6 +54,13 @@ class Column:
     @property
     def is_text(self) -> bool:
         return self.kind.removeprefix("dictionary<values=").startswith(("string", "large_string"))
+
+    @property
+    def is_category(self) -> bool:
+        """Whether it can be a category: not ids or titles."""
+        if self.kind.startswith("dictionary"):
+            return True
+        return self.is_text and self.n_distinct is not None and self.n_distinct <= MAX_DISTINCT * self.n_rows
 
     @property
     def all_differ(self) -> bool:
