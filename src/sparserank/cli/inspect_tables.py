@@ -66,9 +66,7 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
         from sparserank.export import ENGINES
 
         engines = ", ".join(name for name, engine in ENGINES.items() if engine.takes_zero)
-        say(
-            f"missing values become the feature's median, or 0 with --engine {engines}; a feature says where (from 1% on)"
-        )
+        say(f"missing values become the feature's median, or 0 with --engine {engines}; from 1%, a feature says where")
     gap()
     if rows:
         table("Contents as ranking data, with these guesses", ["", ""], rows)
