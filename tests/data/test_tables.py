@@ -187,7 +187,11 @@ BAD: dict[str, tuple[pd.DataFrame, dict[str, Any], str]] = {
     "no label": (FRAME.drop(columns="label"), {}, r"has no column 'label'; it has .*name the column with label\.$"),
     "no query": (FRAME.drop(columns="qid"), {}, r"has no column 'qid'; it has .*name the column with qid\.$"),
     "unknown": (FRAME, {"feature_columns": ["bm25"]}, "has no column 'bm25', although you named it as a feature"),
-    "text": (FRAME.assign(url="http"), {}, r"column 'url' is not numeric \(.*ignore_columns=\['url'\]"),
+    "text": (
+        FRAME.assign(url=pd.Timestamp("2026-01-02")),
+        {},
+        r"column 'url' is not numeric \(.*ignore_columns=\['url'\]",
+    ),
     "label of text": (FRAME.assign(label="good"), {}, "column 'label' is not numeric"),
     "no feature": (FRAME[["qid", "label"]], {}, "has no feature column"),
     "null label": (NO_LABEL, {}, "row 3, column 'label': expected a finite number as the label"),

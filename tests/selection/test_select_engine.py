@@ -1,6 +1,7 @@
 """`select` for an engine tries only what that engine can run, and reports the cost where an earlier run knows it."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.datasets import make_ranking
-from sparserank.errors import ParameterError, TableError
+from sparserank.errors import DataWarning, ParameterError
 from sparserank.export import ENGINES, export_command
 from sparserank.options.selection import TREES
 from sparserank.selection.for_engine import BestLeftOut, ForEngine
@@ -114,16 +115,18 @@ def with_gaps(data: RankingDataset) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("engine", [name for name, e in ENGINES.items() if e.takes_zero and name not in TREES])
-def test_an_engine_that_takes_zero_is_known_before_a_replacement_is_proposed(data, engine: str):
-    """The proposal of the error is one whose model the engine accepts; others get the median."""
+def test_an_engine_that_takes_zero_is_known_before_missing_values_are_replaced(data, engine: str):
+    """The replacement is one whose model the engine accepts; others get the median."""
     frame = with_gaps(data)
-    with pytest.raises(TableError, match="missing values in 'rating'") as refused:
-        sr.select(frame, engine=engine, **QUICK)
-    assert refused.value.options == {"missing": "zero"}
+    with pytest.warns(DataWarning, match="missing values of rating become 0, as the engine does"):
+        result = sr.select(frame, engine=engine, **QUICK)
+    rating = result.model.feature_names.index("rating")
+    assert result.model.fill_values[rating] == 0.0
     for other in (None, "sql", "vespa"):
-        with pytest.raises(TableError) as refused:
-            sr.select(frame, engine=other, **QUICK)
-        assert refused.value.options == {"missing": "median"}
+        with pytest.warns(DataWarning, match="missing values of rating become medians"):
+            model = sr.select(frame, engine=other, **QUICK).model
+        assert model.fill_values[rating] == pytest.approx(frame["rating"].median())
+        assert np.isnan(np.delete(model.fill_values, rating)).all()
 
 
 def test_every_command_that_is_printed_next_works(data, cli_here: Cli, tmp_path: Path):
@@ -132,13 +135,12 @@ def test_every_command_that_is_printed_next_works(data, cli_here: Cli, tmp_path:
     quick = ("--penalty", "l1", "--n-alphas", "6", "--half-samples", "0", "--no-relaxed", "--folds", "2")
     plain = ("--rival", "none", "--transform", "none")
     seen = cli_here("inspect", "log.parquet")
-    assert "which takes 0: --missing zero" in " ".join(seen.out.split())
+    assert "or 0 with --engine solr, elasticsearch," in " ".join(seen.out.split())
     engine = ("--engine", "elasticsearch")
-    refused = cli_here("select", "log.parquet", *engine, *quick, *plain, "--out", "run")
-    assert refused.code == 1
-    assert "--missing zero" in refused.err
     for n, (options, wanted) in enumerate(
         (
+            ((), "--to sql"),
+            (engine, "--to elasticsearch"),
             (("--missing", "rating=median"), "--to sql"),
             ((*engine, "--missing", "rating=zero"), "--to elasticsearch"),
             ((*engine, "--missing", "rating=median"), ""),
@@ -146,7 +148,7 @@ def test_every_command_that_is_printed_next_works(data, cli_here: Cli, tmp_path:
     ):
         done = cli_here("select", "log.parquet", *options, *quick, *plain, "--out", f"run{n}").done
         next_ = done.out[done.out.rindex("Next: ") :]
-        exports = [part.strip() for part in next_.replace("\n", " ").removeprefix("Next: ").split("|")]
+        exports = [part.strip() for part in re.split(r"\||\n", next_.removeprefix("Next: "))]
         exports = [part for part in exports if part.startswith("sparserank export")]
         if not wanted:
             assert exports == []

@@ -35,7 +35,7 @@ class Derived:
         """(n,) bool: which texts are this level."""
         from sparserank.arrow import pc
 
-        return np.asarray(pc.equal(texts, self.level).to_numpy(zero_copy_only=False))
+        return np.asarray(pc.equal(texts, self.level or "").to_numpy(zero_copy_only=False))
 
     def of(self, column: Any) -> np.ndarray:
         """(n,) bool: the feature of a column of any library."""
@@ -67,12 +67,13 @@ def sources_of(derived: Mapping[str, Derived], names: Sequence[str]) -> tuple[st
     return tuple(derived[name].source if name in derived else name for name in names)
 
 
-def frequent_levels(source: str, coded: pa.ChunkedArray, query: np.ndarray) -> list[Derived]:
-    """The features of a category, the most frequent level first; a level that every row has is none.
+def frequent_levels(source: str, coded: pa.ChunkedArray, query: np.ndarray, *, is_number: bool) -> list[Derived]:
+    """The features of a category, the most frequent level first; none if it is the same within each query.
 
     Parameters
         coded   texts of all rows, dictionary-encoded
         query   (n,) number of the query of each row
+        is_number   whether the column is numbers, of which none is missing as text
     """
     whole = coded.unify_dictionaries()
     values = whole.chunk(0).dictionary.to_pylist()
@@ -81,10 +82,11 @@ def frequent_levels(source: str, coded: pa.ChunkedArray, query: np.ndarray) -> l
     n_queries = int(query.max()) + 1
     pairs = np.unique(code * n_queries + query)
     in_queries = np.bincount(pairs // n_queries, minlength=len(values))
+    if len(pairs) == len(np.unique(query)):
+        return []
     frequent = (rows >= MIN_SHARE * len(code)) | (in_queries >= MIN_QUERIES)
-    kept = np.flatnonzero(frequent & (rows < len(code))).tolist()
-    kept = sorted(kept, key=lambda i: (-rows[i], values[i]))[:MAX_LEVELS]
-    return [Derived(source, values[i]) for i in kept]
+    kept = sorted(np.flatnonzero(frequent).tolist(), key=lambda i: (-rows[i], values[i]))[:MAX_LEVELS]
+    return [Derived(source, None if is_number and not values[i] else values[i]) for i in kept]
 
 
 def with_sources(names: Iterable[str], derived: Mapping[str, Derived]) -> list[str]:

@@ -18,7 +18,7 @@ from sparserank.data.reading import UNJUDGED, Reading, choices, missing_value, n
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.data.tables.batches import BATCH_ROWS, Table
 from sparserank.data.tables.refusal import telling_all
-from sparserank.data.tables.roles import Roles, may_be_category, roles_of
+from sparserank.data.tables.roles import Roles, is_number, may_be_category, roles_of
 from sparserank.data.tables.survey import ROWS
 from sparserank.errors import DataError, DataWarning, TableError
 from sparserank.options import option
@@ -55,6 +55,8 @@ class TableRows(Stream):
             with telling_all(self._tables, reading, self._wanted):
                 levels = self._levels(self._roles[0].categories)
             self._roles = [roles.with_levels(levels) for roles in self._roles]
+            if not self._roles[0].features:
+                raise self.error(f"{self.places[0]} has no feature column.")
         first = self._roles[0]
         self.derived = first.derived
         self.dtype = natural_float(tables, self._roles) if reading.dtype is None else float_type(reading.dtype)
@@ -93,7 +95,7 @@ class TableRows(Stream):
             columns, at = [*categories, *([roles.qid] if roles.qid else [])], 0
             for records in table.record_batches(columns, BATCH_ROWS, roles.texts):
                 for name in coded:
-                    coded[name].append(texts_of(records.column(name)).dictionary_encode())
+                    coded[name].append(self._texts(table, records, name).dictionary_encode())
                 end = at + records.num_rows
                 if roles.qid is not None:
                     queries.append(table.ids(records.column(roles.qid), roles.qid, at))
@@ -104,29 +106,46 @@ class TableRows(Stream):
                     titles += self._titles(coded)
         titles += self._titles(coded) if n <= ROWS else []
         query = query_codes(concatenated_ids(queries))
-        found = {name: frequent_levels(name, pa.chunked_array(chunks), query) for name, chunks in coded.items()}
+        found = {
+            name: frequent_levels(
+                name, pa.chunked_array(chunks), query, is_number=is_number(self._tables[0].schema.field(name).type)
+            )
+            for name, chunks in coded.items()
+        }
         rare = [name for name, levels in found.items() if not levels]
-        for names, why in ((titles, "more than half of its values differ"), (rare, "no value is frequent")):
+        reasons = {"more than half of its values differ": titles, "no frequent value differs within a query": rare}
+        for why, names in reasons.items():
             if names:
                 warnings.warn(f"{self.places[0]}: left out, because {why}: {listed(names)}.", DataWarning, stacklevel=8)
         return {name: [] for name in titles} | found
 
+    def _texts(self, table: Table, records: pa.RecordBatch, name: str) -> pa.Array:
+        try:
+            return texts_of(records.column(name))
+        except pa.ArrowException as error:
+            raise DataError(
+                f"{table.place}: column {brief(name)} cannot be a category, because not all of its values are whole "
+                f"numbers or text; remove it from {option('categories')}."
+            ) from error
+
     def _titles(self, coded: dict[str, list[pa.Array]]) -> list[str]:
         """The columns that are ids or titles, which are removed."""
         schema, found = self._tables[0].schema, []
-        for name in [name for name in coded if may_be_category(schema.field(name).type)]:
+        asked = self._reading.categories
+        for name in [n for n in coded if n not in asked and may_be_category(schema.field(n).type)]:
             held = pa.chunked_array(coded[name]).unify_dictionaries()
             texts = [text for text in held.chunk(0).dictionary.to_pylist() if text]
             if pa.types.is_dictionary(schema.field(name).type) or not texts:
                 continue
+            if 2 * sum(map(_is_number, texts)) >= len(texts):
+                raise TableError(
+                    f"{self.places[0]}: column {brief(name)} is not numeric, but half or more of its values are "
+                    f"numbers; correct it, leave it out with {option('ignore_columns', [name])}, or declare it with "
+                    f"{option('categories', [name])}."
+                )
             if len(texts) > MAX_DISTINCT * sum(map(len, held.chunks)):
                 found.append(name)
                 del coded[name]
-            elif 2 * sum(map(_is_number, texts)) > len(texts):
-                raise TableError(
-                    f"{self.places[0]}: column {brief(name)} is text, but most of it are numbers; correct it, leave it "
-                    f"out with {option('ignore_columns', [name])}, or declare it with {option('categories', [name])}."
-                )
         return found
 
     def _has_width(self, n_features: int) -> None:

@@ -38,7 +38,7 @@ def telling_all(tables: Sequence[Table], reading: Reading, wanted: Sequence[str]
         told, places = propose(tables, found, reading, wanted), [t.place for t in tables]
         sized = all(t.queries is not None for t in tables)
         problems = [*_absent(told, found, reading, sized), *_no_numbers(told.odd)]
-        if reading.missing is None and (error.first or told.holes):
+        if reading.missing is None and not reading.flags and (error.first or told.holes):
             each = [f"{name!r} {percent(found.columns[name].missing)}" for name in told.holes]
             where = "" if found.whole else f" (of the first {found.n_rows} rows)"
             first = error.first if len(places) == 1 else error.problems.split(";")[0] if error.first else ""

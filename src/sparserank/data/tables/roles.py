@@ -25,7 +25,8 @@ SHOWN = 8  # column names in a message
 
 class Roles(NamedTuple):
     """The roles of columns. packed: one column contains the features of a row as a list, and `features` is empty;
-    derived: the features that are made from other columns; categories: columns whose levels are not yet known."""
+    derived: the features that are made from other columns; categories: columns whose levels are not yet known; texts:
+    columns that are read as text, which ids are in any case."""
 
     label: str | None
     qid: str | None
@@ -35,22 +36,13 @@ class Roles(NamedTuple):
     packed: str | None
     derived: Mapping[str, Derived] = {}
     categories: tuple[str, ...] = ()
+    texts: frozenset[str | None] = frozenset()
 
     @property
     def read(self) -> list[str]:
         """The columns that are needed, each once."""
         every = [self.label, self.qid, self.docid, self.weight, *sources_of(self.derived, self.features), self.packed]
         return list(dict.fromkeys(name for name in every if name is not None))
-
-    @property
-    def texts(self) -> set[str | None]:
-        """The columns that are read as text."""
-        return {
-            self.qid,
-            self.docid,
-            *self.categories,
-            *(d.source for d in self.derived.values() if d.level is not None),
-        }
 
     def with_levels(self, derived: Mapping[str, Sequence[Derived]]) -> Roles:
         """The roles with the features of each category in its place."""
@@ -88,7 +80,7 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
     parts = {label: "the label", qid: "the query", weight: "the weight"} | dict.fromkeys(features or (), "a feature")
     docid = _document(table, reading.docid, parts, {unread, *reading.ignore_columns})
     if reading.featureless:
-        return Roles(label, qid, docid, weight, (), None)
+        return Roles(label, qid, docid, weight, (), None, texts=frozenset({qid, docid}))
     if features is not None:
         for name in features:
             if name not in schema.names and name not in made:
@@ -105,11 +97,17 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
     else:
         chosen = tuple(c for c in schema.names if c not in {label, qid, weight, docid, unread, *reading.ignore_columns})
         if len(chosen) == 1 and is_list(schema.field(chosen[0]).type):
-            return Roles(label, qid, docid, weight, (), chosen[0])
+            return Roles(label, qid, docid, weight, (), chosen[0], texts=frozenset({qid, docid}))
     if others and wanted is not None:
         chosen = tuple(c for c in (*chosen, *made) if c in set(wanted))
     texts = [name for name in chosen if name not in made and may_be_category(schema.field(name).type)]
     categories = [name for name in chosen if name in texts or name in reading.categories] if learns else []
+    unknown = next((name for name in reading.categories if learns and name not in chosen), None)
+    if unknown is not None:
+        raise DataError(
+            f"{place}: {brief(unknown)} is not one of the columns that are features, although you named it in "
+            f"{option('categories')}; {_holds(table)}."
+        )
     odd = [name for name in chosen if not (name in made or name in categories or _numeric(schema, name))]
     if odd:
         more = f", nor are {len(odd) - 1} others: {brief(', '.join(odd[1:]))}" if len(odd) > 1 else ""
@@ -130,7 +128,9 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
                 f"it {differs}{remedy}."
             )
         chosen = tuple(wanted)
-    return Roles(label, qid, docid, weight, tuple(chosen), None, made, tuple(categories))
+    sources = {*categories, *(d.source for d in made.values())}
+    read_as_text = frozenset({qid, docid, *(name for name in sources if not _numeric(schema, name))})
+    return Roles(label, qid, docid, weight, tuple(chosen), None, made, tuple(categories), read_as_text)
 
 
 def _column(table: Table, given: Any, usual: str, parameter: str, *, required: bool) -> str | None:

@@ -1,0 +1,196 @@
+"""Categories and missing values of tables become features: which ones, their values, in every kind of table."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import sparserank as sr
+from sparserank.data.read import read_weighted_sources
+from sparserank.errors import DataError, DataWarning
+from sparserank.options import values_of
+from sparserank.options.jobs import SELECT
+from tests.oracles import categories as oracle
+from tests.support.command_line import Cli, assert_refused
+
+RNG = np.random.default_rng(3)
+N = 1200
+QUERY = np.repeat(np.arange(N // 10), 10)
+BRANDS = [f"b{i}" for i in range(60)]
+FRAME = pd.DataFrame(
+    {
+        "qid": [f"q{q}" for q in QUERY],
+        "label": RNG.integers(0, 3, N),
+        "brand": RNG.choice(BRANDS, N, p=np.arange(60, 0, -1) / 1830),
+        "shelf": RNG.choice(["top", "low", "naïve 'x' \"y\"", None], N, p=[0.5, 0.3, 0.1, 0.1]),
+        "bm25": RNG.gamma(2.0, size=N),
+        "rating": np.where(RNG.random(N) < 0.1, np.nan, RNG.random(N)),
+        "age": np.where(RNG.random(N) < 0.004, np.nan, RNG.random(N)),
+        "stock": RNG.random(N) < 0.5,
+        "title": [f"title {i}" for i in range(N)],
+    }
+)
+FRAME["one"] = "the same"
+AS = {
+    "pandas": lambda frame, _: frame,
+    "categorical": lambda frame, _: frame.assign(brand=frame.brand.astype("category")),
+    "polars": lambda frame, _: pl.from_pandas(frame),
+    "arrow": lambda frame, _: pa.Table.from_pandas(frame, preserve_index=False),
+    "parquet": lambda frame, folder: _written(frame.to_parquet, folder / "t.parquet", index=False, row_group_size=100),
+    "csv": lambda frame, folder: _written(frame.to_csv, folder / "t.csv", index=False),
+}
+
+
+def _written(write, path, **options):
+    write(path, **options)
+    return str(path)
+
+
+def read(source, **options):
+    """Training data as `select` reads them."""
+    chosen = {o.name: o.default for o in SELECT} | options
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        (data,) = read_weighted_sources({"train": source}, {**values_of(SELECT, chosen)})[0].values()
+    return data, [str(w.message) for w in told]
+
+
+def column(data, name):
+    return np.asarray(data.X[:, data.feature_names.index(name)], dtype=float)
+
+
+@pytest.mark.parametrize("kind", AS)
+def test_every_kind_of_table_gives_the_same_features(kind, tmp_path):
+    data, told = read(AS[kind](FRAME, tmp_path))
+    expected = {}
+    for name in ("brand", "shelf"):
+        values = [None if v is None or v != v else v for v in FRAME[name]]
+        for level, own in oracle.indicators(values, oracle.levels(values, QUERY)).items():
+            expected[f"{name}={level}" if level else f"{name} is missing"] = own
+    assert oracle.is_flagged(FRAME["rating"])
+    assert not oracle.is_flagged(FRAME["age"])
+    expected["rating is missing"] = [float(oracle.missing(v)) for v in FRAME["rating"]]
+    numbers = ["bm25", "rating", "age", "stock"]
+    assert sorted(data.feature_names) == sorted([*expected, *numbers])
+    for name, own in expected.items():
+        assert column(data, name).tolist() == own, name
+    known = FRAME["rating"].to_numpy()
+    assert column(data, "rating") == pytest.approx(np.where(np.isnan(known), np.nanmedian(known), known))
+    assert np.isnan(data.fill_values[data.feature_names.index("bm25")])  # never missing in training
+    assert any("title" in text and "more than half" in text for text in told)
+    assert any("differs within a query: one" in text for text in told)
+    assert any("rating, age become medians" in text and "where rating is missing" in text for text in told)
+
+
+def test_levels_are_counted_by_rows_and_by_queries():
+    values = ["a"] * 1100 + ["b"] * 60 + ["c"] * 19 + [None] * 21  # 1% are 12 rows
+    rare = list(values)
+    rare[3:403:20] = ["d"] * 20
+    frame = FRAME[["qid", "label", "bm25"]].assign(kind=rare)
+    data, _ = read(frame)
+    found = [name for name in data.feature_names if name.startswith("kind")]
+    texts = oracle.levels(rare, QUERY)
+    assert found == [f"kind={t}" if t else "kind is missing" for t in texts]
+    assert "d" in texts
+    assert texts != oracle.levels(rare, QUERY, in_queries=21, share=0.017)  # a wrong variant that rows alone decide
+    assert len(oracle.levels(FRAME["brand"].tolist(), QUERY)) == 30  # of 60
+
+
+def test_later_tables_have_the_columns_of_the_training_data(tmp_path):
+    train, test = FRAME.iloc[:800], FRAME.iloc[800:].copy()
+    test.iloc[0, test.columns.get_loc("brand")] = "never seen"
+    test.iloc[1, test.columns.get_loc("brand")] = None
+    test = test.drop(columns="title")
+    sources = {"train": train, "test": _written(test.to_csv, tmp_path / "test.csv", index=False)}
+    chosen = {o.name: o.default for o in SELECT}
+    with pytest.warns(DataWarning):
+        parts, _ = read_weighted_sources(sources, chosen)
+    data, later = parts["train"], parts["test"]
+    assert later.feature_names == data.feature_names
+    brand = [j for j, name in enumerate(data.feature_names) if name.startswith("brand")]
+    assert later.X[:2, brand].sum() == 0.0  # an unseen level, and a missing value, which training has not seen
+    assert later.X[2:, brand].sum() == test["brand"][2:].isin([n[6:] for n in data.feature_names]).sum()
+    median = np.nanmedian(train["rating"])
+    assert column(later, "rating")[np.isnan(test["rating"].to_numpy())] == pytest.approx(median)
+
+
+def test_missing_overrides_the_default():
+    with pytest.raises(DataError, match="missing or infinite feature value"):
+        read(FRAME, missing="error")
+    data, _ = read(FRAME, missing="zero")
+    assert "rating is missing" not in data.feature_names
+    assert (column(data, "rating")[FRAME["rating"].isna()] == 0.0).all()
+    with pytest.raises(DataError):  # as ever
+        sr.read(FRAME.drop(columns=["title", "one"]))
+    plain = FRAME[["qid", "label", "bm25", "stock"]]
+    data, told = read(plain)
+    assert data.fill_values is None
+    assert data.derived is None
+    assert not told
+    assert (data.X == sr.read(plain).X).all()
+
+
+def test_whole_numbers_are_categories_only_if_named(tmp_path):
+    frame = FRAME[["qid", "label", "bm25"]].assign(
+        shop=RNG.integers(1, 4, N), floor=np.where(RNG.random(N) < 0.2, np.nan, 2.0)
+    )
+    assert read(frame[["qid", "label", "bm25", "shop"]])[0].feature_names == ("bm25", "shop")
+    for source in (frame, _written(frame.to_csv, tmp_path / "t.csv", index=False), pl.from_pandas(frame)):
+        data, _ = read(source, categories=["shop", "floor"])
+        texts = oracle.levels(frame["shop"].tolist(), QUERY)
+        assert sorted(data.feature_names) == sorted(
+            ["bm25", *(f"shop={t}" for t in texts), "floor=2", "floor is missing"]
+        )
+        assert column(data, "shop=2").tolist() == [float(v == 2) for v in frame["shop"]]
+
+
+def test_what_cannot_be_a_category_is_refused_by_name(tmp_path, cli: Cli):
+    frame = FRAME[["qid", "label", "bm25"]].assign(price=[str(i % 7) for i in range(N)], x=RNG.random(N))
+    frame.loc[5, "price"] = "n/a !"
+    with pytest.raises(
+        DataError, match=r"'price' is not numeric, but half or more of its values are numbers.*categories"
+    ):
+        read(frame)
+    assert "price=3" in read(frame, categories=["price"])[0].feature_names
+    with pytest.raises(DataError, match="'x'"):
+        read(frame.drop(columns="price"), categories=["x"])
+    with pytest.raises(DataError, match="'nothing'"):
+        read(FRAME, categories=["nothing"])
+    path = _written(FRAME.to_parquet, tmp_path / "t.parquet", index=False)
+    assert_refused(cli("convert", path, tmp_path / "store"), 1, "'brand'")
+    with pytest.raises(DataError, match="no feature column"):
+        read(FRAME[["qid", "label", "title"]])
+
+
+def test_a_category_is_one_feature_of_a_selection(tmp_path):
+    frame = FRAME.drop(columns=["title", "one"])
+    effect = frame["shelf"].map({"top": 2.0, "low": 0.0}).fillna(-1.0) + 0.5 * frame["bm25"]
+    frame = frame.assign(label=(effect > effect.median()).astype(int))
+    with pytest.warns(DataWarning):
+        result = sr.select(frame, penalties="mcp", half_samples=2, rival="none", k=2, feature_transform="none")
+    used = {result.model.feature_names[j] for j in result.model.support}
+    assert {name.partition("=")[0].removesuffix(" is missing") for name in used} == {"shelf", "bm25"}
+    assert len(used) > 2
+    assert result.chosen.n_features == 2
+    assert result.headline.startswith("Keep 2 of 6 features")
+    assert {row["group"] for row in result.facts["feature_groups"]} == {"shelf", "bm25"}
+    model = result.model
+    result.save(tmp_path / "run")
+    loaded = sr.load_model(tmp_path / "run" / "model.json")
+    assert loaded.derived == {n: d for n, d in model.derived.items() if n in used}
+    scores = model.predict(frame)
+    for other in (pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+        assert (loaded.predict(other) == scores).all()
+    with pytest.warns(DataWarning):
+        dropped = sr.select(frame, penalties="mcp", drop=["shelf"], fast=True)
+    assert not any(dropped.model.feature_names[j].startswith("shelf") for j in dropped.model.support)
+
+
+def test_levels_do_not_depend_on_later_rows_or_labels():
+    data, _ = read(FRAME)
+    other, _ = read(FRAME.assign(label=FRAME["label"].to_numpy()[::-1]))
+    assert data.feature_names == other.feature_names
+    assert (np.asarray(data.X) == np.asarray(other.X)).all()
