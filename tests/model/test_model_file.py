@@ -86,11 +86,11 @@ def test_prediction_equals_scaling_then_weights(method: str) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        *[({"version": version}, "upgrade sparserank") for version in (9, "new")],
+        *[({"version": version}, "upgrade sparserank") for version in (10, "new")],
         ({"format": "other"}, "not a sparserank-model file"),
         *[({"features": [one]}, "damaged model file") for one in (entry(index=99, name="x"), {"index": 0})],
         *[(change, "damaged model file") for change in ({"scaling": "magic"}, {"n_features_in": None})],
-        *[({"version": v}, f"version must be an integer from 1 to 8; got {v}") for v in (-3, True, 1.0)],
+        *[({"version": v}, f"version must be an integer from 1 to 9; got {v}") for v in (-3, True, 1.0)],
         *[({"features": [entry(index=v)]}, f"index must be an integer; got {v}") for v in (3.9, True)],
         ({"features": [entry(index=-1, name="e")]}, r"index -1 is outside 0\.\.4"),
         ({"features": [entry(coef=1.0), entry(coef=2.0)]}, "feature 'a' is listed twice"),
@@ -120,6 +120,9 @@ def test_prediction_equals_scaling_then_weights(method: str) -> None:
         ({"features": [entry(median=1.0)], "version": 4}, "has 'median', which version 4 does not support"),
         *[({"features": [entry(missing=v)], "version": 5}, "missing must be a number") for v in (None, "median", True)],
         *[({"features": [entry(median=v)], "version": 5}, "median must be a number") for v in (None, "1", True)],
+        ({"features": [entry(column="c", level="x")], "version": 8}, "has 'column', which version 8 does not support"),
+        *[({"features": [entry(column=v)], "version": 9}, "column must be a string") for v in (None, 3)],
+        ({"features": [entry(column="c", level=3)], "version": 9}, "level must be a string"),
         ({"index_base": 0, "version": 6}, "has 'index_base', which version 6 does not support"),
         ({"index_base": 2, "version": 7}, "index_base must be 0 or 1; got 2"),
         ({"index_base": False, "version": 7}, "index_base must be an integer; got False"),

@@ -17,15 +17,10 @@ from sparserank.transforms import LOG
 def definition_of(
     features: Mapping[str, Any], term: Term, needed: str, made: Callable[[str, str | None], Mapping[str, Any]]
 ) -> Mapping[str, Any]:
-    """The definition of a feature; if it is not given, one that is made of the field and the level."""
+    """The definition of a feature; if none is given for one that is made from a column, that of the field and level."""
     name, given = term.name, features.get(term.name)
     if term.derived is not None and given is None:
-        field = features.get(term.source, {"field": term.source})
-        if not isinstance(field, Mapping) or not isinstance(field.get("field"), str):
-            raise DataError(
-                f'features: {brief(term.source)} must be {{"field": "its field"}}; got {brief(str(field))}.'
-            )
-        return made(field["field"], term.derived.level)
+        return made(_field(features.get(term.source), term.source), term.derived.level)
     if not isinstance(given, Mapping) or needed not in given:
         what = "is missing" if name not in features else f"has no {needed!r}"
         raise DataError(
@@ -35,6 +30,14 @@ def definition_of(
     if needed == "class" and not isinstance(given[needed], str):
         raise DataError(f"features: the class of {brief(name)} must be a string; got {brief(str(given[needed]))}.")
     return given
+
+
+def _field(given: Any, source: str) -> str:
+    """The field of a column: {"field": ...}, or that of a feature of a field; by default, the name of the column."""
+    if isinstance(given, Mapping):
+        params = given.get("params")
+        given = given.get("field") or (params.get("field") if isinstance(params, Mapping) else None)
+    return given if isinstance(given, str) else source
 
 
 def single_precision(weights: Mapping[str, float], norms: Iterable[float] = ()) -> dict[str, float]:

@@ -57,6 +57,7 @@ class SelectOptions(TypedDict, total=False):
     docid: Any
     feature_columns: Sequence[str] | None
     ignore_columns: Sequence[str]
+    categories: Sequence[str]
     sparse: bool | None
     dtype: Any | None
     allow_overlap: bool
@@ -112,6 +113,7 @@ class FitOptions(TypedDict, total=False):
     docid: Any
     feature_columns: Sequence[str] | None
     ignore_columns: Sequence[str]
+    categories: Sequence[str]
     sparse: bool | None
     dtype: Any | None
     n_threads: int | None
