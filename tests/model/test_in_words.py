@@ -8,6 +8,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.curves import Curve, StepCurve
+from sparserank.data.derived import Derived
 from sparserank.model.in_words import EDGE, SMALL, in_words, parts_of
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
@@ -52,6 +53,21 @@ def test_parts_are_the_swings_that_count(seed: int, steps: bool) -> None:
 def model(**more: object) -> sr.RankingModel:
     none = FeatureScaling("none", np.zeros(4), np.ones(4))
     return sr.RankingModel(np.array([0.5, -2.0, 0.0, 1.0]), ("price", "clicks", "unused", "age"), none, **more)
+
+
+def test_levels_and_missing_values_are_named() -> None:
+    names = ("brand=acme", "brand is missing", "clicks is missing")
+    derived = {
+        n: Derived(*of) for n, of in zip(names, (("brand", "acme"), ("brand", ""), ("clicks", None)), strict=True)
+    }
+    none = FeatureScaling("none", np.zeros(3), np.ones(3))
+    steps = {2: StepCurve(np.array([0.5]), np.array([1.0, -1.0]))}
+    found = sr.RankingModel(np.array([2.0, -1.0, -0.5]), names, none, curves=steps, derived=derived)
+    assert in_words(found) == {
+        "brand=acme": "brand acme raises a document.",
+        "brand is missing": "A missing brand lowers a document.",
+        "clicks is missing": "A missing clicks raises a document.",
+    }
 
 
 def test_sentences_name_directions_and_values_in_the_units_of_the_feature() -> None:

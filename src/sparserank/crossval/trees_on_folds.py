@@ -161,7 +161,9 @@ class TreesOnFolds:
                 self.test_scores[rival.name] = self.test.to_input_order(of_fold[FINAL]["test"])
             scores = self.scores[rival.name] = self._judged(of_fold)
             self.by_gain[rival.name] = {f: arrays["by_gain"] for f, arrays in of_fold.items()}
-            self.rivals[rival.name] = Rival(rival.name, len(rival.columns), self._values(scores))
+            self.rivals[rival.name] = Rival(
+                rival.name, self.cv.feature_groups.count(rival.columns), self._values(scores)
+            )
         return list(self.rivals.values())
 
     def on_features(self, name: str, features: dict[int, np.ndarray], store: WorkStore | None) -> np.ndarray | None:

@@ -31,7 +31,13 @@ def in_words(model: RankingModel) -> dict[str, str]:
 
 def _sentence(model: RankingModel, j: int) -> str:
     name, kind, constant = model.feature_names[j], NONE, 1.0
-    if model.transform is not None:
+    if name in model.derived:
+        of, up = model.derived[name], model.coef[j] > 0
+        if j in model.curves:
+            low, high = model.curves[j](np.array([0.0, 1.0])).tolist()  # transforms rise, and 0 stays 0
+            up = up == (high > low)
+        what = f"{of.source} {of.level}" if of.level else f"A missing {of.source}"
+        return f"{what} {'raises' if up else 'lowers'} a document."
         kind, constant = model.transform.kinds[j], float(model.transform.constants[j])
     if j not in model.curves:
         less = "" if kind == NONE and not model.scaling.logarithmic else ", by less the further it is from 0"
