@@ -38,6 +38,7 @@ def _sentence(model: RankingModel, j: int) -> str:
             up = up == (high > low)
         what = f"{of.source} {of.level}" if of.level else f"A missing {of.source}"
         return f"{what} {'raises' if up else 'lowers'} a document."
+    if model.transform is not None:
         kind, constant = model.transform.kinds[j], float(model.transform.constants[j])
     if j not in model.curves:
         less = "" if kind == NONE and not model.scaling.logarithmic else ", by less the further it is from 0"
