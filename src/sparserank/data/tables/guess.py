@@ -190,8 +190,9 @@ def _unfit(c: Column, is_guess: bool, whole: bool) -> str | None:
     if c.breaks:
         return f"{c.breaks[1]} in row {c.breaks[0]} is not a number"
     if not c.is_number:
-        differ = c.is_text and not c.is_category and c.n_distinct
-        return "text, and more than half of its values differ" if differ else f"{c.kind}, not a number"
+        if c.is_text and not c.is_category:
+            return "text, and " + ("the same in every row" if c.is_constant else "more than half of its values differ")
+        return f"{'text' if c.is_text else c.kind}, not a number"
     if c.missing == 1 and whole:
         return "no values"
     if is_guess and whole and c.is_constant and not c.missing:

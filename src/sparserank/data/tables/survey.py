@@ -58,9 +58,9 @@ class Column:
     @property
     def is_category(self) -> bool:
         """Whether it can be a category: not ids or titles."""
-        if self.kind.startswith("dictionary"):
-            return True
-        return self.is_text and self.n_distinct is not None and self.n_distinct <= MAX_DISTINCT * self.n_rows
+        if self.n_distinct is None or self.is_constant:
+            return False
+        return self.kind.startswith("dictionary") or (self.is_text and self.n_distinct <= MAX_DISTINCT * self.n_rows)
 
     @property
     def all_differ(self) -> bool:
