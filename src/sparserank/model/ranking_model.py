@@ -142,6 +142,16 @@ class RankingModel:
         return np.flatnonzero(self.coef)
 
     @property
+    def columns(self) -> dict[str, list[int]]:
+        """{selected feature: [its number]}; features that are made from one column of a table are one, by the name of
+        that column."""
+        out: dict[str, list[int]] = {}
+        names = sources_of(self.derived, self.feature_names)
+        for j in self.support.tolist():
+            out.setdefault(names[j], []).append(j)
+        return out
+
+    @property
     def per_query(self) -> bool:
         """Whether a score depends on the other documents of the query."""
         return self.scaling.per_query

@@ -18,6 +18,7 @@ from sparserank.report.figures import coefficient_path, curve_picture, kept_by_h
 from sparserank.report.html import to_fragment, to_html
 from sparserank.report.size_picture import size_picture
 from sparserank.report.tables import (
+    column_table,
     comparison_table,
     family_table,
     feature_table,
@@ -85,7 +86,9 @@ def render_page(
 def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
     """The selected features, and the evidence for them."""
     noun, near, redundant, found = result.noun, result.worth.near, result.redundant, result.queries
-    yield replace(selected, tables=[*selected.tables, zeroed_table(result)], pictures=_worth(result))
+    levels = column_table(result)
+    more = [*([levels] if levels.rows else []), zeroed_table(result)]
+    yield replace(selected, tables=[*selected.tables, *more], pictures=_worth(result))
     if result.worth.substitutes:
         text = (
             f"{near.n_models} different sets of at most {near.most} {noun}s give models within the margin, or as good "

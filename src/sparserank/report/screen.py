@@ -268,12 +268,7 @@ class Screen:
         for row in shown:
             name = shortened(row["group"], self.width // 3)
             lines.append([name, f"{row['group_cost']:g}", str(len(row["features"])), f"{_left_out(row):>7}"])
-        if not self.result.choice.by_cost:  # each is the columns of a feature
-            lines = [[line[0], *line[2:]] for line in [["feature", "", "columns", lines[0][3]], *lines[1:]]]
-        return [
-            *aligned(lines, "<", *[">8"] * (len(lines[0]) - 2), "<"),
-            *self.more_names([row["group"] for row in rest]),
-        ]
+        return [*aligned(lines, "<", ">8", ">8", "<"), *self.more_names([row["group"] for row in rest])]
 
     def more_names(self, names: Sequence[str], what: str = "") -> list[str]:
         """The names that do not have a separate line, and a statement about them."""

@@ -146,6 +146,22 @@ def feature_table(result: SelectionResult) -> Table:
     return Table.of(title, result.facts["features"], columns, note=note)
 
 
+def column_table(result: SelectionResult) -> Table:
+    """The columns that the selected features are made of, where they are several, with their weights."""
+    model = result.model
+    rows = [
+        [
+            feature,
+            model.feature_names[j].removeprefix(f"{feature}=").removeprefix(f"{feature} "),
+            f"{model.coef[j]:+.4f}",
+        ]
+        for feature, columns in model.columns.items()
+        for j in sorted(columns, key=lambda j: -float(model.coef[j]))
+        if model.feature_names[j] in model.derived
+    ]
+    return Table("Levels of categories, and missing values", ["feature", "value", "weight"], rows, folded=True)
+
+
 def zeroed_table(result: SelectionResult) -> Table:
     """The selected features, with the cost of setting the weight of each to 0."""
     columns = {result.noun: "{name}", **_costs(result, "zeroed")}
@@ -156,12 +172,8 @@ def zeroed_table(result: SelectionResult) -> Table:
 def group_table(result: SelectionResult) -> Table:
     """The groups in use, the most costly first, with the cost of leaving out each."""
     columns: dict[str, Column] = {"group": "{group}", "cost": "{group_cost:g}"}
-    columns |= {"features": lambda row: str(len(row["features"]))}
-    what = "Groups"
-    if not result.choice.by_cost:
-        what, columns = "Features", {"feature": "{group}", "made of it": lambda row: listed(row["features"], 30)}
-    columns |= _costs(result, "cost")
-    title = f"{what} in use and their ablation costs {where(result)}, with the others refitted"
+    columns |= {"features": lambda row: str(len(row["features"])), **_costs(result, "cost")}
+    title = f"Groups in use and their ablation costs {where(result)}, with the others refitted"
     return Table.of(title, result.facts["feature_groups"], columns)
 
 

@@ -16,6 +16,7 @@ from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.substitutes import NearEqual
 from sparserank.crossval.tasks import FINAL
+from sparserank.data.dataset import RankingDataset
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.model import RankingModel
 from sparserank.paths import BoostedSteps, RuledMaker
@@ -23,6 +24,7 @@ from sparserank.paths.boosting import StepsOn
 from sparserank.paths.refits import TOUCH, GivenSupports
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.worth import Substitute, Worth, drawn
+from sparserank.transforms import NONE
 from sparserank.workdir.pieces import WorkStore, kept
 
 MAX_OF_SIZE = 12  # features: models of other sizes with more are not ablated
@@ -50,14 +52,16 @@ class Ablation:
     def worth(self, near: NearEqual, correlations: Mapping[int, float], store: WorkStore | None = None) -> Worth:
         """Ablate the chosen model. correlations: {feature: its correlation with its substitute}, for features that have
         one. Finished refits are kept in `store` and reused."""
-        model, feature_groups, with_groups = self.model, self.cv.feature_groups, self.plan.feature_groups is not None
-        features = model.support[np.argsort(-np.abs(model.coef[model.support]), kind="stable")]
-        alone = [np.array([j]) for j in features]
+        model, feature_groups, with_groups = self.model, self.cv.feature_groups, self.plan.by_cost
+        # The selected features, largest weight first: the columns of each, and the first of them.
+        columns = sorted(model.columns.items(), key=lambda own: -float(np.linalg.norm(model.coef[own[1]])))
+        alone = [np.array(own) for _, own in columns]
+        features = np.array([own[0] for _, own in columns], dtype=np.int64)
         used = sorted(feature_groups.used(model.support), key=lambda g: -feature_groups.costs[g]) if with_groups else []
         members = [np.flatnonzero(np.array(feature_groups.of_feature) == g) for g in used]
         swaps = [(int(j), near.substitutes[int(j)]) for j in features[:MAX_REFITTED] if int(j) in near.substitutes]
         price = feature_groups.cost_of_feature
-        no_swaps = with_groups or self.chosen.formula or self.plan.fast
+        no_swaps = self.plan.feature_groups is not None or self.chosen.formula or self.plan.fast
         swaps = [] if no_swaps else [(j, other) for j, other in swaps if price[other] <= price[j]]
         n = min(len(alone), MAX_REFITTED)
         refitted = None if self.plan.fast else self._kept([*alone[:n], *members], swaps, store)
@@ -69,16 +73,14 @@ class Ablation:
         own = np.array([self.candidate_set.values(self.chosen, m) for m in range(len(self.cv.metrics))])
         rows = [
             {
-                "feature": model.feature_names[j],
-                "coef": float(model.coef[j]),
-                "transform": model.transform_of(j),
-                "curve": drawn(model, self.cv.data, int(j)),
+                "feature": name,
+                **_drawn(model, self.cv.data, own_columns),
                 "share": near.share(int(j)),
                 "folds": sum(int(j) in self.candidate_set.features(self.chosen, f) for f in self.cv.folds or [FINAL]),
                 "cost": cost(i, alone[i]) if i < n else None,
                 "zeroed": self._costs(own, zeroed[:, i]),
             }
-            for i, j in enumerate(features)
+            for i, (j, (name, own_columns)) in enumerate(zip(features, columns, strict=True))
         ]
         of_groups = [
             {
@@ -142,13 +144,19 @@ class Ablation:
 
     def rows(self, f: int) -> list[sp.csr_array]:
         """Coefficients of fold f: of the candidate, and without each of its features."""
-        return self._rows(f, [np.array([j]) for j in self.model.support])
+        return self._rows(f, self.columns)
+
+    @property
+    def columns(self) -> list[np.ndarray]:
+        """The columns of each selected feature, in data order."""
+        return list(map(np.array, self.model.columns.values()))
 
     def costs_of(self, values: np.ndarray) -> dict[str, Costs]:
         """{feature: costs} from values (n_metrics, 1 + n_selected, n_queries) of refits of `rows`."""
-        names = [self.model.feature_names[j] for j in self.model.support]
-        sets = [np.array([j]) for j in self.model.support]
-        return {name: self._cost_without(values, i, sets[i]) for i, name in enumerate(names)}
+        return {
+            name: self._cost_without(values, i, np.array(own))
+            for i, (name, own) in enumerate(self.model.columns.items())
+        }
 
     def _cost_without(self, values: np.ndarray, i: int, features: np.ndarray) -> Costs:
         """Costs of leaving out set number i, from values (n_metrics, 1 + n_sets, n_queries) of `_refitted`. If a single
@@ -194,12 +202,12 @@ def ablation_of_sizes(
     own = {
         i: replace(ablation, candidate=c, model=model)
         for i, (c, model) in enumerate(zip(by_size, models, strict=True))
-        if 1 < len(model.support) <= MAX_OF_SIZE
+        if 1 < len(model.columns) <= MAX_OF_SIZE
     }
     together: dict[Any, list[int]] = {}  # refits of the same kind share their passes
     for i, one in own.items():
         if one.chosen.formula:
-            out[i] = one.costs_of(one.unfitted([np.array([j]) for j in one.model.support]))
+            out[i] = one.costs_of(one.unfitted(one.columns))
             continue
         learner = one.learner
         if isinstance(learner, BoostedSteps) and one.chosen is not ablation.chosen:
@@ -213,12 +221,22 @@ def ablation_of_sizes(
             rows = {f: [row for i in together for row in own[i].rows(f)] for f in cv.folds or [FINAL]}
             return {"values": cv.refitted(transform, {f: _refits(learner, of) for f, of in rows.items()})}
 
-        shape = len(cv.metrics), sum(1 + len(own[i].model.support) for i in members), None
+        shape = len(cv.metrics), sum(1 + len(own[i].columns) for i in members), None
         values = kept(store, name, refits, values=("f", shape))["values"]
-        cuts = np.cumsum([1 + len(own[i].model.support) for i in members])[:-1]
+        cuts = np.cumsum([1 + len(own[i].columns) for i in members])[:-1]
         for i, of_size in zip(members, np.split(values, cuts, axis=1), strict=True):
             out[i] = own[i].costs_of(of_size)
     return out
+
+
+def _drawn(model: RankingModel, data: RankingDataset, columns: Sequence[int]) -> dict[str, Any]:
+    """Weight, transform and curve of a selected feature: of its number, or, of a category, the range of the weights of
+    its levels."""
+    j, weights = columns[0], model.coef[columns]
+    if model.feature_names[j] not in model.derived:
+        return {"coef": float(model.coef[j]), "transform": model.transform_of(j), "curve": drawn(model, data, j)}
+    size = float(max(weights.max(), 0.0) - min(weights.min(), 0.0))
+    return {"coef": size, "transform": NONE, "curve": None}
 
 
 def _refits(learner: BoostedSteps | tuple[int, ...] | None, rows: Sequence[sp.csr_array]) -> RuledMaker:

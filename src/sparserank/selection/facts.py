@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparserank import __version__
 from sparserank.crossval.choice import Candidate, Choice
+from sparserank.data.derived import sources_of
 from sparserank.metrics import Metric
 from sparserank.transforms import NONE
 
@@ -50,7 +51,7 @@ def _feature(result: SelectionResult, row: Row) -> Row:
     values = {**row, "weight": row["coef"], "name": _shaped(row["feature"], row["transform"])}
     values |= {"loss": _loss(result, row), **dict(zip(SUBSTITUTE, instead, strict=True))}
     if halves is not None:
-        values["selection_frequency"] = float(halves.frequency[result.model.feature_names.index(row["feature"])])
+        values["selection_frequency"] = float(halves.frequency[result.model.columns[row["feature"]]].max())
     return {name: values[name] for name in FEATURE if name in values}
 
 
@@ -84,11 +85,12 @@ def model_row(choice: Choice, c: Candidate, fields: Sequence[str]) -> Row:
 def _stability(result: SelectionResult) -> list[Row]:
     if result.stability is None:
         return []
-    names, share, chosen = result.model.feature_names, result.stability.frequency, set(result.model.support.tolist())
-    return [
-        {"feature": names[j], "selection_frequency": float(share[j]), "in_model": j in chosen}
-        for j in result.stability.often()
-    ]
+    names, share = sources_of(result.model.derived, result.model.feature_names), result.stability.frequency
+    often: dict[str, float] = {}
+    for j in result.stability.often():
+        often.setdefault(names[j], float(share[j]))
+    chosen = result.model.columns
+    return [{"feature": f, "selection_frequency": own, "in_model": f in chosen} for f, own in often.items()]
 
 
 def opening(result: SelectionResult | TreesSelection, kind: str, version: int) -> Row:

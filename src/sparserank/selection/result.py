@@ -279,7 +279,7 @@ class SelectionResult:
     @property
     def used(self) -> list[tuple[str, ...]]:
         """Names of the features of each of by_size."""
-        return [tuple(m.feature_names[j] for j in m.support) for m in self.models]
+        return [tuple(m.columns) for m in self.models]
 
     def model_of(self, k: int) -> RankingModel:
         """The model with k features; if there is none, the best one with fewer.
