@@ -1,5 +1,5 @@
-"""Convert a fitted scikit-learn pipeline of imputers, scalers, selectors and a ranker
-to one model of the pipeline's input."""
+"""Convert a fitted scikit-learn pipeline of imputers, encoders, logarithms, scalers, selectors and a ranker to one
+model of the pipeline's input."""
 
 from __future__ import annotations
 
@@ -9,36 +9,57 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.data.derived import Derived
 from sparserank.data.tables.frames import QID
 from sparserank.errors import DataError
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import brief
+from sparserank.transforms import LOG, NONE, Transform
 
 KNOWN = (
-    "SimpleImputer, StandardScaler, MinMaxScaler and MaxAbsScaler (without clip), RobustScaler and feature selectors"
+    "ColumnTransformer, OneHotEncoder, SimpleImputer, FunctionTransformer(np.log1p), StandardScaler, MinMaxScaler and "
+    "MaxAbsScaler (without clip), RobustScaler and feature selectors"
 )
 
 
 @dataclass(frozen=True)
-class _Affine:
-    """x -> (x[source] - center) / scale: columns after the steps so far; fill (n_features_in,) replaces missing x."""
+class _Column:
+    """A column after the steps so far: (sum of sign * t(x) - center) / scale over the features x, where t is the
+    logarithm or nothing. A feature has a sign other than 1, or another beside it, only after an encoder."""
 
-    source: np.ndarray
-    center: np.ndarray
-    scale: np.ndarray
-    fill: np.ndarray
+    features: tuple[int, ...]
+    signs: tuple[float, ...] = (1.0,)
+    center: float = 0.0
+    scale: float = 1.0
+    is_log: bool = False
 
-    def take(self, columns: np.ndarray) -> _Affine:
-        return replace(self, source=self.source[columns], center=self.center[columns], scale=self.scale[columns])
-
-    def then(self, center: np.ndarray, scale: np.ndarray) -> _Affine:
-        """This map followed by y -> (y - center) / scale."""
-        return replace(self, center=self.center + self.scale * center, scale=self.scale * scale)
+    def then(self, center: float, scale: float) -> _Column:
+        """This column followed by y -> (y - center) / scale."""
+        return replace(self, center=self.center + self.scale * float(center), scale=self.scale * float(scale))
 
     @property
-    def is_identity(self) -> bool:
-        return bool((self.center == 0).all() and (self.scale == 1).all())
+    def is_plain(self) -> bool:
+        """Whether it is the feature itself."""
+        return self == _Column(self.features[:1])
+
+
+class _Input:
+    """The features of the pipeline's input: its columns, and those that are made from them; fill replaces a missing
+    value of a feature."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names, self.derived = list(names), dict[str, Derived]()
+        self.fill = [float("nan")] * len(names)
+
+    def made(self, j: int, level: str | None) -> int:
+        """The number of the feature that says where column j has this level, or is missing."""
+        d = Derived(self.names[j], level)
+        if d.name not in self.derived:
+            self.derived[d.name] = d
+            self.names.append(d.name)
+            self.fill.append(float("nan"))
+        return self.names.index(d.name)
 
 
 def model_of_pipeline(pipeline: Any) -> RankingModel:
@@ -69,97 +90,184 @@ def model_of_pipeline(pipeline: Any) -> RankingModel:
     except NotFittedError as error:
         raise DataError("the pipeline is not fitted; call its fit method first.") from error
     first = steps[0][1] if steps else ranker
-    d = int(first.n_features_in_)
-    so_far = _Affine(np.arange(d), np.zeros(d), np.ones(d), np.full(d, np.nan))
-    names = tuple(feature_names(first, d))
+    names = tuple(feature_names(first, int(first.n_features_in_)))
     if QID in names:
         raise DataError(
             "the pipeline was fitted on a frame with a column 'qid', which its steps treat as a feature. Drop the "
             "column and route the ids instead (sklearn.config_context(enable_metadata_routing=True), fit(X, y, "
             "qid=qid))."
         )
+    inputs, columns = _Input(names), [_Column((j,)) for j in range(len(names))]
     for name, step in steps:
-        so_far = _after(so_far, name, step)
-    return _on_input(ranker.to_model(), so_far, names)
+        columns = _after(inputs, columns, name, step)
+    return _on_input(ranker.to_model(), inputs, columns)
 
 
-def _after(so_far: _Affine, name: str, step: Any) -> _Affine:
+def _after(inputs: _Input, columns: list[_Column], name: str, step: Any) -> list[_Column]:
+    """The columns after one more step."""
     from sklearn import preprocessing as p
+    from sklearn.compose import ColumnTransformer
     from sklearn.feature_selection import SelectorMixin
     from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import Pipeline
 
-    kind = type(step)
+    kind, plain = type(step), all(column.is_plain for column in columns)
+    if step is None or isinstance(step, str):
+        return [] if step == "drop" else columns
+    if kind is Pipeline:
+        for own, inner in step.steps:
+            columns = _after(inputs, columns, f"{name}: {own}", inner)
+        return columns
+    if kind is ColumnTransformer:
+        held = list(getattr(step, "feature_names_in_", range(step.n_features_in_)))
+        parts = [(f"{name}: {n}", t, [columns[j] for j in _places(of, held)]) for n, t, of in step.transformers_]
+        return [column for n, t, own in parts for column in (_after(inputs, own, n, t) if own else [])]
     if isinstance(step, SelectorMixin):
-        return so_far.take(np.flatnonzero(step.get_support()))
-    ones = np.ones(len(so_far.source))
+        return [columns[j] for j in np.flatnonzero(step.get_support())]
     if kind is p.StandardScaler or kind is p.RobustScaler:
         center = getattr(step, "mean_" if kind is p.StandardScaler else "center_", None)
         used = step.with_mean if kind is p.StandardScaler else step.with_centering
-        scale = getattr(step, "scale_", None)
-        return so_far.then(np.asarray(center) if used else 0.0 * ones, ones if scale is None else np.asarray(scale))
+        return _scaled(columns, center if used else None, getattr(step, "scale_", None))
     if kind is p.MaxAbsScaler and not getattr(step, "clip", False):
-        return so_far.then(0.0 * ones, np.asarray(step.scale_))
+        return _scaled(columns, None, step.scale_)
     if kind is p.MinMaxScaler and not step.clip:
-        return so_far.then(-np.asarray(step.min_) / step.scale_, 1.0 / np.asarray(step.scale_))
-    if kind is SimpleImputer and not step.add_indicator and so_far.is_identity and np.isnan(so_far.fill).all():
-        statistics = np.asarray(step.statistics_, dtype=np.float64)
-        if not (isinstance(step.missing_values, float) and np.isnan(step.missing_values)):
-            raise DataError(
-                f"step {brief(name)}: SimpleImputer replaces {brief(step.missing_values)}; a model treats only NaN as "
-                "missing."
-            )
-        kept = np.arange(len(statistics)) if step.keep_empty_features else np.flatnonzero(~np.isnan(statistics))
-        fill = so_far.fill.copy()
-        fill[so_far.source] = statistics
-        return replace(so_far, fill=fill).take(kept)
+        return _scaled(columns, -np.asarray(step.min_) / step.scale_, 1.0 / np.asarray(step.scale_))
+    if (
+        kind is p.FunctionTransformer
+        and not step.kw_args
+        and step.func in (None, np.log1p)
+        and (plain or not step.func)
+    ):
+        return [replace(column, is_log=step.func is not None) for column in columns] if step.func else columns
+    if kind is p.OneHotEncoder and plain:
+        return [made for j, column in enumerate(columns) for made in _levels(inputs, column.features[0], step, j, name)]
+    if kind is SimpleImputer and plain and all(np.isnan(inputs.fill[c.features[0]]) for c in columns):
+        return _imputed(inputs, columns, name, step)
     raise DataError(
-        f"step {brief(name)} ({kind.__name__}) cannot be folded into a model. Use {KNOWN}, with any imputer as the "
-        "first step; or train on features that are already prepared; or use scaling=, feature_transform= and "
-        "missing= of the ranker."
+        f"step {brief(name)} ({kind.__name__}) cannot be folded into a model. Use {KNOWN}, with any imputer, encoder "
+        "or logarithm before scalers; or train on prepared features; or use scaling=, feature_transform="
+        " and missing= of the ranker."
     )
 
 
-def _on_input(model: RankingModel, so_far: _Affine, names: Sequence[str]) -> RankingModel:
+def _places(of: Any, held: Sequence[Any]) -> list[int]:
+    """The numbers of columns that a ColumnTransformer names by names, numbers, a slice or a mask."""
+    if isinstance(of, slice):
+        ends = [held.index(end) if isinstance(end, str) else end for end in (of.start, of.stop)]
+        last = None if ends[1] is None else ends[1] + isinstance(of.stop, str)  # a name at the end is included
+        return list(range(len(held)))[ends[0] : last : of.step]
+    listed = np.atleast_1d(np.asarray(of, dtype=object)).tolist()
+    if listed and all(isinstance(one, bool | np.bool_) for one in listed):
+        return np.flatnonzero(np.asarray(listed, dtype=bool)).tolist()
+    return [held.index(one) if isinstance(one, str) else int(one) % len(held) for one in listed]
+
+
+def _scaled(columns: list[_Column], center: Any, scale: Any) -> list[_Column]:
+    centers = np.zeros(len(columns)) if center is None else np.asarray(center)
+    scales = np.ones(len(columns)) if scale is None else np.asarray(scale)
+    return [column.then(c, s) for column, c, s in zip(columns, centers, scales, strict=True)]
+
+
+def _imputed(inputs: _Input, columns: list[_Column], name: str, step: Any) -> list[_Column]:
+    """The columns with missing values filled in, then those that say where they are missing."""
+    if not (isinstance(step.missing_values, float) and np.isnan(step.missing_values)):
+        raise DataError(
+            f"step {brief(name)}: SimpleImputer replaces {brief(step.missing_values)}; a model treats only NaN as "
+            "missing."
+        )
+    statistics, out = np.asarray(step.statistics_), []
+    if statistics.dtype.kind not in "fiu":
+        raise DataError(f"step {brief(name)}: SimpleImputer fills in text; let OneHotEncoder encode missing values.")
+    for column, value in zip(columns, statistics.astype(np.float64), strict=True):
+        inputs.fill[column.features[0]] = float(value)
+        out += [column] if step.keep_empty_features or not np.isnan(value) else []
+    missing = [] if step.indicator_ is None else step.indicator_.features_.tolist()
+    return [*out, *(_Column((inputs.made(columns[j].features[0], None),)) for j in missing)]
+
+
+def _levels(inputs: _Input, j: int, step: Any, k: int, name: str) -> list[_Column]:
+    """The columns of a OneHotEncoder for feature j, its k-th: one for each frequent level, then one for all others,
+    less the one that it drops."""
+    levels = [_level_text(level, name) for level in step.categories_[k].tolist()]
+    rare = getattr(step, "infrequent_categories_", None)
+    infrequent = set() if rare is None or rare[k] is None else {_level_text(v, name) for v in rare[k].tolist()}
+    frequent = [inputs.made(j, level) for level in levels if level not in infrequent]
+    out = [_Column((own,)) for own in frequent]
+    if infrequent and step.handle_unknown in ("infrequent_if_exist", "warn"):  # also levels that are not known
+        out.append(_Column(tuple(frequent), (-1.0,) * len(frequent), center=-1.0))
+    elif infrequent:
+        own = tuple(inputs.made(j, level) for level in levels if level in infrequent)
+        out.append(_Column(own, (1.0,) * len(own)))
+    dropped = None if step.drop_idx_ is None else step.drop_idx_[k]
+    if dropped is not None:
+        gone = levels[dropped]
+        at = len(out) - 1 if gone in infrequent else [v for v in levels if v not in infrequent].index(gone)
+        del out[at]
+    return out
+
+
+def _level_text(level: Any, name: str) -> str:
+    """A level as text, "" for a missing one."""
+    if level is None or level != level:
+        return ""
+    if isinstance(level, str | int) and not isinstance(level, bool):
+        return str(level)
+    if isinstance(level, float) and level.is_integer():
+        return str(int(level))
+    raise DataError(f"step {brief(name)}: the level {brief(level)} is neither text nor a whole number.")
+
+
+def _on_input(model: RankingModel, inputs: _Input, columns: Sequence[_Column]) -> RankingModel:
     """The model of the last step, expressed on the input of the first step."""
-    if not so_far.is_identity and (model.transform is not None or model.curves):
+    plain = all(column.is_plain for column in columns)
+    if not plain and (model.transform is not None or model.curves or model.scaling.logarithmic):
         raise DataError(
             "the ranker applies logarithms or curves to features that the pipeline has scaled, which a model cannot "
             "represent; leave the scaler out (rankers scale features themselves)."
         )
-    d = len(names)
-    source = so_far.source
-    center, scale = model.scaling.center, model.scaling.scale
-    coef, own_center, own_scale = np.zeros(d), np.zeros(d), np.ones(d)
-    coef[source] = model.coef
-    own_center[source] = so_far.center + so_far.scale * center
-    own_scale[source] = so_far.scale * scale
-    fill = so_far.fill
-    if model.fill_values is not None:
-        if not so_far.is_identity:
-            raise DataError(
-                "the ranker fills in missing values after the pipeline has scaled them; put a SimpleImputer first "
-                "instead."
-            )
-        fill = fill.copy()
-        fill[source] = np.where(np.isnan(fill[source]), model.fill_values, fill[source])
-    medians = np.full(d, np.nan)
-    if model.medians is not None:
-        medians[source] = so_far.center + so_far.scale * model.medians
-    method = model.scaling.method if so_far.is_identity else "standard"
-    of_input: dict[str, Any] = {}
-    if model.transform is not None:
-        kinds, constants = ["none"] * d, np.ones(d)
-        for k, j in enumerate(source.tolist()):
+    if not plain and model.fill_values is not None:
+        raise DataError(
+            "the ranker fills in missing values after the pipeline has scaled them; put a SimpleImputer first instead."
+        )
+    d = len(inputs.names)
+    coef, center, scale = np.zeros(d), np.zeros(d), np.ones(d)
+    fill, medians, kinds, constants = np.array(inputs.fill), np.full(d, np.nan), [NONE] * d, np.ones(d)
+    logs: dict[int, bool] = {}
+    for column in (columns[k] for k in model.support):
+        for f in column.features:
+            if logs.setdefault(f, column.is_log) != column.is_log:
+                raise DataError(f"the pipeline uses {brief(inputs.names[f])} with and without a logarithm.")
+            kinds[f] = LOG if column.is_log else NONE
+    n_uses = np.bincount([f for k in model.support for f in columns[k].features], minlength=d)
+    shared, constant = np.zeros(d), 0.0
+    for k, given in enumerate(columns):
+        column, w = given.then(model.scaling.center[k], model.scaling.scale[k]), float(model.coef[k])
+        j, is_whole = column.features[0], column.signs == (1.0,)
+        if w and is_whole and n_uses[j] == 1:
+            coef[j] = w
+        elif w:  # several columns add to a feature: its weight is their sum, and the constant is kept apart
+            np.add.at(shared, list(column.features), np.array(column.signs) * w / column.scale)
+            constant -= w * column.center / column.scale
+        if is_whole and (coef[j] or not n_uses[j]):
+            center[j], scale[j] = column.center, column.scale
+        if is_whole and model.transform is not None:
             kinds[j], constants[j] = model.transform.kinds[k], model.transform.constants[k]
-        of_input["transform"] = replace(model.transform, kinds=tuple(kinds), constants=constants)
-    curves = {int(source[k]): curve for k, curve in model.curves.items()}
+        if is_whole and model.fill_values is not None and np.isnan(fill[j]):
+            fill[j] = model.fill_values[k]
+        if is_whole and model.medians is not None and not given.is_log:
+            medians[j] = given.center + given.scale * model.medians[k]
+    coef += shared
+    if constant and coef.any():
+        j = int(np.argmax(np.abs(coef)))
+        center[j] -= constant * scale[j] / coef[j]
     return replace(
         model,
         coef=coef,
-        feature_names=tuple(names),
-        scaling=FeatureScaling(method, own_center, own_scale),
-        curves=curves,
+        feature_names=tuple(inputs.names),
+        scaling=FeatureScaling(model.scaling.method if plain else "standard", center, scale),
+        transform=Transform(tuple(kinds), constants) if set(kinds) != {NONE} else None,
+        curves={columns[k].features[0]: curve for k, curve in model.curves.items()},
         fill_values=None if np.isnan(fill).all() else fill,
         medians=medians,
-        **of_input,
+        derived=inputs.derived,
     )

@@ -2,6 +2,7 @@
 models of pipelines rank as the pipelines do; rules and transforms are those of a penalty object and of features."""
 
 import math
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,15 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PowerTransformer, RobustScaler, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    PowerTransformer,
+    RobustScaler,
+    StandardScaler,
+)
 
 import sparserank as sr
 from sparserank.errors import DataError, DataWarning, ParameterError
@@ -344,6 +353,68 @@ def test_transforms_and_curves_go_along_where_nothing_is_scaled_before(problem):
             RankingModel.from_pipeline(scaled)
 
 
+ENCODERS = {
+    "plain": OneHotEncoder(handle_unknown="ignore"),
+    "first dropped": OneHotEncoder(drop="first", handle_unknown="ignore", sparse_output=False),
+    "rare": OneHotEncoder(min_frequency=60, handle_unknown="ignore"),
+    "rare and unknown": OneHotEncoder(min_frequency=60, handle_unknown="infrequent_if_exist"),
+    "rare dropped": OneHotEncoder(min_frequency=60, drop=["b2", "1"], handle_unknown="infrequent_if_exist"),
+}
+
+
+def log_frame(n: int = 600, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "clicks": rng.lognormal(2, 1, n),
+            "price": np.where(rng.random(n) < 0.2, np.nan, rng.random(n)),
+            "brand": rng.choice([f"b{i}" for i in range(12)], n, p=np.arange(12, 0, -1) / 78),
+            "size": rng.choice(["1", "2", "3"], n),
+            "age": rng.random(n),
+            "unused": "text",
+        }
+    )
+    frame.loc[::50, "brand"] = None
+    return frame
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize(
+    "ranker", [sr.SparseRanker(alpha_ratio=0.01), sr.SparseRanker(scaling="none", alpha_ratio=0.01)]
+)
+def test_column_transformers_fold_into_a_model_of_the_raw_columns(encoder: str, ranker, tmp_path):
+    X, rng = log_frame(), np.random.default_rng(1)
+    y = np.digitize(
+        np.log1p(X["clicks"]) + X["brand"].isin(["b1", "b7"]) - X["price"].isna() + rng.normal(0, 0.3, 600), [2, 3]
+    )
+    columns = ColumnTransformer(
+        [
+            ("logs", make_pipeline(FunctionTransformer(np.log1p), StandardScaler()), ["clicks"]),
+            ("filled", make_pipeline(SimpleImputer(add_indicator=True), MinMaxScaler()), ["price"]),
+            ("texts", sklearn.clone(ENCODERS[encoder]), ["brand", "size"]),
+            ("rest", "passthrough", [4]),
+            ("gone", "drop", ["unused"]),
+        ]
+    )
+    pipeline = fitted(make_pipeline(columns, sklearn.clone(ranker)), X, y, np.arange(600) // 10)
+    model = RankingModel.from_pipeline(pipeline)
+    model.save(tmp_path / "m.json")
+    model = sr.load_model(tmp_path / "m.json")
+    later = log_frame(200, seed=5)
+    later.loc[3:9, "brand"] = "never seen"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of unknown categories
+        expected = pipeline.predict(later)
+    np.testing.assert_allclose(model.predict(later), expected, atol=1e-9 * np.abs(expected).max())
+    assert {"clicks", "brand"} <= set(model.columns)
+    module: dict = {}
+    exec(model.export("python")["model.py"], module)
+    rows = later.astype(object).where(later.notna(), None).to_dict("records")
+    np.testing.assert_allclose([module["score"](row) for row in rows], expected, atol=1e-9 * np.abs(expected).max())
+    wrong = model.predict(later.assign(brand="b1"))
+    assert not np.allclose(wrong, expected)
+
+
 def test_what_cannot_be_folded_is_refused_with_the_remedy(problem):
     X, y, qid = problem
     for step, name in (
@@ -351,8 +422,9 @@ def test_what_cannot_be_folded_is_refused_with_the_remedy(problem):
         (PowerTransformer(), "PowerTransformer"),
         (MinMaxScaler(clip=True), "MinMaxScaler"),
         *CLIPPED,
-        (ColumnTransformer([("a", StandardScaler(), NAMES[:3])]), "ColumnTransformer"),
-        (SimpleImputer(add_indicator=True), "SimpleImputer"),
+        (ColumnTransformer([("a", PCA(2), NAMES[:3])]), "PCA"),
+        (FunctionTransformer(np.abs), "FunctionTransformer"),
+        (make_pipeline(MinMaxScaler(), FunctionTransformer(np.log1p)), "FunctionTransformer"),
     ):
         with pytest.raises(DataError, match=rf"\({name}\) cannot be folded into a model\. .*scaling="):
             RankingModel.from_pipeline(fitted(make_pipeline(step, sr.SparseRanker()), X, y, qid))
