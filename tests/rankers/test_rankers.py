@@ -550,3 +550,15 @@ def test_fit_is_a_sparse_ranker() -> None:
     np.testing.assert_array_equal(model.predict(FRAME), ranker.to_model().predict(FRAME))
     with pytest.raises(ParameterError, match=r"^drop names 'z', which is not a feature"):
         fit_model(NAMED, drop=["z"])
+
+
+def test_cross_validated_ranker_is_the_model_of_select(problem):
+    X, y, qid = problem
+    data = sr.RankingDataset(X, y, qid)
+    ranker = sr.SparseRankerCV(penalty="mcp", k=3).fit(X, y, qid=qid)
+    options = {"half_samples": 0, "rival": "none", "feature_transform": "none", "relaxed": False}
+    result = sr.select(data, penalties="mcp", k=3, **options)
+    assert (ranker.to_model().predict(X) == result.model.predict(X)).all()
+    assert ranker.best_score_ == max(ranker.cv_results_["mean_test_score"]) == max(row["mean"] for row in ranker.curve_)
+    assert set(ranker.cv_results_["param_alpha"]) <= set(ranker.alphas_)
+    assert ranker.curve_[0]["n_features"] == ranker.cv_results_["n_features"][0]

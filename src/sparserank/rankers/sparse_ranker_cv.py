@@ -97,6 +97,10 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
         Metric on held-out queries; NaN for queries of weight 0, which are ignored.
     curve_ : list of dict
         alpha, n_features, mean, low, high and bound for each size of the path (with ridge, for each alpha).
+    cv_results_ : dict of arrays
+        The columns of curve_; alpha is `param_alpha` and mean is `mean_test_score`.
+    alphas_, best_score_ : ndarray, float
+        Strengths of the path; the highest mean.
 
     Raises
     ------
@@ -216,3 +220,6 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
             mean, low, high = map(float, mean_interval(c.values, self.confidence))
             row = {"alpha": float(self.path_.alphas[c.index]), "n_features": c.n_features}
             self.curve_.append(row | {"mean": mean, "low": low, "high": high, "bound": choice.bound(c)})
+        self.alphas_, self.best_score_ = self.path_.alphas, max(row["mean"] for row in self.curve_)
+        names = {"alpha": "param_alpha", "mean": "mean_test_score"}
+        self.cv_results_ = {names.get(n, n): np.array([row[n] for row in self.curve_]) for n in self.curve_[0]}
