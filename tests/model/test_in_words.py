@@ -56,17 +56,18 @@ def model(**more: object) -> sr.RankingModel:
 
 
 def test_levels_and_missing_values_are_named() -> None:
-    names = ("brand=acme", "brand is missing", "clicks is missing")
-    derived = {
-        n: Derived(*of) for n, of in zip(names, (("brand", "acme"), ("brand", ""), ("clicks", None)), strict=True)
-    }
-    none = FeatureScaling("none", np.zeros(3), np.ones(3))
-    steps = {2: StepCurve(np.array([0.5]), np.array([1.0, -1.0]))}
-    found = sr.RankingModel(np.array([2.0, -1.0, -0.5]), names, none, curves=steps, derived=derived)
+    names = ("brand=acme", "brand is missing", "clicks", "clicks is missing", *(f"color={c}" for c in "abcdefg"))
+    of = {"brand=acme": ("brand", "acme"), "brand is missing": ("brand", ""), "clicks is missing": ("clicks", None)}
+    derived = {n: Derived(*known) for n, known in {**of, **{f"color={c}": ("color", c) for c in "abcdefg"}}.items()}
+    d = len(names)
+    none = FeatureScaling("none", np.zeros(d), np.ones(d))
+    steps = {3: StepCurve(np.array([0.5]), np.array([1.0, -1.0]))}
+    coef = np.array([20.0, -10.0, -9.0, -5.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, -0.1])
+    found = sr.RankingModel(coef, names, none, curves=steps, derived=derived)
     assert in_words(found) == {
-        "brand=acme": "brand acme raises a document.",
-        "brand is missing": "A missing brand lowers a document.",
-        "clicks is missing": "A missing clicks raises a document.",
+        "brand": "brand raises a document if it is acme, and lowers a document if it is missing.",
+        "clicks": "A larger clicks lowers a document. A missing one raises it.",
+        "color": "color raises a document if it is f, e, d, c or one of 2 others, and lowers a document if it is g.",
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.transforms import ASINH, LOG, NONE
 
 SMALL = 0.1  # share of a curve's range; smaller ups and downs are not told
+MAX_LEVELS = 4  # of a category, named on either side
 EDGE = 0.05  # share of a part's change; a part is told without as much at either end
 
 
@@ -23,21 +25,43 @@ class Part(NamedTuple):
 
 
 def in_words(model: RankingModel) -> dict[str, str]:
-    """{feature: what a larger value of it does to a document}, largest weight first, in the units of the feature. Ups
-    and downs of less than SMALL of the range of a curve are left out."""
-    order = model.support[np.argsort(-np.abs(model.coef[model.support]), kind="stable")]
-    return {model.feature_names[j]: _sentence(model, int(j)) for j in order}
+    """{feature: what a larger value of it, or its level, does to a document}, largest weight first, in the units of the
+    feature. Ups and downs of less than SMALL of the range of a curve are left out."""
+    columns = sorted(model.columns.items(), key=lambda own: -float(np.linalg.norm(model.coef[own[1]])))
+    return {name: _of_columns(model, name, own) for name, own in columns}
+
+
+def _of_columns(model: RankingModel, name: str, columns: Sequence[int]) -> str:
+    """The sentence of a feature: a number, which may have a flag where it is missing, or the levels of a category."""
+    rises = {j: _rise(model, j) for j in columns if model.feature_names[j] in model.derived}
+    numbers = [_sentence(model, j) for j in columns if j not in rises]
+    ups, downs = (sorted((j for j in rises if rises[j] * sign > 0), key=lambda j: -abs(rises[j])) for sign in (1, -1))
+    if numbers:
+        flagged = f" A missing one {'raises' if ups else 'lowers'} it." if rises else ""
+        return f"{numbers[0]}{flagged}"
+    told = [
+        f"{verb} a document if it is {_levels(model, own)}" for verb, own in (("raises", ups), ("lowers", downs)) if own
+    ]
+    return f"{name} {', and '.join(told)}." if told else f"{name} changes nothing."
+
+
+def _rise(model: RankingModel, j: int) -> float:
+    """What a feature that is 0 or 1 adds to the score if it is 1, up to a positive factor."""
+    if j not in model.curves:
+        return float(model.coef[j])
+    low, high = model.curves[j](np.array([0.0, 1.0])).tolist()  # transforms rise, and 0 stays 0
+    return float(model.coef[j]) * (high - low)
+
+
+def _levels(model: RankingModel, columns: Sequence[int]) -> str:
+    levels = [model.derived[model.feature_names[j]].level or "missing" for j in columns]
+    shown, more = levels[:MAX_LEVELS], len(levels) - MAX_LEVELS
+    shown += [f"one of {more} others"] if more > 1 else levels[MAX_LEVELS:]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
 
 
 def _sentence(model: RankingModel, j: int) -> str:
     name, kind, constant = model.feature_names[j], NONE, 1.0
-    if name in model.derived:
-        of, up = model.derived[name], model.coef[j] > 0
-        if j in model.curves:
-            low, high = model.curves[j](np.array([0.0, 1.0])).tolist()  # transforms rise, and 0 stays 0
-            up = up == (high > low)
-        what = f"{of.source} {of.level}" if of.level else f"A missing {of.source}"
-        return f"{what} {'raises' if up else 'lowers'} a document."
     if model.transform is not None:
         kind, constant = model.transform.kinds[j], float(model.transform.constants[j])
     if j not in model.curves:

@@ -30,6 +30,7 @@ from sparserank.report.tables import (
     size_table,
     stability_table,
     substitute_table,
+    words_table,
     zeroed_table,
 )
 from sparserank.selection.result import SelectionResult
@@ -87,7 +88,7 @@ def _sections(result: SelectionResult, selected: Section) -> Iterator[Section]:
     """The selected features, and the evidence for them."""
     noun, near, redundant, found = result.noun, result.worth.near, result.redundant, result.queries
     levels = column_table(result)
-    more = [*([levels] if levels.rows else []), zeroed_table(result)]
+    more = [words_table(result), *([levels] if levels.rows else []), zeroed_table(result)]
     yield replace(selected, tables=[*selected.tables, *more], pictures=_worth(result))
     if result.worth.substitutes:
         text = (

@@ -9,6 +9,7 @@ from typing import Any
 from sparserank.crossval.choice import FEATURE, Candidate, Choice
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
+from sparserank.model.in_words import in_words
 from sparserank.report.document import Column, Fact, Table
 from sparserank.selection.facts import model_row
 from sparserank.selection.origin import Origin
@@ -144,6 +145,12 @@ def feature_table(result: SelectionResult) -> Table:
     columns |= {"sets": "{share:.0%}", **_costs(result, "cost")}
     title = f"Selected features and their ablation costs {where(result)}, with the others refitted"
     return Table.of(title, result.facts["features"], columns, note=note)
+
+
+def words_table(result: SelectionResult) -> Table:
+    """What each selected feature does to a document, in a sentence."""
+    rows = [[feature, text] for feature, text in in_words(result.model).items()]
+    return Table("In words", [result.noun, "what it does"], rows, words=(1,), folded=True)
 
 
 def column_table(result: SelectionResult) -> Table:
