@@ -14,6 +14,11 @@ SMALLEST, LARGEST = 1e-100, 1e100  # sums and products of their squares stay wel
 LARGEST_OFFSET = 1e9  # an offset this many times a feature's deviations leaves them seven digits in a score
 
 
+def rounded(values: np.ndarray, digits: int | None) -> np.ndarray:
+    """The numbers (n,) with so many significant digits; None: unchanged."""
+    return values if digits is None else np.array([float(f"{v:.{digits - 1}e}") for v in values.tolist()])
+
+
 def as_floats(given: Any) -> np.ndarray:
     """`given` as float64; TypeError, ValueError or OverflowError if it contains anything but real numbers."""
     read = np.asarray(given)

@@ -11,7 +11,12 @@ import polars as pl
 import pytest
 
 import sparserank as sr
+from sparserank.datasets import make_ranking
 from sparserank.errors import DataError, DataFormatError, ParameterError, RunDirectoryError
+from sparserank.evaluation import per_query_values
+from sparserank.paths import PathPlan
+from sparserank.selection.job import Problem, SelectionJob
+from sparserank.selection.plan import make_plan
 
 ALL = sr.datasets.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=2, noise=0.4, random_state=9).data
 TRAIN, VALID, TEST = (ALL.take_queries(np.arange(a, b)) for a, b in ((0, 25), (25, 40), (40, 60)))
@@ -291,3 +296,38 @@ def test_a_fold_that_leaves_nothing_to_learn_from_is_named() -> None:
         sr.select(sr.RankingDataset(SMALL.X, y, SMALL.qid), cv=3, n_alphas=4)
     with pytest.raises(DataError, match="SparseRankerCV: every query has weight 0"):
         sr.SparseRankerCV().fit(SMALL.X, SMALL.relevance, qid=SMALL.qid, query_weight=np.zeros(40))
+
+
+def test_weights_are_rounded_in_every_fold_before_they_are_judged():
+    data = make_ranking(60, 8, 6, n_informative=3, n_redundant=0, noise=0.5, random_state=1).data
+    options: dict[str, Any] = {
+        "penalties": "mcp",
+        "half_samples": 0,
+        "rival": "none",
+        "feature_transform": "none",
+        "k": 3,
+    }
+    result = sr.select(data, round=1, relaxed=False, **options)
+    model = result.model
+    assert model.scaling.method == "none"
+    assert [float(f"{w:.0e}") for w in model.coef] == model.coef.tolist()
+    assert "figures are those of weights rounded to 1 significant digits" in result.notes[0]
+    plan = make_plan(
+        metric="ndcg@10", report_metrics=(), convention="default", path_plan=PathPlan(round=1), k=3,
+        penalties="mcp", feature_transform=("none",), relaxed=False,
+    )  # fmt: skip
+    job = SelectionJob(plan, Problem(data))
+    found = job.candidates()
+    c = next(c for c in found.sparse if c.k == result.chosen.k)
+    values, plain = np.full(data.n_queries, np.nan), np.full(data.n_queries, np.nan)
+    for f in range(5):
+        w, test = found.in_units(c, f).toarray()[0], data.take_queries(job.cv.fold == f)
+        by_hand = np.array([float(f"{x:.0e}") for x in w])
+        for out, weights in ((values, by_hand), (plain, w)):
+            out[job.cv.fold == f] = per_query_values(np.asarray(test.X) @ weights, test, plan.metrics)[0]
+    assert result.chosen.values.tolist() == c.values.tolist()
+    assert c.values == pytest.approx(values, abs=1e-9)
+    assert c.values != pytest.approx(plain, abs=1e-9)  # a wrong variant: judged before rounding
+    for odd in ({"feature_transform": "curves"}, {"penalties": "steps"}, {"scaling": "query-min-max"}):
+        with pytest.raises(ParameterError, match="round cannot be combined with"):
+            sr.select(data, round=2, **odd)

@@ -20,6 +20,7 @@ from sparserank.evaluation import mean_of
 from sparserank.execution import one_blas_thread
 from sparserank.lazy import cached_property
 from sparserank.metrics import Metric
+from sparserank.number_checks import rounded
 from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.paths import PathPlan, PathResult, PathStarts
 from sparserank.paths.sizes import SizeOf, point_within
@@ -308,11 +309,14 @@ class FoldedPaths:
 
     def measure(self, models: Mapping[int, sp.csr_array]) -> dict[int, np.ndarray]:
         """{fold: (n_metrics, n_models, queries of the fold)} for models (n_models, n_features) CSR per fold, in units
-        of `prepared`.
+        of `prepared`; their weights are rounded first, if the plan says so.
 
         Models of FINAL are scored on `valid`, and left out without it.
         """
-        out = {}
+        digits, out = self.path_plan.round, {}
+        if digits is not None:
+            own = {f: (rounded(m.data, digits), m.indices, m.indptr) for f, m in models.items()}
+            models = {f: sp.csr_array(own[f], shape=m.shape) for f, m in models.items()}
         if FINAL in models and self._unseen is not None:
             out[FINAL] = _measured(self._unseen, models[FINAL], self.metrics)
         folds = [f for f in models if f != FINAL]

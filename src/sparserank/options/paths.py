@@ -100,7 +100,16 @@ N_KNOTS = Option(
     help="Number of knots of each curve, placed at quantiles of the training values.",
     panel=PANEL,
 )
-SETTINGS = (SCALING, N_ALPHAS, ALPHA_MIN_RATIO, TOL, PAIR_WEIGHTS, LOSS)  # options of every path of a job
+ROUND = Option(
+    name="round",
+    kind=Or(None, Count(1, 15)),
+    help="Number of significant digits of the weights, in units of the features or of their logarithms. Weights are "
+    "rounded in every fold before they are judged, so all figures are those of rounded weights. No curves or steps are "
+    "tried.",
+    panel=PANEL,
+    shown="all digits",
+)
+SETTINGS = (SCALING, N_ALPHAS, ALPHA_MIN_RATIO, TOL, PAIR_WEIGHTS, LOSS, ROUND)  # options of every path of a job
 FIT_PATH = (  # options of `fit_path`
     replace(N_ALPHAS, kind=Count(1, 10 * MAX_ALPHAS)),
     ALPHA_MIN_RATIO,

@@ -85,6 +85,7 @@ class PathPlan:
     keep       called with each new point and the total number of points; only points carry over from strength to
                strength
     scaling, pair_weights, loss   settings of the objective, which makers do not read
+    round      significant digits of the weights that are judged, or None: all
     """
 
     n_alphas: int = N_ALPHAS.default
@@ -99,6 +100,7 @@ class PathPlan:
     scaling: str = SCALING.default
     pair_weights: str = PAIR_WEIGHTS.default
     loss: PairwiseLoss = field(default_factory=SquaredHinge)
+    round: int | None = None
 
 
 def following(

@@ -35,6 +35,7 @@ from sparserank.export import ENGINES
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
 from sparserank.model.lowest_score import with_lowest_scores
+from sparserank.number_checks import rounded
 from sparserank.options import option
 from sparserank.options.jobs import RIVAL_TIME
 from sparserank.paths.boosting import LOSS as STEPS_LOSS
@@ -48,11 +49,13 @@ from sparserank.selection.notes import (
     notes_of_choice,
     notes_of_kept,
     notes_of_loss,
+    notes_of_round,
     notes_of_rules,
 )
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import counted
+from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import FIRST_LOOK, change
 from sparserank.transforms import STEPS
 from sparserank.warmup import load_curve_kernels
@@ -182,6 +185,7 @@ class SelectionJob:
         short = unsolved_paths(candidate_set.paths, plan.path_plan.tol)
         on_steps = any(t.transform.name == STEPS for t in self.tasks)
         notes = [
+            *notes_of_round(plan),
             *notes_of_loss(plan, cv.data, self.problem.query_weight is not None, on_steps),
             *notes_of_rules(plan, cv.data),
             *notes_of_curves(plan, cv.data, cv.first.client),
@@ -344,7 +348,11 @@ class SelectionJob:
             "fill_values": self.problem.train.fill_values,
             "index_base": first_index(self.problem.train),
         }
-        return candidate_set.model(chosen, self.names, **known)
+        model, digits = candidate_set.model(chosen, self.names, **known), self.plan.path_plan.round
+        if digits is None:
+            return model
+        none = FeatureScaling("none", np.zeros(len(self.names)), np.ones(len(self.names)))
+        return replace(model, coef=rounded(model.coef / model.scaling.scale, digits), scaling=none)
 
     # -- results on the chosen model ---------------------------------------------------------------------------------
 

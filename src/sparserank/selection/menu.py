@@ -143,7 +143,7 @@ def notes_of_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> l
 def steps_tried(plan: SelectionPlan, data: RankingDataset) -> tuple[BoostedSteps, ...]:
     """The boosted steps that are tried by default, under the rules of the first penalty: those of few rounds, and with
     many queries those of many."""
-    if not _could_be_steps(plan, data) or _too_large_for_steps(data):
+    if plan.path_plan.round is not None or not _could_be_steps(plan, data) or _too_large_for_steps(data):
         return ()
     few = replace(BoostedSteps(), cutoff=min(plan.metric.cutoff or BoostedSteps.cutoff, MAX_CUTOFF))
     many = (replace(few, **MANY_ROUNDS),) if data.n_queries >= MANY_QUERIES else ()
@@ -152,7 +152,8 @@ def steps_tried(plan: SelectionPlan, data: RankingDataset) -> tuple[BoostedSteps
 
 def notes_of_steps(plan: SelectionPlan, data: RankingDataset) -> list[str]:
     """A note on why steps were not tried, if they are tried by default on smaller data."""
-    if not _could_be_steps(plan, data, MIN_QUERIES_OF_TEACHERS) or not _too_large_for_steps(data):
+    unasked = plan.path_plan.round is None and _could_be_steps(plan, data, MIN_QUERIES_OF_TEACHERS)
+    if not unasked or not _too_large_for_steps(data):
         return []
     return [
         f"steps, and models distilled from them, were not tried, because the data have {data.n_docs} documents x "
@@ -175,6 +176,7 @@ def _could_be_curves(plan: SelectionPlan, data: RankingDataset) -> bool:
     """True if no other option excludes curves, and at least one penalty supports them."""
     return (
         plan.feature_transform == (AUTO,)
+        and plan.path_plan.round is None
         and plan.path_plan.scaling in LINEAR_SCALINGS
         and len(_signs(plan, data.n_features)) == 1
         and any(p.tried_on_curves for p in plan.penalties)

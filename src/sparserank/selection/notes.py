@@ -82,6 +82,14 @@ def notes_of_loss(plan: SelectionPlan, data: RankingDataset, weighted_queries: b
     return out
 
 
+def notes_of_round(plan: SelectionPlan) -> list[str]:
+    """A note on rounded weights."""
+    digits = plan.path_plan.round
+    if digits is None:
+        return []
+    return [f"figures are those of weights rounded to {digits} significant digits; certificates, of those before."]
+
+
 def notes_of_rules(plan: SelectionPlan, data: RankingDataset) -> list[str]:
     """Notes on features to be kept although no weight of theirs changes a ranking; also issued as a warning."""
     constant = set(np.flatnonzero(data.constant_features()).tolist())

@@ -108,6 +108,10 @@ class SelectionPlan:
         if not {AUTO, NONE}.issuperset(named) and self.path_plan.scaling not in LINEAR_SCALINGS:
             scaling = option("scaling", self.path_plan.scaling)
             raise ParameterError("feature_transform", f"cannot be combined with {scaling}.")
+        curved = [name for name in named if name in CURVES] + [p.label for p in self.penalties if p.on_steps]
+        if self.path_plan.round is not None and (curved or self.path_plan.scaling not in LINEAR_SCALINGS):
+            other = curved[0] if curved else option("scaling", self.path_plan.scaling)
+            raise ParameterError("round", f"cannot be combined with {other}, which has no weights of features.")
         if self.engine is not None:
             self._refuse_what_the_engine_lacks(ENGINES[self.engine])
         limits = [name for name in ("k", "budget", "guarantee") if getattr(self, name) is not None]

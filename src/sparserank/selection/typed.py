@@ -25,6 +25,7 @@ class SelectOptions(TypedDict, total=False):
     tol: float
     pair_weights: str
     loss: str | PairwiseLoss
+    round: int | None
     feature_transform: str | Sequence[str]
     n_knots: int
     engine: str | None
