@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from sparserank.losses import loss_name
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options.arguments import check_arguments
 from sparserank.paths import Certificate, PathResult
-from sparserank.selection.comparisons import AllFeatures
 from sparserank.selection.facts import FRAME, costed, facts_of, model_row, opening, without
 from sparserank.selection.for_engine import ForEngine
 from sparserank.selection.origin import Origin
@@ -64,8 +63,8 @@ class SelectionResult:
         {label of the penalty: path on all queries}; `scaling` of a path is that of its features.
     dense : Candidate
         The best model that uses all features.
-    all_features : AllFeatures
-        Comparison of the chosen model and each of `by_size` with the model that uses all features.
+    all_features : ComparedRival
+        The model that uses all features, compared with the chosen model and each of `by_size`.
     certificate : Certificate
         Certificate of optimality of the chosen model.
     by_penalty : dict
@@ -126,7 +125,7 @@ class SelectionResult:
     models: list[RankingModel]
     size_costs: list[dict[str, Any] | None]
     paths: dict[str, PathResult]
-    all_features: AllFeatures
+    all_features: ComparedRival
     worth: Worth
     stability: Stability | None
     redundant: RedundantFeatures
@@ -174,11 +173,9 @@ class SelectionResult:
 
     @cached_property
     def against_all(self) -> ComparedRival:
-        """The chosen model and that of every size compared with all features."""
-        dense, found = self.dense, self.all_features
-        name = reference_name(dense) if dense.formula else f"all {counted(self.n_dense, self.noun)}"
-        b, difference = found.chosen, self.chosen.mean - dense.mean
-        return ComparedRival(name, self.n_dense, dense.mean, difference, b.low, b.high, for_model="", sizes=found.sizes)
+        """`all_features` under the name and the number that people read."""
+        name = reference_name(self.dense) if self.dense.formula else f"all {counted(self.n_dense, self.noun)}"
+        return replace(self.all_features, name=name, n_features=self.n_dense)
 
     @cached_property
     def reference(self) -> ComparedRival:
@@ -328,7 +325,7 @@ class SelectionResult:
 
     def to_json(self) -> dict[str, Any]:
         """Everything on the screen in machine-readable form: the content of result.json (docs/result-json.md)."""
-        plan, facts = self.plan, self.facts
+        plan, facts, full = self.plan, self.facts, self.all_features
         content = {
             **opening(self, FORMAT, FORMAT_VERSION),
             "notes": self.notes,
@@ -356,7 +353,11 @@ class SelectionResult:
             "best": {name: getattr(self.best, name) for name in MODEL},
             "corrected": {"chosen": self.choice.corrected_chosen if self.choice.is_corrected else None},
             "dense": self._compared(self.dense),
-            "all_features": asdict(self.all_features),
+            "all_features": {
+                **{name: getattr(full, name) for name in ("n_features", "mean")},
+                "chosen": {name: getattr(full, name) for name in ("difference", "low", "high")},
+                "sizes": [asdict(d) for d in full.sizes],
+            },
             "penalties": [self._penalty(label, path) for label, path in self.paths.items()],
             "sizes": without(facts["sizes"], "label"),
             "features": without(facts["features"], "name", "loss"),
