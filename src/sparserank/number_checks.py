@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.text import brief
 
 SMALLEST, LARGEST = 1e-100, 1e100  # sums and products of their squares stay well within the range of float64
@@ -35,6 +35,19 @@ def usable_weights(given: Any, n: int) -> np.ndarray | None:
     """`given` as (n,) float64, finite and >= 0, or None if it is anything else."""
     weights = finite_numbers(given, n)
     return weights if weights is not None and (weights >= 0).all() else None
+
+
+def checked_weights(name: str, given: Any, n: int, expected: str = "") -> np.ndarray:
+    """As `usable_weights`, with an error that says what the parameter must contain: `expected`, by default weights of
+    queries.
+
+    Raises
+        ParameterError   `given` is anything else
+    """
+    weights = usable_weights(given, n)
+    if weights is None:
+        raise ParameterError(name, f"must contain {expected or f'{n} finite weights >= 0, one per query'}.")
+    return weights
 
 
 def kept_in_vain(features: Sequence[str]) -> str:

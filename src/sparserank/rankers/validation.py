@@ -14,7 +14,7 @@ from sparserank.data.missing import MissingPolicy
 from sparserank.data.varying import nothing_varies
 from sparserank.errors import DataError, ParameterError
 from sparserank.metrics import Metric, parse_metric
-from sparserank.number_checks import usable_weights
+from sparserank.number_checks import checked_weights, usable_weights
 from sparserank.objective import PairwiseObjective
 from sparserank.options import parse_option
 from sparserank.options.kinds import Count
@@ -202,15 +202,8 @@ def usable_penalty(owner: str, penalty: Penalty | SizedMaker, objective: Pairwis
 
 def checked_query_weight(data: RankingDataset, query_weight: Any) -> np.ndarray | None:
     """query_weight (n_queries,) as float64, or None."""
-    if query_weight is None:
-        return None
-    weight = usable_weights(query_weight, data.n_queries)
-    if weight is None:
-        raise DataError(
-            f"query_weight must contain one finite weight >= 0 per query ({data.n_queries}), in order of first "
-            "appearance."
-        )
-    return weight
+    expected = f"one finite weight >= 0 per query ({data.n_queries}), in order of first appearance"
+    return None if query_weight is None else checked_weights("query_weight", query_weight, data.n_queries, expected)
 
 
 def refuse_foreign(owner: str, given: Mapping[str, Any]) -> None:
