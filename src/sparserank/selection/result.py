@@ -23,6 +23,7 @@ from sparserank.files import atomic_write
 from sparserank.lazy import cached_property
 from sparserank.losses import loss_name
 from sparserank.model.ranking_model import RankingModel
+from sparserank.model.size_models import best_within
 from sparserank.options.arguments import check_arguments
 from sparserank.paths import Certificate, PathResult
 from sparserank.selection.facts import FRAME, costed, facts_of, model_row, opening, without
@@ -298,11 +299,10 @@ class SelectionResult:
         """
         if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
             raise ParameterError("k", f"must be an integer >= 1; got {brief(k)}.")
-        within = [i for i, c in enumerate(self.by_size) if c.n_features <= k]
-        exact = [i for i in within if self.by_size[i].n_features == k]
-        if not within:
-            raise ParameterError("k", f"must be at least {min(c.n_features for c in self.by_size)}; got {k}.")
-        best = max(exact or within, key=lambda i: (self.choice.mean(self.by_size[i]), -self.by_size[i].n_features))
+        sizes = [c.n_features for c in self.by_size]
+        best = best_within(sizes, [self.choice.mean(c) for c in self.by_size], k)
+        if best is None:
+            raise ParameterError("k", f"must be at least {min(sizes)}; got {k}.")
         return self.models[best]
 
     def moves(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
