@@ -11,7 +11,7 @@ import numpy as np
 from markupsafe import Markup
 
 from sparserank.crossval.choice import Candidate
-from sparserank.crossval.current_model import SAME
+from sparserank.crossval.current_model import in_order
 from sparserank.report.html import rendered
 from sparserank.report.size_picture import size_picture
 from sparserank.report.tables import evenly
@@ -122,9 +122,9 @@ def drawn(values: np.ndarray, reference: np.ndarray, most: float) -> dict[str, s
     a description. Few queries have a bar each, in which `most` has full height. Many are counted in a histogram, with
     losses on the left and without equal queries."""
     difference = values - reference
-    known = np.sort(difference[np.isfinite(difference)])
-    sides = {"won": known[known > SAME], "lost": known[known < -SAME]}
-    won, lost = (len(own) for own in sides.values())
+    order, lost, won = in_order(difference)
+    known = difference[order]
+    sides = {"won": known[len(known) - won :], "lost": known[:lost]}
     said = f"better on {won:,}, worse on {lost:,}, equal on {len(known) - won - lost:,} queries"
     if len(known):
         most_lost, most_won = (f"{d:+.2f}" if abs(d) >= 0.005 else "0" for d in (min(known[0], 0), max(known[-1], 0)))
