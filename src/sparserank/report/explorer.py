@@ -12,10 +12,10 @@ from markupsafe import Markup
 
 from sparserank.crossval.choice import Candidate
 from sparserank.crossval.current_model import in_order
+from sparserank.crossval.rivals import Rival
 from sparserank.report.html import rendered
 from sparserank.report.size_picture import size_picture
 from sparserank.report.tables import evenly
-from sparserank.selection.queries import Reference
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.selection.statements import counted, queries
@@ -109,7 +109,7 @@ def _worth(result: SelectionResult, c: Candidate, i: int | None) -> str:
     return text if rival is None else f"{text}; {against(rival)}"
 
 
-def _scale(models: Sequence[Candidate], of: Reference) -> float:
+def _scale(models: Sequence[Candidate], of: Rival) -> float:
     """The largest absolute difference between any of the models and a reference, on any query."""
     return float(np.nanmax(np.abs(np.array([c.values for c in models]) - of.values), initial=0.0)) or 1.0
 

@@ -21,7 +21,7 @@ from sparserank.evaluation import Comparison, compare_systems, mean_of, per_quer
 from sparserank.lazy import cached_property
 from sparserank.model import RankingModel
 from sparserank.selection.plan import SelectionPlan
-from sparserank.selection.queries import Queries, Ranker, Reference, compare_queries
+from sparserank.selection.queries import Queries, Ranker, compare_queries
 from sparserank.selection.rivals import ComparedRival, RivalReport, report_of
 from sparserank.workdir.pieces import WorkStore
 from sparserank.workdir.work import Progress
@@ -155,16 +155,12 @@ class Comparisons:
         others = {**scores, **self.on_folds.test_scores}
         return compare_on_test(self.plan, self.test, self.cv.first, model, {full.name: full.model}, others, notes)
 
-    def references(self, dense: Candidate, found: RivalReport) -> tuple[Reference, ...]:
+    def references(self, dense: Candidate, found: RivalReport) -> tuple[Rival, ...]:
         """The rankers that models of every size are compared with query by query: all features, the strongest rival,
         the ranker in use."""
-        out = [Reference(reference_name(dense), dense.values)]
-        if found.strongest is not None:
-            name = found.strongest.name
-            out.append(Reference(name, self.on_folds.rivals[name].values))
-        if self.held is not None:
-            out.append(Reference(LABEL, self.held.values))
-        return tuple(out)
+        full = Rival(reference_name(dense), dense.n_features, dense.values)
+        strongest = None if found.strongest is None else self.on_folds.rivals[found.strongest.name]
+        return tuple(r for r in (full, strongest, self.held) if r is not None)
 
     def by_query(
         self,

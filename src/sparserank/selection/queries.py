@@ -106,15 +106,6 @@ class Queries:
     won: tuple[QueryDifference, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Reference:
-    """A ranker that models of every size are compared with query by query: values (n_queries,) of the metric, on the
-    queries on which candidates are evaluated."""
-
-    name: str
-    values: np.ndarray
-
-
 @dataclass(frozen=True)
 class Ranker:
     """A ranker whose lists are shown; scores(q, documents of query q) returns scores in row order."""

@@ -13,7 +13,7 @@ from typing import Any
 from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, Choice, reference_name
 from sparserank.crossval.current_model import Change
-from sparserank.crossval.rivals import RivalDifference
+from sparserank.crossval.rivals import Rival, RivalDifference
 from sparserank.crossval.stability import Stability
 from sparserank.crossval.substitutes import RedundantFeatures
 from sparserank.errors import ParameterError
@@ -30,7 +30,7 @@ from sparserank.selection.facts import FRAME, costed, facts_of, model_row, openi
 from sparserank.selection.for_engine import ForEngine
 from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
-from sparserank.selection.queries import Queries, QueryDifference, Reference
+from sparserank.selection.queries import Queries, QueryDifference
 from sparserank.selection.result_files import write_results
 from sparserank.selection.rivals import ComparedRival, RivalReport
 from sparserank.selection.statements import (
@@ -86,7 +86,7 @@ class SelectionResult:
         Features that were not selected and correlate strongly with a selected one.
     change : Change or None
         The chosen model compared with the ranker in use.
-    references : tuple of Reference
+    references : tuple of Rival
         The model with all features, the strongest rival and the ranker in use: their metric on each query. Models of
         every size are compared with them.
     rivals : RivalReport
@@ -132,7 +132,7 @@ class SelectionResult:
     redundant: RedundantFeatures
     change: Change | None
     rivals: RivalReport
-    references: tuple[Reference, ...]
+    references: tuple[Rival, ...]
     queries: Queries
     test: Comparison | None
     constant_features: tuple[str, ...]
