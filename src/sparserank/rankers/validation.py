@@ -28,8 +28,7 @@ OURS = {
     "sample_weight": (
         "pass one weight per query as query_weight= (SparseRanker also takes one per document, doc_weight=)"
     ),
-    "group_id": "pass the query id of each row as qid=",
-    "subgroup_id": "pass the query id of each row as qid=",
+    **dict.fromkeys(("group_id", "subgroup_id"), "pass the query id of each row as qid="),
     "group_weight": "pass one weight per query as query_weight=",
     "eval_at": "set the metric and its cutoff in the constructor, metric='ndcg@10'",
     "eval_metric": "set the metric in the constructor, metric='ndcg@10'",
@@ -40,14 +39,10 @@ OURS = {
     "early_stopping_rounds": "there are no rounds; SparseRankerCV chooses the strength on eval_set",
     "feature_weights": "pass a penalty with weights, sr.penalties.L1(weights=...)",
     "feature_name": "pass X as a data frame; its column names are used",
-    "cat_features": "features must be numbers; encode categories first",
-    "categorical_feature": "features must be numbers; encode categories first",
-    "init_score": (
-        "initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty"
-    ),
-    "baseline": ("initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty"),
-    "base_margin": (
-        "initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty"
+    **dict.fromkeys(("cat_features", "categorical_feature"), "features must be numbers; encode categories first"),
+    **dict.fromkeys(
+        ("init_score", "baseline", "base_margin"),
+        "initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty",
     ),
 }
 
