@@ -126,6 +126,11 @@ def row_sums(X: Any, columns: Sequence[int]) -> np.ndarray:
     return np.asarray(X @ chosen)
 
 
+def without_entries(row: sp.csr_array, gone: np.ndarray) -> sp.csr_array:
+    """A row (1, n_columns) without some of the entries that it stores."""
+    return sp.csr_array((row.data[~gone], row.indices[~gone], [0, int((~gone).sum())]), shape=row.shape)
+
+
 def column_products(X: Any, Y: Any) -> np.ndarray:
     """(n_columns,) sums over the rows of the products of two matrices, column by column."""
     return np.asarray(times(X, Y).sum(axis=0)).ravel()
