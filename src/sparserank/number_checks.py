@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,16 @@ def as_floats(given: Any) -> np.ndarray:
     if read.dtype.kind in "mMc" or any(isinstance(one, complex) for one in (read.flat if read.dtype == object else ())):
         raise TypeError("dates, durations and complex numbers are not real numbers")
     return read.astype(np.float64, copy=False)
+
+
+def as_real(given: Any) -> float:
+    """A real number as a float; NaN for anything else: text, a bool, an integer beyond the range of floats."""
+    if isinstance(given, bool) or not isinstance(given, Real):
+        return math.nan
+    try:
+        return float(given)
+    except OverflowError:
+        return math.nan
 
 
 def finite_numbers(given: Any, n: int) -> np.ndarray | None:
