@@ -109,7 +109,8 @@ def _after_fork() -> None:
     """Reset pools and locks in a forked child, which has none of the threads that would release them."""
     global _blas_lock, _blas_users
     _pool.cache_clear()
-    _blas_lock, _blas_users = Lock(), int(getattr(_depth, "value", 0) > 0)  # only the forking thread is left
+    # After a fork, only the thread that forked exists, so it is the only possible user.
+    _blas_lock, _blas_users = Lock(), int(getattr(_depth, "value", 0) > 0)
 
 
 if hasattr(os, "register_at_fork"):

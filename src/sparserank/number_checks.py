@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.text import brief
 
 SMALLEST, LARGEST = 1e-100, 1e100  # sums and products of their squares stay well within the range of float64
@@ -27,6 +29,16 @@ def as_floats(given: Any) -> np.ndarray:
     return read.astype(np.float64, copy=False)
 
 
+def as_real(given: Any) -> float:
+    """A real number as a float; NaN for anything else: text, a bool, an integer beyond the range of floats."""
+    if isinstance(given, bool) or not isinstance(given, Real):
+        return math.nan
+    try:
+        return float(given)
+    except OverflowError:
+        return math.nan
+
+
 def finite_numbers(given: Any, n: int) -> np.ndarray | None:
     """`given` as finite (n,) float64, or None if that is not possible; the caller raises and names the parameter."""
     try:
@@ -40,6 +52,19 @@ def usable_weights(given: Any, n: int) -> np.ndarray | None:
     """`given` as (n,) float64, finite and >= 0, or None if it is anything else."""
     weights = finite_numbers(given, n)
     return weights if weights is not None and (weights >= 0).all() else None
+
+
+def checked_weights(name: str, given: Any, n: int, expected: str = "") -> np.ndarray:
+    """As `usable_weights`, with an error that says what the parameter must contain: `expected`, by default weights of
+    queries.
+
+    Raises
+        ParameterError   `given` is anything else
+    """
+    weights = usable_weights(given, n)
+    if weights is None:
+        raise ParameterError(name, f"must contain {expected or f'{n} finite weights >= 0, one per query'}.")
+    return weights
 
 
 def kept_in_vain(features: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from sparserank.errors import DataError
 from sparserank.lazy import cached_property
 from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.losses.dual import Dual
-from sparserank.number_checks import usable_weights
+from sparserank.number_checks import checked_weights, usable_weights
 from sparserank.options.arguments import LATER, check_arguments
 from sparserank.shards import Shards, make_shards
 from sparserank.shards.dask import placed, shards_on
@@ -108,10 +108,10 @@ class PairwiseObjective:
         of_pairs = parse_loss(loss)
         relevance, query_ptr = _checked_lists(X, relevance, query_ptr)
         n_docs, n_queries = int(query_ptr[-1]), len(query_ptr) - 1
-        of_docs = None if doc_weight is None else _weights("doc_weight", doc_weight, n_docs, "document")
-        weight = (
-            np.ones(n_queries) if query_weight is None else _weights("query_weight", query_weight, n_queries, "query")
-        )
+        expected = f"{n_docs} finite weights >= 0, one per document"
+        of_docs = None if doc_weight is None else checked_weights("doc_weight", doc_weight, n_docs, expected)
+        given = np.ones(n_queries) if query_weight is None else query_weight
+        weight = checked_weights("query_weight", given, n_queries)
         if client is None:
             shards: Shards = make_shards(knots.rows(X), relevance, query_ptr, of_pairs, of_docs, n_threads)
         elif isinstance(knots, Knots):
@@ -154,7 +154,7 @@ class PairwiseObjective:
         """f(w) and its gradient (n_features,), in one pass over X;
         with other query weights (n_queries,) if given."""
         if query_weight is not None:
-            given = _weights("query_weight", query_weight, self.shards.n_queries, "query")
+            given = checked_weights("query_weight", query_weight, self.shards.n_queries)
             return self._reweighted(given).value_and_gradient(w)
         value, gradient, _ = self.evaluate(w)
         return value, gradient
@@ -339,13 +339,6 @@ def _checked_lists(X: Any, relevance: Any, query_ptr: Any) -> tuple[np.ndarray, 
     if query_ptr[0] != 0 or query_ptr[-1] != n_docs or (np.diff(query_ptr.astype(np.int64)) < 0).any():
         raise DataError(f"query_ptr must rise from 0 to the {n_docs} rows of X; got {brief(query_ptr.tolist())}.")
     return relevance, query_ptr.astype(np.int64, copy=False)
-
-
-def _weights(name: str, given: Any, n: int, what: str) -> np.ndarray:
-    weights = usable_weights(given, n)
-    if weights is None:
-        raise DataError(f"{name} must contain {n} finite weights >= 0, one per {what}.")
-    return weights
 
 
 def _scales(given: Any, n: int) -> np.ndarray:

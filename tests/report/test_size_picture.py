@@ -109,8 +109,8 @@ def test_the_chosen_size_has_its_interval_and_may_lie_below_a_smaller_one(result
     monkeypatch.setattr(sr.SelectionResult, "by_size", [first, chosen])
     monkeypatch.setattr(sr.SelectionResult, "chosen", chosen)
     beside = SimpleNamespace(low=-0.0295 * result.dense.mean, high=0.0098 * result.dense.mean)
-    both = SimpleNamespace(chosen=beside, sizes=(beside, beside))
-    (axes,) = panels(replace(result, all_features=both))
+    full = replace(result.all_features, difference=chosen.mean - result.dense.mean, low=beside.low, high=beside.high)
+    (axes,) = panels(replace(result, all_features=replace(full, sizes=(beside, beside))))
     (ring,) = [own for own in axes.lines if str(own.get_label()).startswith("chosen: ")]
     assert ring.get_label() == f"chosen: {chosen.n_features} features, -1.0% (-3.0 to +1.0%)"
     assert ring.get_ydata()[0] == pytest.approx(-1.0)

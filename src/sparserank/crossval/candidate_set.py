@@ -17,7 +17,7 @@ from sparserank.crossval.tasks import FINAL, PathTask, refit_label
 from sparserank.lazy import cached_property
 from sparserank.model import RankingModel
 from sparserank.paths import PathResult
-from sparserank.paths.certificate import Certificate, certificate_of
+from sparserank.paths.certificate import Certificate
 from sparserank.paths.refits import RELAX, NamedFormulas, refit_of
 from sparserank.paths.sizes import SizeOf, point_within, points_by_size
 
@@ -43,7 +43,7 @@ class CandidateSet:
         by_cost: bool = False,
     ) -> None:
         self.tasks, self.paths = {t.label: t for t in tasks}, paths
-        self._groups, self._n_features = feature_groups, len(feature_groups.of_feature)
+        self._groups = feature_groups
         self._size_of: SizeOf = feature_groups.costs_of if by_cost else feature_groups.counts_of
         self._fold = fold
         self._folds = [] if fold is None else sorted(set(fold[fold >= 0].tolist()))
@@ -149,15 +149,7 @@ class CandidateSet:
     def certificate(self, c: Candidate) -> Certificate:
         """Certificate of the final model: for its problem, or for the ridge problem that it solves instead."""
         path, index = self._point(c, FINAL)
-        return certificate_of(
-            self.path(c.penalty).penalty.with_alpha(self.alpha(c)),
-            self._n_features,
-            path.statuses[index],
-            float(path.kkt_violations[index]),
-            float(path.gaps[index]),
-            None if path.ridge is None else path.ridge[index],
-            curves=path.blocks is not None,
-        )
+        return path.certificate_at(index, self.path(c.penalty).penalty, curves=path.blocks is not None)
 
     # -- construction ------------------------------------------------------------------------------------------------
 

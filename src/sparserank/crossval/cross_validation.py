@@ -19,6 +19,7 @@ from sparserank.crossval.folded_paths import FoldedPaths
 from sparserank.crossval.stability import complementary_halves, sets_of
 from sparserank.crossval.tasks import FINAL, PathTask, with_starts_and_refits
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.matrices import without_entries
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathPlan, RuledMaker
@@ -155,7 +156,8 @@ class CrossValidation:
         models = {}
         for f in self.folds or [FINAL]:
             whole = candidate_set.in_units(c, f)
-            own = [_without(whole, features, transform.columns_of_feature) for features in sets]
+            feature = whole.indices // transform.columns_of_feature
+            own = [without_entries(whole, np.isin(feature, features)) for features in sets]
             models[f] = sp.csr_array(sp.vstack(own, format="csr"))
         for f, measured in self.works[transform].measure(models).items():
             where = self.fold == f if f != FINAL else np.ones(n, dtype=bool)
@@ -193,10 +195,3 @@ class CrossValidation:
         n_columns = len(candidate_set.features(c, FINAL))
         supports, statuses = work.halves(task, samples, c.k, start, self._size_of, n_columns)
         return {"kept": sets_of(supports, self.data.n_features), "statuses": np.array(statuses, dtype="U16")}
-
-
-def _without(model: sp.csr_array, features: np.ndarray, m: int) -> sp.csr_array:
-    """(1, n_columns) coefficients of a model, with the weights of some features set to 0. The m columns of each feature
-    are adjacent."""
-    kept = ~np.isin(model.indices // m, features)
-    return sp.csr_array((model.data[kept], model.indices[kept], [0, int(kept.sum())]), shape=model.shape)

@@ -23,7 +23,7 @@ from sparserank.text import brief
 
 LABEL = "model in use"
 MAX_WORST = 5  # queries that are named
-SAME = 1e-12  # smaller differences count as none
+SAME_ABSOLUTE = 1e-12  # smaller differences of a metric on a query count as none
 
 
 @dataclass(frozen=True)
@@ -148,16 +148,20 @@ def _outwards(value: float, rounded: Callable[[float], int]) -> str:
     return f"{rounded(value * 10.0**digits) / 10.0**digits:+.{digits}f}"
 
 
+def in_order(difference: np.ndarray) -> tuple[np.ndarray, int, int]:
+    """(queries whose difference (n_queries,) is known, the largest loss first; numbers of losses and of wins)."""
+    known = np.flatnonzero(np.isfinite(difference))
+    order = known[np.argsort(difference[known], kind="stable")]
+    return order, int((difference[order] < -SAME_ABSOLUTE).sum()), int((difference[order] > SAME_ABSOLUTE).sum())
+
+
 def change(choice: Choice, rivals: Rivals, current: InUse, model: RankingModel, query_ids: Sequence[str]) -> Change:
     """Compare the chosen candidate, whose final model is `model`, with the model in use, the first of the rivals."""
     held = rivals.rivals[0]
     difference = choice.chosen.values - held.values
     beside = rivals.beside(choice.chosen, held)
-    known = np.flatnonzero(np.isfinite(difference))
-    order = known[np.argsort(difference[known], kind="stable")]
-    worst = tuple(
-        (str(query_ids[q]), float(difference[q])) for q in order[:MAX_WORST].tolist() if difference[q] < -SAME
-    )
+    order, n_lost, n_won = in_order(difference)
+    worst = tuple((str(query_ids[q]), float(difference[q])) for q in order[:n_lost][:MAX_WORST].tolist())
     names = [model.feature_names[j] for j in model.support]
     return Change(
         current.name,
@@ -166,9 +170,9 @@ def change(choice: Choice, rivals: Rivals, current: InUse, model: RankingModel, 
         beside.difference,
         beside.low,
         beside.high,
-        int((difference[known] > SAME).sum()),
-        int((difference[known] < -SAME).sum()),
-        int((np.abs(difference[known]) <= SAME).sum()),
+        n_won,
+        n_lost,
+        len(order) - n_won - n_lost,
         worst,
         tuple(n for n in names if n not in current.features),
         tuple(n for n in current.features if n not in names),

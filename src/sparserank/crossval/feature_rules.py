@@ -17,11 +17,10 @@ from sparserank.number_checks import as_floats
 from sparserank.options import option
 from sparserank.paths import SizedMaker
 from sparserank.penalties import Penalty
+from sparserank.penalties.by_name import DIRECTIONS, numbering
 from sparserank.penalties.nested import NESTING, nests
 from sparserank.penalties.rules import FeatureRules
-from sparserank.text import brief, no_such
-
-DIRECTIONS: dict[Any, int] = {"+": 1, "-": -1, 1: 1, -1: -1}
+from sparserank.text import brief
 
 
 def costs_of(given: Any, names: Sequence[str]) -> tuple[float, ...]:
@@ -55,16 +54,12 @@ def signs_of(monotone: Mapping[str, Any], names: Sequence[str]) -> tuple[int, ..
     """
     if not isinstance(monotone, Mapping):
         raise ParameterError("monotone", f"must be a mapping of feature names to '+' or '-'; got {brief(monotone)}.")
-    at = {name: j for j, name in enumerate(names)}
-    signs = [0] * len(names)
+    number, signs = numbering(names), [0] * len(names)
     for name, direction in monotone.items():
-        if name not in at:
-            raise ParameterError(
-                "monotone", f"names {brief(name)}, which is not a feature; {no_such(name, names, 'feature')}"
-            )
+        j = number("monotone", name)
         if isinstance(direction, bool) or not isinstance(direction, str | int) or direction not in DIRECTIONS:
             raise ParameterError("monotone", f"must give '+' or '-' for {brief(name)}; got {brief(direction)}.")
-        signs[at[name]] = DIRECTIONS[direction]
+        signs[j] = DIRECTIONS[direction]
     return tuple(signs)
 
 
@@ -78,13 +73,8 @@ def features_named(given: Any, option: str, names: Sequence[str]) -> tuple[int, 
         raise ParameterError(option, f"must be a list of feature names; got {brief(given)}.")
     if len(given) == 0:  # no need to number all features
         return ()
-    at = {name: j for j, name in enumerate(names)}
-    for name in given:
-        if not isinstance(name, str) or name not in at:
-            raise ParameterError(
-                option, f"names {brief(name)}, which is not a feature; {no_such(name, names, 'feature')}"
-            )
-    return tuple(sorted({at[name] for name in given}))
+    number = numbering(names)
+    return tuple(sorted({number(option, name) for name in given}))
 
 
 def rules_of(

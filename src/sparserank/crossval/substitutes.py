@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Choice
 from sparserank.crossval.tasks import FINAL
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.matrices import n_stored
+from sparserank.data.matrices import as_dense, column_products, n_stored, within_queries
 from sparserank.lazy import cached_property
 
 MORE_FEATURES = 1.25  # size of the largest models considered, relative to the chosen model
@@ -183,15 +182,6 @@ def _values_of_row(data: RankingDataset) -> int:
 def centred_products(X: Any, columns: np.ndarray, ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(products of some columns with all, squares of all) of deviations from the query mean;
     sparse rows stay sparse."""
-    sizes = np.diff(ptr).astype(np.float64)
-    of_query = sp.csr_array((np.ones(X.shape[0]), np.arange(X.shape[0]), ptr), shape=(len(sizes), X.shape[0]))
-    if sp.issparse(X):
-        X = sp.csr_array(X).astype(np.float64)
-        sums = sp.csr_array(of_query @ X)
-        weighed = sp.csr_array(sp.diags_array(1.0 / sizes) @ sums)
-        products = (X[:, columns].T @ X).toarray() - (weighed[:, columns].T @ sums).toarray()
-        squares = X.multiply(X).sum(axis=0) - weighed.multiply(sums).sum(axis=0)
-        return products, np.maximum(np.asarray(squares).ravel(), 0.0)
-    X = np.asarray(X, dtype=np.float64)
-    deviations = X - np.repeat((of_query @ X) / sizes[:, None], np.diff(ptr), axis=0)
-    return deviations[:, columns].T @ deviations, (deviations**2).sum(axis=0)
+    X = X.astype(np.float64)
+    products = within_queries(lambda some, every: as_dense(some.T @ every), X[:, columns], X, ptr)
+    return products, np.maximum(within_queries(column_products, X, X, ptr), 0.0)

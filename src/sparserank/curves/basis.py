@@ -87,6 +87,7 @@ def curves_of(knots: Knots, increments: np.ndarray, weights: np.ndarray) -> dict
         L = int(knots.n_segments[j])
         at, rises = knots.at[j, : L + 1], increments[j, :L] / weights[j]
         slopes = rises / np.diff(at)
+        # One slope in all segments: a straight line between the first and the last knot.
         if np.abs(np.diff(slopes)).max(initial=0.0) <= STRAIGHT * np.abs(slopes).max():
             at, rises = at[[0, -1]], np.array([rises.sum()])
         values = np.concatenate([[0.0], np.cumsum(rises)])
@@ -115,6 +116,7 @@ def curve_blocks(knots: Knots, grams: np.ndarray) -> np.ndarray:
         if L == 0:
             continue
         delta = widths[j, :L] / widths[j, :L].max()  # the scale of a feature cancels
+        # T of theory.md section 7, from the gram M of each weighting.
         for k in range(K):
             M = grams[k, j, :L, :L]
             own = _monotone(M, delta) * knots.directions[j] if knots.directions[j] else _bends(M, delta)
@@ -147,21 +149,24 @@ def _bends(M: np.ndarray, delta: np.ndarray) -> np.ndarray:
     if s == 0.0:
         return np.zeros((len(delta), 0))
     linear = delta / s
+    # Coordinates in which M is the identity, without directions in which M is 0.
     E, V = np.linalg.eigh(M)
     kept = FLAT * E[-1] < E
     root = V[:, kept] * np.sqrt(E[kept])
     white = V[:, kept] / np.sqrt(E[kept])  # white^T M white = I
     if white.shape[1] == 1:
         return linear[:, None]
+    # C: M-orthonormal directions that are M-orthogonal to the linear one.
     q = root.T @ linear  # length 1
     across = np.linalg.svd(q[None, :])[2][1:].T
     C = white @ across
+    # Rotate C so that it diagonalises the squared changes of slope, with eigenvalues d_k: by an SVD of the changes,
+    # because their squares would lose the digits of wide segments next to narrow ones.
     slopes = C / delta[:, None]
-    _, singular, across = np.linalg.svd(
-        np.diff(slopes, axis=0)
-    )  # squares would lose the digits of other segments beside narrow ones
+    _, singular, across = np.linalg.svd(np.diff(slopes, axis=0))
     bent = np.zeros(C.shape[1])
     bent[: len(singular)] = singular**2
+    # Divide by sqrt(1 + rho d_k): directions that bend more have a smaller curvature, and so a higher penalty.
     return np.column_stack([linear, (C @ across.T) / np.sqrt(1.0 + _stiffness(bent) * bent)])
 
 
@@ -171,6 +176,7 @@ def _stiffness(bent: np.ndarray) -> float:
         return 0.0
     low, high = -60.0, 60.0  # bounds of log10(rho * mean)
     unit = 1.0 / max(float(bent.mean()), 1e-300)
+    # The sum falls as rho rises: bisection on log10(rho * mean).
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
         if (1.0 / (1.0 + 10.0**middle * unit * bent)).sum() > CURVE_FREEDOM:

@@ -78,7 +78,8 @@ class Knots:
 
     @property
     def n_coordinates(self) -> int:
-        """Coefficients of each feature; a monotone one has a redundant linear part in addition to its rises."""
+        """Number of coefficients per feature. If any curve is monotone, each feature has one extra: a linear part that
+        the rises of a monotone curve could also express."""
         return self.m + int(bool(self.directions.any()))
 
     def width(self, n_coefficients: int) -> int:

@@ -60,6 +60,7 @@ class Filling:
             DataError   a value is missing where this is not allowed
         """
         sparse = sp.issparse(X)
+        # The features with a missing value; refuse those without a rule for it.
         columns = np.unique(X.indices[np.isnan(X.data)]) if sparse else np.flatnonzero(np.isnan(X).any(axis=0))
         refused = np.isnan(self.values[columns]) & ~self.by_query[columns]
         if refused.any() and strict:
@@ -74,6 +75,7 @@ class Filling:
         for j in columns.tolist():
             column = X[:, j]
             missing = np.isnan(column)
+            # The smallest known value of the query (0 if it has none), or the value of the feature.
             if self.by_query[j]:
                 smallest = _minimum(column, query, n_queries)
                 smallest[np.isinf(smallest)] = 0.0
@@ -83,15 +85,18 @@ class Filling:
 
     def _fill_csr(self, X: sp.csr_matrix, columns: np.ndarray, query: np.ndarray) -> None:
         """A feature that a row of the query does not store counts as 0 for the query's minimum."""
+        # A cell is a query and a feature; `cell` is that of each stored entry of a feature that is filled per query.
         entries = np.flatnonzero(np.isin(X.indices, columns[self.by_query[columns]]))
         entry_query = query[np.searchsorted(X.indptr, entries, side="right") - 1].astype(np.int64)
         cells, cell = np.unique(entry_query * X.shape[1] + X.indices[entries], return_inverse=True)
+        # The smallest known value of each cell: at most 0 if a row of the query does not store the feature.
         values = X.data[entries]
         smallest = _minimum(values, cell, len(cells))
         with_zeros = np.bincount(cell, minlength=len(cells)) < np.bincount(query)[cells // X.shape[1]]
         smallest[with_zeros] = np.minimum(smallest[with_zeros], 0.0)
         smallest[np.isinf(smallest)] = 0.0
         X.data[entries] = np.where(np.isnan(values), smallest[cell], values)
+        # The other features have one value each.
         missing = np.flatnonzero(np.isnan(X.data))
         X.data[missing] = self.values[X.indices[missing]]
 
@@ -115,11 +120,13 @@ def learn_filling(
     rules = policy.rules(n_features, names, index_base)
     learned = np.zeros(n_features)
     if policy.learns:
+        # One pass over the blocks: the minimum of every feature, and a sample of those that need a median.
         median = np.array([j for j, rule in enumerate(rules) if rule == MEDIAN], dtype=np.int64)
         low, sample = _lowest_and_sample(blocks, n_features, median, sample_values)
         learned = np.where(np.isfinite(low), low, 0.0)
         for at, j in enumerate(median.tolist()):
             learned[j] = _median(sample, at)
+    # Resolve the rule of each feature to a number; NaN: it has none.
     fixed = {ERROR: np.nan, QUERY_MIN: np.nan, KEPT: np.nan, ZERO: 0.0}
     filled = [fixed.get(rule, learned[j]) if isinstance(rule, str) else rule for j, rule in enumerate(rules)]
     values = np.array(filled, dtype=np.float64)
@@ -148,6 +155,7 @@ def training_medians(X: Any, columns: np.ndarray, counted: np.ndarray | None = N
     parts = getattr(X, "parts", (X,))
     held = sum(p.nnz if sp.issparse(p) else p.shape[0] * len(columns) for p in parts)
     step = max(-(-held // SAMPLE_VALUES), 1)
+    # Every step-th row, counted across the parts.
     blocks, at = [], 0
     for part in parts:
         spread = slice(-at % step, None, step)
@@ -173,6 +181,7 @@ def _lowest_and_sample(
         np.fmin(low, extremes(X)[0], out=low)
         kept.append(X[-at % step :: step][:, columns])
         at += n
+        # If the sample becomes too large, keep every second row of it, and take half as many from now on.
         while sum(b.shape[0] for b in kept) * max(len(columns), 1) > sample_values:
             kept, step = [below(kept)[::2]], 2 * step
     sample = below(kept)

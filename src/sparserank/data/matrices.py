@@ -126,6 +126,27 @@ def row_sums(X: Any, columns: Sequence[int]) -> np.ndarray:
     return np.asarray(X @ chosen)
 
 
+def without_entries(row: sp.csr_array, gone: np.ndarray) -> sp.csr_array:
+    """A row (1, n_columns) without some of the entries that it stores."""
+    return sp.csr_array((row.data[~gone], row.indices[~gone], [0, int((~gone).sum())]), shape=row.shape)
+
+
+def column_products(X: Any, Y: Any) -> np.ndarray:
+    """(n_columns,) sums over the rows of the products of two matrices, column by column."""
+    return np.asarray(times(X, Y).sum(axis=0)).ravel()
+
+
+def within_queries(product: Callable[[Any, Any], np.ndarray], X: Any, Y: Any, ptr: np.ndarray) -> np.ndarray:
+    """A bilinear product of the deviations of X and Y from the means of their queries; sparse rows stay sparse."""
+    sizes = np.diff(ptr)
+    of_query = sp.csr_array((np.ones(X.shape[0]), np.arange(X.shape[0]), ptr), shape=(len(sizes), X.shape[0]))
+    if sp.issparse(X):  # sum over documents of (x - mean)(y - mean) = sum of xy - sum of x times sum of y / size
+        weighed, sums = sp.csr_array(sp.diags_array(1.0 / sizes) @ (of_query @ X)), sp.csr_array(of_query @ Y)
+        return product(X, Y) - product(weighed, sums)
+    X, Y = (V - np.repeat((of_query @ V) / sizes[:, None], sizes, axis=0) for V in (X, Y))
+    return product(X, Y)
+
+
 def float_type(dtype: Any) -> np.dtype:
     """The dtype; raises DataError for any dtype other than float64 and float32."""
     try:

@@ -34,6 +34,7 @@ from sparserank.data.trec import (
 )
 from sparserank.errors import DataError, DataFormatError
 from sparserank.files import read_bounded
+from sparserank.number_checks import as_real
 from sparserank.strict_json import MAX_BYTES, parse_json
 from sparserank.text import brief
 
@@ -301,7 +302,7 @@ def _unzipped(content: bytes) -> bytes:
 def _of_mapping(entries: Entries, content: Any) -> Entries:
     place, layout = entries.place, entries.layout
     for at, (qid, docno, value) in enumerate(_keyed_values(content, f"{place}: {layout.verb} {layout.json}"), start=1):
-        if not _is_finite(value):
+        if not (isinstance(value, int | float | np.number) and math.isfinite(as_real(value))):
             raise DataError(
                 f"{place}: {layout.values} must be finite numbers; document {brief(docno)} of query {brief(qid)} has "
                 f"{brief(value)}."
@@ -326,16 +327,6 @@ def _keyed_values(content: Any, must: str) -> Iterator[tuple[Any, Any, Any]]:
                 yield key, docno, number
         else:
             raise DataError(f"{must}; query {brief(key)} has {brief(value)}.")
-
-
-def _is_finite(value: Any) -> bool:
-    """Whether a value is a finite number, and not a bool."""
-    if not isinstance(value, int | float | np.number) or isinstance(value, bool):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer beyond the range of floats
-        return False
 
 
 def _of_table(table: Table, layout: Layout, queries: Mapping[str, int], documents: Ids) -> Entries:

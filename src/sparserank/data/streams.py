@@ -62,7 +62,7 @@ def one_below_the_other(blocks: Sequence[RowBlock]) -> RowBlock:
 
 
 def positions(file: int, block: int, n: int) -> np.ndarray:
-    """(n, 3) positions of the rows of a block."""
+    """(n, 3) position of each row: file, block, row within the block."""
     return np.column_stack([np.full(n, file), np.full(n, block), np.arange(n)])
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.matrices import by_columns, n_stored, stored_of_column
+from sparserank.data.matrices import by_columns, column_products, n_stored, stored_of_column, within_queries
 from sparserank.data.query_ids import rows_of_queries
 from sparserank.errors import DataError
 from sparserank.text import brief
@@ -54,28 +52,17 @@ def changes_features(data: RankingDataset, transform: Transform) -> bool:
     """Whether some transformed feature is no longer nearly linear in the original within queries; uses no labels."""
     rows, ptr = sample_rows(data)
     sample = data.X[rows]
-    of_query = sp.csr_matrix((np.ones(len(rows)), np.arange(len(rows)), ptr), shape=(len(ptr) - 1, len(rows)))
     step = data.n_features if sp.issparse(sample) else COLUMNS_AT_ONCE
     for first in range(0, data.n_features, step):
         X = sample[:, first : first + step].astype(np.float64)
         columns = np.arange(first, first + X.shape[1])
         Y = transform.take(columns)(X)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            together = _within(X, Y, of_query, ptr)
-            correlation = together / np.sqrt(_within(X, X, of_query, ptr) * _within(Y, Y, of_query, ptr))
+            together, of_x, of_y = (within_queries(column_products, *of, ptr) for of in ((X, Y), (X, X), (Y, Y)))
+            correlation = together / np.sqrt(of_x * of_y)
         if (correlation < NEARLY_LINEAR).any():
             return True
     return False
-
-
-def _within(X: Any, Y: Any, of_query: sp.csr_matrix, ptr: np.ndarray) -> np.ndarray:
-    """(n_columns,) sums of products of deviations from the query's mean; sparse rows stay sparse."""
-    sizes = np.diff(ptr)[:, None]
-    if sp.issparse(X):
-        means = (of_query @ X).multiply(of_query @ Y).multiply(1.0 / sizes)
-        return np.asarray(X.multiply(Y).sum(axis=0) - means.sum(axis=0)).ravel()
-    X, Y = (V - np.repeat((of_query @ V) / sizes, np.diff(ptr), axis=0) for V in (X, Y))
-    return np.asarray((X * Y).sum(axis=0))
 
 
 def transformed(data: RankingDataset, transform: Transform | None) -> RankingDataset:

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from sparserank.evaluation._lead_kernels import GROUP, largest_leads
 
-ROUND = 4096  # draws of one randomisation: half are points, half their mirror images
+ROUND = 4096  # draws per round, antithetic: half are points, half their mirror images
 PILOT = 1024  # draws that locate the quantiles roughly; they are not used otherwise
 SURELY_BELOW = 0.9  # share of the pilot's quantile below which a lead needs no exact value
 SLACK = 0.999  # safety factor on floors; float32 rounding changes a standardised lead by far less

@@ -97,8 +97,8 @@ def _root(C: np.ndarray) -> np.ndarray:
 
 
 def _quantile(own: np.ndarray, others: np.ndarray, error: np.ndarray, n: int, confidence: float, seed: int) -> float:
-    """The t quantile of the largest standardised |difference| between a candidate and a rival of equal means. Rounds
-    are drawn until the standard error of the quantile is at most DRAW_ERROR of it."""
+    """Simultaneous critical value (Student's t): the quantile of the largest standardised |candidate - rival| if all
+    means are equal. Rounds are drawn until the standard error of the quantile is at most DRAW_ERROR of it."""
     if not error.any():
         return 0.0
     if own.shape[1] == 0:

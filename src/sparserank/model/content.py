@@ -11,6 +11,7 @@ import numpy as np
 
 from sparserank.curves import Curve
 from sparserank.errors import DataError
+from sparserank.number_checks import as_real
 from sparserank.options.paths import SCALINGS
 from sparserank.strict_json import MAX_DEPTH, check_text, plain
 from sparserank.text import brief
@@ -130,19 +131,11 @@ def check_fill(name: str, value: float) -> None:
         raise ValueError(f"feature {brief(name)}: the fill value for missing values must be finite; got {value}")
 
 
-def is_finite(value: float) -> bool:
-    """Whether a value is finite as a float; False for integers beyond the range of floats."""
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False
-
-
 def check_curve(name: str, knots: Any, values: Any, *, steps: bool = False) -> None:
     """Refuse curves that no fit produces: fewer than two knots, knots that do not rise, numbers that are not finite,
     another number of values. Likewise for the edges of steps, of which one is enough, with one value more."""
     for numbers in (knots, values):
-        if not all(type(v) in (int, float) and is_finite(v) for v in numbers):
+        if not all(type(v) in (int, float) and math.isfinite(as_real(v)) for v in numbers):
             raise ValueError(f"the curve of feature {brief(name)} must contain only finite numbers")
     if steps and (len(knots) < 1 or len(values) != len(knots) + 1):
         raise ValueError(

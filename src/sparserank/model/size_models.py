@@ -42,6 +42,14 @@ def save_size_models(models: Sequence[RankingModel], means: Sequence[float], pat
         out.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
+def best_within(sizes: Sequence[int], means: Sequence[float], k: int) -> int | None:
+    """The position of the model with k features or, if there is none, of the best one with fewer; None: no model is
+    that small."""
+    within = [i for i, n in enumerate(sizes) if n <= k]
+    exact = [i for i in within if sizes[i] == k]
+    return max(exact or within, key=lambda i: (means[i], -sizes[i]), default=None)
+
+
 def load_size_model(path: str | os.PathLike, k: int) -> RankingModel:
     """Load the model of k features, or the best smaller one if no size is k. path: file, or directory of the run.
 
@@ -62,15 +70,13 @@ def load_size_model(path: str | os.PathLike, k: int) -> RankingModel:
     )
     try:
         entries = [_entry(e) for e in _list(content, "models")]
-        within = [e for e in entries if len(e["features"]) <= k]
-        if entries and not within:
-            least = min(len(e["features"]) for e in entries)
-            raise ModelFormatError(f"{path}: no model has at most {k} features; the smallest has {least}.")
-        if not within:
+        sizes = [len(e["features"]) for e in entries]
+        if not entries:
             raise ValueError("it contains no model")
-        exact = [e for e in within if len(e["features"]) == k]
-        best = max(exact or within, key=lambda e: (e["mean"], -len(e["features"])))
-        return model_of_content({**best, NAMES: _list(content, NAMES)})
+        best = best_within(sizes, [e["mean"] for e in entries], k)
+        if best is None:
+            raise ModelFormatError(f"{path}: no model has at most {k} features; the smallest has {min(sizes)}.")
+        return model_of_content({**entries[best], NAMES: _list(content, NAMES)})
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, ModelFormatError):
             raise

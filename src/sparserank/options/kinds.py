@@ -6,12 +6,12 @@ import importlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from operator import attrgetter
 from typing import Any, Protocol
 
 from sparserank.errors import DataError, ParameterError
-from sparserank.number_checks import LARGEST, SMALLEST
+from sparserank.number_checks import LARGEST, SMALLEST, as_real
 from sparserank.text import brief
 
 LARGEST_COUNT = 10**9
@@ -82,7 +82,7 @@ class Number:
         return float(value)
 
     def problem(self, value: Any) -> str:
-        number = _real(value)
+        number = as_real(value)
         inside = math.isfinite(number) and not (
             (self.above is not None and number <= self.above)
             or (self.least is not None and number < self.least)
@@ -243,13 +243,3 @@ def _function(named: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
     module, _, name = named.partition(":")
     parse: Callable[[Any], Any] = attrgetter(name)(importlib.import_module(f"sparserank.{module}"))
     return parse
-
-
-def _real(value: Any) -> float:
-    """A real number as a float; NaN for anything else."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.nan

@@ -5,7 +5,7 @@ from typing import Any
 from sparserank.options.declared import REMOVED
 from sparserank.paths.best_k import BestK
 from sparserank.paths.boosting import BoostedSteps
-from sparserank.paths.certificate import Certificate, certificate_of
+from sparserank.paths.certificate import Certificate
 from sparserank.paths.fit import alpha_max, feature_scale, fit_path, fit_path_on, maker_of, parse_maker
 from sparserank.paths.follow import (
     DEFAULT_TOL,
@@ -41,7 +41,6 @@ __all__ = [
     "RuledMaker",
     "SizedMaker",
     "alpha_max",
-    "certificate_of",
     "feature_scale",
     "fit_path",
     "fit_path_on",

@@ -12,7 +12,7 @@ from sparserank.curves import STRAIGHT, fit_bins
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.read import as_datasets
 from sparserank.errors import DataError, ParameterError
-from sparserank.number_checks import usable_weights
+from sparserank.number_checks import checked_weights
 from sparserank.objective import PairwiseObjective
 from sparserank.options import asked
 from sparserank.options.arguments import check_arguments
@@ -267,9 +267,8 @@ def feature_scale(
     """
     if scaling not in LINEAR_SCALINGS:
         raise ParameterError("scaling", f"must be one of {', '.join(LINEAR_SCALINGS)}; got {brief(scaling)}.")
-    if query_weight is not None and usable_weights(query_weight, data.n_queries) is None:
-        raise ParameterError("query_weight", f"must contain {data.n_queries} finite weights >= 0, one per query.")
+    given = np.ones(data.n_queries) if query_weight is None else query_weight
+    used = checked_weights("query_weight", given, data.n_queries) > 0
     if scaling == "none":
         return None
-    used = np.ones(data.n_queries, dtype=bool) if query_weight is None else np.asarray(query_weight) > 0
     return fit_scalings(data, scaling, used[None, :], sums_of)[1][0]

@@ -15,6 +15,7 @@ from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
 from sparserank.options import Count
 from sparserank.options.arguments import Position, check_arguments
+from sparserank.paths.certificate import Certificate, certificate_of
 from sparserank.penalties import FeatureRules
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.solvers import Solution
@@ -249,6 +250,19 @@ class PathResult:
         check_arguments(PathResult.support, locals(), index=Position(len(self.alphas), "point"))
         lo, hi = self.sparse_coefs.indptr[int(index) % len(self.alphas) :][:2]
         return np.unique(self.sparse_coefs.indices[lo:hi] // self.width)
+
+    def certificate_at(self, index: int, penalty: FeatureRules | None = None, *, curves: bool = False) -> Certificate:
+        """The certificate of one point. penalty: of the path whose points these are or refit, by default this one;
+        curves: whether the coefficients are those of curves."""
+        return certificate_of(
+            (self.penalty if penalty is None else penalty).with_alpha(float(self.alphas[index])),
+            len(self.feature_names),
+            self.statuses[index],
+            float(self.kkt_violations[index]),
+            float(self.gaps[index]),
+            None if self.ridge is None else float(self.ridge[index]),
+            curves=curves,
+        )
 
     def certificate(self) -> PathCertificate:
         """Return the worst values over the whole path."""

@@ -118,7 +118,7 @@ class Convex:
         return self.found if self.found.value < problem.iterate(last.w, last.at).value else last
 
     def _sample(self, i: int, last: Iterate | None) -> Steps[None]:
-        """Sample the Hessian at `last`, the solution before that of problem i, if there is one."""
+        """Sample the Hessian at `last`, the solution of the problem before i. Does nothing if there is none."""
         problem = self._problems[i]
         if last is not None:
             yield from self._samples.add(last, working_sets_to_come(problem.objective, problem.penalty, last), i)

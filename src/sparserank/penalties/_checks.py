@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from sparserank.errors import ParameterError
+from sparserank.number_checks import as_real
 from sparserank.text import brief
 
 
@@ -18,13 +18,9 @@ def real_number(owner: str, name: str, value: Any) -> float:
     Raises
         DataError   not a real number: strings, booleans, sequences, NaN, integers beyond the range of floats
     """
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:
-            number = float("nan")
-        if number == number:
-            return number
+    number = as_real(value)
+    if number == number:
+        return number
     raise ParameterError(name, f"must be a number; got {brief(value)}.", owner=owner)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from sparserank.penalties._checks import real_number
 from sparserank.text import brief, no_such
 
 Pairs = tuple[tuple[str, Any], ...]
-DIRECTIONS = {"+": 1, "-": -1}
+DIRECTIONS: dict[Any, int] = {"+": 1, "-": -1, 1: 1, -1: -1}
 
 
 def is_named(given: Any) -> bool:
@@ -65,6 +65,25 @@ def checked_features(owner: str, rule: str, given: Sequence[Any]) -> tuple[int |
     return tuple(str(j) if isinstance(j, str) else int(j) for j in given)
 
 
+def numbering(names: Sequence[str], owner: str = "") -> Callable[[str, Any], int]:
+    """A function (rule, name of a feature) -> number of the feature. owner: the penalty whose rule it is; "" for an
+    option of a call.
+
+    Raises
+        ParameterError   from the function: no feature has this name
+    """
+    at = {name: j for j, name in enumerate(names)}
+    verb = "contains" if owner else "names"
+
+    def number(rule: str, name: Any) -> int:
+        if not isinstance(name, str) or name not in at:
+            unknown = f"{verb} {brief(name)}, which is not a feature; {no_such(name, names, 'feature')}"
+            raise ParameterError(rule, unknown, owner=owner)
+        return at[name]
+
+    return number
+
+
 def numbered_rules(owner: str, rules: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """The rules with feature names replaced by numbers: one value per feature (default: weight 1, sign 0, a separate
     group), or feature numbers.
@@ -72,15 +91,7 @@ def numbered_rules(owner: str, rules: Mapping[str, Any], names: Sequence[str]) -
     Raises
         DataError   no feature has this name
     """
-    at = {name: j for j, name in enumerate(names)}
-
-    def number(rule: str, name: str) -> int:
-        if name not in at:
-            raise ParameterError(
-                rule, f"contains {brief(name)}, which is not a feature; {no_such(name, names, 'feature')}", owner=owner
-            )
-        return at[name]
-
+    number = numbering(names, owner)
     out: dict[str, Any] = {}
     for rule, given in rules.items():
         if not is_named(given):

@@ -90,7 +90,7 @@ class PenalizedRanker(LinearRanker):
         return self
 
     def _of_penalty(self) -> dict[str, Any]:
-        """{penalty__NAME: value}; empty without a penalty, or if the value does not name one."""
+        """{penalty__NAME: value}; empty if the ranker has no penalty parameter, or if it cannot be parsed."""
         if "penalty" not in super().get_params(deep=False):
             return {}
         try:

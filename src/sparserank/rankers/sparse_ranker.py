@@ -19,8 +19,8 @@ from sparserank.options.paths import ALPHA_MIN_RATIO, DEFAULT_KNOTS, N_ALPHAS
 from sparserank.options.rankers import RANK_SVM, SPARSE_RANKER
 from sparserank.paths import (
     PathResult,
+    Point,
     SizedMaker,
-    certificate_of,
     feature_scale,
     fit_path_on,
     maker_of,
@@ -215,7 +215,10 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
             assert isinstance(penalty, Penalty)  # paths by size need one
             alpha = self.alpha if self.alpha is not None else self.alpha_ratio * path_start(objective, penalty)
             penalty = penalty.with_alpha(alpha)
-            self._keep(objective, penalty, self._solve(objective, on_coefficients(penalty, objective)))
+            one, alphas = self._solve(objective, on_coefficients(penalty, objective)), np.array([penalty.alpha])
+            # One solution is a path of one point; w comes from it, because a path does not store -0.0.
+            path = PathResult.of([Point.of(one, 0.0)], penalty, alphas, self.alpha_max_, self.alpha_max_, objective)
+            self._keep(one.w, path, 0, one.n_iter, curves=knots.curved)
         self.C_mean_ = 1.0 / self.alpha_ if self.alpha_ > 0 else float("inf")
         self.C_sum_ = self.C_mean_ / objective.total_weight
         if isinstance(penalty, SizedMaker):  # it has no strength
@@ -275,35 +278,17 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
                 "once. Check for duplicated features."
             )
         best = int(within[np.argmin(path.ranks[within])])
-        self.scaled_coef_ = path.scaled_coef(best)
-        self.alpha_ = float(path.alphas[best])
+        self._keep(path.scaled_coef(best), path, best, int(path.n_iters.max(initial=1)), curves=objective.knots.curved)
+
+    def _keep(self, w: np.ndarray, path: PathResult, best: int, n_iter: int, *, curves: bool) -> None:
+        """Set the fitted attributes from w, a point of a path."""
+        self.scaled_coef_, self.alpha_ = w, float(path.alphas[best])
         self.penalty_ = path.penalty.with_alpha(self.alpha_)
         self.loss_, self.objective_ = float(path.losses[best]), float(path.objectives[best])
         self.kkt_violation_ = float(path.kkt_violations[best])
         self.duality_gap_ = None if np.isnan(path.gaps[best]) else float(path.gaps[best])
-        self.n_iter_, self.status_ = int(path.n_iters.max(initial=1)), path.statuses[best]
-        ridge = None if path.ridge is None else float(path.ridge[best])
-        self.certificate_ = certificate_of(
-            self.penalty_,
-            len(path.feature_names),
-            self.status_,
-            self.kkt_violation_,
-            self.duality_gap_,
-            ridge,
-            curves=objective.knots.curved,
-        )
-        self.n_pairs_ = path.n_pairs
-
-    def _keep(self, objective: PairwiseObjective, penalty: Penalty, solution: Solution) -> None:
-        self.scaled_coef_ = solution.w
-        self.alpha_, self.penalty_ = penalty.alpha, penalty
-        self.loss_, self.objective_ = solution.loss, solution.value
-        self.kkt_violation_, self.duality_gap_ = solution.kkt_violation, solution.gap
-        self.n_iter_, self.status_, self.n_pairs_ = solution.n_iter, solution.status.value, objective.n_pairs
-        n = objective.n_features // objective.width
-        self.certificate_ = certificate_of(
-            penalty, n, self.status_, self.kkt_violation_, self.duality_gap_, curves=objective.knots.curved
-        )
+        self.n_iter_, self.status_, self.n_pairs_ = n_iter, path.statuses[best], path.n_pairs
+        self.certificate_ = path.certificate_at(best, curves=curves)
 
 
 def _largest_within(path: PathResult, k: int) -> int:

@@ -14,7 +14,7 @@ from sparserank.data.missing import MissingPolicy
 from sparserank.data.varying import nothing_varies
 from sparserank.errors import DataError, ParameterError
 from sparserank.metrics import Metric, parse_metric
-from sparserank.number_checks import usable_weights
+from sparserank.number_checks import checked_weights, usable_weights
 from sparserank.objective import PairwiseObjective
 from sparserank.options import parse_option
 from sparserank.options.kinds import Count
@@ -28,8 +28,7 @@ OURS = {
     "sample_weight": (
         "pass one weight per query as query_weight= (SparseRanker also takes one per document, doc_weight=)"
     ),
-    "group_id": "pass the query id of each row as qid=",
-    "subgroup_id": "pass the query id of each row as qid=",
+    **dict.fromkeys(("group_id", "subgroup_id"), "pass the query id of each row as qid="),
     "group_weight": "pass one weight per query as query_weight=",
     "eval_at": "set the metric and its cutoff in the constructor, metric='ndcg@10'",
     "eval_metric": "set the metric in the constructor, metric='ndcg@10'",
@@ -40,14 +39,10 @@ OURS = {
     "early_stopping_rounds": "there are no rounds; SparseRankerCV chooses the strength on eval_set",
     "feature_weights": "pass a penalty with weights, sr.penalties.L1(weights=...)",
     "feature_name": "pass X as a data frame; its column names are used",
-    "cat_features": "features must be numbers; encode categories first",
-    "categorical_feature": "features must be numbers; encode categories first",
-    "init_score": (
-        "initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty"
-    ),
-    "baseline": ("initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty"),
-    "base_margin": (
-        "initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty"
+    **dict.fromkeys(("cat_features", "categorical_feature"), "features must be numbers; encode categories first"),
+    **dict.fromkeys(
+        ("init_score", "baseline", "base_margin"),
+        "initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty",
     ),
 }
 
@@ -202,15 +197,8 @@ def usable_penalty(owner: str, penalty: Penalty | SizedMaker, objective: Pairwis
 
 def checked_query_weight(data: RankingDataset, query_weight: Any) -> np.ndarray | None:
     """query_weight (n_queries,) as float64, or None."""
-    if query_weight is None:
-        return None
-    weight = usable_weights(query_weight, data.n_queries)
-    if weight is None:
-        raise DataError(
-            f"query_weight must contain one finite weight >= 0 per query ({data.n_queries}), in order of first "
-            "appearance."
-        )
-    return weight
+    expected = f"one finite weight >= 0 per query ({data.n_queries}), in order of first appearance"
+    return None if query_weight is None else checked_weights("query_weight", query_weight, data.n_queries, expected)
 
 
 def refuse_foreign(owner: str, given: Mapping[str, Any]) -> None:

@@ -136,7 +136,8 @@ def _rule(choice: Choice) -> str:
 
 
 def _repeated(result: SelectionResult) -> Iterator[tuple[str, str, str]]:
-    """The choices of the same rule and the same penalty on other queries, and the number of equally good sets."""
+    """Rows on stability: sizes chosen on resampled queries, features selected on half-samples, and nearly equal feature
+    sets."""
     choice, noun, near, stability = result.choice, result.noun, result.worth.near, result.stability
     n = len(choice.resampled_sizes)
     if n:

@@ -11,11 +11,11 @@ import numpy as np
 from markupsafe import Markup
 
 from sparserank.crossval.choice import Candidate
-from sparserank.crossval.current_model import SAME
+from sparserank.crossval.current_model import in_order
+from sparserank.crossval.rivals import Rival
 from sparserank.report.html import rendered
 from sparserank.report.size_picture import size_picture
 from sparserank.report.tables import evenly
-from sparserank.selection.queries import Reference
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import ComparedRival
 from sparserank.selection.statements import counted, queries
@@ -109,7 +109,7 @@ def _worth(result: SelectionResult, c: Candidate, i: int | None) -> str:
     return text if rival is None else f"{text}; {against(rival)}"
 
 
-def _scale(models: Sequence[Candidate], of: Reference) -> float:
+def _scale(models: Sequence[Candidate], of: Rival) -> float:
     """The largest absolute difference between any of the models and a reference, on any query."""
     return float(np.nanmax(np.abs(np.array([c.values for c in models]) - of.values), initial=0.0)) or 1.0
 
@@ -122,9 +122,9 @@ def drawn(values: np.ndarray, reference: np.ndarray, most: float) -> dict[str, s
     a description. Few queries have a bar each, in which `most` has full height. Many are counted in a histogram, with
     losses on the left and without equal queries."""
     difference = values - reference
-    known = np.sort(difference[np.isfinite(difference)])
-    sides = {"won": known[known > SAME], "lost": known[known < -SAME]}
-    won, lost = (len(own) for own in sides.values())
+    order, lost, won = in_order(difference)
+    known = difference[order]
+    sides = {"won": known[len(known) - won :], "lost": known[:lost]}
     said = f"better on {won:,}, worse on {lost:,}, equal on {len(known) - won - lost:,} queries"
     if len(known):
         most_lost, most_won = (f"{d:+.2f}" if abs(d) >= 0.005 else "0" for d in (min(known[0], 0), max(known[-1], 0)))

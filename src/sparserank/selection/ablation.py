@@ -17,6 +17,7 @@ from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.substitutes import NearEqual
 from sparserank.crossval.tasks import FINAL
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.matrices import without_entries
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.model import RankingModel
 from sparserank.paths import BoostedSteps, RuledMaker
@@ -139,7 +140,7 @@ class Ablation:
         another."""
         own, width = self.candidate_set.coefficients(self.chosen, f), self.candidate_set.width(self.chosen)
         feature = own.indices // width  # of each coefficient
-        rows = [own, *(_without(own, np.isin(feature, features)) for features in sets)]
+        rows = [own, *(without_entries(own, np.isin(feature, features)) for features in sets)]
         return [*rows, *(_moved(own, feature == j, (other - j) * width) for j, other in swaps)]
 
     def rows(self, f: int) -> list[sp.csr_array]:
@@ -245,15 +246,10 @@ def _refits(learner: BoostedSteps | tuple[int, ...] | None, rows: Sequence[sp.cs
     return StepsOn(learner, stacked) if isinstance(learner, BoostedSteps) else GivenSupports(stacked, learner)
 
 
-def _without(row: sp.csr_array, gone: np.ndarray) -> sp.csr_array:
-    """A row (1, n_coefficients) without some of its entries."""
-    return sp.csr_array((row.data[~gone], row.indices[~gone], [0, int((~gone).sum())]), shape=row.shape)
-
-
 def _moved(row: sp.csr_array, moved: np.ndarray, by: int) -> sp.csr_array:
     """A row (1, n_coefficients) with some entries moved `by` places and set to TOUCH, which changes no score. Existing
     entries at these places are kept."""
-    rest = _without(row, moved)
+    rest = without_entries(row, moved)
     places = np.setdiff1d(row.indices[moved] + by, rest.indices)
     added = sp.csr_array((np.full(len(places), TOUCH), places, [0, len(places)]), shape=row.shape)
     return sp.csr_array(rest + added)

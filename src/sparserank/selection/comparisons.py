@@ -21,31 +21,17 @@ from sparserank.evaluation import Comparison, compare_systems, mean_of, per_quer
 from sparserank.lazy import cached_property
 from sparserank.model import RankingModel
 from sparserank.selection.plan import SelectionPlan
-from sparserank.selection.queries import Queries, Ranker, Reference, compare_queries
-from sparserank.selection.rivals import RivalReport, report_of
+from sparserank.selection.queries import Queries, Ranker, compare_queries
+from sparserank.selection.rivals import ComparedRival, RivalReport, report_of
 from sparserank.workdir.pieces import WorkStore
 from sparserank.workdir.work import Progress
 
 MAX_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer than the paths
 
 
-@dataclass(frozen=True)
-class AllFeatures:
-    """mean: of the best dense model; chosen, sizes: difference of the chosen model, and of the model of each size, from
-    that model, with simultaneous intervals, infinite if there are too few queries."""
-
-    n_features: int
-    mean: float
-    chosen: RivalDifference
-    sizes: tuple[RivalDifference, ...]
-
-    def percent(self, difference: float) -> float:
-        """A difference in percent of the mean of all features."""
-        return 100.0 * difference / (abs(self.mean) or 1.0)
-
-
-def against_all_features(choice: Choice, dense: Candidate, by_size: Sequence[Candidate]) -> AllFeatures:
-    """Compare with dense, the best dense candidate or the named formula; intervals are valid whichever it is."""
+def against_all_features(choice: Choice, dense: Candidate, by_size: Sequence[Candidate]) -> ComparedRival:
+    """Compare the chosen candidate and that of each size with dense, the best dense candidate or the named formula.
+    Intervals are valid whichever it is; they are infinite if there are too few queries."""
     others = dict.fromkeys([*choice.candidates[choice.n_sparse :], dense])
     everything = [Rival(c.label, c.n_features, c.values) for c in others]
     rivals = Rivals(choice, everything)
@@ -55,7 +41,11 @@ def against_all_features(choice: Choice, dense: Candidate, by_size: Sequence[Can
         b = rivals.beside(c, full)
         return b if math.isfinite(b.high - b.low) else RivalDifference(b.difference, -math.inf, math.inf)
 
-    return AllFeatures(dense.n_features, dense.mean, against(choice.chosen), tuple(map(against, by_size)))
+    b, *sizes = map(against, (choice.chosen, *by_size))
+    between = (b.difference, b.low, b.high)
+    return ComparedRival(
+        reference_name(dense), dense.n_features, dense.mean, *between, for_model="", sizes=tuple(sizes)
+    )
 
 
 def compare_on_test(
@@ -165,16 +155,12 @@ class Comparisons:
         others = {**scores, **self.on_folds.test_scores}
         return compare_on_test(self.plan, self.test, self.cv.first, model, {full.name: full.model}, others, notes)
 
-    def references(self, dense: Candidate, found: RivalReport) -> tuple[Reference, ...]:
+    def references(self, dense: Candidate, found: RivalReport) -> tuple[Rival, ...]:
         """The rankers that models of every size are compared with query by query: all features, the strongest rival,
         the ranker in use."""
-        out = [Reference(reference_name(dense), dense.values)]
-        if found.strongest is not None:
-            name = found.strongest.name
-            out.append(Reference(name, self.on_folds.rivals[name].values))
-        if self.held is not None:
-            out.append(Reference(LABEL, self.held.values))
-        return tuple(out)
+        full = Rival(reference_name(dense), dense.n_features, dense.values)
+        strongest = None if found.strongest is None else self.on_folds.rivals[found.strongest.name]
+        return tuple(r for r in (full, strongest, self.held) if r is not None)
 
     def by_query(
         self,

@@ -15,7 +15,7 @@ from sparserank.data.read import weight_files
 from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataError, DataFormatError, DataWarning, ParameterError
 from sparserank.metrics import Metric
-from sparserank.number_checks import usable_weights
+from sparserank.number_checks import checked_weights
 from sparserank.options import option
 from sparserank.text import brief
 
@@ -116,9 +116,8 @@ def weighted(
         if missing is not None:
             raise ParameterError("query_weight", f"contains no weight for query {brief(missing)}.")
         given = [known[q] for q in ids]
-    weight = usable_weights(given, len(ids))
-    if weight is None:
-        raise ParameterError("query_weight", f"must contain one finite weight >= 0 for each of {len(ids)} queries.")
+    expected = f"one finite weight >= 0 for each of {len(ids)} queries"
+    weight = checked_weights("query_weight", given, len(ids), expected)
     if not weight.any():
         raise DataError("every query has weight 0; nothing is left to learn from.")
     kept, at = [], 0

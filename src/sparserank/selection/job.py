@@ -29,7 +29,7 @@ from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset, first_index
 from sparserank.data.filling import training_medians
 from sparserank.data.folds import query_folds
-from sparserank.errors import ConvergenceWarning, DataError, ParameterError
+from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.execution import available_cores, one_blas_thread
 from sparserank.export import ENGINES
 from sparserank.losses import loss_name
@@ -106,8 +106,6 @@ class SelectionJob:
     ) -> None:
         valid, weight, named = problem.valid, problem.query_weight, problem.named
         holdout, n_threads = plan.protocol == "holdout", n_threads or available_cores()
-        if holdout and valid is None:
-            raise ParameterError("protocol", "holdout needs validation data.")
         self.plan, self.problem = plan, problem
         data = problem.train
         if valid is not None and not holdout:

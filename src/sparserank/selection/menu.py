@@ -141,8 +141,8 @@ def notes_of_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> l
 
 
 def steps_tried(plan: SelectionPlan, data: RankingDataset) -> tuple[BoostedSteps, ...]:
-    """The boosted steps that are tried by default, under the rules of the first penalty: those of few rounds, and with
-    many queries those of many."""
+    """Boosted-step makers tried by default: one with few rounds and, from MANY_QUERIES queries, one with more. Both
+    follow the rules of the first penalty."""
     if plan.path_plan.round is not None or not _could_be_steps(plan, data) or _too_large_for_steps(data):
         return ()
     few = replace(BoostedSteps(), cutoff=min(plan.metric.cutoff or BoostedSteps.cutoff, MAX_CUTOFF))

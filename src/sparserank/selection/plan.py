@@ -143,7 +143,7 @@ class SelectionPlan:
     def for_features(
         self, names: Sequence[str], derived: Mapping[str, Derived] | None = None, **options: Unpack[FeatureOptions]
     ) -> SelectionPlan:
-        """The plan with the options that name features; each is as in `select`. Penalties are completed here, once.
+        """Resolve the options that name features, as in `select`, and return the plan with completed penalties.
         Features that are made from a column of a table, `derived`, are a group.
 
         Raises

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparserank.crossval.current_model import SAME, InUse
+from sparserank.crossval.current_model import SAME_ABSOLUTE, InUse, in_order
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.runs import document_ids
 from sparserank.metrics import Metric
@@ -106,15 +106,6 @@ class Queries:
     won: tuple[QueryDifference, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Reference:
-    """A ranker that models of every size are compared with query by query: values (n_queries,) of the metric, on the
-    queries on which candidates are evaluated."""
-
-    name: str
-    values: np.ndarray
-
-
 @dataclass(frozen=True)
 class Ranker:
     """A ranker whose lists are shown; scores(q, documents of query q) returns scores in row order."""
@@ -141,10 +132,8 @@ def compare_queries(
     """
     chosen, rival = values
     difference = chosen - rival
-    known = np.flatnonzero(np.isfinite(difference))
-    order = known[np.argsort(difference[known], kind="stable")]
-    lost = [q for q in order[:MAX_QUERIES].tolist() if difference[q] < -SAME]
-    won = [q for q in order[::-1][:MAX_QUERIES].tolist() if difference[q] > SAME]
+    order, n_lost, n_won = in_order(difference)
+    lost, won = (most[:MAX_QUERIES].tolist() for most in (order[:n_lost], order[::-1][:n_won]))
 
     def row(q: int) -> QueryDifference:
         own, (model, other) = data.take_queries(np.array([q])), scorers(q)
@@ -154,9 +143,8 @@ def compare_queries(
         lists = tuple(RankedList(r.name, _first(own, metric, r.scores(q, own))) for r in rankers)
         return QueryDifference(str(data.query_ids[q]), own.n_docs, float(chosen[q]), float(rival[q]), pair, lists)
 
-    n_won, n_lost = int((difference[known] > SAME).sum()), int((difference[known] < -SAME).sum())
     name = scorers(int(order[0]))[1].name if len(order) else ""
-    return Queries(name, on, n_won, n_lost, len(known) - n_won - n_lost, tuple(map(row, lost)), tuple(map(row, won)))
+    return Queries(name, on, n_won, n_lost, len(order) - n_won - n_lost, tuple(map(row, lost)), tuple(map(row, won)))
 
 
 def _first(own: RankingDataset, metric: Metric, scores: np.ndarray) -> tuple[tuple[str, float], ...]:
@@ -177,7 +165,7 @@ def decisive_pair(
     orders = [rank_documents(s, own.relevance, own.query_ptr, metric.convention.ties, own.docid) for s in scores]
     ranks = [np.argsort(order) for order in orders]
     wrong, right = (0, 1) if lost else (1, 0)
-    found, most = None, SAME
+    found, most = None, SAME_ABSOLUTE
     for worse in orders[wrong][:MAX_WORSE].tolist():
         better = np.flatnonzero(
             (own.relevance > own.relevance[worse])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from sparserank.arrow import frame_of
 from sparserank.crossval.choice import Candidate, Choice, reference_name
 from sparserank.crossval.current_model import Change
-from sparserank.crossval.rivals import RivalDifference
+from sparserank.crossval.rivals import Rival, RivalDifference
 from sparserank.crossval.stability import Stability
 from sparserank.crossval.substitutes import RedundantFeatures
 from sparserank.errors import ParameterError
@@ -23,14 +23,14 @@ from sparserank.files import atomic_write
 from sparserank.lazy import cached_property
 from sparserank.losses import loss_name
 from sparserank.model.ranking_model import RankingModel
+from sparserank.model.size_models import best_within
 from sparserank.options.arguments import check_arguments
 from sparserank.paths import Certificate, PathResult
-from sparserank.selection.comparisons import AllFeatures
 from sparserank.selection.facts import FRAME, costed, facts_of, model_row, opening, without
 from sparserank.selection.for_engine import ForEngine
 from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
-from sparserank.selection.queries import Queries, QueryDifference, Reference
+from sparserank.selection.queries import Queries, QueryDifference
 from sparserank.selection.result_files import write_results
 from sparserank.selection.rivals import ComparedRival, RivalReport
 from sparserank.selection.statements import (
@@ -64,8 +64,8 @@ class SelectionResult:
         {label of the penalty: path on all queries}; `scaling` of a path is that of its features.
     dense : Candidate
         The best model that uses all features.
-    all_features : AllFeatures
-        Comparison of the chosen model and each of `by_size` with the model that uses all features.
+    all_features : ComparedRival
+        The model that uses all features, compared with the chosen model and each of `by_size`.
     certificate : Certificate
         Certificate of optimality of the chosen model.
     by_penalty : dict
@@ -86,7 +86,7 @@ class SelectionResult:
         Features that were not selected and correlate strongly with a selected one.
     change : Change or None
         The chosen model compared with the ranker in use.
-    references : tuple of Reference
+    references : tuple of Rival
         The model with all features, the strongest rival and the ranker in use: their metric on each query. Models of
         every size are compared with them.
     rivals : RivalReport
@@ -126,13 +126,13 @@ class SelectionResult:
     models: list[RankingModel]
     size_costs: list[dict[str, Any] | None]
     paths: dict[str, PathResult]
-    all_features: AllFeatures
+    all_features: ComparedRival
     worth: Worth
     stability: Stability | None
     redundant: RedundantFeatures
     change: Change | None
     rivals: RivalReport
-    references: tuple[Reference, ...]
+    references: tuple[Rival, ...]
     queries: Queries
     test: Comparison | None
     constant_features: tuple[str, ...]
@@ -174,11 +174,9 @@ class SelectionResult:
 
     @cached_property
     def against_all(self) -> ComparedRival:
-        """The chosen model and that of every size compared with all features."""
-        dense, found = self.dense, self.all_features
-        name = reference_name(dense) if dense.formula else f"all {counted(self.n_dense, self.noun)}"
-        b, difference = found.chosen, self.chosen.mean - dense.mean
-        return ComparedRival(name, self.n_dense, dense.mean, difference, b.low, b.high, for_model="", sizes=found.sizes)
+        """`all_features` under the name and the number that people read."""
+        name = reference_name(self.dense) if self.dense.formula else f"all {counted(self.n_dense, self.noun)}"
+        return replace(self.all_features, name=name, n_features=self.n_dense)
 
     @cached_property
     def reference(self) -> ComparedRival:
@@ -301,11 +299,10 @@ class SelectionResult:
         """
         if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
             raise ParameterError("k", f"must be an integer >= 1; got {brief(k)}.")
-        within = [i for i, c in enumerate(self.by_size) if c.n_features <= k]
-        exact = [i for i in within if self.by_size[i].n_features == k]
-        if not within:
-            raise ParameterError("k", f"must be at least {min(c.n_features for c in self.by_size)}; got {k}.")
-        best = max(exact or within, key=lambda i: (self.choice.mean(self.by_size[i]), -self.by_size[i].n_features))
+        sizes = [c.n_features for c in self.by_size]
+        best = best_within(sizes, [self.choice.mean(c) for c in self.by_size], k)
+        if best is None:
+            raise ParameterError("k", f"must be at least {min(sizes)}; got {k}.")
         return self.models[best]
 
     def moves(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
@@ -328,7 +325,7 @@ class SelectionResult:
 
     def to_json(self) -> dict[str, Any]:
         """Everything on the screen in machine-readable form: the content of result.json (docs/result-json.md)."""
-        plan, facts = self.plan, self.facts
+        plan, facts, full = self.plan, self.facts, self.all_features
         content = {
             **opening(self, FORMAT, FORMAT_VERSION),
             "notes": self.notes,
@@ -356,7 +353,11 @@ class SelectionResult:
             "best": {name: getattr(self.best, name) for name in MODEL},
             "corrected": {"chosen": self.choice.corrected_chosen if self.choice.is_corrected else None},
             "dense": self._compared(self.dense),
-            "all_features": asdict(self.all_features),
+            "all_features": {
+                **{name: getattr(full, name) for name in ("n_features", "mean")},
+                "chosen": {name: getattr(full, name) for name in ("difference", "low", "high")},
+                "sizes": [asdict(d) for d in full.sizes],
+            },
             "penalties": [self._penalty(label, path) for label, path in self.paths.items()],
             "sizes": without(facts["sizes"], "label"),
             "features": without(facts["features"], "name", "loss"),

@@ -12,7 +12,7 @@ from sparserank.crossval.tree_rivals import LIGHTGBM, WITHOUT, LeftOut
 from sparserank.options import option
 from sparserank.text import lower, percent, relative, upper
 
-SAME = 1e-12  # relative to a mean; smaller differences count as none
+SAME_RELATIVE = 1e-12  # relative to a mean; smaller differences count as none
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class RivalReport:
     def above(self) -> ComparedRival | None:
         """The rival with the highest mean, if that is above the mean of the chosen model, or None."""
         highest = max(self.compared, key=lambda r: r.mean, default=None)
-        return highest if highest is not None and highest.difference < -SAME * abs(highest.mean) else None
+        return highest if highest is not None and highest.difference < -SAME_RELATIVE * abs(highest.mean) else None
 
     def advice(self, r: ComparedRival) -> str:
         """What to do if a rival is shown to be better."""

@@ -18,7 +18,8 @@ class Coordinates(Protocol):
         ...
 
     def pulled_back(self, G: np.ndarray, ks: Sequence[int]) -> np.ndarray:
-        """(m, n_coordinates) gradients by coefficients from gradients (m, n_columns) by columns: the transposed map."""
+        """(m, n_coordinates) gradients with respect to coefficients, from those with respect to columns (m, n_columns):
+        the transposed map."""
         ...
 
     def on(self, k: int, columns: np.ndarray) -> np.ndarray | None:

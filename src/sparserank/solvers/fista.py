@@ -30,6 +30,7 @@ def tight_lipschitz(objective: PairwiseObjective) -> float:
     if not v.any():
         return 1.0
     value = 0.0
+    # Power iteration; its value converges to L_f = 2 lambda_max(K^T V K) from below (theory.md section 0).
     for _ in range(POWER_ITERATIONS):
         v = objective.hessian_matvec(zero, v / _length(v))
         previous, value = value, _length(v)
@@ -98,12 +99,15 @@ class Fista:
         w = iterate.w
         z = w if self._z is None else self._z
         for _ in range(min(self.check_every, self._stop.max_iter - self.n_iter)):
+            # w_{k+1} = prox(z_k - grad f(z_k) / L), Laporte (2014), Algorithm 1.
             previous, w = w, (yield from self._forward_backward(z))
+            # t_{k+1} = (1 + sqrt(1 + 4 t_k^2)) / 2 and z_{k+1} = w_{k+1} + (t_k - 1) / t_{k+1} (w_{k+1} - w_k).
             following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * self._momentum**2))
             z = w + (self._momentum - 1.0) / following * (w - previous)
             self._momentum = following
             self.n_iter += 1
         self._z = z
+        # The certificate needs the gradient at w, not at z.
         return (yield from self._problem.evaluate(w))
 
     def _forward_backward(self, z: np.ndarray) -> Steps[np.ndarray]:
@@ -113,6 +117,7 @@ class Fista:
             w[~self._usable] = 0.0
             if self.step_rule != "backtracking":
                 return w
+            # Accept 1 / L if f(w) <= f(z) + grad f(z).(w - z) + L / 2 |w - z|^2; otherwise raise L.
             change = w - z
             bound = loss + float(gradient @ change) + 0.5 * self.lipschitz * float(change @ change)
             trial = yield Evaluate(self._objective, w)

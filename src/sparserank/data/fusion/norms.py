@@ -25,10 +25,11 @@ _NAME = re.compile(r"([a-z0-9]+)(?:\(k=(\d{1,9})\))?")
 
 @dataclass(frozen=True)
 class EdgeRules:
-    """The behaviour of an engine in edge cases of its norms. A value of 0 becomes LEAST, unless a rule says otherwise.
+    """How an engine treats edge cases of a norm. Unless a rule says otherwise, a normalised value of 0 becomes LEAST.
 
     least         min-max: value in place of 0
-    equal         min-max and z-score: value if all scores of a list are equal; equal_within: or differ by less
+    equal         min-max and z-score: value of every document if all scores of a list are equal, or differ by less than
+                  `equal_within`
     equal_zero    min-max: value if all scores of a list are 0; None: `equal`
     l2_least      l2: Euclidean norm of a list below which its scores are unchanged
     trims         whether a fused list is cut at the depth

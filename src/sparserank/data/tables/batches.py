@@ -395,8 +395,8 @@ def is_frame(source: Any) -> bool:
 
 @contextmanager
 def _readable(place: str, remedy: str = "", columns: Sequence[str] = ()) -> Iterator[None]:
-    """Convert errors of Arrow and of the system about a file to a one-sentence message;
-    `columns` are the names in a CSV file, whose columns Arrow identifies by number."""
+    """Turn Arrow and operating-system errors about a file into a one-sentence message. `columns`: names in a CSV file,
+    because Arrow numbers its columns."""
     try:
         yield
     except FileNotFoundError as error:

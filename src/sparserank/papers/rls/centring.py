@@ -13,7 +13,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import as_dense
 from sparserank.data.varying import ROUNDING, nothing_varies
 from sparserank.errors import DataError
-from sparserank.number_checks import LARGEST, SMALLEST, usable_weights
+from sparserank.number_checks import LARGEST, SMALLEST, checked_weights
 
 MAX_DENSE_BYTES = 8 << 30
 DETERMINED = 1e-12  # hold-out systems this close to singular leave fewer than four digits
@@ -81,9 +81,7 @@ def row_scale(data: RankingDataset, query_weight: np.ndarray | None) -> np.ndarr
     """(n_docs,) square root of the weight of each row's query."""
     if query_weight is None:
         return np.ones(data.n_docs)
-    weight = usable_weights(query_weight, data.n_queries)
-    if weight is None:
-        raise DataError(f"query_weight must contain {data.n_queries} finite weights >= 0, one per query.")
+    weight = checked_weights("query_weight", query_weight, data.n_queries)
     if ((weight > 0) & ((weight < SMALLEST) | (weight > LARGEST))).any():
         raise DataError(
             f"each weight in query_weight must be 0 or within {SMALLEST:g} ... {LARGEST:g}; multiply the weights by a "

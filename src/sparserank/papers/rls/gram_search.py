@@ -46,6 +46,7 @@ class GramSearch:
     def errors_with(self) -> np.ndarray:
         """(n candidates,) leave-query-out error after adding each varying feature; inf for selected ones."""
         pivots = np.einsum("qii->qi", self._R)
+        # Error + 2 beta_i eta_i + beta_i^2 D_ii, summed over queries, with beta_i = rho_i / R_ii.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             beta = self._rho / pivots
             errors = self.error + (beta * (2.0 * self._eta + beta * np.einsum("qii->qi", self._D))).sum(axis=0)
@@ -54,6 +55,7 @@ class GramSearch:
 
     def add(self, b: int) -> None:
         """Add the feature at position b of `columns`."""
+        # Elimination: z_i becomes z_i - tau_i z_b, so that it vanishes on b too (beta moves the model along z_b).
         pivot = self._R[:, b, b]
         tau = self._R[:, :, b] / pivot[:, None]
         tau[:, self.features] = 0.0
@@ -61,6 +63,7 @@ class GramSearch:
         to_b = self._D[:, :, b].copy()
         bb = to_b[:, b][:, None]
         self.error += float((beta * (2.0 * self._eta[:, [b]] + beta * bb)).sum())
+        # eta, rho, D and R for the new z_i and the moved model.
         self._eta += beta * to_b - tau * (self._eta[:, [b]] + beta * bb)
         self._rho -= tau * self._rho[:, [b]]
         self._D -= tau[:, :, None] * to_b[:, None, :] + to_b[:, :, None] * tau[:, None, :]
@@ -71,10 +74,13 @@ class GramSearch:
     def errors_without(self) -> np.ndarray:
         """(k,) leave-query-out error after dropping each selected feature."""
         S = self.features
+        # w: the model on S without each query, from M = (A - S_q)^-1 on S (theory.md section 5).
         with determined(self.lam):
             M = np.linalg.inv((self._A - self._grams)[:, S][:, :, S])
         w = np.einsum("qij,qj->qi", M, (self._b - self._moments)[:, S])
         grams = self._grams[:, S][:, :, S]
+        # Without feature j, w moves by -step_j M_j, step_j = w_j / M_jj, and the squared error on the query by
+        # step_j^2 M_j.S_q M_j - 2 step_j M_j.slope, where slope = S_q w - b_q.
         slope = np.einsum("qij,qj->qi", grams, w) - self._moments[:, S]
         step = w / np.einsum("qii->qi", M)
         curvature = np.einsum("qij,qik,qkj->qj", M, grams, M)
@@ -150,6 +156,7 @@ def floating_search(
     while len(search.features) < k:
         _add_best(search, candidates)
         keep()
+        # Drop features (never the one just added) while that improves on the best model of the smaller size.
         while len(search.features) > 2:
             errors = search.errors_without()[:-1]
             position = int(np.argmin(errors))

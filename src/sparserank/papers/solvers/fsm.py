@@ -66,10 +66,12 @@ class FsmProblem:
         """The iterate at a point of the solver's space; loss and gradient are those of the differentiable part."""
         d = self.objective.n_features
         loss, g, _ = yield Evaluate(self.objective, self.weights(w))
+        # Quadratic term: u + v in equation (2), w in equation (1) (theory.md section 4).
         magnitude = w[:d] + w[d:] if self.split else w
         similar = self.similarity @ magnitude
         value = loss + 0.5 * self.lambda1 * float(magnitude @ similar)
         by_similarity = self.lambda1 * similar
+        # The loss depends on u - v, so its gradient by v is -g; that of the quadratic is the same for both.
         gradient = np.concatenate([g + by_similarity, -g + by_similarity]) if self.split else g + by_similarity
         return Iterate(w, Evaluation(value, gradient, 0.0), value + self.nonsmooth(w))
 
@@ -90,6 +92,7 @@ class FsmProblem:
 
     def prox(self, z: np.ndarray, gradient: np.ndarray, L: float) -> np.ndarray:
         """The projection step, in closed form."""
+        # Gradient step, then: subtract costs / L and project on u >= 0, or soft-threshold without the split.
         step = z - gradient / L
         shrunk = np.maximum((step if self.split else np.abs(step)) - self.costs / L, 0.0)
         return shrunk if self.split else np.copysign(shrunk, step)
@@ -99,6 +102,7 @@ class FsmProblem:
         costs = self.costs
         usable = np.isfinite(costs)
         g, c, x = gradient[usable], costs[usable], u[usable]
+        # At 0, -g must be at most c (split), or within [-c, c]; elsewhere, -g must be sign(x) c.
         outside = np.maximum(-g - c, 0.0) if self.split else np.maximum(np.abs(g) - c, 0.0)
         return float(np.max(np.where(x != 0, np.abs(g + np.sign(x) * c), outside), initial=0.0))
 
@@ -130,11 +134,13 @@ class Nesterov:
         if before is not None:
             if abs(iterate.value - before.value) <= self.tol * abs(before.value):
                 return None
+            # Extrapolate: t_{k+1} = (1 + sqrt(1 + 4 t_k^2)) / 2, z = w_k + (t_k - 1) / t_{k+1} (w_k - w_{k-1}).
             following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * self._momentum**2))
             z = iterate.w + (self._momentum - 1.0) / following * (iterate.w - before.w)
             self._momentum = following
             self._from = yield from self._problem.evaluate(z)
         z = self._from or iterate
+        # Line search: double L until smooth(trial) <= smooth(z) + gradient.(trial - z) + L / 2 |trial - z|^2.
         while True:
             trial = yield from self._problem.evaluate(self._problem.prox(z.w, z.gradient, self._L))
             change = trial.w - z.w
