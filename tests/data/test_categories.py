@@ -1,16 +1,20 @@
 """Categories and missing values of tables become features: which ones, their values, in every kind of table."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import sklearn
 
 import sparserank as sr
 from sparserank.data.read import read_weighted_sources
 from sparserank.errors import DataError, DataWarning
+from sparserank.evaluation import per_query_values
+from sparserank.metrics import parse_metric
 from sparserank.options import values_of
 from sparserank.options.jobs import SELECT
 from tests.oracles import categories as oracle
@@ -198,3 +202,37 @@ def test_levels_do_not_depend_on_later_rows_or_labels():
     other, _ = read(FRAME.assign(label=FRAME["label"].to_numpy()[::-1]))
     assert data.feature_names == other.feature_names
     assert (np.asarray(data.X) == np.asarray(other.X)).all()
+
+
+def test_a_model_in_use_has_its_levels_and_flags_in_newer_data(tmp_path):
+    options: dict[str, Any] = {
+        "penalties": "mcp",
+        "feature_transform": "none",
+        "half_samples": 0,
+        "rival": "none",
+        "k": 3,
+    }
+    first = FRAME.drop(columns=["title", "one", "brand", "age"])
+    score = (first["shelf"] == "low").astype(float) + first["rating"].isna() + first["stock"] + RNG.normal(0, 0.5, N)
+    first = first.assign(label=(score > 1).astype(int))
+    with pytest.warns(DataWarning):
+        old = sr.select(first, **options).model
+    assert sorted(old.columns) == ["rating", "shelf", "stock"]
+    newer = first.assign(shelf=first["shelf"].replace({"low": "new"}), rating=first["rating"].fillna(0.5))
+    newer.loc[7, "shelf"] = "low"  # a level of one row, and no rating is missing
+    old.save(tmp_path / "old.json")
+    for current in (old, str(tmp_path / "old.json")):
+        change = sr.select(newer, current=current, **options).change
+        assert change is not None
+        assert change.n_features == 3
+        values = per_query_values(old.predict(newer), sr.read(newer), [parse_metric("ndcg@10")])[0]
+        assert change.mean == pytest.approx(np.nanmean(values))
+
+
+@pytest.mark.parametrize("ranker", [sr.SparseRanker(k=2, penalty="mcp"), sr.SparseRankerCV(k=2, penalty="mcp")])
+def test_rankers_count_the_columns_of_a_category_as_one_feature(ranker):
+    frame = FRAME.drop(columns=["title", "one"])
+    frame = frame.assign(label=((frame["shelf"] == "low") + 1.0 * frame["stock"] + RNG.normal(0, 0.5, N) > 1).astype(int))
+    model = sklearn.clone(ranker).fit_dataset(read(frame)[0]).to_model()
+    assert set(model.columns) == {"shelf", "stock"}
+    assert len(model.support) > 2

@@ -80,11 +80,13 @@ def _short(fitted: FittedModel, out: Path) -> list[str | Table]:
     """The fitted model, its largest weights, and the next commands."""
     import numpy as np
 
+    from sparserank.data.derived import sources_of
     from sparserank.export import export_command
 
     model, data = fitted.model, fitted.data
     order = model.support[np.argsort(-np.abs(model.coef[model.support]), kind="stable")].tolist()
     rows = [[model.feature_names[j], f"{model.coef[j]:+.4g}", model.transform_of(j)] for j in order[:MAX_FEATURES]]
+    n_all = len(set(sources_of(model.derived, model.feature_names)))
     plain = all(row[2] == "none" for row in rows)
     more = len(order) - len(rows)
     n_columns = 2 if plain else 3
@@ -92,7 +94,7 @@ def _short(fitted: FittedModel, out: Path) -> list[str | Table]:
     file = shlex.quote(str(out))
     export = export_command(model, file, "sql")
     return [
-        f"{len(order)} of {model.n_features} features by {fitted.label}.  {data.n_queries:,} queries, {data.n_docs:,} "
+        f"{len(model.columns)} of {n_all} features by {fitted.label}.  {data.n_queries:,} queries, {data.n_docs:,} "
         "documents; no queries were held out for evaluation.",
         "",
         weights,

@@ -236,5 +236,6 @@ def _with_columns_of(reading: Reading, models: Sequence[RankingModel], data: Seq
         return replace(reading, feature_columns=used)
     lacking = next((name for m in models for name in selected(m) if name not in held), None)
     if lacking is not None and not held.isdisjoint(used):
+        lacking = {name: d.source for m in models for name, d in m.derived.items()}.get(lacking, lacking)
         raise DataError(f"{data[0]} has no column {brief(lacking)}, which the model uses.")
     return reading

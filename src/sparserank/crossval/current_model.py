@@ -14,6 +14,7 @@ import numpy as np
 from sparserank.crossval.choice import Choice
 from sparserank.crossval.rivals import Rivals
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.derived import Derived
 from sparserank.data.matrices import column
 from sparserank.errors import ParameterError
 from sparserank.model.ranking_model import RankingModel
@@ -46,6 +47,14 @@ class InUse:
         return data.to_input_order(column(data.X, j).astype(np.float64, copy=False))
 
 
+def made_for(given: Any) -> list[Derived]:
+    """The features that the model in use is made of and that are made from columns of tables."""
+    is_file = isinstance(given, str | os.PathLike) and Path(given).exists()
+    model = load_model(given) if is_file else given
+    names = [model.feature_names[j] for j in model.support] if isinstance(model, RankingModel) else []
+    return [model.derived[name] for name in names if name in model.derived]
+
+
 def in_use(given: Any, names: Sequence[str]) -> InUse:
     """The ranker in use, from a RankingModel, a model file or the name of a feature.
 
@@ -54,12 +63,12 @@ def in_use(given: Any, names: Sequence[str]) -> InUse:
         ModelFormatError   the file is not a model file
     """
     if isinstance(given, RankingModel):
-        return InUse(LABEL, tuple(given.feature_names[j] for j in given.support), given)
+        return InUse(LABEL, tuple(given.columns), given)
     if isinstance(given, str) and given in names:
         return InUse(f"{LABEL} (score {given})", (given,))
     if isinstance(given, str | os.PathLike) and Path(given).exists():
         model = load_model(given)
-        return InUse(f"{LABEL} ({Path(given).name})", tuple(model.feature_names[j] for j in model.support), model)
+        return InUse(f"{LABEL} ({Path(given).name})", tuple(model.columns), model)
     raise ParameterError(
         "current",
         f"is neither a model file nor a feature; got {brief(str(given))}; the features are {names[0]} ... {names[-1]}.",
@@ -162,7 +171,7 @@ def change(choice: Choice, rivals: Rivals, current: InUse, model: RankingModel, 
     beside = rivals.beside(choice.chosen, held)
     order, n_lost, n_won = in_order(difference)
     worst = tuple((str(query_ids[q]), float(difference[q])) for q in order[:n_lost][:MAX_WORST].tolist())
-    names = [model.feature_names[j] for j in model.support]
+    names = tuple(model.columns)
     return Change(
         current.name,
         len(current.features),

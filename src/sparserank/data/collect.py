@@ -61,32 +61,36 @@ def collect(stream: Stream) -> RankingDataset:
         index_base=stream.text_base,
         derived=stream.derived or None,
     )
-    return _flagged(data, stream) if stream.flags and filled is not None else data
+    return _flagged(data, stream) if stream.flags and (filled is not None or stream.also) else data
 
 
 def _flagged(data: RankingDataset, stream: Stream) -> RankingDataset:
     """The data with replacements only of features that have missing values, of which a warning tells, and with a flag
     for those that are missing in more than MIN_MISSING of the rows."""
-    assert data.filled is not None
-    assert data.fill_values is not None
-    names, share = data.feature_names or (), data.filled.mean(axis=0)
-    often = np.flatnonzero(share > MIN_MISSING) if stream.feature_names is not None else np.empty(0, dtype=np.int64)
+    names = data.feature_names or ()
+    filled = np.zeros(data.X.shape, dtype=bool) if data.filled is None else data.filled
+    fill_values = np.full(len(names), np.nan) if data.fill_values is None else data.fill_values
+    share, asked = filled.mean(axis=0), np.isin(names, [d.source for d in stream.also])
+    often = (
+        np.flatnonzero((share > MIN_MISSING) | asked) if stream.feature_names is not None else np.array([], dtype=int)
+    )
     flags = [Derived(names[j], None) for j in often.tolist()]
     some = listed([names[j] for j in np.flatnonzero(share).tolist()])
     values = "0, as the engine does" if stream.policy is not None and stream.policy.default == ZERO else "medians"
     flagged = f"; features say where {listed([f.source for f in flags])} {'is' if len(flags) == 1 else 'are'} missing"
-    warnings.warn(
-        f"{stream.places[0]}: missing values of {some} become {values}{flagged if flags else ''} "
-        f"({option('missing')} overrides).",
-        DataWarning,
-        stacklevel=6,
-    )
+    if share.any():
+        warnings.warn(
+            f"{stream.places[0]}: missing values of {some} become {values}{flagged if flags else ''} "
+            f"({option('missing')} overrides).",
+            DataWarning,
+            stacklevel=6,
+        )
     none = np.zeros((data.n_docs, len(flags)), dtype=bool)
     return data.with_columns(
         [f.name for f in flags],
-        data.filled[:, often],
-        fill_values=np.append(np.where(share > 0, data.fill_values, np.nan), np.full(len(flags), np.nan)),
-        filled=np.hstack([data.filled, none]),
+        filled[:, often],
+        fill_values=np.append(np.where(share > 0, fill_values, np.nan), np.full(len(flags), np.nan)),
+        filled=np.hstack([filled, none]),
         derived={**(data.derived or {}), **{f.name: f for f in flags}},
     )
 

@@ -55,8 +55,8 @@ def texts_of(column: pa.Array) -> pa.Array:
     """
     from sparserank.arrow import pa, pc
 
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    if pa.types.is_dictionary(column.type):  # not every type of values can be decoded
+        column = pa.DictionaryArray.from_arrays(column.indices, texts_of(column.dictionary)).dictionary_decode()
     if pa.types.is_floating(column.type):  # pandas keeps whole numbers as floats if some are missing
         column = pc.if_else(pc.is_nan(column), None, column).cast(pa.int64())
     return pc.fill_null(column.cast(pa.large_string()), "")

@@ -89,6 +89,8 @@ class Reading:
     flags : bool, default False
         True: in tables, and without `missing`, missing values become medians (zero if `takes_zero`), and features from
         1% missing values have a flag.
+    also : sequence of Derived, optional
+        Features that are made in any case, if the table has their columns: those of the model in use.
     """
 
     n_features: int | None = None
@@ -112,6 +114,7 @@ class Reading:
     categories: Sequence[str] = field(default=(), repr=False)
     derived: Mapping[str, Derived] | None = field(default=None, repr=False)
     flags: bool = field(default=False, repr=False)
+    also: Sequence[Derived] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         check_given((*READING, N_THREADS), vars(self))
@@ -157,7 +160,11 @@ def learned_from(reading: Reading, first: RankingDataset) -> Reading:
     """The options for later data sets: nothing is learned from them, replacements are those of the first data set."""
     names, values, derived = first.feature_names or (), first.fill_values, first.derived or {}
     return replace(
-        reading, missing=taught(reading.policy, values, names, reading.index_base), derived=derived, flags=False
+        reading,
+        missing=taught(reading.policy, values, names, reading.index_base),
+        derived=derived,
+        flags=False,
+        also=(),
     )
 
 

@@ -92,6 +92,7 @@ class Stream:
     text_base: int | None = None  # number of the first feature in the text that rows come from; None: not from text
     policy: MissingPolicy | None = None  # replacement for missing values; None: they are refused
     derived: Mapping[str, Derived] = MappingProxyType({})  # the features that are made from columns of tables
+    also: Sequence[Derived] = ()  # flags that are made in any case
     flags = False  # whether only features with missing values have a replacement, and often missing ones a flag
     unjudged = "error"  # treatment of a label of -1 in `blocks`: 'zero', 'drop', otherwise unchanged
     places: Sequence[str] = ("the data",)

@@ -12,8 +12,10 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sparserank.crossval.feature_groups import groups_of_columns
 from sparserank.curves import STRAIGHT, Curves, Shape
 from sparserank.data.dataset import RankingDataset, first_index, numbered
+from sparserank.data.derived import sources_of
 from sparserank.data.filling import training_medians
 from sparserank.data.missing import ERROR
 from sparserank.data.query_ids import MANY_ROWS, ids_of_rows
@@ -162,6 +164,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     def _fit(self, given: TrainingSet) -> Self:
         data = given.data
         self._index_base, self._derived = first_index(data), data.derived or {}
+        names = data.feature_names or ()
+        self._groups = groups_of_columns(names, sources_of(self._derived, names)) if self._derived else None
         ready = self._prepared(data)
         if given.client is not None:
             if not self._takes_client:

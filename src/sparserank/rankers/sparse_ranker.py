@@ -249,29 +249,35 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
         return solve(ProxNewton(), objective, penalty, stop=stop, start=start)
 
     def _fit_size(self, objective: PairwiseObjective, penalty: Penalty | SizedMaker, k: int) -> None:
-        penalty = _within(penalty, objective, k)
-        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "k": k, "warn": False}
+        groups = self._groups
+        penalty = _within(penalty, objective, k) if groups is None else penalty
+        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "warn": False}
+        options["k"] = k if groups is None else None  # its columns would count, of which a feature may have several
+
+        def sizes(path: PathResult) -> np.ndarray:
+            return path.nnz if groups is None else groups.counts_of(path.sparse_coefs, path.width)
+
         path = fit_path_on(objective, penalty, n_alphas=self.n_alphas, **options)
-        if not isinstance(penalty, SizedMaker) and path.nnz.max() < min(k, _usable(penalty, objective)):
+        if not isinstance(penalty, SizedMaker) and sizes(path).max() < min(k, _usable(penalty, objective)):
             weaker = path.alphas[-1] * np.geomspace(1.0, ALPHA_MIN_RATIO.default, self.n_alphas + 1)[1:]
             further = fit_path_on(objective, penalty, alphas=weaker, **options)
-            if _largest_within(further, k) > path.nnz.max():
+            if _largest_within(sizes(further), k) > sizes(path).max():
                 path = further
         finer = path
         for _ in range(MAX_REFINEMENTS):
-            if isinstance(penalty, SizedMaker) or _largest_within(path, k) == k or finer.nnz.max() <= k:
+            if isinstance(penalty, SizedMaker) or _largest_within(sizes(path), k) == k or sizes(finer).max() <= k:
                 break
             # The grid skipped size k: refine between its last point of at most k features and its first larger one.
-            first_larger = int(np.argmax(finer.nnz > k))
+            first_larger = int(np.argmax(sizes(finer) > k))
             above = finer.alphas[first_larger - 1] if first_larger else finer.alphas[0] * 1.5
             between = np.geomspace(above, finer.alphas[first_larger], REFINED_ALPHAS)
             finer = fit_path_on(objective, penalty, alphas=between, **options)
-            if _largest_within(finer, k) > _largest_within(path, k):
+            if _largest_within(sizes(finer), k) > _largest_within(sizes(path), k):
                 path = finer
-            elif _largest_within(path, k) > 0:
+            elif _largest_within(sizes(path), k) > 0:
                 break
         warn_of_missed(path, self.tol, stacklevel=5)
-        within = np.flatnonzero((path.nnz <= k) & (path.nnz > 0))
+        within = np.flatnonzero((sizes(path) <= k) & (sizes(path) > 0))
         if len(within) == 0:
             raise DataError(
                 f"no regularisation strength selects between 1 and {k} features, because too many enter the model at "
@@ -291,9 +297,9 @@ class SparseRanker(SparseRankerParameters, PenalizedRanker):
         self.certificate_ = path.certificate_at(best, curves=curves)
 
 
-def _largest_within(path: PathResult, k: int) -> int:
-    """Largest number of features, at most k, of any point; 0 if every point is empty or larger."""
-    return int(path.nnz[path.nnz <= k].max(initial=0))
+def _largest_within(sizes: np.ndarray, k: int) -> int:
+    """The largest size that is at most k; 0 if there is none."""
+    return int(sizes[sizes <= k].max(initial=0))
 
 
 def _usable(penalty: Penalty | SizedMaker, objective: PairwiseObjective) -> int:

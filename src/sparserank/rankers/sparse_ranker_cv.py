@@ -166,6 +166,7 @@ class SparseRankerCV(SparseRankerCVParameters, PenalizedRanker):
             [metric],
             valid=unseen,
             query_weight=weight,
+            feature_groups=self._groups,
             n_threads=self.n_threads,
             client=given.client,
         )

@@ -45,10 +45,10 @@ class FittedModel:
     @property
     def facts(self) -> dict[str, Any]:
         """Facts on the fit, for machine-readable output."""
-        ranker, names = self.ranker, self.model.feature_names
+        ranker = self.ranker
         return {
-            "n_features": len(self.model.support),
-            "features": [names[j] for j in self.model.support],
+            "n_features": len(self.model.columns),
+            "features": list(self.model.columns),
             "objective": float(ranker.objective_),
             "duality_gap": ranker.duality_gap_,
             "n_iter": ranker.n_iter_,

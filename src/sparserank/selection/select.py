@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Unpack, cast, overload
 
-from sparserank.crossval.current_model import in_use, left_out, left_out_note
+from sparserank.crossval.current_model import in_use, left_out, left_out_note, made_for
 from sparserank.crossval.tree_rivals import AUTO, NO, tree_rivals
 from sparserank.data.read import read_weighted_sources
 from sparserank.data.store.features import check_unchanged
@@ -180,7 +180,9 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions) -> SelectionResul
     refuse_unusable(chosen["out"], "select")
     with warming_up(curves=True):
         parts, beside = read_weighted_sources(
-            sources, {**chosen, "takes_zero": takes_zero}, to_store=("train", "validation") if clustered else ()
+            sources,
+            {**chosen, "takes_zero": takes_zero, "also": made_for(chosen["current"])},
+            to_store=("train", "validation") if clustered else (),
         )
     if not chosen["allow_overlap"]:
         check_overlap(parts)

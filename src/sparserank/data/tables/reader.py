@@ -59,6 +59,7 @@ class TableRows(Stream):
                 raise self.error(f"{self.places[0]} has no feature column.")
         first = self._roles[0]
         self.derived = first.derived
+        self.also = [d for d in reading.also if d.level is None and d.source in first.features]
         self.dtype = natural_float(tables, self._roles) if reading.dtype is None else float_type(reading.dtype)
         kinds = {
             pa.types.is_integer(t.schema.field(r.qid).type) for t, r in zip(tables, self._roles, strict=True) if r.qid
@@ -112,6 +113,9 @@ class TableRows(Stream):
             )
             for name, chunks in coded.items()
         }
+        for d in self._reading.also:
+            if d.source in found and d.level is not None and d not in found[d.source]:
+                found[d.source].append(d)
         rare = [name for name, levels in found.items() if not levels]
         reasons = {"more than half of its values differ": titles, "no frequent value differs within a query": rare}
         for why, names in reasons.items():

@@ -118,7 +118,8 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
     if not chosen and wanted is None:
         raise DataError(f"{place} has no feature column (label: {brief(label)}, query id: {brief(qid)}).")
     if wanted is not None:
-        missing = [w for w in wanted if w not in chosen]
+        of = {name: d.source for name, d in (reading.derived or {}).items()}
+        missing = [of.get(w, w) for w in wanted if w not in chosen]
         extra = sorted(set(chosen) - set(wanted))
         if missing or extra:
             remedy = "" if missing else f"; leave it out with {option('ignore_columns', extra[:1])}"
