@@ -145,8 +145,8 @@ def diff(old: Source, new: Source, data: Any = None, *, k: int | None = None) ->
     >>> data = sr.datasets.make_ranking(40, 12, 6, n_informative=2, n_redundant=1).data
     >>> old, new = (sr.SparseRanker(k=k, penalty="mcp").fit_dataset(data).to_model() for k in (1, 2))
     >>> found = sr.diff(old, new, data)
-    >>> [row["change"] for row in found.features], found.overlap
-    (['came in', 'in both'], (0.95, 40))
+    >>> [row["change"] for row in found.features], found.overlap[1]
+    (['came in', 'in both'], 40)
     """
     check_arguments(diff, locals())
     judged = None if data is None else as_datasets({"data": data}, reading=Reading(missing=KEEP))["data"]
@@ -162,16 +162,16 @@ def side_of(given: Source, k: int | None = None) -> Side:
     if isinstance(given, RankingModel):
         return Side(given)
     side, folder = Side(load_model(given, k=k)), Path(given)
-    with suppress(OSError, ValueError, LookupError, TypeError):
+    with suppress(OSError, ValueError, LookupError, TypeError, NotImplementedError):
         found, table = read_own_json(folder / "result.json"), folder / "per_query.parquet"
         side = replace(side, metrics=tuple(map(str, found["metrics"])))
-        if found["protocol"] == "cv" and has_arrow() and table.exists():  # all training queries have out-of-fold values
-            ids = pq.read_table(pa.BufferReader(read_regular(table, MAX_BYTES)), columns=["query"])["query"].unique()
-            side = replace(side, trained=frozenset(map(str, ids.to_pylist())))
         halves, size = found["stability"], found["chosen"]["n_features"]
         if halves and halves["half_samples"] >= MIN_HALF_SAMPLES and len(side.model.support) == size:
             shares = {str(f["feature"]): float(f["selection_frequency"]) for f in halves["features"]}
             side = replace(side, shares=shares)
+        if found["protocol"] == "cv" and has_arrow() and table.exists():  # all training queries have out-of-fold values
+            ids = pq.read_table(pa.BufferReader(read_regular(table, MAX_BYTES)), columns=["query"])["query"].unique()
+            side = replace(side, trained=frozenset(map(str, ids.to_pylist())))
     return side
 
 
