@@ -19,12 +19,17 @@ from sparserank.metrics import Convention
 from sparserank.penalties.base import Penalty
 from sparserank.penalties.rules import FeatureRules
 from sparserank.rankers.base import LinearRanker
+from sparserank.selection.diff import ModelDiff
 from sparserank.selection.trees_selection import TreesSelection
 
 # page: (title, modules whose names stand there, what stands there besides: bases that its classes share, what users
 # meet without importing it)
 PAGES: dict[str, tuple[str, tuple[str, ...], tuple[Any, ...]]] = {
-    "job": ("The main job", ("selection.select", "selection.result", "export.explanation"), (TreesSelection,)),
+    "job": (
+        "The main job",
+        ("selection.select", "selection.result", "selection.diff", "export.explanation"),
+        (TreesSelection, ModelDiff),
+    ),
     "models": ("Models", ("model",), (sparserank.export.export,)),
     "data": ("Data", ("data", "datasets"), ()),
     "evaluation": ("Metrics and evaluation", ("evaluation", "metrics"), (Convention,)),

@@ -26,6 +26,7 @@ _HOME = {
     "FeatureScaling": "sparserank.shards.scaling",
     "select": "sparserank.selection.select",
     "SelectionResult": "sparserank.selection.result",
+    "diff": "sparserank.selection.diff",
     "fuse": "sparserank.selection.fuse",
     "FusionResult": "sparserank.selection.fusion",
     "FusionFormula": "sparserank.model.fusion",

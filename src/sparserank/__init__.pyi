@@ -31,6 +31,7 @@ from sparserank.paths import fit_path as fit_path
 from sparserank.paths import refit_on_support as refit_on_support
 from sparserank.rankers import SparseRanker as SparseRanker
 from sparserank.rankers import SparseRankerCV as SparseRankerCV
+from sparserank.selection.diff import diff as diff
 from sparserank.selection.fuse import fuse as fuse
 from sparserank.selection.fusion import FusionResult as FusionResult
 from sparserank.selection.result import SelectionResult as SelectionResult

@@ -121,6 +121,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "rewrite": ("convert", "{}", "OUT/a.txt"),
     "predict": ("predict", "model.json", "{}"),
     "evaluate": ("evaluate", "{}", "--system", "model.json"),
+    "diff": ("diff", "model.json", "model.json", "{}"),
     "explain": ("explain", "model.json", "{}", "--query", "1"),
 }
 # What a reader makes of data that it may or may not take, and of a model in the place of data.
@@ -174,6 +175,8 @@ OPTIONS: dict[str, tuple[int, str]] = {
     "evaluate by a metric without value": (DONE, "evaluate no-pairs.txt --system model.json --metric pairwise_error"),
     "evaluate too few scores": (FAILED, "evaluate test.txt --system short.txt"),
     "evaluate without data": (MISUSED, "evaluate --system model.json"),
+    "diff without data": (DONE, "diff model.json model.json"),
+    "diff with a broken model": (FAILED, "diff model.json broken.json"),
     "inspect a model": (DONE, "inspect model.json"),
     "inspect a broken model": (FAILED, "inspect broken.json"),
     "inspect a store whole": (DONE, "inspect store --verify"),

@@ -81,6 +81,7 @@ def test_the_attack_finds_an_option_that_is_not_checked() -> None:
 WORDS = {"select": ["{train}", "--out", "{out}"], "fit": ["{train}", "--out", "{out}"]}
 WORDS |= {"convert": ["{train}", "{out}"], "inspect": ["{train}"]}
 WORDS |= {"predict": ["{model}", "{train}"], "explain": ["{model}", "{train}", "--query", "1"]}
+WORDS |= {"diff": ["{model}", "{model}", "{train}"]}
 WORDS |= {"fuse": ["a={run}", "b={run}", "--qrels", "{qrels}", "--out", "{out}"]}
 WORDS |= {"evaluate": ["{train}", "--system", "{model}"], "export": ["{model}", "--to", "sql"]}
 WORDS |= {"demo": ["--out", "{out}"]}

@@ -40,6 +40,7 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "predict to files": ("predict", "model.json", "test.txt", "--run", "t.run", "--qrels", "t.qrels"),
     "evaluate": ("evaluate", "test.txt", "--system", "model.json"),
     "evaluate a run": ("evaluate", "--qrels", "test.qrels", "--system", "test.run"),
+    "diff": ("diff", "model.json", "model.json", "test.txt"),
     "inspect data": ("inspect", "train.txt"),
     "inspect model": ("inspect", "model.json"),
     "explain": ("explain", "model.json", "test.txt", "--query", "25"),
@@ -56,6 +57,17 @@ COMMANDS: dict[str, tuple[object, ...]] = {
 def arguments(name: str, folder: Path) -> list[object]:
     docs = [line.rsplit(" ", 1)[-1] for line in (folder / "test.txt").read_text().splitlines() if " qid:21 " in line]
     return [str(a).format(*docs) for a in COMMANDS[name]]
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("select", "judge")])
+def test_markdown_is_the_content_and_nothing_else(name: str, folder: Path, cli: Cli) -> None:
+    outcome = cli(*arguments(name, folder), "--format", "markdown", "--quiet").done
+    assert outcome.err == ""
+    assert outcome.out.strip()
+    columns = [len(re.findall(r"(?<!\\)\|", line)) for line in outcome.out.splitlines() if line.startswith("|")]
+    tables = re.split(r"\n\n", outcome.out)
+    assert all(len({len(re.findall(r"(?<!\\)\|", row)) for row in t.splitlines()}) == 1 for t in tables if t[:1] == "|")
+    assert columns or name == "inspect model" or not re.search("[|]", outcome.out)
 
 
 @pytest.mark.usefixtures("no_processes")

@@ -230,6 +230,6 @@ def test_the_command(cli_here: Cli, tmp_path: Path) -> None:
         (("--query", "77"), 1, "there is no query '77'"),
         (("--query", "2", "--pair", a), 2, "must be used twice"),
         (("--query", "2", "--pair", a, "--pair", "x"), 1, "has no document 'x'"),
-        (("--query", "2", "--format", "xml"), 2, "must be one of text, json, csv"),
+        (("--query", "2", "--format", "xml"), 2, "must be one of text, markdown, json, csv"),
     ):
         assert_refused(run(*arguments), status, message)

@@ -70,6 +70,7 @@ METHODS = [
 # The right arguments of calls: by the names of parameters, and of one function.
 RIGHT: dict[str, Any] = {"data": DATA, "X": X, "y": Y, "qid": QID, "relevance": Y, "scores": Y, "datasets": [DATA]}
 RIGHT |= {"path": "model.json", "paths": ["train.txt"], "source": "train.txt", "out": "new.json", "n_queries": 10}
+RIGHT |= {"old": MODEL, "new": "model.json"}
 RIGHT |= {"to": "python", "j": 1, "index": 1, "k": 2, "query": DATA.query_ids[0], "model": MODEL, "lams": [1.0]}
 RIGHT |= {"systems": {"a": Y, "b": X[:, 0]}, "per_query": {"map": np.ones(3)}, "name": "map", "spec": "l1"}
 RIGHT |= {"coef": np.ones(5), "feature_names": tuple("abcde"), "scaling": SCALING, "known": penalties.PENALTIES}

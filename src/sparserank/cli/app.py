@@ -14,6 +14,7 @@ from sparserank import __version__
 from sparserank.cli import (
     convert,
     demo,
+    diff,
     evaluate,
     explain,
     export,
@@ -36,7 +37,7 @@ GONE = dict.fromkeys(("--metric-refits", "--no-metric-refits", "--qid", "--n-tre
 MOVED = "is now in a checkout of the project: python -m reproduction "
 GONE |= {"compare": REMOVED, "letor": f"{MOVED}letor", "experiment": f"{MOVED}run, published or systems"}
 
-MODULES = (select, fuse, fit, predict, evaluate, inspect, explain, export, convert, demo)
+MODULES = (select, fuse, fit, predict, evaluate, diff, inspect, explain, export, convert, demo)
 app = group(
     "sparserank",
     "Sparse learning-to-rank: the smallest ranking model that ranks as well as the full one.",

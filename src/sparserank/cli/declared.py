@@ -60,6 +60,8 @@ OF_MODEL = replace(
     shown="as in training, otherwise an error",
 )
 COLUMNS = of_data.COLUMNS
+OF_SIZE = replace(of_selection.K, help="Of a run: its model with K features or, if none, the best smaller.", panel="")
+WITH_JUDGED = (OF_MODEL, of_data.INDEX_BASE, of_data.UNJUDGED, *COLUMNS)
 WITH_MODELS = (OF_MODEL, of_data.INDEX_BASE, replace(of_data.UNJUDGED, default="zero"), *COLUMNS)
 SELECT = Command(
     "select",
@@ -115,11 +117,7 @@ PREDICT = Command(
         Argument("data", "list[Path]", "Files to score: LETOR text or tables."),
     ],
     [
-        replace(
-            of_selection.K,
-            help="For a run directory: use its model with K features or, if there is none, the best smaller model.",
-            panel="",
-        ),
+        OF_SIZE,
         own("out", "Path | None", "File for the scores; standard output by default."),
         own("run", "Path | None", "Write a TREC run (qid Q0 docno rank score tag) instead of scores."),
         own("qrels", "Path | None", "Also write the judgments as TREC qrels (qid 0 docno rel)."),
@@ -156,10 +154,7 @@ EVALUATE = Command(
             shown="default; trec with {qrels}",
         ),
         of_data.N_FEATURES,
-        OF_MODEL,
-        of_data.INDEX_BASE,
-        of_data.UNJUDGED,
-        *COLUMNS,
+        *WITH_JUDGED,
     ],
     required=["system"],
 )
@@ -186,6 +181,15 @@ EXPLAIN = Command(
         Option(name="most", kind=Count(), help="Number of documents to show, best first.", default=10),
         *WITH_MODELS,
     ],
+)
+DIFF = Command(
+    "diff",
+    [
+        Argument("old", "Path", "The earlier model: the directory of a selection, or a model file."),
+        Argument("new", "Path", "The later model, likewise."),
+        Argument("data", "list[Path] | None", "Judged documents: LETOR text or tables."),
+    ],
+    [OF_SIZE, *WITH_JUDGED],
 )
 FUSE_COMMAND = Command(
     "fuse",
@@ -221,11 +225,7 @@ EXPORT = Command(
             "Existing files are never replaced.",
             shown="standard output, if the export is a single text",
         ),
-        replace(
-            of_selection.K,
-            help="For a selection: export its model with K features or, if there is none, the best smaller model.",
-            panel="",
-        ),
+        OF_SIZE,
         own("name", "str", "Name of the model in the engine, and of its feature store or set.", default="sparserank"),
         own("features", "Path | None", "JSON file that defines each feature of the model in the engine."),
         switch("normalizers", "Write the scaling as the engine's normalisers instead of folding it into the weights."),
@@ -266,12 +266,12 @@ DEMO = Command(
         of_data.N_THREADS,
     ],
 )
-COMMANDS = (SELECT, FUSE_COMMAND, FIT, PREDICT, EVALUATE, INSPECT, EXPLAIN, EXPORT, CONVERT, DEMO)
+COMMANDS = (SELECT, FUSE_COMMAND, FIT, PREDICT, EVALUATE, DIFF, INSPECT, EXPLAIN, EXPORT, CONVERT, DEMO)
 OUTPUT = (  # options of every command
     own(
         "format",
         "str",
-        "Format of standard output: text or, for programs, json or csv.",
+        "Format of standard output: text, markdown or, for programs, json or csv.",
         panel="Output",
         default="text",
     ),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.output import MARKDOWN, TEXT, answer, give
 from sparserank.cli.reading import (
     model_of,
     of_reading,
@@ -85,7 +85,7 @@ def run(
                     f"note: {name} has no documents for {len(absent)} of the judged queries, e.g. {brief(absent[0])}; "
                     "these queries count as 0 (as in trec_eval -c)."
                 )
-        _show(compare(lists, judgments, metrics).rows(), judgments.documents(list(lists.values())), metrics)
+        show_comparison(compare(lists, judgments, metrics).rows(), judgments.documents(list(lists.values())), metrics)
         return
     assert data
     models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
@@ -105,7 +105,7 @@ def run(
             scores[str(path)] = trees[path].scores(data, replace(reading, n_features=n_features))
         else:
             scores[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
-    _show(compare(scores, judged, metrics).rows(), judged, metrics)
+    show_comparison(compare(scores, judged, metrics).rows(), judged, metrics)
 
 
 def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
@@ -178,7 +178,8 @@ def _scores(path: Path, data: Any) -> Any:
 MAX_ROWS = 18  # shown without --verbose
 
 
-def _show(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]) -> None:
+def show_comparison(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]) -> None:
+    """Print the rows of a comparison; `data` are the judged documents."""
     from sparserank.evaluation.statistics import as_percent
     from sparserank.options.selection import DEFAULT_CONFIDENCE
 
@@ -187,13 +188,13 @@ def _show(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]) -> None:
     signs = {repr(m): 1 if m.higher_is_better else -1 for m in metrics}
     first = rows[0]["system"]
     head = f"{data.n_queries:,} queries, {data.n_docs:,} documents; {as_percent(DEFAULT_CONFIDENCE)} intervals"
-    everything = answer.format != TEXT or answer.verbose
+    everything = answer.format not in (TEXT, MARKDOWN) or answer.verbose
     shown = rows if everything else rows[:MAX_ROWS]
     columns: list[str] = []
     cells: list[list[str]] = [[] for _ in shown]  # the comparison with the first system
     if everything:
         head += "; differences from the first system, paired t test"
-        columns, cells = ["difference", "interval", "p", "p (Holm)"], [_tested(r) for r in shown]
+        columns, cells = ["difference", "its interval", "p", "p (Holm)"], [_tested(r) for r in shown]
     elif len({r["system"] for r in rows}) > 1:
         columns, cells = ["against the first, paired"], [[_relative(r, signs[r["metric"]])] for r in shown]
     table(

@@ -1,9 +1,10 @@
-"""Output of a command: text for people, or one JSON document or one CSV table for programs."""
+"""Output of a command: text or Markdown for people, or one JSON document or one CSV table for programs."""
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -12,14 +13,15 @@ from typing import Any
 
 from sparserank.text import visible
 
-TEXT, JSON, CSV = "text", "json", "csv"
-FORMATS = (TEXT, JSON, CSV)
+TEXT, MARKDOWN, JSON, CSV = "text", "markdown", "json", "csv"
+FORMATS = (TEXT, MARKDOWN, JSON, CSV)
+MARKS = re.compile(r"[\\`*_~<>\[\]|#]")  # characters that mean something in Markdown
 
 
 @dataclass
 class Answer:
-    """Output of a command, collected while it runs. sentences and tables are the output for programs if the
-    command gives no document."""
+    """Output of a command, collected while it runs. sentences and tables are the output in Markdown, and that for
+    programs if the command gives no document."""
 
     format: str = TEXT
     quiet: bool = False
@@ -40,6 +42,9 @@ class Answer:
             from sparserank.strict_json import plain
 
             print(json.dumps(plain(found), indent=1, allow_nan=False))
+        elif self.format == MARKDOWN:
+            tables = self.tables or [{"title": "Result", "rows": rows} for rows in [self.rows] if rows]
+            print("\n\n".join([*(_table(t["title"], t["rows"]) for t in tables), *map(_marked, self.sentences)]))
         elif self.format == CSV:
             rows = self.rows
             if rows is None:
@@ -69,3 +74,15 @@ def versions_in_use() -> str:
 
 def _visible(value: Any) -> Any:
     return visible(value) if isinstance(value, str) else value
+
+
+def _marked(text: object) -> str:
+    """Text on one line, without a character that means something in Markdown."""
+    return MARKS.sub(r"\\\g<0>", visible("" if text is None else text))
+
+
+def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """A table in Markdown, with its title."""
+    columns = list(dict.fromkeys(k for r in rows for k in r))
+    lines: list[list[Any]] = [columns, ["---"] * len(columns), *([r.get(k) for k in columns] for r in rows)]
+    return f"**{_marked(title)}**\n\n" + "\n".join(f"| {' | '.join(map(_marked, line))} |" for line in lines)

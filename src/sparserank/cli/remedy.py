@@ -16,7 +16,7 @@ from sparserank.text import visible
 NAMES = ("label", "qid", "docid", "feature_columns", "ignore_columns", "missing", "unjudged")
 FLAGS = {name: flag_of(name, SPELLED) for name in NAMES}
 COLUMNS = ("feature_columns", "ignore_columns")  # either one replaces both
-TAUGHT = ("predict", "evaluate", "explain")  # commands that use trained models and cannot learn replacements
+TAUGHT = ("predict", "evaluate", "diff", "explain")  # commands that use trained models and cannot learn replacements
 
 
 def remedied(error: TableError, arguments: Sequence[str]) -> tuple[str, str]:

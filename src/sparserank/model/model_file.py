@@ -61,7 +61,7 @@ def read_content(path: str | os.PathLike, form: str, newest: int, expected: str,
     try:
         content = read_own_json(path, links=links)
     except OSError as error:
-        raise ModelFormatError(f"{path}: not a readable model file ({error.strerror or error}).") from error
+        raise ModelFormatError(f"{path}: not a readable model ({error.strerror or error}); check the path.") from error
     except ValueError as error:
         if _is_lightgbm(path):
             raise ModelFormatError(
@@ -69,7 +69,7 @@ def read_content(path: str | os.PathLike, form: str, newest: int, expected: str,
                 f"{option('rival', str(path))}, choose features for it by {option('for_model', str(path))}, measure "
                 "it by 'sparserank evaluate', or give its scores as a file or a feature."
             ) from error
-        raise ModelFormatError(f"{path}: not a readable model file ({error}).") from error
+        raise ModelFormatError(f"{path}: not a readable model file ({error}); check the path.") from error
     held = content.get("format") if isinstance(content, dict) else None
     if held == FORMAT_OF_SIZES and form == FORMAT:
         raise ModelFormatError(

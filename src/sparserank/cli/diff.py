@@ -1,0 +1,62 @@
+"""`sparserank diff`: a model compared with the model that was trained after it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sparserank.cli.evaluate import show_comparison
+from sparserank.cli.output import give
+from sparserank.cli.reading import model_of, of_reading, read_for_models, reading_of, require_no_reading
+from sparserank.cli.screen import announce_compiling, show_all
+from sparserank.report.document import Table
+from sparserank.text import figure, signed
+
+COLUMNS = ["feature", "change", "old", "new", "difference", "shape", "halves, old", "halves, new", "verdict"]
+HELP = """Compare two trained models: features that came in or left, weights that changed, and rankings on data.
+
+A change of features is called real only if it is beyond the noise, which the half-samples of both runs show. With \
+DATA, the metrics of both models, the queries that changed most and the overlap of the two top 10s are added.
+
+[bold]Examples[/bold]
+
+  sparserank diff run-monday run-today
+
+  sparserank diff run-monday run-today test.txt --format markdown
+
+  sparserank diff run-monday run-today --k 7
+"""
+
+
+def run(*, old: Path, new: Path, data: list[Path] | None = None, missing: str | None = None, **options: Any) -> None:
+    """Options are `k` and those of `Reading`."""
+    from sparserank.data.letor._kernels import parse_lines
+    from sparserank.metrics import parse_metrics
+    from sparserank.selection.diff import diff_of, side_of
+
+    k = options.pop("k", None)
+    if not data:
+        require_no_reading("a comparison without DATA", **options, missing=missing)
+    first, second = (replace(side_of(path, k), model=model_of(path, missing, k)) for path in (old, new))
+    judged = None
+    if data:
+        announce_compiling(parse_lines)
+        models, index_base = [first.model, second.model], options.get("index_base")
+        reading = reading_of(options, n_features=max(m.n_features for m in models), missing=of_reading(missing))
+        judged = read_for_models(reading, models, data, index_base)
+    found = diff_of(first, second, judged)
+    cells = []
+    for r in found.features:
+        weights = [*(signed(r[name]) for name in COLUMNS[2:5]), figure(r["shape"])]
+        shares = ["-" if share is None else f"{share:.0%}" for share in (r["old_share"], r["new_share"])]
+        cells.append([r["feature"], r["change"], *weights, *shares, {True: "real", False: "noise"}.get(r["real"], "-")])
+    filled = tuple(i for i, column in enumerate(zip(*cells, strict=True)) if set(column) != {"-"})
+    show_all([found.sentences[0], "", Table("Features and their weights", COLUMNS, cells, screen=filled)])
+    if found.comparison is not None:
+        show_comparison(found.comparison.rows(), judged, parse_metrics(list(found.comparison.values["old"])))
+        title = f"Queries whose {next(iter(found.comparison.values['old']))} changed most"
+        formats = {"query": "{query}", "old": "{old:.4f}", "new": "{new:.4f}", "difference": "{difference:+.4f}"}
+        show_all([Table.of(title, found.queries, formats)])
+    show_all(found.sentences[1:])
+    give(found.to_json(), found.features)

@@ -1,0 +1,248 @@
+"""Compare two trained models: the features that came in and left, the weights that changed, and rankings on data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparserank.arrow import has_arrow, pa, pq
+from sparserank.crossval.current_model import SAME
+from sparserank.curves import Curve, StepCurve
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.missing import KEEP
+from sparserank.data.read import as_datasets
+from sparserank.data.reading import Reading
+from sparserank.errors import DataError
+from sparserank.evaluation import DEFAULT_METRICS, Comparison, compare_systems, mean_of
+from sparserank.files import read_regular
+from sparserank.metrics import parse_metrics
+from sparserank.metrics.ranking import rank_documents
+from sparserank.model.fusion import is_fusion
+from sparserank.model.ranking_model import RankingModel
+from sparserank.model.size_models import load_model
+from sparserank.options.arguments import check_arguments
+from sparserank.selection.facts import Row
+from sparserank.selection.statements import MIN_FREQUENCY
+from sparserank.strict_json import MAX_BYTES, plain, read_own_json
+from sparserank.text import figure
+
+MAX_SHARE = 0.2  # of the half-samples of the other run: a feature that they choose more often has not really changed
+MIN_HALF_SAMPLES = 10
+TOP = 10  # documents of a list, and queries, that are compared
+CAME, LEFT, BOTH = KINDS = ("came in", "left", "in both")
+Source = str | os.PathLike | RankingModel
+
+
+@dataclass(frozen=True)
+class Side:
+    """A model, and facts that its run directory keeps.
+
+    shares   {feature: share of the half-samples that chose it}, without those that none chose; None: not known
+    metrics  of the run, the deciding one first
+    trained  ids of the training queries; None: not known
+    """
+
+    model: RankingModel
+    shares: Mapping[str, float] | None = None
+    metrics: tuple[str, ...] = ()
+    trained: frozenset[str] | None = None
+
+    def weights(self) -> dict[str, float]:
+        """{feature: its weight divided by the sum of the absolute weights}, of the features in use."""
+        shares = self.model.coef / (np.abs(self.model.coef).sum() or 1.0)
+        return {self.model.feature_names[j]: float(shares[j]) for j in self.model.support}
+
+    def curve(self, feature: str) -> tuple[Any, Curve | StepCurve] | None:
+        """(transform before it, curve or steps of a feature in the unit of `weights`); None if it has none."""
+        m, j = self.model, self.model.feature_names.index(feature)
+        unit = float(m.coef[j] / m.scaling.scale[j] / np.abs(m.coef).sum())
+        before = m.transform and (m.transform.kinds[j], m.transform.constants[j])
+        return (before, m.curves[j].times(unit)) if j in m.curves else None
+
+
+@dataclass(frozen=True)
+class ModelDiff:
+    """The differences between two models, as returned by `diff`.
+
+    Attributes
+    ----------
+    features : list of dict
+        One row for each feature of either model: those that came in, those that left, and those in both, the largest
+        change first. `change` ('came in', 'left' or 'in both'); `old` and `new`, the weights divided by the sum of the
+        absolute weights of their model (None: not used), and `difference`; `shape`, for a feature in both with a curve
+        or steps of the same transform: half the range of the difference of the two, in the same unit; `old_share` and
+        `new_share` of the half-samples that chose it (None: not known); and `real` (None: no verdict).
+    sentences : list of str
+        The numbers of features, what the figures are, the rule by which a change is called real, the overlap, and how
+        many queries of the data either model was trained on.
+    comparison : Comparison or None
+        Metrics of 'old' and 'new' on the data.
+    queries : list of dict
+        The ten queries whose metric changed most: `query`, `old`, `new`, `difference`.
+    overlap : tuple of float and int, or None
+        Share of the first ten documents that both models have in common, mean over the queries with more than ten
+        documents; and the number of these queries. Without such queries, the share is NaN.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(40, 8, 6, n_informative=2, n_redundant=1).data
+    >>> old, new = (sr.SparseRanker(k=k, penalty="mcp").fit_dataset(data).to_model() for k in (1, 2))
+    >>> sr.diff(old, new).sentences[0]
+    'The old model uses 1 of 6 features, the new one 2 of 6: 1 came in, 0 left, 1 in both.'
+    """
+
+    features: list[Row] = field(repr=False)
+    sentences: list[str]
+    comparison: Comparison | None = None
+    queries: Sequence[Row] = ()
+    overlap: tuple[float, int] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything on the screen in machine-readable form."""
+        return {**plain(vars(self) | {"comparison": self.comparison and self.comparison.rows()})}
+
+
+def diff(old: Source, new: Source, data: Any = None, *, k: int | None = None) -> ModelDiff:
+    """Compare a model with the model that was trained after it.
+
+    Weights are divided by the sum of the absolute weights of their model, because the scores of a ranking have no
+    scale. Whether a feature came in or left by chance is decided by the half-samples of both runs: a change is real
+    if at least 80% of the half-samples of the run that uses the feature choose it, and at most 20% of those of the
+    other run. Half-samples keep no weights, so changes of weights have no verdict.
+
+    Parameters
+    ----------
+    old, new : path or RankingModel
+        The directory of a selection, or a model (file), of which no change is called real.
+    data : RankingDataset or other source of `read`, optional
+        Judged documents on which both models are compared, by the metrics of the new run (of the old one if the new
+        model is not from a run, otherwise 'ndcg@10' and 'map').
+    k : int, optional
+        Compare the models of this size of two selections, or the best smaller ones.
+
+    Returns
+    -------
+    ModelDiff
+        Features, weights and, with data, the differences of metrics and rankings.
+
+    Raises
+    ------
+    ModelFormatError
+        A path is neither a selection nor a model.
+    DataError
+        One model ranks runs and the other documents; or the data cannot be read or scored.
+
+    Examples
+    --------
+    >>> import sparserank as sr
+    >>> data = sr.datasets.make_ranking(40, 12, 6, n_informative=2, n_redundant=1).data
+    >>> old, new = (sr.SparseRanker(k=k, penalty="mcp").fit_dataset(data).to_model() for k in (1, 2))
+    >>> found = sr.diff(old, new, data)
+    >>> [row["change"] for row in found.features], found.overlap[1]
+    (['came in', 'in both'], 40)
+    """
+    check_arguments(diff, locals())
+    judged = None if data is None else as_datasets({"data": data}, reading=Reading(missing=KEEP))["data"]
+    return diff_of(side_of(old, k), side_of(new, k), judged)
+
+
+def side_of(given: Source, k: int | None = None) -> Side:
+    """The model of a path, with what its run directory knows; damaged or missing files of a run are not known.
+
+    Raises
+        ModelFormatError   neither a selection nor a model
+    """
+    if isinstance(given, RankingModel):
+        return Side(given)
+    side, folder = Side(load_model(given, k=k)), Path(given)
+    with suppress(OSError, ValueError, LookupError, TypeError, NotImplementedError):
+        found, table = read_own_json(folder / "result.json"), folder / "per_query.parquet"
+        side = replace(side, metrics=tuple(map(str, found["metrics"])))
+        halves, size = found["stability"], found["chosen"]["n_features"]
+        if halves and halves["half_samples"] >= MIN_HALF_SAMPLES and len(side.model.support) == size:
+            shares = {str(f["feature"]): float(f["selection_frequency"]) for f in halves["features"]}
+            side = replace(side, shares=shares)
+        if found["protocol"] == "cv" and has_arrow() and table.exists():  # all training queries have out-of-fold values
+            ids = pq.read_table(pa.BufferReader(read_regular(table, MAX_BYTES)), columns=["query"])["query"].unique()
+            side = replace(side, trained=frozenset(map(str, ids.to_pylist())))
+    return side
+
+
+def diff_of(old: Side, new: Side, judged: RankingDataset | None) -> ModelDiff:
+    """As `diff`, of loaded models."""
+    fused = [name for name, side in (("old", old), ("new", new)) if is_fusion(side.model)]
+    if len(fused) == 1:
+        why = "was made by 'sparserank fuse' and ranks runs, the other one ranks documents"
+        raise DataError(f"the {fused[0]} model {why}; compare two models of the same kind.")
+    before, after = old.weights(), new.weights()
+    features = [_feature(old, new, name, before.get(name), after.get(name)) for name in after | before]
+    features.sort(key=lambda r: (KINDS.index(r["change"]), -max(abs(r["difference"]), r["shape"] or 0.0)))
+    found = ModelDiff(features, _sentences(old, new, features))
+    return found if judged is None else _on_data(found, old, new, judged)
+
+
+def _feature(old: Side, new: Side, name: str, before: float | None, after: float | None) -> Row:
+    """A row of `ModelDiff.features`; before, after: the weights."""
+    kind, shape, real = CAME if before is None else LEFT if after is None else BOTH, None, None
+    shares = [s.shares.get(name, 0.0) if s.shares and name in s.model.feature_names else None for s in (old, new)]
+    if kind != BOTH and old.shares and new.shares:
+        chose, other = (share or 0.0 for share in (shares if kind == LEFT else shares[::-1]))
+        real = chose >= MIN_FREQUENCY and other <= MAX_SHARE
+    if kind == BOTH and (a := old.curve(name)) and (b := new.curve(name)) and a[0] == b[0]:
+        x = np.concatenate([at for _, c in (a, b) for at in (c.knots, np.nextafter(c.knots, np.inf))])
+        shape = 0.5 * float(np.ptp(b[1](x) - a[1](x)))
+    row = {"feature": name, "change": kind, "old": before, "new": after, "difference": (after or 0.0) - (before or 0.0)}
+    return {**row, "shape": shape, "old_share": shares[0], "new_share": shares[1], "real": real}
+
+
+def _sentences(old: Side, new: Side, features: list[Row]) -> list[str]:
+    """The numbers of features, what the figures are, and which changes are called real."""
+    sizes = [f"{len(s.model.support)} of {s.model.n_features}" for s in (old, new)]
+    counts = ", ".join(f"{sum(row['change'] == kind for row in features)} {kind}" for kind in KINDS)
+    said = [f"The old model uses {sizes[0]} features, the new one {sizes[1]}: {counts}."]
+    said.append("Weights are divided by the sum of the absolute weights of their model, because scores have no scale.")
+    if any(row["shape"] is not None for row in features):
+        said.append("Shape: half the range of the difference of two curves or steps, in the unit of the weights.")
+    lacks = " and ".join(name for name, s in (("old", old), ("new", new)) if not s.shares)
+    if lacks:
+        needs = f"for that, each model needs a run directory with at least {MIN_HALF_SAMPLES} half-samples of its size"
+        return [*said, f"No change is called real: {needs} (lacking: {lacks})."]
+    by = f"{MIN_FREQUENCY:.0%} or more of the half-samples of the run that uses it, and by {MAX_SHARE:.0%} or less of"
+    real = f"A feature really came in or left if it is chosen by {by} those of the other run; otherwise it is noise."
+    return [*said, real, "Changes of weights have no verdict, because half-samples keep no weights."]
+
+
+def _on_data(without: ModelDiff, old: Side, new: Side, judged: RankingDataset) -> ModelDiff:
+    """The differences, with those on the data."""
+    metrics = parse_metrics(new.metrics or old.metrics or DEFAULT_METRICS)
+    scores = {"old": _scores(old.model, judged), "new": _scores(new.model, judged)}
+    found = compare_systems(scores, judged, metrics)
+    before, after = (found.values[name][repr(metrics[0])] for name in scores)
+    change, ids = np.nan_to_num(after - before), list(map(str, judged.query_ids))
+    most = [q for q in np.argsort(-np.abs(change), kind="stable")[:TOP].tolist() if abs(change[q]) > SAME]
+    queries = [{"query": ids[q], "old": before[q], "new": after[q], "difference": change[q]} for q in most]
+    # Documents of equal scores are in the order that the metric gives them.
+    lists = judged.relevance, judged.query_ptr, metrics[0].convention.ties, judged.docid
+    orders = [rank_documents(judged.from_input_order(s), *lists).tolist() for s in scores.values()]
+    begins = judged.query_ptr[:-1][np.diff(judged.query_ptr) > TOP].tolist()
+    shared = np.array([len(set.intersection(*(set(o[a : a + TOP]) for o in orders))) / TOP for a in begins])
+    common = f"The two top {TOP}s have {figure(TOP * mean_of(shared), 2)} of {TOP} documents in common"
+    known = ["an unknown number" if s.trained is None else str(len(s.trained.intersection(ids))) for s in (old, new)]
+    trained = f"the old model was trained on {known[0]} and the new one on {known[1]}, by their ids"
+    said = [f"{common} (mean of the {len(shared):,} queries with more than {TOP} documents)."]
+    said.append(f"Of these {len(ids):,} queries, {trained}; queries on which a model was trained flatter it.")
+    return ModelDiff(without.features, without.sentences + said, found, queries, (mean_of(shared), len(shared)))
+
+
+def _scores(model: RankingModel, judged: RankingDataset) -> np.ndarray:
+    """Scores of a model; text may have more features than one of the models."""
+    if model.n_features < judged.n_features and (judged.feature_names or ())[: model.n_features] == model.feature_names:
+        judged = judged.take_features(range(model.n_features))
+    return model.score_dataset(judged)
