@@ -232,7 +232,9 @@ def test_a_model_in_use_has_its_levels_and_flags_in_newer_data(tmp_path):
 @pytest.mark.parametrize("ranker", [sr.SparseRanker(k=2, penalty="mcp"), sr.SparseRankerCV(k=2, penalty="mcp")])
 def test_rankers_count_the_columns_of_a_category_as_one_feature(ranker):
     frame = FRAME.drop(columns=["title", "one"])
-    frame = frame.assign(label=((frame["shelf"] == "low") + 1.0 * frame["stock"] + RNG.normal(0, 0.5, N) > 1).astype(int))
+    frame = frame.assign(
+        label=((frame["shelf"] == "low") + 1.0 * frame["stock"] + RNG.normal(0, 0.5, N) > 1).astype(int)
+    )
     model = sklearn.clone(ranker).fit_dataset(read(frame)[0]).to_model()
     assert set(model.columns) == {"shelf", "stock"}
     assert len(model.support) > 2

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.arrow import has_arrow, pa, pq
-from sparserank.crossval.current_model import SAME
+from sparserank.crossval.current_model import SAME_ABSOLUTE
 from sparserank.curves import Curve, StepCurve
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.missing import KEEP
@@ -226,7 +226,7 @@ def _on_data(without: ModelDiff, old: Side, new: Side, judged: RankingDataset) -
     found = compare_systems(scores, judged, metrics)
     before, after = (found.values[name][repr(metrics[0])] for name in scores)
     change, ids = np.nan_to_num(after - before), list(map(str, judged.query_ids))
-    most = [q for q in np.argsort(-np.abs(change), kind="stable")[:TOP].tolist() if abs(change[q]) > SAME]
+    most = [q for q in np.argsort(-np.abs(change), kind="stable")[:TOP].tolist() if abs(change[q]) > SAME_ABSOLUTE]
     queries = [{"query": ids[q], "old": before[q], "new": after[q], "difference": change[q]} for q in most]
     # Documents of equal scores are in the order that the metric gives them.
     lists = judged.relevance, judged.query_ptr, metrics[0].convention.ties, judged.docid
