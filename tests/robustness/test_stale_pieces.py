@@ -63,6 +63,7 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "qid": (TABLE, TABLE + " --qid-column pairs"),
     "feature_columns": (TABLE, TABLE + " --feature-columns c0,c1,c2"),
     "ignore_columns": (TABLE, TABLE + " --ignore-columns c0"),
+    "round": (FILES + FEW, FILES + FEW + " --round 2"),
     "categories": (TABLE, TABLE + " --categories pairs"),
     "allow_overlap": ("train.txt --valid valid.txt" + FEW, "train.txt --valid train.txt --allow-overlap" + FEW),
 }

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 
 FORMAT, FORMAT_OF_SIZES = "sparserank-model", "sparserank-models"
-SINCE = {"transform": 2, "curve": 3, "missing": 4, "median": 5, "steps": 8, "column": 9}
+SINCE = {"transform": 2, "curve": 3, "missing": 4, "median": 5, "steps": 8}
 INDEX_BASE, SINCE_INDEX_BASE = "index_base", 7  # present only if it is 0
-FORMAT_VERSION = max(SINCE.values())
+DERIVED, SINCE_DERIVED = "derived", 9  # present only if features are made from columns of tables
+FORMAT_VERSION = SINCE_DERIVED
 
 
 def content_of(model: RankingModel) -> dict[str, Any]:
@@ -57,9 +58,6 @@ def content_of(model: RankingModel) -> dict[str, Any]:
                 kind, at = ("curve", "knots") if isinstance(curve, Curve) else ("steps", "edges")
                 f[kind] = {at: getattr(curve, at).tolist(), "values": curve.values.tolist()}
                 check_curve(f["name"], *f[kind].values(), steps=kind == "steps")
-            if f["name"] in model.derived:
-                derived = model.derived[f["name"]]
-                f |= {"column": derived.source, "level": derived.level}
             if model.fill_values is not None and not np.isnan(model.fill_values[f["index"]]):
                 f["missing"] = float(model.fill_values[f["index"]])
                 check_fill(f["name"], f["missing"])
@@ -69,13 +67,16 @@ def content_of(model: RankingModel) -> dict[str, Any]:
     except ValueError as error:
         raise DataError(f"the model cannot be saved: {error}.") from error
     numbers = {} if model.index_base == 1 else {INDEX_BASE: model.index_base}
+    derived = {name: {"column": d.source, "level": d.level} for name, d in model.derived.items()}
+    since = [*([SINCE_INDEX_BASE] if numbers else []), *([SINCE_DERIVED] if derived else [])]
     return {
         "format": FORMAT,
-        "version": max([1, *map(_version_of, features), *([SINCE_INDEX_BASE] if numbers else [])]),
+        "version": max([1, *map(_version_of, features), *since]),
         "n_features_in": model.n_features,
         "scaling": model.scaling.method,
         "intercept": 0.0,
         **numbers,
+        **({DERIVED: derived} if derived else {}),
         "features": features,
         "feature_names_in": [str(n) for n in model.feature_names],
         "parameters": plain(model.parameters, MAX_DEPTH - 1),

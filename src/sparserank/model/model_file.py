@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -14,11 +15,13 @@ from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
 from sparserank.errors import ModelFormatError
 from sparserank.files import open_regular
 from sparserank.model.content import (
+    DERIVED,
     FORMAT,
     FORMAT_OF_SIZES,
     FORMAT_VERSION,
     INDEX_BASE,
     SINCE,
+    SINCE_DERIVED,
     SINCE_INDEX_BASE,
     check_curve,
     check_fill,
@@ -101,7 +104,6 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
     coef, center, scale, constants = np.zeros(d), np.zeros(d), np.ones(d), np.ones(d)
     kinds, fill, medians = [NONE] * d, np.full(d, np.nan), np.full(d, np.nan)
     curves: dict[int, Curve | StepCurve] = {}
-    derived: dict[str, Derived] = {}
     seen = set()
     for feature in _part(content, "features", LIST):
         if not isinstance(feature, dict):
@@ -134,9 +136,6 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
             edges, values = _part(steps, "edges", LIST), _part(steps, "values", LIST)
             check_curve(name, edges, values, steps=True)
             curves[j] = StepCurve(np.array(edges, dtype=np.float64), np.array(values, dtype=np.float64))
-        if "column" in feature:
-            level = None if feature.get("level") is None else _part(feature, "level", TEXT)
-            derived[name] = Derived(_part(feature, "column", TEXT), level)
         if "missing" in feature:
             fill[j] = float(_part(feature, "missing", NUMBER))
             check_fill(name, float(fill[j]))
@@ -156,8 +155,21 @@ def model_of_content(content: dict[str, Any]) -> RankingModel:
         None if np.isnan(fill).all() else fill,
         None if np.isnan(medians).all() else medians,
         _index_base(content),
-        derived,
+        _derived(content, names),
     )
+
+
+def _derived(content: dict[str, Any], names: Sequence[str]) -> dict[str, Derived]:
+    """The features that are made from columns of tables."""
+    if DERIVED in content and content["version"] < SINCE_DERIVED:
+        raise ValueError(f"it has {DERIVED!r}, which version {content['version']} does not support")
+    out, known = {}, set(names)
+    for name, given in (_part(content, DERIVED, OBJECT) if DERIVED in content else {}).items():
+        if name not in known or not isinstance(given, dict):
+            raise ValueError(f"{DERIVED} must have an object for names of features; got {brief(name)}: {brief(given)}")
+        level = None if given.get("level") is None else _part(given, "level", TEXT)
+        out[name] = Derived(_part(given, "column", TEXT), level)
+    return out
 
 
 def _index_base(content: dict[str, Any]) -> int:

@@ -152,6 +152,16 @@ class RankingModel:
         return out
 
     @property
+    def weights(self) -> dict[str, float]:
+        """{selected feature: its weight; of a category, the range of the weights of its levels}"""
+        out = {}
+        for name, columns in self.columns.items():
+            own = self.coef[columns]
+            of_levels = self.feature_names[columns[0]] in self.derived
+            out[name] = float(max(own.max(), 0.0) - min(own.min(), 0.0)) if of_levels else float(own[0])
+        return out
+
+    @property
     def per_query(self) -> bool:
         """Whether a score depends on the other documents of the query."""
         return self.scaling.per_query

@@ -16,7 +16,6 @@ from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.substitutes import NearEqual
 from sparserank.crossval.tasks import FINAL
-from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import without_entries
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.model import RankingModel
@@ -56,7 +55,7 @@ class Ablation:
         model, feature_groups, with_groups = self.model, self.cv.feature_groups, self.plan.by_cost
         # The selected features, largest weight first: the columns of each, and the first of them.
         columns = sorted(model.columns.items(), key=lambda own: -float(np.linalg.norm(model.coef[own[1]])))
-        alone = [np.array(own) for _, own in columns]
+        alone, weights = [np.array(own) for _, own in columns], model.weights
         features = np.array([own[0] for _, own in columns], dtype=np.int64)
         used = sorted(feature_groups.used(model.support), key=lambda g: -feature_groups.costs[g]) if with_groups else []
         members = [np.flatnonzero(np.array(feature_groups.of_feature) == g) for g in used]
@@ -75,13 +74,15 @@ class Ablation:
         rows = [
             {
                 "feature": name,
-                **_drawn(model, self.cv.data, own_columns),
+                "coef": weights[name],
+                "transform": NONE if model.feature_names[j] in model.derived else model.transform_of(int(j)),
+                "curve": None if model.feature_names[j] in model.derived else drawn(model, self.cv.data, int(j)),
                 "share": near.share(int(j)),
                 "folds": sum(int(j) in self.candidate_set.features(self.chosen, f) for f in self.cv.folds or [FINAL]),
                 "cost": cost(i, alone[i]) if i < n else None,
                 "zeroed": self._costs(own, zeroed[:, i]),
             }
-            for i, (j, (name, own_columns)) in enumerate(zip(features, columns, strict=True))
+            for i, (j, (name, _)) in enumerate(zip(features, columns, strict=True))
         ]
         of_groups = [
             {
@@ -228,16 +229,6 @@ def ablation_of_sizes(
         for i, of_size in zip(members, np.split(values, cuts, axis=1), strict=True):
             out[i] = own[i].costs_of(of_size)
     return out
-
-
-def _drawn(model: RankingModel, data: RankingDataset, columns: Sequence[int]) -> dict[str, Any]:
-    """Weight, transform and curve of a selected feature: of its number, or, of a category, the range of the weights of
-    its levels."""
-    j, weights = columns[0], model.coef[columns]
-    if model.feature_names[j] not in model.derived:
-        return {"coef": float(model.coef[j]), "transform": model.transform_of(j), "curve": drawn(model, data, j)}
-    size = float(max(weights.max(), 0.0) - min(weights.min(), 0.0))
-    return {"coef": size, "transform": NONE, "curve": None}
 
 
 def _refits(learner: BoostedSteps | tuple[int, ...] | None, rows: Sequence[sp.csr_array]) -> RuledMaker:

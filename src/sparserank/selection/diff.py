@@ -15,6 +15,7 @@ from sparserank.arrow import has_arrow, pa, pq
 from sparserank.crossval.current_model import SAME_ABSOLUTE
 from sparserank.curves import Curve, StepCurve
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.derived import sources_of
 from sparserank.data.missing import KEEP
 from sparserank.data.read import as_datasets
 from sparserank.data.reading import Reading
@@ -53,15 +54,22 @@ class Side:
     metrics: tuple[str, ...] = ()
     trained: frozenset[str] | None = None
 
+    @property
+    def names(self) -> set[str]:
+        """The features that it could use."""
+        return set(sources_of(self.model.derived, self.model.feature_names))
+
     def weights(self) -> dict[str, float]:
         """{feature: its weight divided by the sum of the absolute weights}, of the features in use."""
-        shares = self.model.coef / (np.abs(self.model.coef).sum() or 1.0)
-        return {self.model.feature_names[j]: float(shares[j]) for j in self.model.support}
+        weights = self.model.weights
+        total = sum(map(abs, weights.values())) or 1.0
+        return {name: weight / total for name, weight in weights.items()}
 
     def curve(self, feature: str) -> tuple[Any, Curve | StepCurve] | None:
         """(transform before it, curve or steps of a feature in the unit of `weights`); None if it has none."""
-        m, j = self.model, self.model.feature_names.index(feature)
-        unit = float(m.coef[j] / m.scaling.scale[j] / np.abs(m.coef).sum())
+        m = self.model
+        j = m.columns[feature][0]
+        unit = float(m.coef[j] / m.scaling.scale[j]) / sum(map(abs, m.weights.values()))
         before = m.transform and (m.transform.kinds[j], m.transform.constants[j])
         return (before, m.curves[j].times(unit)) if j in m.curves else None
 
@@ -149,8 +157,10 @@ def diff(old: Source, new: Source, data: Any = None, *, k: int | None = None) ->
     (['came in', 'in both'], 40)
     """
     check_arguments(diff, locals())
-    judged = None if data is None else as_datasets({"data": data}, reading=Reading(missing=KEEP))["data"]
-    return diff_of(side_of(old, k), side_of(new, k), judged)
+    before, after = side_of(old, k), side_of(new, k)
+    reading = Reading(missing=KEEP, derived={**before.model.derived, **after.model.derived})
+    judged = None if data is None else as_datasets({"data": data}, reading=reading)["data"]
+    return diff_of(before, after, judged)
 
 
 def side_of(given: Source, k: int | None = None) -> Side:
@@ -166,7 +176,7 @@ def side_of(given: Source, k: int | None = None) -> Side:
         found, table = read_own_json(folder / "result.json"), folder / "per_query.parquet"
         side = replace(side, metrics=tuple(map(str, found["metrics"])))
         halves, size = found["stability"], found["chosen"]["n_features"]
-        if halves and halves["half_samples"] >= MIN_HALF_SAMPLES and len(side.model.support) == size:
+        if halves and halves["half_samples"] >= MIN_HALF_SAMPLES and len(side.model.columns) == size:
             shares = {str(f["feature"]): float(f["selection_frequency"]) for f in halves["features"]}
             side = replace(side, shares=shares)
         if found["protocol"] == "cv" and has_arrow() and table.exists():  # all training queries have out-of-fold values
@@ -191,7 +201,7 @@ def diff_of(old: Side, new: Side, judged: RankingDataset | None) -> ModelDiff:
 def _feature(old: Side, new: Side, name: str, before: float | None, after: float | None) -> Row:
     """A row of `ModelDiff.features`; before, after: the weights."""
     kind, shape, real = CAME if before is None else LEFT if after is None else BOTH, None, None
-    shares = [s.shares.get(name, 0.0) if s.shares and name in s.model.feature_names else None for s in (old, new)]
+    shares = [s.shares.get(name, 0.0) if s.shares and name in s.names else None for s in (old, new)]
     if kind != BOTH and old.shares and new.shares:
         chose, other = (share or 0.0 for share in (shares if kind == LEFT else shares[::-1]))
         real = chose >= MIN_FREQUENCY and other <= MAX_SHARE
@@ -204,7 +214,7 @@ def _feature(old: Side, new: Side, name: str, before: float | None, after: float
 
 def _sentences(old: Side, new: Side, features: list[Row]) -> list[str]:
     """The numbers of features, what the figures are, and which changes are called real."""
-    sizes = [f"{len(s.model.support)} of {s.model.n_features}" for s in (old, new)]
+    sizes = [f"{len(s.model.columns)} of {len(s.names)}" for s in (old, new)]
     counts = ", ".join(f"{sum(row['change'] == kind for row in features)} {kind}" for kind in KINDS)
     said = [f"The old model uses {sizes[0]} features, the new one {sizes[1]}: {counts}."]
     said.append("Weights are divided by the sum of the absolute weights of their model, because scores have no scale.")
