@@ -13,6 +13,7 @@ from sparserank.data.derived import Derived
 from sparserank.data.tables.frames import QID
 from sparserank.errors import DataError
 from sparserank.model.ranking_model import RankingModel
+from sparserank.options import option
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import brief
 from sparserank.transforms import LOG, NONE, Transform
@@ -55,6 +56,8 @@ class _Input:
     def made(self, j: int, level: str | None) -> int:
         """The number of the feature that says where column j has this level, or is missing."""
         d = Derived(self.names[j], level)
+        if d.name in self.names and self.derived.get(d.name) != d:
+            raise DataError(f"a column of the pipeline's input is called {brief(d.name)}; rename it.")
         if d.name not in self.derived:
             self.derived[d.name] = d
             self.names.append(d.name)
@@ -100,6 +103,11 @@ def model_of_pipeline(pipeline: Any) -> RankingModel:
     inputs, columns = _Input(names), [_Column((j,)) for j in range(len(names))]
     for name, step in steps:
         columns = _after(inputs, columns, name, step)
+    twice = [
+        j for j, value in enumerate(inputs.fill) if value == value and sum(c.features[0] == j for c in columns) > 1
+    ]
+    if twice:
+        raise DataError(f"the pipeline imputes {brief(inputs.names[twice[0]])} and uses it twice; use it once.")
     return _on_input(ranker.to_model(), inputs, columns)
 
 
@@ -119,6 +127,8 @@ def _after(inputs: _Input, columns: list[_Column], name: str, step: Any) -> list
             columns = _after(inputs, columns, f"{name}: {own}", inner)
         return columns
     if kind is ColumnTransformer:
+        if step.transformer_weights:
+            raise DataError(f"step {brief(name)}: transformer_weights cannot be folded; scale the columns instead.")
         held = list(getattr(step, "feature_names_in_", range(step.n_features_in_)))
         parts = [(f"{name}: {n}", t, [columns[j] for j in _places(of, held)]) for n, t, of in step.transformers_]
         return [column for n, t, own in parts for column in (_after(inputs, own, n, t) if own else [])]
@@ -191,19 +201,19 @@ def _levels(inputs: _Input, j: int, step: Any, k: int, name: str) -> list[_Colum
     levels = [_level_text(level, name) for level in step.categories_[k].tolist()]
     rare = getattr(step, "infrequent_categories_", None)
     infrequent = set() if rare is None or rare[k] is None else {_level_text(v, name) for v in rare[k].tolist()}
-    frequent = [inputs.made(j, level) for level in levels if level not in infrequent]
-    out = [_Column((own,)) for own in frequent]
+    if len(set(levels)) < len(levels):
+        raise DataError(f"step {brief(name)}: two levels of {brief(inputs.names[j])} are the same as text.")
+    frequent = {level: inputs.made(j, level) for level in levels if level not in infrequent}
+    out: dict[str | None, _Column] = {level: _Column((own,)) for level, own in frequent.items()}
     if infrequent and step.handle_unknown in ("infrequent_if_exist", "warn"):  # also levels that are not known
-        out.append(_Column(tuple(frequent), (-1.0,) * len(frequent), center=-1.0))
+        out[None] = _Column(tuple(frequent.values()), (-1.0,) * len(frequent), center=-1.0)
     elif infrequent:
         own = tuple(inputs.made(j, level) for level in levels if level in infrequent)
-        out.append(_Column(own, (1.0,) * len(own)))
-    dropped = None if step.drop_idx_ is None else step.drop_idx_[k]
-    if dropped is not None:
-        gone = levels[dropped]
-        at = len(out) - 1 if gone in infrequent else [v for v in levels if v not in infrequent].index(gone)
-        del out[at]
-    return out
+        out[None] = _Column(own, (1.0,) * len(own))
+    if step.drop_idx_ is not None and step.drop_idx_[k] is not None:
+        gone = levels[step.drop_idx_[k]]
+        del out[None if gone in infrequent else gone]
+    return list(out.values())
 
 
 def _level_text(level: Any, name: str) -> str:
@@ -225,12 +235,17 @@ def _on_input(model: RankingModel, inputs: _Input, columns: Sequence[_Column]) -
             "the ranker applies logarithms or curves to features that the pipeline has scaled, which a model cannot "
             "represent; leave the scaler out (rankers scale features themselves)."
         )
+    if not plain and model.per_query:
+        raise DataError(f"{option('scaling', model.scaling.method)} cannot follow scaled or encoded features.")
+    of_one = [column.features[0] for column in columns if len(column.features) == 1]
+    if model.curves and len(set(of_one)) < len(of_one):
+        raise DataError("the pipeline uses a feature twice, whose curves a model cannot add; use it once.")
     if not plain and model.fill_values is not None:
         raise DataError(
             "the ranker fills in missing values after the pipeline has scaled them; put a SimpleImputer first instead."
         )
     d = len(inputs.names)
-    coef, center, scale = np.zeros(d), np.zeros(d), np.ones(d)
+    center, scale = np.zeros(d), np.ones(d)
     fill, medians, kinds, constants = np.array(inputs.fill), np.full(d, np.nan), [NONE] * d, np.ones(d)
     logs: dict[int, bool] = {}
     for column in (columns[k] for k in model.support):
@@ -238,28 +253,25 @@ def _on_input(model: RankingModel, inputs: _Input, columns: Sequence[_Column]) -
             if logs.setdefault(f, column.is_log) != column.is_log:
                 raise DataError(f"the pipeline uses {brief(inputs.names[f])} with and without a logarithm.")
             kinds[f] = LOG if column.is_log else NONE
-    n_uses = np.bincount([f for k in model.support for f in columns[k].features], minlength=d)
-    shared, constant = np.zeros(d), 0.0
+    weight, constant = np.zeros(d), 0.0
     for k, given in enumerate(columns):
-        column, w = given.then(model.scaling.center[k], model.scaling.scale[k]), float(model.coef[k])
-        j, is_whole = column.features[0], column.signs == (1.0,)
-        if w and is_whole and n_uses[j] == 1:
-            coef[j] = w
-        elif w:  # several columns add to a feature: its weight is their sum, and the constant is kept apart
-            np.add.at(shared, list(column.features), np.array(column.signs) * w / column.scale)
-            constant -= w * column.center / column.scale
-        if is_whole and (coef[j] or not n_uses[j]):
-            center[j], scale[j] = column.center, column.scale
-        if is_whole and model.transform is not None:
+        column = given.then(model.scaling.center[k], model.scaling.scale[k])
+        j, own = column.features[0], float(model.coef[k]) / column.scale
+        np.add.at(weight, list(column.features), own * np.array(column.signs))
+        constant -= own * column.center
+        if column.signs != (1.0,):
+            continue
+        center[j], scale[j] = column.center, column.scale
+        if model.transform is not None:
             kinds[j], constants[j] = model.transform.kinds[k], model.transform.constants[k]
-        if is_whole and model.fill_values is not None and np.isnan(fill[j]):
+        if model.fill_values is not None and np.isnan(fill[j]):
             fill[j] = model.fill_values[k]
-        if is_whole and model.medians is not None and not given.is_log:
+        if model.medians is not None and not given.is_log:
             medians[j] = given.center + given.scale * model.medians[k]
-    coef += shared
-    if constant and coef.any():
+    coef, constant = weight * scale, constant + float(weight @ center)
+    if constant and coef.any():  # what the centers do not subtract goes to one of them
         j = int(np.argmax(np.abs(coef)))
-        center[j] -= constant * scale[j] / coef[j]
+        center[j] -= constant / weight[j]
     return replace(
         model,
         coef=coef,

@@ -239,3 +239,53 @@ def test_rankers_count_the_columns_of_a_category_as_one_feature(ranker):
     model = sklearn.clone(ranker).fit_dataset(read(frame)[0]).to_model()
     assert set(model.columns) == {"shelf", "stock"}
     assert len(model.support) > 2
+
+
+def test_commands_read_only_what_a_model_uses(tmp_path, cli: Cli):
+    """A category that the model leaves out need not be in the table; --k counts features; Python does the same."""
+    frame = FRAME.drop(columns=["title", "one", "rating", "age"])
+    frame = frame.assign(label=(frame["bm25"] + (frame["shelf"] == "low") + NOISE > 2).astype(int))
+    path = _written(frame.to_parquet, tmp_path / "t.parquet", index=False)
+    run = str(tmp_path / "run")
+    quick = ("--penalty", "mcp", "--transform", "none", "--half-samples", "0", "--rival", "none")
+    assert cli("select", path, *quick, "--k", "2", "--out", run).code == 0
+    model = sr.load_model(run)
+    assert set(model.columns) == {"bm25", "shelf"}
+    without = _written(frame.drop(columns=["brand", "label"]).to_parquet, tmp_path / "u.parquet", index=False)
+    for table in (path, without):
+        scores = [float(x) for x in cli("predict", run, table).done.out.split()]
+        assert scores == model.predict(frame).tolist()
+    assert sr.load_model(run, k=2).columns == model.columns
+    assert set(sr.load_model(run, k=1).columns) == {"bm25"}
+    assert "no model has" not in cli("predict", run, without, "--k", "2").done.err
+    by_file = sr.evaluate(model, path)
+    assert by_file == sr.evaluate(model, frame)
+    assert sr.diff(sr.load_model(run, k=1), model, path).features[0]["feature"] == "shelf"
+    assert sr.diff(sr.load_model(run, k=1), model, frame).sentences[0].startswith("The old model uses 1 of 4 features")
+    data, _ = read(frame)
+    some = data.take_features([0, 1, 2])
+    fitted = sr.SparseRanker().fit_dataset(some).to_model()
+    fitted.save(tmp_path / "some.json")
+    assert sr.load_model(tmp_path / "some.json").n_features == 3
+
+
+def test_names_and_types_that_do_not_fit_are_refused_by_name(tmp_path):
+    frame = FRAME[["qid", "label", "bm25", "shelf", "rating"]]
+    for name, made_of in (("shelf=top", "shelf"), ("rating is missing", "rating")):
+        with pytest.raises(DataError, match=f"a column is called '{name}', like the feature that '{made_of}' gets"):
+            read(frame.assign(**{name: 1.0}))
+    one = _written(frame.to_parquet, tmp_path / "one.parquet", index=False)
+    other = _written(frame.assign(qid="2 " + frame["qid"], shelf=1.0).to_parquet, tmp_path / "two.parquet", index=False)
+    with pytest.raises(DataError, match="'shelf' is text here or in"):
+        read([one, other])
+    with pytest.raises(DataError, match="no data rows"):
+        read(frame.iloc[:0])
+    numbers = frame[["qid", "label", "bm25"]].assign(shop=pd.array(RNG.integers(1, 4, N)).astype("Int64"))
+    numbers.loc[::9, "shop"] = pd.NA
+    categorical = numbers.assign(shop=numbers["shop"].astype("category"))
+    data, _ = read(categorical)
+    assert {d.level for d in data.derived.values()} == {"1", "2", "3", None}  # numbers: no empty text in exports
+    model = sr.SparseRanker().fit_dataset(data).to_model()
+    with pytest.raises(DataError, match="'shop' contains values that are no category"):
+        model.predict(numbers.assign(shop=1.5))
+    assert (model.predict(categorical) == model.predict(numbers)).all()

@@ -127,7 +127,8 @@ def test_onnx_takes_texts(kind: str):
 
 def test_elasticsearch_defines_features_by_queries():
     files = model_of("weights").export("elasticsearch", features={
-        "bm25": {"template": {"match": {"title": "{{q}}"}}}, "rating": {"template": {"match_all": {}}},
+        "bm25": {"template": {"match": {"title": "{{q}}"}}},
+        "rating": {"template": {"match_all": {}}, "field": "rating"},
         "brand": {"field": "brand.keyword"}, "brand=acme": {"template": {"match": {"brand": "acme"}}},
     }, filled=True)  # fmt: skip
     features = {f["name"]: f["template"] for f in json.loads(files["featureset.json"])["featureset"]["features"]}
@@ -138,6 +139,15 @@ def test_elasticsearch_defines_features_by_queries():
     assert features["brand is missing"] == {"constant_score": {"filter": either}}
     none = {"bool": {"must_not": {"exists": {"field": "rating"}}}}
     assert features["rating is missing"] == {"constant_score": {"filter": none}}
+
+
+def test_a_column_that_is_defined_without_a_field_is_refused():
+    features = {name: {"template": {"match_all": {}}} for name in ("bm25", "rating")}
+    with pytest.raises(DataError, match="'rating is missing' needs the field of 'rating'"):
+        model_of("weights").export("elasticsearch", features=features, filled=True)
+    features["rating is missing"] = {"template": {"match_none": {}}}
+    text = model_of("weights").export("elasticsearch", features=features, filled=True)["featureset.json"]
+    assert '"field": "brand"' in text  # by default, the name of the column
 
 
 def test_solr_defines_features_by_functions():

@@ -66,7 +66,7 @@ def test_levels_and_missing_values_are_named() -> None:
     found = sr.RankingModel(coef, names, none, curves=steps, derived=derived)
     assert in_words(found) == {
         "brand": "brand raises a document if it is acme, and lowers a document if it is missing.",
-        "clicks": "A larger clicks lowers a document. A missing one raises it.",
+        "clicks": "A larger clicks lowers a document. A missing value raises it, compared with the median.",
         "color": "color raises a document if it is f, e, d, c or one of 2 others, and lowers a document if it is g.",
     }
 

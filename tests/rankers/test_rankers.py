@@ -415,6 +415,25 @@ def test_column_transformers_fold_into_a_model_of_the_raw_columns(encoder: str, 
     assert not np.allclose(wrong, expected)
 
 
+def test_what_a_model_cannot_say_of_columns_is_refused(problem):
+    X, y, qid = problem
+    X = X.assign(text=np.where(np.arange(len(X)) % 3, "a", "b"), **{"text=a": 1.0})
+    scaled = [("n", StandardScaler(), NAMES[:3])]
+    filled = ("f", SimpleImputer(), [NAMES[3]])
+    mixed = X["text"].astype(object).where(np.arange(len(X)) % 5 > 0, None).replace({"b": ""})
+    for columns, frame, message in (
+        (ColumnTransformer(scaled, transformer_weights={"n": 2.0}), X, "transformer_weights cannot be folded"),
+        (ColumnTransformer([*scaled, ("t", OneHotEncoder(), ["text"])]), X, "is called 'text=a'; rename it"),
+        (ColumnTransformer([*scaled, ("t", OneHotEncoder(), ["text"])]), X.assign(text=mixed), "the same as text"),
+        (ColumnTransformer([filled, ("p", "passthrough", [NAMES[3], *NAMES[:3]])]), X, "imputes .* and uses it twice"),
+    ):
+        with pytest.raises(DataError, match=message):
+            RankingModel.from_pipeline(fitted(make_pipeline(columns, sr.SparseRanker()), frame, y, qid))
+    within = fitted(make_pipeline(StandardScaler(), sr.SparseRanker(scaling="query-min-max")), X[NAMES], y, qid)
+    with pytest.raises(DataError, match="scaling='query-min-max' cannot follow"):
+        RankingModel.from_pipeline(within)
+
+
 def test_what_cannot_be_folded_is_refused_with_the_remedy(problem):
     X, y, qid = problem
     for step, name in (

@@ -64,7 +64,7 @@ def _show(fitted: FittedModel, out: Path) -> None:
     table(
         f"{fitted.label} on {data.n_queries} queries, {data.n_docs} documents, {ranker.n_pairs_} pairs",
         ["status", "features", "objective", "kkt violation", "gap", "iterations"],
-        [[ranker.status_, str(len(model.support)), *certificate, str(ranker.n_iter_)]],
+        [[ranker.status_, str(len(model.columns)), *certificate, str(ranker.n_iter_)]],
     )
     if ranker.certificate_.gap_condition is not None:
         say(f"The gap is valid {ranker.certificate_.gap_condition}.")
@@ -78,23 +78,19 @@ def _show(fitted: FittedModel, out: Path) -> None:
 
 def _short(fitted: FittedModel, out: Path) -> list[str | Table]:
     """The fitted model, its largest weights, and the next commands."""
-    import numpy as np
-
-    from sparserank.data.derived import sources_of
     from sparserank.export import export_command
 
     model, data = fitted.model, fitted.data
-    order = model.support[np.argsort(-np.abs(model.coef[model.support]), kind="stable")].tolist()
-    rows = [[model.feature_names[j], f"{model.coef[j]:+.4g}", model.transform_of(j)] for j in order[:MAX_FEATURES]]
-    n_all = len(set(sources_of(model.derived, model.feature_names)))
+    own = model.weights.items()
+    rows = [[name, f"{w:+.4g}", model.transform_of(model.columns[name][0])] for name, w in own][:MAX_FEATURES]
     plain = all(row[2] == "none" for row in rows)
-    more = len(order) - len(rows)
+    more = len(own) - len(rows)
     n_columns = 2 if plain else 3
     weights = Table("", ["feature", "weight", "transform"][:n_columns], [row[:n_columns] for row in rows])
     file = shlex.quote(str(out))
     export = export_command(model, file, "sql")
     return [
-        f"{len(model.columns)} of {n_all} features by {fitted.label}.  {data.n_queries:,} queries, {data.n_docs:,} "
+        f"{len(own)} of {model.n_available} features by {fitted.label}.  {data.n_queries:,} queries, {data.n_docs:,} "
         "documents; no queries were held out for evaluation.",
         "",
         weights,

@@ -121,7 +121,7 @@ def _model(path: Path) -> None:
         rows.append([model.feature_names[j], *weights, *([_fill(model, j)] if knows else [])])
     columns = ["feature", "weight", "transform", "center", "scale", "weight on raw values"]
     table(
-        f"{path}: {len(model.support)} of {model.n_features} features, scaling {model.scaling.method}",
+        f"{path}: {len(model.columns)} of {model.n_available} features, scaling {model.scaling.method}",
         [*columns, *(["missing value"] if knows else [])],
         rows,
     )

@@ -142,6 +142,7 @@ def for_models(
     missing values, leave them to models that can replace them."""
     from sparserank.data.missing import KEEP, MissingPolicy
     from sparserank.data.read_files import kind_of
+    from sparserank.model.table_columns import with_columns_of
 
     require_features(models)
     policy = MissingPolicy.parse(reading.missing)
@@ -161,8 +162,7 @@ def for_models(
         screen.note(
             f"note: number 1 of these files is the first feature of the model, {names[0]}, as --index-base says."
         )
-    reading = _with_columns_of(reading, models, data)
-    reading = replace(reading, derived={name: d for m in models for name, d in m.derived.items()})
+    reading = with_columns_of(reading, models, list(data))
     knows = any(m.fill_values is not None or m.medians is not None for m in models)
     return replace(reading, missing=KEEP) if policy is None and knows else reading
 
@@ -210,32 +210,6 @@ def model_of(path: Path, missing: str | None, k: int | None = None) -> RankingMo
     from sparserank.model.size_models import load_model
 
     model = load_model(path, k=k)
-    if k is not None and len(model.support) != k:
-        screen.note(f"no model has {k} features; the best smaller one, with {len(model.support)}, is used.")
+    if k is not None and len(model.columns) != k:
+        screen.note(f"no model has {k} features; the best smaller one, with {len(model.columns)}, is used.")
     return model if of_reading(missing) == missing else model.with_missing(missing)
-
-
-def _with_columns_of(reading: Reading, models: Sequence[RankingModel], data: Sequence[Path]) -> Reading:
-    from sparserank.data.dataset import numbered
-    from sparserank.data.read_files import TABLES, kind_of
-    from sparserank.data.tables.batches import open_table
-
-    def selected(model: RankingModel) -> list[str]:
-        return [model.feature_names[j] for j in model.support]
-
-    kind = kind_of(data[0])
-    if reading.feature_columns is not None or kind not in TABLES:
-        return reading
-    # Features named f1, f2, ... may also be matched by position, which requires all of them.
-    used = list(
-        dict.fromkeys(name for m in models for name in (m.feature_names if numbered(m.feature_names) else selected(m)))
-    )
-    held = set(open_table(data[0], kind).schema.names)
-    held |= {name for m in models for name, d in m.derived.items() if d.source in held}
-    if used and held.issuperset(used):
-        return replace(reading, feature_columns=used)
-    lacking = next((name for m in models for name in selected(m) if name not in held), None)
-    if lacking is not None and not held.isdisjoint(used):
-        lacking = {name: d.source for m in models for name, d in m.derived.items()}.get(lacking, lacking)
-        raise DataError(f"{data[0]} has no column {brief(lacking)}, which the model uses.")
-    return reading

@@ -59,7 +59,7 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
         files: Sequence[str] = LIST_FILES
     else:
         show_selection(result, str(out))
-        warn_if_replaced(out, before, len(result.model.support), result.noun)
+        warn_if_replaced(out, before, len(result.model.columns), result.noun)
         files = RESULT_FILES if answer.verbose else ()
     if files:
         say("wrote " + ", ".join(str(out / name) for name in files if (out / name).exists()))

@@ -63,7 +63,7 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
 def chosen_in(out: Path) -> int | None:
     """Number of features of the model in a run directory; None if there is none."""
     try:
-        return len(load_model(out / "model.json").support)
+        return len(load_model(out / "model.json").columns)
     except SparserankError:
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from sparserank.crossval.rivals import Rivals
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.derived import Derived
 from sparserank.data.matrices import column
-from sparserank.errors import ParameterError
+from sparserank.errors import ModelFormatError, ParameterError
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.size_models import load_model
 from sparserank.penalties import FeatureRules
@@ -49,8 +50,9 @@ class InUse:
 
 def made_for(given: Any) -> list[Derived]:
     """The features that the model in use is made of and that are made from columns of tables."""
-    is_file = isinstance(given, str | os.PathLike) and Path(given).exists()
-    model = load_model(given) if is_file else given
+    model = given
+    with suppress(ModelFormatError):  # the name of a feature may also be that of a file
+        model = load_model(given) if isinstance(given, str | os.PathLike) and Path(given).exists() else given
     names = [model.feature_names[j] for j in model.support] if isinstance(model, RankingModel) else []
     return [model.derived[name] for name in names if name in model.derived]
 

@@ -74,7 +74,8 @@ class FeatureGroups:
 
     def beyond(self, k: int | None, budget: float | None) -> tuple[int, ...]:
         """The features of groups that exceed k features or the budget on their own."""
-        sizes = np.array([self.count(np.flatnonzero(self._group == g)) for g in range(len(self.names))])
+        pairs = {*zip(self.of_feature, self.sources or range(len(self.of_feature)), strict=True)}
+        sizes = np.bincount([group for group, _ in pairs], minlength=len(self.names))
         too_large = sizes > k if k is not None else np.zeros(len(sizes), dtype=bool)
         too_dear = (
             ~within_budget(np.array(self.costs), budget) if budget is not None else np.zeros(len(sizes), dtype=bool)

@@ -156,8 +156,9 @@ def complete_penalties(
         if prices is not None:
             raise ParameterError("costs", f"of categories and missing values need {option('feature_groups')}.")
         grouped = grouped or groups_of_columns(names, sources)
-        keep = [e for n in keep or () for e in ([n] if n in names else with_sources([n], derived))]
-        drop = with_sources(drop or (), derived)
+        keep, drop = (
+            g if g is None or isinstance(g, str) else with_sources(g, derived, {*names}) for g in (keep, drop)
+        )
     shared: dict[str, Any] = {}
     if grouped is not None:
         _refuse_groups_of_their_own(numbered)

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import MIN_MISSING, Derived
+from sparserank.data.derived import MIN_MISSING, Derived, already_called
 from sparserank.data.filling import missing_cells
 from sparserank.data.matrices import all_or_none, below, stacked, stored_values
 from sparserank.data.missing import ZERO, holds_missing
 from sparserank.data.query_ids import concatenated_ids, plain_ids, query_codes, run_starts
 from sparserank.data.reading import nothing_left
 from sparserank.data.streams import RowBlock, Stream, judged
-from sparserank.errors import DataWarning
+from sparserank.errors import DataError, DataWarning
 from sparserank.options import option
 from sparserank.text import brief, listed
 
@@ -75,6 +75,9 @@ def _flagged(data: RankingDataset, stream: Stream) -> RankingDataset:
         np.flatnonzero((share > MIN_MISSING) | asked) if stream.feature_names is not None else np.array([], dtype=int)
     )
     flags = [Derived(names[j], None) for j in often.tolist()]
+    twice = next((f for f in flags if f.name in names), None)
+    if twice is not None:
+        raise DataError(already_called(stream.places[0], twice))
     some = listed([names[j] for j in np.flatnonzero(share).tolist()])
     values = "0, as the engine does" if stream.policy is not None and stream.policy.default == ZERO else "medians"
     flagged = f"; features say where {listed([f.source for f in flags])} {'is' if len(flags) == 1 else 'are'} missing"

@@ -253,7 +253,8 @@ class RankingDataset:
         """The same documents with other features; `row_index` still refers to the rows of the original
         constructor."""
         out = replace(self, **changed)
-        out._set({"row_index": self.row_index})
+        derived = {name: d for name, d in (out.derived or {}).items() if name in set(out.feature_names or ())}
+        out._set({"row_index": self.row_index, "derived": derived or None})
         return out
 
     def take_queries(self, queries: np.ndarray) -> RankingDataset:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparserank.data.missing import is_missing
+from sparserank.text import brief
 
 if TYPE_CHECKING:
     from sparserank.arrow import pa
@@ -16,13 +17,13 @@ if TYPE_CHECKING:
 MIN_SHARE, MIN_QUERIES = 0.01, 20  # a level is frequent if it has this share of the rows, or is in so many queries
 MAX_LEVELS = 30  # of a category; the others count as one, which has no feature
 MAX_DISTINCT = 0.5  # text with a larger share of distinct values is an id or a title
-MIN_MISSING = 0.01  # share of missing values from which a feature has a flag
+MIN_MISSING = 0.01  # a feature with a larger share of missing values has a flag
 
 
 @dataclass(frozen=True)
 class Derived:
-    """source: a column of the table; level: the text of which the feature is 1, "" where there is none; None: the
-    column is a number, and the feature is 1 where it is missing."""
+    """source: a column of the table; level: the feature is 1 where the column has this text, and "" stands for a
+    missing one; None: the column is a number, and the feature is 1 where it is missing."""
 
     source: str
     level: str | None
@@ -62,6 +63,13 @@ def texts_of(column: pa.Array) -> pa.Array:
     return pc.fill_null(column.cast(pa.large_string()), "")
 
 
+def already_called(place: str, made: Derived) -> str:
+    """Message about a column that has the name of a feature that is made from another one."""
+    return (
+        f"{place}: a column is called {brief(made.name)}, like the feature that {brief(made.source)} gets; rename it."
+    )
+
+
 def sources_of(derived: Mapping[str, Derived], names: Sequence[str]) -> tuple[str, ...]:
     """The column of the table that each feature is made from, which is its own name if it is not derived."""
     return tuple(derived[name].source if name in derived else name for name in names)
@@ -89,9 +97,10 @@ def frequent_levels(source: str, coded: pa.ChunkedArray, query: np.ndarray, *, i
     return [Derived(source, None if is_number and not values[i] else values[i]) for i in kept]
 
 
-def with_sources(names: Iterable[str], derived: Mapping[str, Derived]) -> list[str]:
-    """The names, and for that of a column also the features that are made from it, instead of a category itself."""
+def with_sources(named: Iterable[str], derived: Mapping[str, Derived], features: Collection[str]) -> list[str]:
+    """The names, and for that of a column also the features that are made from it; a category has no feature of its
+    own."""
     made: dict[str, list[str]] = {}
     for name, d in derived.items():
-        made.setdefault(d.source, [] if d.level is not None else [d.source]).append(name)
-    return [each for name in names for each in made.get(name, [name])]
+        made.setdefault(d.source, []).append(name)
+    return [each for n in named for each in ([n] if n in features or n not in made else []) + made.get(n, [])]

@@ -23,6 +23,8 @@ from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison
 from sparserank.metrics import Convention, Metric, parse_metrics
 from sparserank.metrics.ranking import RankedLists, rank_lists
+from sparserank.model.ranking_model import RankingModel
+from sparserank.model.table_columns import with_columns_of
 from sparserank.number_checks import as_floats
 from sparserank.options import Number
 from sparserank.options.arguments import check_arguments
@@ -246,7 +248,8 @@ def _on_judged(
         unjudged = {name: found for name, run in systems.items() if (found := _only_unjudged(run, data))}
     else:
         reads_features = any(hasattr(s, "predict") or hasattr(s, "score_dataset") for s in systems.values())
-        judged, unjudged = _judged(data, label, qid, docid, reads_features), {}
+        models = [s for s in systems.values() if isinstance(s, RankingModel)]
+        judged, unjudged = _judged(data, label, qid, docid, reads_features, models), {}
     for name, (qid_of, docno) in unjudged.items():
         _warn(
             f"{name + ': ' if name else ''}none of its documents is judged, e.g. {brief(docno)} of query "
@@ -350,7 +353,9 @@ def _on_frame(system: Any, frame: Any, whose: str = "") -> Any:
         raise DataError(f"{whose}{error}") from error
 
 
-def _judged(data: Any, label: Any, qid: Any, docid: Any, features: bool) -> RankingDataset:
+def _judged(
+    data: Any, label: Any, qid: Any, docid: Any, features: bool, models: Sequence[RankingModel]
+) -> RankingDataset:
     if isinstance(data, Run):
         raise DataError("the second argument must be judged documents or judgments (sr.read_qrels); got a run.")
     if isinstance(data, RankingDataset):
@@ -369,7 +374,7 @@ def _judged(data: Any, label: Any, qid: Any, docid: Any, features: bool) -> Rank
             )
         ids = None if docid is None else document_texts(docid)
         return RankingDataset(np.zeros((len(relevance), 1)), relevance, qid, ids)
-    reading = Reading(missing=KEEP, featureless=not features, derived={})
+    reading = with_columns_of(Reading(missing=KEEP, featureless=not features), models, data)
     if data is None:
         raise DataError("the second argument must be judged documents or judgments (sr.read_qrels); got None.")
     judged = as_datasets({"data": data}, label=label, qid=qid, docid=docid, reading=reading)["data"]

@@ -13,6 +13,8 @@ from sparserank.export.terms import Sum, Term
 from sparserank.text import brief
 from sparserank.transforms import LOG
 
+FIELD = "field"  # of a definition: where the column of a table is in the engine
+
 
 def definition_of(
     features: Mapping[str, Any], term: Term, needed: str, made: Callable[[str, str | None], Mapping[str, Any]]
@@ -20,7 +22,7 @@ def definition_of(
     """The definition of a feature; if none is given for one that is made from a column, that of the field and level."""
     name, given = term.name, features.get(term.name)
     if term.derived is not None and given is None:
-        return made(_field(features.get(term.source), term.source), term.derived.level)
+        return made(_field(features, term), term.derived.level)
     if not isinstance(given, Mapping) or needed not in given:
         what = "is missing" if name not in features else f"has no {needed!r}"
         raise DataError(
@@ -29,15 +31,26 @@ def definition_of(
         )
     if needed == "class" and not isinstance(given[needed], str):
         raise DataError(f"features: the class of {brief(name)} must be a string; got {brief(str(given[needed]))}.")
-    return given
+    return {key: value for key, value in given.items() if key != FIELD}
 
 
-def _field(given: Any, source: str) -> str:
-    """The field of a column: {"field": ...}, or that of a feature of a field; by default, the name of the column."""
+def _field(features: Mapping[str, Any], term: Term) -> str:
+    """The field of the column that a feature is made from: {"field": ...}, or that of a feature of a field; by default,
+    the name of the column.
+
+    Raises
+        DataError   the column is defined, but not by a field
+    """
+    given = features.get(term.source, term.source)
     if isinstance(given, Mapping):
         params = given.get("params")
-        given = given.get("field") or (params.get("field") if isinstance(params, Mapping) else None)
-    return given if isinstance(given, str) else source
+        given = given.get(FIELD) or (params.get(FIELD) if isinstance(params, Mapping) else None)
+    if not isinstance(given, str):
+        raise DataError(
+            f'features: {brief(term.name)} needs the field of {brief(term.source)}: add "{FIELD}" to its definition, '
+            f"or define {brief(term.name)}."
+        )
+    return given
 
 
 def single_precision(weights: Mapping[str, float], norms: Iterable[float] = ()) -> dict[str, float]:

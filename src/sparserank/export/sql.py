@@ -77,7 +77,7 @@ def _column(name: str) -> str:
 def _one_column_each(of: Sum, given: Mapping[str, Any]) -> None:
     """Raise DataError for two features that SQLite and DuckDB would read from the same column."""
     first: dict[str, str] = {}
-    for name in (t.source for t in of.terms if t.name not in given):
+    for name in (t.source for t in of.terms if t.name not in given and t.source not in given):
         other = first.setdefault(name.lower(), name)
         if other != name:
             raise DataError(

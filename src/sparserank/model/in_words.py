@@ -27,30 +27,28 @@ class Part(NamedTuple):
 def in_words(model: RankingModel) -> dict[str, str]:
     """{feature: what a larger value of it, or its level, does to a document}, largest weight first, in the units of the
     feature. Ups and downs of less than SMALL of the range of a curve are left out."""
-    columns = sorted(model.columns.items(), key=lambda own: -float(np.linalg.norm(model.coef[own[1]])))
-    return {name: _of_columns(model, name, own) for name, own in columns}
+    return {name: _of_columns(model, name, model.columns[name]) for name in model.weights}
 
 
 def _of_columns(model: RankingModel, name: str, columns: Sequence[int]) -> str:
     """The sentence of a feature: a number, which may have a flag where it is missing, or the levels of a category."""
-    rises = {j: _rise(model, j) for j in columns if model.feature_names[j] in model.derived}
+    rises = {j: model.rise(j) for j in columns if model.feature_names[j] in model.derived}
     numbers = [_sentence(model, j) for j in columns if j not in rises]
     ups, downs = (sorted((j for j in rises if rises[j] * sign > 0), key=lambda j: -abs(rises[j])) for sign in (1, -1))
     if numbers:
-        flagged = f" A missing one {'raises' if ups else 'lowers'} it." if rises else ""
-        return f"{numbers[0]}{flagged}"
+        return f"{numbers[0]}{_where_missing(model, columns[0], sum(rises.values())) if rises else ''}"
     told = [
         f"{verb} a document if it is {_levels(model, own)}" for verb, own in (("raises", ups), ("lowers", downs)) if own
     ]
     return f"{name} {', and '.join(told)}." if told else f"{name} changes nothing."
 
 
-def _rise(model: RankingModel, j: int) -> float:
-    """What a feature that is 0 or 1 adds to the score if it is 1, up to a positive factor."""
-    if j not in model.curves:
-        return float(model.coef[j])
-    low, high = model.curves[j](np.array([0.0, 1.0])).tolist()  # transforms rise, and 0 stays 0
-    return float(model.coef[j]) * (high - low)
+def _where_missing(model: RankingModel, j: int, rise: float) -> str:
+    """What a missing value does; rise: the contribution of the flag."""
+    fill, median = (np.nan if values is None else values[j] for values in (model.fill_values, model.medians))
+    if not np.isnan(fill + median):
+        rise += model.rise(j, median, fill)
+    return f" A missing value {'raises' if rise > 0 else 'lowers'} it, compared with the median."
 
 
 def _levels(model: RankingModel, columns: Sequence[int]) -> str:

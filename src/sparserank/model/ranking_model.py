@@ -138,6 +138,11 @@ class RankingModel:
         return len(self.coef)
 
     @property
+    def n_available(self) -> int:
+        """Number of features, of which those that are made from one column of a table count as one."""
+        return len(set(sources_of(self.derived, self.feature_names)))
+
+    @property
     def support(self) -> np.ndarray:
         return np.flatnonzero(self.coef)
 
@@ -153,13 +158,22 @@ class RankingModel:
 
     @property
     def weights(self) -> dict[str, float]:
-        """{selected feature: its weight; of a category, the range of the weights of its levels}"""
+        """{selected feature: its weight; of a category, the range of what its levels add}, the largest first."""
         out = {}
         for name, columns in self.columns.items():
-            own = self.coef[columns]
-            of_levels = self.feature_names[columns[0]] in self.derived
-            out[name] = float(max(own.max(), 0.0) - min(own.min(), 0.0)) if of_levels else float(own[0])
-        return out
+            out[name] = float(self.coef[columns[0]])
+            if self.feature_names[columns[0]] in self.derived:
+                rises = [self.rise(j) for j in columns]
+                out[name] = rises[0] if len(rises) == 1 else max(*rises, 0.0) - min(*rises, 0.0)
+        return dict(sorted(out.items(), key=lambda own: -abs(own[1])))
+
+    def rise(self, j: int, low: float = 0.0, high: float = 1.0) -> float:
+        """What selected feature j adds to the score at one value, minus what it adds at another."""
+        k = int(np.searchsorted(self.support, j))
+        rows = np.zeros((2, len(self.support)))
+        rows[:, k] = low, high
+        at = self._scaled(rows, np.array([0, 2]))[:, k]
+        return float(self.coef[j] * (at[1] - at[0]))
 
     @property
     def per_query(self) -> bool:
@@ -344,10 +358,13 @@ class RankingModel:
         if derived is None or name in column_names(frame):
             return numbers_in(frame, name)
         column = numbers_in(frame, derived.source) if derived.level is None else column_of(frame, derived.source)
-        return derived.of(column).astype(np.float64)
+        try:
+            return derived.of(column).astype(np.float64)
+        except ValueError as error:  # pyarrow's are ValueErrors
+            raise DataError(f"X: column {brief(derived.source)} contains values that are no category.") from error
 
     def __repr__(self) -> str:
-        return f"RankingModel({len(self.support)} of {self.n_features} features, scaling {self.scaling.method})"
+        return f"RankingModel({len(self.columns)} of {self.n_available} features, scaling {self.scaling.method})"
 
     def _score(
         self, columns: np.ndarray, query_ptr: np.ndarray | None = None, row_index: np.ndarray | None = None

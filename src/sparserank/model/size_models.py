@@ -70,13 +70,14 @@ def load_size_model(path: str | os.PathLike, k: int) -> RankingModel:
     )
     try:
         entries = [_entry(e) for e in _list(content, "models")]
-        sizes = [len(e["features"]) for e in entries]
+        models = [model_of_content({**e, NAMES: _list(content, NAMES)}) for e in entries]
+        sizes = [len(m.columns) for m in models]
         if not entries:
             raise ValueError("it contains no model")
         best = best_within(sizes, [e["mean"] for e in entries], k)
         if best is None:
             raise ModelFormatError(f"{path}: no model has at most {k} features; the smallest has {min(sizes)}.")
-        return model_of_content({**entries[best], NAMES: _list(content, NAMES)})
+        return models[best]
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, ModelFormatError):
             raise

@@ -116,6 +116,13 @@ SIZES = Option(
     command="list[int] | None",
     shown="an eighth and a third of the features that may be used",
 )
+START = Option(
+    name="start",
+    kind=Given("str | os.PathLike | None", "Path | None"),
+    help="Directory of an earlier selection, whose options are used except for those that you give. The first line of "
+    "the result says what is different.",
+    panel=PANEL,
+)
 RUN = (OUT, RESTART, of_data.N_THREADS, PROGRESS)
 SELECT = (
     of_selection.PENALTIES,
@@ -142,6 +149,7 @@ SELECT = (
     SIZES,
     *of_data.READING,
     ALLOW_OVERLAP,
+    START,
     *RUN,
     CLIENT,
 )

@@ -88,7 +88,7 @@ def _by_worth(result: SelectionResult, i: int, chosen: bool) -> list[tuple[str, 
     """(feature, change of the metric without it: '-2.1%', or '' if unknown) of size i or of the chosen model, sorted by
     descending loss, or by descending |weight| if losses are unknown."""
     model, c = (result.model, result.chosen) if chosen else (result.models[i], result.by_size[i])
-    names = sorted(model.columns, key=lambda name: -float(np.linalg.norm(model.coef[model.columns[name]])))
+    names = list(model.weights)
     costs = {row["feature"]: row["cost"] for row in result.worth.features} if chosen else result.size_costs[i] or {}
     lost = {name: costs[name][result.metric]["cost"] for name in names if costs.get(name) is not None}
     if len(names) == 1 or len(lost) < len(names):  # a model without its only feature is empty

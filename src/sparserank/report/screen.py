@@ -109,6 +109,7 @@ class Screen:
     def first(self) -> Iterator[str | None]:
         """The choice, a suspicion about the data, the limits of the queries, and a rival above the chosen model."""
         result, choice = self.result, self.result.choice
+        yield result.origin.start if result.origin else None
         costed = choice.by_cost or result.plan.costs is not None
         cost = f" at a {choice.rule.cost} of {choice.chosen.cost:g}" if costed else ""
         kept = f"{self.all} " if choice.chosen is choice.named else f"{answers(choice)} of "

@@ -160,13 +160,15 @@ def column_table(result: SelectionResult) -> Table:
         [
             feature,
             model.feature_names[j].removeprefix(f"{feature}=").removeprefix(f"{feature} "),
-            f"{model.coef[j]:+.4f}",
+            f"{model.rise(j):+.4f}",
         ]
         for feature, columns in model.columns.items()
-        for j in sorted(columns, key=lambda j: -float(model.coef[j]))
+        for j in sorted(columns, key=lambda j: -model.rise(j))
         if model.feature_names[j] in model.derived
     ]
-    return Table("Levels of categories, and missing values", ["feature", "value", "weight"], rows, folded=True)
+    return Table(
+        "Levels of categories, and missing values", ["feature", "value", "adds to the score"], rows, folded=True
+    )
 
 
 def zeroed_table(result: SelectionResult) -> Table:

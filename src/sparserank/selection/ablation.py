@@ -54,7 +54,7 @@ class Ablation:
         one. Finished refits are kept in `store` and reused."""
         model, feature_groups, with_groups = self.model, self.cv.feature_groups, self.plan.by_cost
         # The selected features, largest weight first: the columns of each, and the first of them.
-        columns = sorted(model.columns.items(), key=lambda own: -float(np.linalg.norm(model.coef[own[1]])))
+        columns = [(name, model.columns[name]) for name in model.weights]
         alone, weights = [np.array(own) for _, own in columns], model.weights
         features = np.array([own[0] for _, own in columns], dtype=np.int64)
         used = sorted(feature_groups.used(model.support), key=lambda g: -feature_groups.costs[g]) if with_groups else []

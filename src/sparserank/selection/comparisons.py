@@ -61,7 +61,7 @@ def compare_on_test(
     `work`, and other rankers {name: scores in input order}."""
     names = chosen.feature_names
     feature, sign = best_single_feature(plan, work, notes)
-    systems = {f"chosen ({len(chosen.support)} features)": chosen.score_dataset(test)}
+    systems = {f"chosen ({len(chosen.columns)} features)": chosen.score_dataset(test)}
     systems |= {name: model.score_dataset(test) for name, model in dense.items()}
     alone = f"best single feature ({names[feature]}{' ascending' if sign < 0 else ''})"
     systems[alone] = sign * InUse(alone, (names[feature],)).scores(test)

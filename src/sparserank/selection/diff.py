@@ -27,6 +27,7 @@ from sparserank.metrics.ranking import rank_documents
 from sparserank.model.fusion import is_fusion
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.size_models import load_model
+from sparserank.model.table_columns import with_columns_of
 from sparserank.options.arguments import check_arguments
 from sparserank.selection.facts import Row
 from sparserank.selection.statements import MIN_FREQUENCY
@@ -54,11 +55,6 @@ class Side:
     metrics: tuple[str, ...] = ()
     trained: frozenset[str] | None = None
 
-    @property
-    def names(self) -> set[str]:
-        """The features that it could use."""
-        return set(sources_of(self.model.derived, self.model.feature_names))
-
     def weights(self) -> dict[str, float]:
         """{feature: its weight divided by the sum of the absolute weights}, of the features in use."""
         weights = self.model.weights
@@ -71,7 +67,7 @@ class Side:
         j = m.columns[feature][0]
         unit = float(m.coef[j] / m.scaling.scale[j]) / sum(map(abs, m.weights.values()))
         before = m.transform and (m.transform.kinds[j], m.transform.constants[j])
-        return (before, m.curves[j].times(unit)) if j in m.curves else None
+        return (before, m.curves[j].times(unit)) if j in m.curves and m.feature_names[j] not in m.derived else None
 
 
 @dataclass(frozen=True)
@@ -114,7 +110,7 @@ class ModelDiff:
 
     def to_json(self) -> dict[str, Any]:
         """Everything on the screen in machine-readable form."""
-        return {**plain(vars(self) | {"comparison": self.comparison and self.comparison.rows()})}
+        return plain(vars(self) | {"comparison": self.comparison and self.comparison.rows()})
 
 
 def diff(old: Source, new: Source, data: Any = None, *, k: int | None = None) -> ModelDiff:
@@ -158,7 +154,9 @@ def diff(old: Source, new: Source, data: Any = None, *, k: int | None = None) ->
     """
     check_arguments(diff, locals())
     before, after = side_of(old, k), side_of(new, k)
-    reading = Reading(missing=KEEP, derived={**before.model.derived, **after.model.derived})
+    reading = Reading(missing=KEEP)
+    if data is not None:
+        reading = with_columns_of(reading, [before.model, after.model], data)
     judged = None if data is None else as_datasets({"data": data}, reading=reading)["data"]
     return diff_of(before, after, judged)
 
@@ -201,7 +199,11 @@ def diff_of(old: Side, new: Side, judged: RankingDataset | None) -> ModelDiff:
 def _feature(old: Side, new: Side, name: str, before: float | None, after: float | None) -> Row:
     """A row of `ModelDiff.features`; before, after: the weights."""
     kind, shape, real = CAME if before is None else LEFT if after is None else BOTH, None, None
-    shares = [s.shares.get(name, 0.0) if s.shares and name in s.names else None for s in (old, new)]
+    known = [sources_of(s.model.derived, s.model.feature_names) for s in (old, new)]
+    shares = [
+        s.shares.get(name, 0.0) if s.shares and name in names else None
+        for s, names in zip((old, new), known, strict=True)
+    ]
     if kind != BOTH and old.shares and new.shares:
         chose, other = (share or 0.0 for share in (shares if kind == LEFT else shares[::-1]))
         real = chose >= MIN_FREQUENCY and other <= MAX_SHARE
@@ -214,7 +216,7 @@ def _feature(old: Side, new: Side, name: str, before: float | None, after: float
 
 def _sentences(old: Side, new: Side, features: list[Row]) -> list[str]:
     """The numbers of features, what the figures are, and which changes are called real."""
-    sizes = [f"{len(s.model.columns)} of {len(s.names)}" for s in (old, new)]
+    sizes = [f"{len(s.model.columns)} of {s.model.n_available}" for s in (old, new)]
     counts = ", ".join(f"{sum(row['change'] == kind for row in features)} {kind}" for kind in KINDS)
     said = [f"The old model uses {sizes[0]} features, the new one {sizes[1]}: {counts}."]
     said.append("Weights are divided by the sum of the absolute weights of their model, because scores have no scale.")

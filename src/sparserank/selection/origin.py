@@ -7,7 +7,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -16,9 +16,18 @@ from typing import Any
 from sparserank import __version__
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
+from sparserank.errors import ParameterError
+from sparserank.metrics import Metric
+from sparserank.options import asked, option
+from sparserank.options.jobs import ALLOW_OVERLAP, CLIENT, RUN, SELECT, START
+from sparserank.paths import SizedMaker
+from sparserank.penalties import Penalty
+from sparserank.strict_json import read_own_json
+from sparserank.text import brief
 from sparserank.workdir.pieces import COMPUTING_LIBRARIES
 
 PROGRAM = "sparserank"
+PARSED = (Penalty, SizedMaker, Metric)  # what `select` parses from their names
 
 
 @dataclass(frozen=True)
@@ -35,22 +44,76 @@ class Part:
 
 @dataclass(frozen=True)
 class Origin:
-    """date: in UTC, to the second; command: None if no command was run; versions: {name: version}."""
+    """date: in UTC, to the second; command: None if no command was run; versions: {name: version}; options: those that
+    were given, as JSON; start: what is different from the run whose options were taken over, "" if there is none."""
 
     date: str
     command: str | None
     data: tuple[Part, ...]
     versions: Mapping[str, str]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    start: str = ""
 
 
-def origin_of(sources: Mapping[str, Any], data: Mapping[str, RankingDataset | None]) -> Origin:
-    """The origin of a result made now; sources: {name: what the data set of that name in `data` was read from}."""
+def origin_of(
+    sources: Mapping[str, Any],
+    data: Mapping[str, RankingDataset | None],
+    options: Mapping[str, Any] | None = None,
+    start: str = "",
+) -> Origin:
+    """The origin of a result made now.
+
+    sources   {name: what the data set of that name in `data` was read from}; options: all of `select`
+    """
     parts = tuple(
         Part(name, files_of(sources[name]), own.n_docs, own.n_queries, data_hash(own))
         for name, own in data.items()
         if own is not None
     )
-    return Origin(datetime.now(UTC).isoformat(timespec="seconds"), command_line(), parts, versions())
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return Origin(now, command_line(), parts, versions(), given_options(options or {}), start)
+
+
+def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of `select` that are not defaults, as JSON; arrays and other objects are left out, and so is what
+    concerns only this run."""
+    out = {}
+    for o in SELECT:
+        value = None if o in (*RUN, ALLOW_OVERLAP, CLIENT, START) else _as_json(options.get(o.name))
+        if value is not None and value != _as_json(o.default):
+            out[o.name] = value
+    return out
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _as_json(own) for name, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_json(own) for own in value]
+    if isinstance(value, str | int | float | bool):
+        return value
+    return str(value) if isinstance(value, os.PathLike) else repr(value) if isinstance(value, PARSED) else None
+
+
+def started(options: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """(the options of a call, and of an earlier run where the call gives none; a sentence on what is different).
+
+    Raises
+        ParameterError   `start` is not the directory of a selection that knows its options
+    """
+    start = options["start"]
+    try:
+        old = read_own_json(Path(start) / "result.json")["origin"]["options"]
+        taken = asked("select", SELECT, old)
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise ParameterError(
+            "start",
+            f"must be the directory of a selection of this version; got {brief(str(start))} ({brief(str(error))}).",
+        ) from error
+    given = given_options(options)
+    both = {**options, **{name: taken[name] for name in old if name not in given}}
+    new = [option(name, value) for name, value in given.items() if old.get(name) != value]
+    return both, f"Options of {brief(str(start))}{', but ' if new else ''}{', '.join(new)}."
 
 
 def files_of(source: Any) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from sparserank.selection.for_model import select_for_model
 from sparserank.selection.inputs import check_overlap, notes_of_side_weights, weighted
 from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.one_feature import nearly_best_alone
-from sparserank.selection.origin import origin_of
+from sparserank.selection.origin import origin_of, started
 from sparserank.selection.plan import make_plan, planned
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import RESULT_FILES, write_results
@@ -157,14 +157,18 @@ def select(
     given |= {"budget": budget, "out": out, "n_threads": n_threads, "progress": progress, "for_model": for_model}
     sources = {"train": train, "validation": valid, "test": test}
     chosen = asked("select", SELECT, cast(AllSelectOptions, {**given, **options}))
+    said = ""
+    if chosen["start"] is not None:
+        own, said = started(chosen)
+        chosen = cast(AllSelectOptions, own)
     if for_model is not None:
         return select_for_model(sources, chosen)
     if chosen["sizes"] is not None:
         raise ParameterError("sizes", f"needs {option('for_model', 'lightgbm')}.")
-    return _select(sources, chosen)
+    return _select(sources, chosen, said)
 
 
-def _select(sources: dict[str, Any], chosen: AllSelectOptions) -> SelectionResult:
+def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> SelectionResult:
     paths = PathPlan(**values_of(SETTINGS, chosen) | {"loss": parse_loss(chosen["loss"])})
     plan = make_plan(path_plan=paths, **planned(chosen), penalties=chosen["penalties"])
     client, drop = chosen["client"], chosen["drop"]
@@ -226,7 +230,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions) -> SelectionResul
     with work_store_in(chosen["out"], identity, **place, check=check) as store:
         if store is not None:
             store.log({"event": "start"})
-        result = replace(job.execute(store, chosen["progress"]), origin=origin_of(sources, used))
+        result = replace(job.execute(store, chosen["progress"]), origin=origin_of(sources, used, chosen, start))
         alone = nearly_best_alone(
             job.judged, result.best.values, plan.metric, result.model.support.tolist(), [*excused, *suspects]
         )

@@ -26,6 +26,7 @@ class SelectOptions(TypedDict, total=False):
     pair_weights: str
     loss: str | PairwiseLoss
     round: int | None
+    start: str | os.PathLike | None
     feature_transform: str | Sequence[str]
     n_knots: int
     engine: str | None

@@ -98,10 +98,8 @@ class Table:
             X = self._packed(records.column(roles.packed), roles.packed, dtype, at)
         else:
             X = np.empty((n, len(roles.features)), dtype=dtype)
-            texts = {
-                s: texts_of(records.column(s))
-                for s in {d.source for d in roles.derived.values() if d.level is not None}
-            }
+            made = [roles.derived[name] for name in roles.features if name in roles.derived]
+            texts = {s: texts_of(records.column(s)) for s in {d.source for d in made if d.level is not None}}
             for j, name in enumerate(roles.features):
                 derived = roles.derived.get(name)
                 if derived is not None and derived.source in texts:

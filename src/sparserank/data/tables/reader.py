@@ -9,7 +9,7 @@ import numpy as np
 
 from sparserank.arrow import pa
 from sparserank.data.dataset import RankingDataset, checked_names
-from sparserank.data.derived import MAX_DISTINCT, Derived, frequent_levels, texts_of
+from sparserank.data.derived import MAX_DISTINCT, Derived, already_called, frequent_levels, texts_of
 from sparserank.data.letor.side_files import continue_numbers, warn_of_unused
 from sparserank.data.matrices import float_type
 from sparserank.data.missing import MEDIAN, ZERO, MissingPolicy, holds_missing, is_missing
@@ -51,6 +51,10 @@ class TableRows(Stream):
                 warn_of_unused(table.queries, table.place)
         self._queries = [t.queries if r.qid is None else None for t, r in zip(tables, self._roles, strict=True)]
         continue_numbers(self._queries)
+        kinds = {
+            pa.types.is_integer(t.schema.field(r.qid).type) for t, r in zip(tables, self._roles, strict=True) if r.qid
+        }
+        self._as_text = len(kinds) > 1  # query ids: an id may be a number in one table and text in another
         if self._roles[0].categories:
             with telling_all(self._tables, reading, self._wanted):
                 levels = self._levels(self._roles[0].categories)
@@ -61,10 +65,6 @@ class TableRows(Stream):
         self.derived = first.derived
         self.also = [d for d in reading.also if d.level is None and d.source in first.features]
         self.dtype = natural_float(tables, self._roles) if reading.dtype is None else float_type(reading.dtype)
-        kinds = {
-            pa.types.is_integer(t.schema.field(r.qid).type) for t, r in zip(tables, self._roles, strict=True) if r.qid
-        }
-        self._as_text = len(kinds) > 1  # query ids: an id may be a number in one table and text in another
         self.feature_names, self._known = reading.names, False
         if first.packed is None:
             self.feature_names = first.features if self.feature_names is None else self.feature_names
@@ -80,6 +80,12 @@ class TableRows(Stream):
                 raise DataError(
                     f"{table.place} contains its features as {'columns' if first.packed else 'a list'}, but "
                     f"{self.places[0]} as {'a list' if first.packed else 'columns'}."
+                )
+            odd = set(roles.categories).symmetric_difference(first.categories)
+            if odd:
+                raise DataError(
+                    f"{table.place}: column {brief(min(odd))} is text here or in {self.places[0]}, and numbers in the "
+                    "other; convert one of them."
                 )
             wanted = None if first.packed else list(first.features)  # lists have no feature names to match
         return all_roles
@@ -105,23 +111,32 @@ class TableRows(Stream):
                 at, before, n = end, n, n + records.num_rows
                 if before <= ROWS < n:  # do not collect the text of long columns
                     titles += self._titles(coded)
+        if n == 0:
+            raise self.error(no_rows(self.places[0]))
         titles += self._titles(coded) if n <= ROWS else []
-        query = query_codes(concatenated_ids(queries))
+        ids = [own.astype("U") for own in queries] if self._as_text else queries
+        query = query_codes(concatenated_ids(ids))
         found = {
-            name: frequent_levels(
-                name, pa.chunked_array(chunks), query, is_number=is_number(self._tables[0].schema.field(name).type)
-            )
+            name: frequent_levels(name, pa.chunked_array(chunks), query, is_number=self._is_number(name))
             for name, chunks in coded.items()
         }
         for d in self._reading.also:
             if d.source in found and d.level is not None and d not in found[d.source]:
                 found[d.source].append(d)
+        held = set(self._roles[0].features)
+        twice = next((d for each in found.values() for d in each if d.name in held), None)
+        if twice is not None:
+            raise DataError(already_called(self.places[0], twice))
         rare = [name for name, levels in found.items() if not levels]
         reasons = {"more than half of its values differ": titles, "no frequent value differs within a query": rare}
         for why, names in reasons.items():
             if names:
                 warnings.warn(f"{self.places[0]}: left out, because {why}: {listed(names)}.", DataWarning, stacklevel=8)
         return {name: [] for name in titles} | found
+
+    def _is_number(self, name: str) -> bool:
+        kind = self._tables[0].schema.field(name).type
+        return is_number(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
     def _texts(self, table: Table, records: pa.RecordBatch, name: str) -> pa.Array:
         try:

@@ -101,7 +101,8 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
     if others and wanted is not None:
         chosen = tuple(c for c in (*chosen, *made) if c in set(wanted))
     texts = [name for name in chosen if name not in made and may_be_category(schema.field(name).type)]
-    categories = [name for name in chosen if name in texts or name in reading.categories] if learns else []
+    asked = [name for name in reading.categories if name in held and str(schema.field(name).type) != "bool"]
+    categories = [name for name in chosen if name in texts or name in asked] if learns else []
     unknown = next((name for name in reading.categories if learns and name not in chosen), None)
     if unknown is not None:
         raise DataError(

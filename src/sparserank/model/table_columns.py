@@ -1,0 +1,47 @@
+"""The columns of a table that models use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sparserank.data.dataset import numbered
+from sparserank.data.read import is_path, paths_of
+from sparserank.data.read_files import TABLES, kind_of
+from sparserank.data.reading import Reading
+from sparserank.data.tables.batches import is_frame, open_table
+from sparserank.data.tables.frames import column_names
+from sparserank.errors import DataError
+from sparserank.model.ranking_model import RankingModel
+from sparserank.text import brief
+
+
+def with_columns_of(reading: Reading, models: Sequence[RankingModel], source: Any) -> Reading:
+    """The options for reading data for models: of a table, only the columns that they use, unless some are named.
+
+    Parameters
+        source   a path, a list of paths, or anything else that `read` takes
+    Raises
+        DataError   a table has some of these columns, but not all
+    """
+    derived = {name: d for m in models for name, d in m.derived.items()}
+    reading = replace(reading, derived=derived)
+    kind = kind_of(paths_of(source)[0]) if is_path(source) else "frame" if is_frame(source) else ""
+    if reading.feature_columns is not None or kind not in (*TABLES, "frame") or not models:
+        return reading
+    is_file = kind != "frame"
+    held = set(open_table(paths_of(source)[0], kind).schema.names if is_file else map(str, column_names(source)))
+    held |= {name for name, d in derived.items() if d.source in held}
+    # Features named f1, f2, ... may also be matched by position, which requires all of them.
+    selected = [[m.feature_names[j] for j in m.support] for m in models]
+    whole = [m.feature_names if numbered(m.feature_names) else own for m, own in zip(models, selected, strict=True)]
+    used = list(dict.fromkeys(name for names in whole for name in names))
+    if used and held.issuperset(used):
+        return replace(reading, feature_columns=used)
+    lacking = next((name for names in selected for name in names if name not in held), None)
+    if lacking is not None and not held.isdisjoint(used):
+        lacking = derived[lacking].source if lacking in derived else lacking
+        place = paths_of(source)[0] if is_file else "the frame"
+        raise DataError(f"{place} has no column {brief(lacking)}, which the model uses.")
+    return reading
