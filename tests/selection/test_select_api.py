@@ -311,7 +311,7 @@ def test_weights_are_rounded_in_every_fold_before_they_are_judged():
     model = result.model
     assert model.scaling.method == "none"
     assert [float(f"{w:.0e}") for w in model.coef] == model.coef.tolist()
-    assert "figures are those of weights rounded to 1 significant digits" in result.notes[0]
+    assert "all figures use weights of 1 significant digits" in result.notes[0]
     plan = make_plan(
         metric="ndcg@10", report_metrics=(), convention="default", path_plan=PathPlan(round=1), k=3,
         penalties="mcp", feature_transform=("none",), relaxed=False,
@@ -331,3 +331,20 @@ def test_weights_are_rounded_in_every_fold_before_they_are_judged():
     for odd in ({"feature_transform": "curves"}, {"penalties": "steps"}, {"scaling": "query-min-max"}):
         with pytest.raises(ParameterError, match="round cannot be combined with"):
             sr.select(data, round=2, **odd)
+
+
+def test_an_earlier_run_gives_its_options(tmp_path):
+    data = make_ranking(40, 8, 6, n_informative=3, n_redundant=0, noise=0.5, random_state=1).data
+    options: dict[str, Any] = {"k": 2, "metric": "map", "drop": ["signal_1"], "penalties": sr.penalties.L1()}
+    first = sr.select(data, **options, fast=True, out=tmp_path / "a")
+    again = sr.select(data, start=tmp_path / "a", out=tmp_path / "b")
+    assert again.model.predict(data.X).tolist() == first.model.predict(data.X).tolist()
+    assert again.origin.start.startswith("Options of '")
+    assert again.origin.start.endswith("'.")
+    other = sr.select(data, start=tmp_path / "b", k=3, metric="ndcg@5", fast=True)
+    assert other.origin.start.endswith("', but metric='ndcg@5', k=3.")
+    assert str(other).startswith("Options of '")
+    assert (other.plan.k, repr(other.plan.metric), len(other.plan.penalties[0].drop)) == (3, "ndcg@5", 1)
+    for wrong in (tmp_path, "nothing", str(tmp_path / "a" / "model.json")):
+        with pytest.raises(ParameterError, match="start must be the directory of a selection"):
+            sr.select(data, start=wrong)

@@ -164,6 +164,7 @@ INSPECT = Command(
     [
         *of_data.ROWS,
         *COLUMNS,
+        of_data.CATEGORIES,
         switch("verify", "Read the whole store and compare every checksum."),
     ],
 )

@@ -50,11 +50,17 @@ class InUse:
 
 def made_for(given: Any) -> list[Derived]:
     """The features that the model in use is made of and that are made from columns of tables."""
-    model = given
+    model = None
     with suppress(ModelFormatError):  # the name of a feature may also be that of a file
-        model = load_model(given) if isinstance(given, str | os.PathLike) and Path(given).exists() else given
-    names = [model.feature_names[j] for j in model.support] if isinstance(model, RankingModel) else []
-    return [model.derived[name] for name in names if name in model.derived]
+        model = _model_in(given)
+    names = [] if model is None else [model.feature_names[j] for j in model.support]
+    return [model.derived[name] for name in names if name in model.derived] if model is not None else []
+
+
+def _model_in(given: Any) -> RankingModel | None:
+    """The model, or that of a file; None if it is neither."""
+    is_file = isinstance(given, str | os.PathLike) and Path(given).exists()
+    return load_model(given) if is_file else given if isinstance(given, RankingModel) else None
 
 
 def in_use(given: Any, names: Sequence[str]) -> InUse:
@@ -64,13 +70,12 @@ def in_use(given: Any, names: Sequence[str]) -> InUse:
         ParameterError     it is none of these
         ModelFormatError   the file is not a model file
     """
-    if isinstance(given, RankingModel):
-        return InUse(LABEL, tuple(given.columns), given)
     if isinstance(given, str) and given in names:
         return InUse(f"{LABEL} (score {given})", (given,))
-    if isinstance(given, str | os.PathLike) and Path(given).exists():
-        model = load_model(given)
-        return InUse(f"{LABEL} ({Path(given).name})", tuple(model.columns), model)
+    model = _model_in(given)
+    if model is not None:
+        name = LABEL if model is given else f"{LABEL} ({Path(given).name})"
+        return InUse(name, tuple(model.columns), model)
     raise ParameterError(
         "current",
         f"is neither a model file nor a feature; got {brief(str(given))}; the features are {names[0]} ... {names[-1]}.",

@@ -65,15 +65,13 @@ def collect(stream: Stream) -> RankingDataset:
 
 
 def _flagged(data: RankingDataset, stream: Stream) -> RankingDataset:
-    """The data with replacements only of features that have missing values, of which a warning tells, and with a flag
-    for those that are missing in more than MIN_MISSING of the rows."""
+    """Keep replacements only for features that have missing values, warn of these, and add a flag for each that is
+    missing in more than MIN_MISSING of the rows."""
     names = data.feature_names or ()
     filled = np.zeros(data.X.shape, dtype=bool) if data.filled is None else data.filled
     fill_values = np.full(len(names), np.nan) if data.fill_values is None else data.fill_values
     share, asked = filled.mean(axis=0), np.isin(names, [d.source for d in stream.also])
-    often = (
-        np.flatnonzero((share > MIN_MISSING) | asked) if stream.feature_names is not None else np.array([], dtype=int)
-    )
+    often = np.flatnonzero((share > MIN_MISSING) | asked) if stream.feature_names else np.flatnonzero([])
     flags = [Derived(names[j], None) for j in often.tolist()]
     twice = next((f for f in flags if f.name in names), None)
     if twice is not None:

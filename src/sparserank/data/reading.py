@@ -125,11 +125,8 @@ class Reading:
             named = given is None or (isinstance(given, Iterable) and getattr(given, "ndim", 1) == 1)
             if isinstance(given, str) or not named:
                 raise ParameterError(name, f"must be a list of names; got {brief(getattr(self, name))}.")
-        for name in lists[1:]:
-            given = getattr(self, name)
-            object.__setattr__(
-                self, name, () if given is None else tuple(given)
-            )  # conversions are identified by the repr
+            if name != lists[0]:  # conversions are identified by the repr
+                object.__setattr__(self, name, () if given is None else tuple(given))
 
     @property
     def policy(self) -> MissingPolicy | None:

@@ -39,7 +39,9 @@ OURS = {
     "early_stopping_rounds": "there are no rounds; SparseRankerCV chooses the strength on eval_set",
     "feature_weights": "pass a penalty with weights, sr.penalties.L1(weights=...)",
     "feature_name": "pass X as a data frame; its column names are used",
-    **dict.fromkeys(("cat_features", "categorical_feature"), "features must be numbers; encode categories first"),
+    **dict.fromkeys(
+        ("cat_features", "categorical_feature"), "features must be numbers; use fit_dataset(sr.read(table))"
+    ),
     **dict.fromkeys(
         ("init_score", "baseline", "base_margin"),
         "initial scores are not supported; pass the score as a feature, and name it in keep= of the penalty",

@@ -87,7 +87,7 @@ def notes_of_round(plan: SelectionPlan) -> list[str]:
     digits = plan.path_plan.round
     if digits is None:
         return []
-    return [f"figures are those of weights rounded to {digits} significant digits; certificates, of those before."]
+    return [f"all figures use weights of {digits} significant digits; certificates are those before rounding."]
 
 
 def notes_of_rules(plan: SelectionPlan, data: RankingDataset) -> list[str]:
