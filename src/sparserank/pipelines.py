@@ -55,6 +55,8 @@ class _Input:
 
     def made(self, j: int, level: str | None) -> int:
         """The number of the feature that says where column j has this level, or is missing."""
+        if self.names[j] in self.derived or self.fill[j] == self.fill[j]:
+            raise DataError(f"{brief(self.names[j])} is encoded or imputed twice, which a model cannot express.")
         d = Derived(self.names[j], level)
         if d.name in self.names and self.derived.get(d.name) != d:
             raise DataError(f"a column of the pipeline's input is called {brief(d.name)}; rename it.")
@@ -132,7 +134,7 @@ def _after(inputs: _Input, columns: list[_Column], name: str, step: Any) -> list
         held = list(getattr(step, "feature_names_in_", range(step.n_features_in_)))
         parts = [(f"{name}: {n}", t, [columns[j] for j in _places(of, held)]) for n, t, of in step.transformers_]
         return [column for n, t, own in parts for column in (_after(inputs, own, n, t) if own else [])]
-    if isinstance(step, SelectorMixin):
+    if isinstance(step, SelectorMixin) and kind.transform is SelectorMixin.transform:
         return [columns[j] for j in np.flatnonzero(step.get_support())]
     if kind is p.StandardScaler or kind is p.RobustScaler:
         center = getattr(step, "mean_" if kind is p.StandardScaler else "center_", None)
@@ -185,14 +187,18 @@ def _imputed(inputs: _Input, columns: list[_Column], name: str, step: Any) -> li
             f"step {brief(name)}: SimpleImputer replaces {brief(step.missing_values)}; a model treats only NaN as "
             "missing."
         )
-    statistics, out = np.asarray(step.statistics_), []
-    if statistics.dtype.kind not in "fiu":
-        raise DataError(f"step {brief(name)}: SimpleImputer fills in text; let OneHotEncoder encode missing values.")
-    for column, value in zip(columns, statistics.astype(np.float64), strict=True):
+    out = []
+    try:
+        statistics = np.asarray(step.statistics_, dtype=np.float64)
+    except ValueError as error:
+        said = f"step {brief(name)}: SimpleImputer fills in text; let OneHotEncoder encode missing values."
+        raise DataError(said) from error
+    missing = [] if step.indicator_ is None else step.indicator_.features_.tolist()
+    flags = [_Column((inputs.made(columns[j].features[0], None),)) for j in missing]
+    for column, value in zip(columns, statistics, strict=True):
         inputs.fill[column.features[0]] = float(value)
         out += [column] if step.keep_empty_features or not np.isnan(value) else []
-    missing = [] if step.indicator_ is None else step.indicator_.features_.tolist()
-    return [*out, *(_Column((inputs.made(columns[j].features[0], None),)) for j in missing)]
+    return [*out, *flags]
 
 
 def _levels(inputs: _Input, j: int, step: Any, k: int, name: str) -> list[_Column]:
@@ -206,7 +212,8 @@ def _levels(inputs: _Input, j: int, step: Any, k: int, name: str) -> list[_Colum
     frequent = {level: inputs.made(j, level) for level in levels if level not in infrequent}
     out: dict[str | None, _Column] = {level: _Column((own,)) for level, own in frequent.items()}
     if infrequent and step.handle_unknown in ("infrequent_if_exist", "warn"):  # also levels that are not known
-        out[None] = _Column(tuple(frequent.values()), (-1.0,) * len(frequent), center=-1.0)
+        own = tuple(frequent.values()) or (inputs.made(j, levels[0]),)
+        out[None] = _Column(own, (-1.0 if frequent else 0.0,) * len(own), center=-1.0)
     elif infrequent:
         own = tuple(inputs.made(j, level) for level in levels if level in infrequent)
         out[None] = _Column(own, (1.0,) * len(own))

@@ -12,9 +12,12 @@ import sklearn
 
 import sparserank as sr
 from sparserank.data.read import read_weighted_sources
+from sparserank.data.read_files import read_files
+from sparserank.data.reading import Reading
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation import per_query_values
 from sparserank.metrics import parse_metric
+from sparserank.model.table_columns import with_columns_of
 from sparserank.options import values_of
 from sparserank.options.jobs import SELECT
 from tests.oracles import categories as oracle
@@ -289,3 +292,18 @@ def test_names_and_types_that_do_not_fit_are_refused_by_name(tmp_path):
     with pytest.raises(DataError, match="'shop' contains values that are no category"):
         model.predict(numbers.assign(shop=1.5))
     assert (model.predict(categorical) == model.predict(numbers)).all()
+
+
+def test_csv_keeps_levels_as_they_are_written(tmp_path):
+    codes = pd.Series(RNG.choice(["01", "02", "10"], N))
+    frame = FRAME[["qid", "label", "bm25"]].assign(code=codes, flag=RNG.choice(["True", "False"], N))
+    parquet = _written(frame.to_parquet, tmp_path / "t.parquet", index=False)
+    csv = _written(frame.to_csv, tmp_path / "t.csv", index=False)
+    data, _ = read(parquet, categories=["code"])
+    assert {"code=01", "code=10", "flag=True"} <= set(data.feature_names)
+    model = sr.SparseRanker(alpha_ratio=0.001).fit_dataset(data).to_model()
+    reading = with_columns_of(Reading(), [model], csv)
+    assert (model.score_dataset(read_files(csv, reading)) == model.predict(frame)).all()
+    assert set(read(csv, categories=["code"])[0].feature_names) >= {"code=01", "flag"}  # here, a boolean
+    with pytest.raises(DataError, match="'date' is not"):
+        read(frame.assign(date=pd.Timestamp("2026-01-01")), categories=["date", "code"])

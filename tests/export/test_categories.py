@@ -63,6 +63,13 @@ ROWS = wild_rows()
 KINDS = ["weights", "log", "steps"]
 
 
+def module_text(value: object) -> str:
+    """A category as text, by an exported module."""
+    module: dict = {}
+    exec(model_of("weights").export("python")["model.py"], module)
+    return module["_text"](value)
+
+
 def expected(kind: str) -> np.ndarray:
     """The scores from columns that the oracle makes, of a model that knows of no categories."""
     model = model_of(kind)
@@ -82,8 +89,11 @@ def test_a_frame_needs_only_the_columns(kind: str, tmp_path):
     assert (sr.load_model(tmp_path / "m.json").predict(ROWS) == model.predict(ROWS)).all()
     content = json.loads((tmp_path / "m.json").read_text())
     assert content["version"] == 9
-    made = ROWS.assign(**{"brand=acme": 0.0})  # a column of this name is the feature itself
-    assert (model.predict(made) != model.predict(ROWS)).any()
+    made = ROWS.assign(**{"brand=acme": 0.0})  # a further column, which is ignored
+    assert (model.predict(made) == model.predict(ROWS)).all()
+    with pytest.raises(DataError, match="pass a frame"):
+        model.predict(np.zeros((3, 2)))
+    assert module_text(np.float32(7.0)) == module_text(7) == module_text("7") == "7"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -139,6 +149,15 @@ def test_elasticsearch_defines_features_by_queries():
     assert features["brand is missing"] == {"constant_score": {"filter": either}}
     none = {"bool": {"must_not": {"exists": {"field": "rating"}}}}
     assert features["rating is missing"] == {"constant_score": {"filter": none}}
+
+
+def test_levels_that_templates_would_interpret_are_refused():
+    unit = FeatureScaling("none", np.zeros(1), np.ones(1))
+    for to, level in (("elasticsearch", "a{{b}}c"), ("solr", "a${b}")):
+        name = f"brand={level}"
+        model = RankingModel(np.array([1.0]), (name,), unit, derived={name: Derived("brand", level)})
+        with pytest.raises(DataError, match="define its feature in features"):
+            model.export(to, features={})
 
 
 def test_a_column_that_is_defined_without_a_field_is_refused():

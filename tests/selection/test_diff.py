@@ -14,7 +14,9 @@ import pytest
 
 import sparserank as sr
 from sparserank.curves import Curve, StepCurve
+from sparserank.data.derived import Derived
 from sparserank.errors import DataError, ModelFormatError, ParameterError
+from sparserank.model import RankingModel
 from sparserank.selection.diff import diff_of, side_of
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
@@ -387,3 +389,13 @@ def test_bad_input_is_refused_in_one_sentence(week: Cli, tmp_path: Path, judged:
     with pytest.raises(ParameterError, match="old must be a path or a RankingModel"):
         sr.diff(3, "new")  # type: ignore[arg-type]
     assert sr.diff("fused.json", "fused.json").features[0]["difference"] == 0.0
+
+
+def test_a_category_whose_levels_changed_has_a_shape() -> None:
+    names, none = ("brand=a", "brand=b", "x"), FeatureScaling("none", np.zeros(3), np.ones(3))
+    derived = {"brand=a": Derived("brand", "a"), "brand=b": Derived("brand", "b")}
+    old, new = (RankingModel(np.array(w), names, none, derived=derived) for w in ([1.0, -1.0, 2.0], [-1.0, 1.0, 2.0]))
+    rows = {row["feature"]: row for row in sr.diff(old, new).features}
+    assert rows["brand"]["difference"] == 0.0  # the range is the same
+    assert rows["brand"]["shape"] == pytest.approx(0.5 * (0.5 + 0.5))  # of changes from +-1/4 to -+1/4
+    assert rows["x"]["shape"] is None

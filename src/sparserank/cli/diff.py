@@ -57,6 +57,6 @@ def run(*, old: Path, new: Path, data: list[Path] | None = None, missing: str | 
         show_comparison(found.comparison.rows(), judged, parse_metrics(list(found.comparison.values["old"])))
         title = f"Queries whose {next(iter(found.comparison.values['old']))} changed most"
         formats = {"query": "{query}", "old": "{old:.4f}", "new": "{new:.4f}", "difference": "{difference:+.4f}"}
-        show_all([Table.of(title, found.queries, formats)])
+        show_all([Table.of(title, found.queries, formats)] if found.queries else [])
     show_all(found.sentences[1:])
     give(found.to_json(), found.features)

@@ -150,11 +150,11 @@ def complete_penalties(
     """
     numbered = [p.for_features(names) for p in penalties]
     sources = sources_of(derived, names) if derived else None
+    if sources is not None and costs is not None and feature_groups is None:
+        raise ParameterError("costs", f"of categories and missing values need {option('feature_groups')}.")
     grouped = None if feature_groups is None else groups_of(feature_groups, costs, names, sources)
     prices = None if feature_groups is not None or costs is None else costs_of(costs, names)
     if sources is not None and derived:
-        if prices is not None:
-            raise ParameterError("costs", f"of categories and missing values need {option('feature_groups')}.")
         grouped = grouped or groups_of_columns(names, sources)
         keep, drop = (
             g if g is None or isinstance(g, str) else with_sources(g, derived, {*names}) for g in (keep, drop)

@@ -71,6 +71,10 @@ def elasticsearch(of: Sum, options: Options) -> Files:
 
 def _of_field(field: str, level: str | None) -> dict[str, Any]:
     """The definition of a feature that is 1 where a field has a level, or no value, else 0."""
+    if "{{" in (level or ""):
+        raise DataError(
+            f"the level {brief(level or '')} cannot be in a template; define its feature in {option('features')}."
+        )
     none: dict[str, Any] = {"bool": {"must_not": {"exists": {"field": field}}}}
     if level == "":
         none = {"bool": {"should": [none, {"term": {field: ""}}]}}

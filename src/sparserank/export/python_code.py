@@ -60,7 +60,7 @@ def _text(x):
     '''A category as text, empty where there is none.'''
     if x is None or x != x:
         return ""
-    return str(int(x)) if isinstance(x, float) and x.is_integer() else str(x)
+    return x if isinstance(x, str) or x != int(x) else str(int(x))
 
 """
 IMPORTS = "from functools import partial\nfrom math import frexp, ldexp, log, sqrt\n"

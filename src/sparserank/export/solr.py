@@ -171,6 +171,10 @@ def given_definition(term: Term, options: Options) -> list[dict[str, Any]]:
 
 def _of_field(field: str, level: str | None) -> dict[str, Any]:
     """The definition of a feature that is 1 where a field has a level, or no value, else 0."""
+    if "${" in (level or ""):
+        raise DataError(
+            f"the level {brief(level or '')} cannot be in a query; define its feature in {option('features')}."
+        )
     text = quoted("{!field f=" + quoted(field) + "}" + (level or ""))
     q = f"{{!func x={text}}}if(exists(query($x)),1,0)" if level else f"{{!func}}if(exists(field({quoted(field)})),0,1)"
     return {"class": PACKAGE + QUERY, "params": {"q": q}}

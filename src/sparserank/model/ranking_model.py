@@ -330,6 +330,8 @@ class RankingModel:
             X = csr_or_array(X.to_numpy() if frame else X)
         if len(X.shape) != 2 or X.dtype.kind in NO_NUMBERS:
             raise DataError(NO_MATRIX)
+        if X.shape[1] != self.n_features and self.derived:
+            raise DataError("features of this model are made from columns; pass a frame that has these by name.")
         if X.shape[1] != self.n_features:
             raise DataError(f"the model was trained on {self.n_features} features; the data have {X.shape[1]}.")
         columns = as_array(as_dense(X[:, self.support]), dtype=np.float64, order="C")
@@ -355,7 +357,7 @@ class RankingModel:
     def _column(self, frame: Any, name: str) -> np.ndarray:
         """(n_docs,) the feature, which may be made from another column of the frame."""
         derived = self.derived.get(name)
-        if derived is None or name in column_names(frame):
+        if derived is None or derived.source not in column_names(frame):
             return numbers_in(frame, name)
         column = numbers_in(frame, derived.source) if derived.level is None else column_of(frame, derived.source)
         try:

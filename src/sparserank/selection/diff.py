@@ -61,6 +61,11 @@ class Side:
         total = sum(map(abs, weights.values())) or 1.0
         return {name: weight / total for name, weight in weights.items()}
 
+    def levels(self, feature: str) -> dict[str, float]:
+        """{feature made from the column: what it adds}, in the unit of `weights`."""
+        m, total = self.model, sum(map(abs, self.model.weights.values()))
+        return {m.feature_names[j]: m.rise(j) / total for j in m.columns[feature] if m.feature_names[j] in m.derived}
+
     def curve(self, feature: str) -> tuple[Any, Curve | StepCurve] | None:
         """(transform before it, curve or steps of a feature in the unit of `weights`); None if it has none."""
         m = self.model
@@ -80,8 +85,8 @@ class ModelDiff:
         One row for each feature of either model: those that came in, those that left, and those in both, the largest
         change first. `change` ('came in', 'left' or 'in both'); `old` and `new`, the weights divided by the sum of the
         absolute weights of their model (None: not used), and `difference`; `shape`, for a feature in both with a curve
-        or steps of the same transform: half the range of the difference of the two, in the same unit; `old_share` and
-        `new_share` of the half-samples that chose it (None: not known); and `real` (None: no verdict).
+        or steps of the same transform, or with levels: half the range of the difference of the two, in the same unit;
+        `old_share` and `new_share` of the half-samples that chose it (None: not known); and `real` (None: no verdict).
     sentences : list of str
         The numbers of features, what the figures are, the rule by which a change is called real, the overlap, and how
         many queries of the data either model was trained on.
@@ -210,6 +215,9 @@ def _feature(old: Side, new: Side, name: str, before: float | None, after: float
     if kind == BOTH and (a := old.curve(name)) and (b := new.curve(name)) and a[0] == b[0]:
         x = np.concatenate([at for _, c in (a, b) for at in (c.knots, np.nextafter(c.knots, np.inf))])
         shape = 0.5 * float(np.ptp(b[1](x) - a[1](x)))
+    elif kind == BOTH and (had := old.levels(name)) and (has := new.levels(name)):
+        changes = [has.get(level, 0.0) - had.get(level, 0.0) for level in has | had]
+        shape = 0.5 * (max(*changes, 0.0) - min(*changes, 0.0))
     row = {"feature": name, "change": kind, "old": before, "new": after, "difference": (after or 0.0) - (before or 0.0)}
     return {**row, "shape": shape, "old_share": shares[0], "new_share": shares[1], "real": real}
 
@@ -221,7 +229,7 @@ def _sentences(old: Side, new: Side, features: list[Row]) -> list[str]:
     said = [f"The old model uses {sizes[0]} features, the new one {sizes[1]}: {counts}."]
     said.append("Weights are divided by the sum of the absolute weights of their model, because scores have no scale.")
     if any(row["shape"] is not None for row in features):
-        said.append("Shape: half the range of the difference of two curves or steps, in the unit of the weights.")
+        said.append("Shape: half the range of the difference of two curves, steps or categories, in units of weights.")
     lacks = " and ".join(name for name, s in (("old", old), ("new", new)) if not s.shares)
     if lacks:
         needs = f"for that, each model needs a run directory with at least {MIN_HALF_SAMPLES} half-samples of its size"

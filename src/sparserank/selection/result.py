@@ -336,7 +336,7 @@ class SelectionResult:
             "protocol": plan.protocol,
             "seed": plan.random_state,
             "n_queries": self.n_queries,
-            "n_features": self.model.n_features,
+            "n_features": self.plan.count(range(self.model.n_features)),
             "confidence": plan.confidence,
             "margin_kind": self.choice.margin_kind,
             "margin": {"relative": plan.rule.largest_loss, "absolute": self.choice.margin},

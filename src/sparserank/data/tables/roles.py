@@ -66,7 +66,7 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
     schema, place = table.schema, table.place
     features = None if reading.feature_columns is None else tuple(reading.feature_columns)
     held, learns = set(schema.names), reading.derived is None
-    made = {n: d for n, d in (reading.derived or {}).items() if n not in held and d.source in held}
+    made = {n: d for n, d in (reading.derived or {}).items() if d.source in held}
     label = unread = None
     if reading.labelled or reading.label is not None:
         label = _column(table, reading.label, LABEL, "label", required=reading.labelled)
@@ -99,9 +99,9 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
         if len(chosen) == 1 and is_list(schema.field(chosen[0]).type):
             return Roles(label, qid, docid, weight, (), chosen[0], texts=frozenset({qid, docid}))
     if others and wanted is not None:
-        chosen = tuple(c for c in (*chosen, *made) if c in set(wanted))
+        chosen = tuple(c for c in dict.fromkeys((*chosen, *made)) if c in set(wanted))
     texts = [name for name in chosen if name not in made and may_be_category(schema.field(name).type)]
-    asked = [name for name in reading.categories if name in held and str(schema.field(name).type) != "bool"]
+    asked = [name for name in reading.categories if name in held and _countable(schema.field(name).type)]
     categories = [name for name in chosen if name in texts or name in asked] if learns else []
     unknown = next((name for name in reading.categories if learns and name not in chosen), None)
     if unknown is not None:
@@ -130,8 +130,9 @@ def roles_of(table: Table, reading: Reading, *, wanted: Sequence[str] | None = N
                 f"it {differs}{remedy}."
             )
         chosen = tuple(wanted)
-    sources = {*categories, *(d.source for d in made.values())}
-    read_as_text = frozenset({qid, docid, *(name for name in sources if not _numeric(schema, name))})
+    # CSV: whole numbers and booleans as they are written; floats may be whole numbers beside missing ones.
+    sources = {*categories, *(d.source for d in made.values() if d.level is not None)}
+    read_as_text = frozenset({qid, docid, *(n for n in sources if str(schema.field(n).type) != "double")})
     return Roles(label, qid, docid, weight, tuple(chosen), None, made, tuple(categories), read_as_text)
 
 
@@ -194,6 +195,11 @@ def may_be_category(kind: pa.DataType) -> bool:
     if t.is_dictionary(kind):
         return may_be_category(kind.value_type) or is_number(kind.value_type)
     return bool(t.is_string(kind) or t.is_large_string(kind) or kind == "string_view")
+
+
+def _countable(kind: pa.DataType) -> bool:
+    """Whether a column of this type may be declared as a category."""
+    return may_be_category(kind) or (is_number(kind) and str(kind) != "bool")
 
 
 def is_list(kind: pa.DataType) -> bool:
