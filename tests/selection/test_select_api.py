@@ -120,7 +120,8 @@ def test_a_result_shows_saves_and_documents_itself(expected: sr.SelectionResult,
     content = json.loads((tmp_path / "saved/result.json").read_text())
     assert content == expected.to_json()
     assert (content["format"], content["version"]) == ("sparserank-result", 4)
-    documented = set(re.findall(r"`(\w+)`", (Path(__file__).parents[2] / "docs/result-json.md").read_text()))
+    pages = [Path(__file__).parents[2] / "docs" / page for page in ("result-json.md", "options.md")]
+    documented = {name for page in pages for name in re.findall(r"`(\w+)`", page.read_text())}
 
     known = {*expected.to_json()["metrics"], *expected.model.feature_names}
 
