@@ -307,3 +307,16 @@ def test_csv_keeps_levels_as_they_are_written(tmp_path):
     assert set(read(csv, categories=["code"])[0].feature_names) >= {"code=01", "flag"}  # here, a boolean
     with pytest.raises(DataError, match="'date' is not"):
         read(frame.assign(date=pd.Timestamp("2026-01-01")), categories=["date", "code"])
+
+
+def test_a_model_in_use_keeps_its_own_replacements(tmp_path):
+    frame = FRAME[["qid", "label", "bm25", "rating"]]
+    frame = frame.assign(label=(frame["rating"].fillna(0.9) + 0.2 * NOISE > 0.6).astype(int))
+    options: dict[str, Any] = {"penalties": "mcp", "feature_transform": "none", "half_samples": 0, "rival": "none"}
+    with pytest.warns(DataWarning, match="become medians"):
+        old = sr.select(frame, **options, k=1, tol=1e-4).model
+    with pytest.warns(DataWarning, match="become 0"):
+        change = sr.select(frame, **options, tol=1e-4, engine="elasticsearch", current=old).change
+    values = per_query_values(old.predict(frame), sr.read(frame, missing="zero"), [parse_metric("ndcg@10")])[0]
+    assert change is not None
+    assert change.mean == pytest.approx(np.nanmean(values))

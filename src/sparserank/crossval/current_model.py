@@ -43,9 +43,23 @@ class InUse:
             DataError   the data lack a feature of the model, or contain values that it cannot score
         """
         if self.model is not None:
-            return self.model.score_dataset(data)
+            return self.model.score_dataset(_refilled(data, self.model))
         j = list(data.feature_names or ()).index(self.features[0])
         return data.to_input_order(column(data.X, j).astype(np.float64, copy=False))
+
+
+def _refilled(data: RankingDataset, model: RankingModel) -> RankingDataset:
+    """The data with the model's own replacements where values were missing, if both are known."""
+    at = {name: k for k, name in enumerate(data.feature_names or ())}
+    own = [j for j in model.support if model.fill_values is not None and model.feature_names[j] in at]
+    if data.filled is None or not own:
+        return data
+    X = np.array(data.X)
+    for j in own:
+        k = at[model.feature_names[j]]
+        if model.fill_values is not None and not np.isnan(model.fill_values[j]):
+            X[data.filled[:, k], k] = model.fill_values[j]
+    return data.replace_features(X)
 
 
 def made_for(given: Any) -> list[Derived]:
