@@ -127,7 +127,7 @@ class RankingModel:
         Raises
         ------
         DataError
-            A step is not a fixed factor and shift per feature; the message contains the remedy.
+            A step cannot be expressed by a model; the message names it and contains the remedy.
         """
         from sparserank.pipelines import model_of_pipeline
 
@@ -166,6 +166,12 @@ class RankingModel:
                 rises = [self.rise(j) for j in columns]
                 out[name] = rises[0] if len(rises) == 1 else max(*rises, 0.0) - min(*rises, 0.0)
         return dict(sorted(out.items(), key=lambda own: -abs(own[1])))
+
+    def flag_of(self, feature: str) -> float | None:
+        """What is added to the score where a number is missing, beside its replacement; None: nothing."""
+        first, *more = self.columns[feature]
+        is_flagged = bool(more) and self.feature_names[first] not in self.derived
+        return sum(self.rise(j) for j in more) if is_flagged else None
 
     def rise(self, j: int, low: float = 0.0, high: float = 1.0) -> float:
         """What selected feature j adds to the score at one value, minus what it adds at another."""
@@ -318,7 +324,8 @@ class RankingModel:
             return self._selected(data.X)
         missing = next((self.feature_names[j] for j in self.support if self.feature_names[j] not in at), None)
         if missing is not None:
-            raise DataError(f"the data have no feature {brief(missing)}, which the model uses.")
+            more = "; pass the table itself, from which the model makes it" if missing in self.derived else ""
+            raise DataError(f"the data have no feature {brief(missing)}, which the model uses{more}.")
         own = [at[self.feature_names[j]] for j in self.support]
         columns = as_array(as_dense(data.X[:, own]), dtype=np.float64, order="C")
         return self._filled(columns)
@@ -358,7 +365,7 @@ class RankingModel:
         """(n_docs,) the feature, which may be made from another column of the frame."""
         derived = self.derived.get(name)
         if derived is None or derived.source not in column_names(frame):
-            return numbers_in(frame, name)
+            return numbers_in(frame, name if derived is None or name in column_names(frame) else derived.source)
         column = numbers_in(frame, derived.source) if derived.level is None else column_of(frame, derived.source)
         try:
             return derived.of(column).astype(np.float64)

@@ -119,9 +119,8 @@ SIZES = Option(
 START = Option(
     name="start",
     kind=Given("str | os.PathLike | None", "Path | None"),
-    help="Directory of an earlier selection, whose options are used except for those that you give. The first line of "
-    "the result says what is different.",
-    panel=PANEL,
+    help="Directory of an earlier selection, whose options are used except for those that you give.",
+    panel=of_selection.CHOICE,
 )
 RUN = (OUT, RESTART, of_data.N_THREADS, PROGRESS)
 SELECT = (

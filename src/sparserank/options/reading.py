@@ -23,7 +23,7 @@ MISSING = Option(
     "values, stored in the model); query-min; a number; or one per feature, such as '11,12=zero;bm25=min;*=median'.",
     panel=PANEL,
     command="str | None",
-    shown="error; of tables in select and fit, the median (0 with an engine that takes 0), and a flag",
+    shown="error; in tables, the median and a flag",
 )
 INDEX_BASE = Option(
     name="index_base",

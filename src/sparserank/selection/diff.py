@@ -33,6 +33,7 @@ from sparserank.selection.facts import Row
 from sparserank.selection.statements import MIN_FREQUENCY
 from sparserank.strict_json import MAX_BYTES, plain, read_own_json
 from sparserank.text import figure
+from sparserank.transforms import NONE
 
 MAX_SHARE = 0.2  # of the half-samples of the other run: a feature that they choose more often has not really changed
 MIN_HALF_SAMPLES = 10
@@ -54,6 +55,17 @@ class Side:
     shares: Mapping[str, float] | None = None
     metrics: tuple[str, ...] = ()
     trained: frozenset[str] | None = None
+
+    def in_units_of(self, other: Side) -> Side:
+        """With weights in the units of another model whose scaling is of another kind: of the features as they are, or
+        as that model scales them."""
+        m, scaling = self.model, other.model.scaling
+        if m.scaling.method == scaling.method:
+            return self
+        scales = dict(zip(other.model.feature_names, scaling.scale.tolist(), strict=True))
+        scale = np.array([scales.get(name, 1.0) for name in m.feature_names])
+        own = replace(m.scaling, center=m.scaling.center / m.scaling.scale * scale, scale=scale)
+        return replace(self, model=replace(m, coef=m.coef / m.scaling.scale * scale, scaling=own))
 
     def weights(self) -> dict[str, float]:
         """{feature: its weight divided by the sum of the absolute weights}, of the features in use."""
@@ -118,7 +130,9 @@ class ModelDiff:
         return plain(vars(self) | {"comparison": self.comparison and self.comparison.rows()})
 
 
-def diff(old: Source, new: Source, data: Any = None, *, k: int | None = None) -> ModelDiff:
+def diff(
+    old: Source, new: Source, data: Any = None, *, k: int | None = None, label: Any = None, qid: Any = None
+) -> ModelDiff:
     """Compare a model with the model that was trained after it.
 
     Weights are divided by the sum of the absolute weights of their model, because the scores of a ranking have no
@@ -135,6 +149,8 @@ def diff(old: Source, new: Source, data: Any = None, *, k: int | None = None) ->
         model is not from a run, otherwise 'ndcg@10' and 'map').
     k : int, optional
         Compare the models of this size of two selections, or the best smaller ones.
+    label, qid : str, optional
+        Columns of a table, as in `read`.
 
     Returns
     -------
@@ -162,7 +178,7 @@ def diff(old: Source, new: Source, data: Any = None, *, k: int | None = None) ->
     reading = Reading(missing=KEEP)
     if data is not None:
         reading = with_columns_of(reading, [before.model, after.model], data)
-    judged = None if data is None else as_datasets({"data": data}, reading=reading)["data"]
+    judged = None if data is None else as_datasets({"data": data}, label=label, qid=qid, reading=reading)["data"]
     return diff_of(before, after, judged)
 
 
@@ -194,11 +210,13 @@ def diff_of(old: Side, new: Side, judged: RankingDataset | None) -> ModelDiff:
     if len(fused) == 1:
         why = "was made by 'sparserank fuse' and ranks runs, the other one ranks documents"
         raise DataError(f"the {fused[0]} model {why}; compare two models of the same kind.")
+    scaled = new if old.model.scaling.method == NONE else old  # which has units, if they differ
+    judges, old, new = (old, new), old.in_units_of(scaled), new.in_units_of(scaled)
     before, after = old.weights(), new.weights()
     features = [_feature(old, new, name, before.get(name), after.get(name)) for name in after | before]
     features.sort(key=lambda r: (KINDS.index(r["change"]), -max(abs(r["difference"]), r["shape"] or 0.0)))
     found = ModelDiff(features, _sentences(old, new, features))
-    return found if judged is None else _on_data(found, old, new, judged)
+    return found if judged is None else _on_data(found, *judges, judged)
 
 
 def _feature(old: Side, new: Side, name: str, before: float | None, after: float | None) -> Row:
@@ -236,6 +254,8 @@ def _sentences(old: Side, new: Side, features: list[Row]) -> list[str]:
         return [*said, f"No change is called real: {needs} (lacking: {lacks})."]
     by = f"{MIN_FREQUENCY:.0%} or more of the half-samples of the run that uses it, and by {MAX_SHARE:.0%} or less of"
     real = f"A feature really came in or left if it is chosen by {by} those of the other run; otherwise it is noise."
+    if len(old.model.columns) != len(new.model.columns):
+        said.append("The models have different numbers of features: a feature may have come in or left for that alone.")
     return [*said, real, "Changes of weights have no verdict, because half-samples keep no weights."]
 
 

@@ -49,6 +49,8 @@ def _feature(result: SelectionResult, row: Row) -> Row:
     found, halves = result.worth.substitute(row["feature"]), result.stability
     instead = (None, None, None) if found is None else (found.other, found.difference, found.correlation)
     values = {**row, "weight": row["coef"], "name": _shaped(row["feature"], row["transform"])}
+    flag = result.model.flag_of(row["feature"])
+    values["name"] += "" if flag is None else f" (missing: {flag:+.3f})"
     values |= {"loss": _loss(result, row), **dict(zip(SUBSTITUTE, instead, strict=True))}
     if halves is not None:
         values["selection_frequency"] = float(halves.frequency[result.model.columns[row["feature"]]].max())

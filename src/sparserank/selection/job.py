@@ -386,7 +386,8 @@ class SelectionJob:
             notes.append(short)
             warnings.warn(short, ConvergenceWarning, stacklevel=2)
         n_varying = len(self.names) - int(self.cv.data.constant_features().sum())
-        return Stability(arrays["kept"], model.support, n_varying)
+        each = np.array([own[0] for own in model.columns.values()], dtype=np.int64)  # a column of each feature
+        return Stability(arrays["kept"], each, n_varying)
 
     def _redundant(
         self, candidate_set: CandidateSet, chosen: Candidate, near: NearEqual

@@ -180,7 +180,8 @@ def _features(out: Proposal, found: Survey, reading: Reading, chosen: Sequence[s
             features.append(name)
     out.features = tuple(features)
     out.holes = tuple(n for n in features if columns[n].missing and columns[n].is_number)
-    absent = [n for n in reading.feature_columns or () if n not in columns]
+    made = reading.derived or {}
+    absent = [n for n in reading.feature_columns or () if n not in columns and n not in made]
     if absent:
         out.blocked.append(f"there is no column {brief(absent[0])}, although you named it as a feature")
 
