@@ -48,6 +48,15 @@ def finite_numbers(given: Any, n: int) -> np.ndarray | None:
     return numbers if numbers.shape == (n,) and np.isfinite(numbers).all() else None
 
 
+def is_written_number(text: str) -> bool:
+    """Whether a text is a number, which may be nan or inf."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def usable_weights(given: Any, n: int) -> np.ndarray | None:
     """`given` as (n,) float64, finite and >= 0, or None if it is anything else."""
     weights = finite_numbers(given, n)

@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import partial
 from html import escape
 from html.parser import HTMLParser
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from sparserank.crossval.current_model import InUse
 from sparserank.crossval.substitutes import MIN_CORRELATION, redundant_features, within_query_correlations
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.derived import Derived
 from sparserank.data.transformed import fit_transform, transformed
 from sparserank.datasets import make_curved_ranking
 from sparserank.evaluation import per_query_values
@@ -33,6 +36,7 @@ from sparserank.report.claims import heading, how_sure, lead
 from sparserank.report.document import Picture, Section, Table
 from sparserank.report.html import to_fragment, to_html
 from sparserank.report.svg import PALETTE, inline, legend_below, new_axes, picture_text, to_svg
+from sparserank.report.tables import column_table
 from sparserank.selection import queries as queries_module
 from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.plan import make_plan
@@ -550,3 +554,16 @@ def test_other_peoples_command_lines_are_not_shown(monkeypatch: pytest.MonkeyPat
     assert command_line() is None
     monkeypatch.setattr(sys, "argv", ["/opt/lib/sparserank/__main__.py", "select", "a b"])
     assert command_line() == "sparserank select 'a b'"
+
+
+def test_levels_are_named_whole() -> None:
+    levels = {"brand=brand new": "brand new", "brand=brand=x": "brand=x", "brand is missing": ""}
+    derived = {name: Derived("brand", level) for name, level in levels.items()}
+    unit = FeatureScaling("none", np.zeros(3), np.ones(3))
+    model = RankingModel(np.array([3.0, 2.0, 1.0]), tuple(levels), unit, derived=derived)
+    rows = column_table(cast(SelectionResult, SimpleNamespace(model=model))).rows
+    assert rows == [
+        ["brand", "brand new", "+3.0000"],
+        ["brand", "brand=x", "+2.0000"],
+        ["brand", "is missing", "+1.0000"],
+    ]

@@ -161,6 +161,6 @@ def _formula(path: Path, formula: FusionFormula, metadata: Mapping[str, Any]) ->
 def _fill(model: RankingModel, j: int) -> str:
     """The replacement for a missing value of feature j."""
     value = math.nan if model.fill_values is None else float(model.fill_values[j])
-    if model.feature_names[j] in model.derived:  # is never missing
+    if model.derived_of(j) is not None:  # is never missing
         return "-"
     return "refused" if math.isnan(value) else f"{value:.6g}"

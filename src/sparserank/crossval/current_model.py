@@ -67,8 +67,8 @@ def made_for(given: Any) -> list[Derived]:
     model = None
     with suppress(ModelFormatError):  # the name of a feature may also be that of a file
         model = _model_in(given)
-    names = [] if model is None else [model.feature_names[j] for j in model.support]
-    return [model.derived[name] for name in names if name in model.derived] if model is not None else []
+    made = [] if model is None else map(model.derived_of, model.support)
+    return [d for d in made if d is not None]
 
 
 def _model_in(given: Any) -> RankingModel | None:

@@ -164,8 +164,9 @@ def sum_of(model: RankingModel) -> Sum:
         fill = float(model.fill_values[j]) if known else None  # type: ignore[index]
         fine = _spread(scaling.method, scale, curve) < FINE_SCALE
         term = Term(model.feature_names[j], j, kind, constant, slope, coef, center, scale, curve, fill, fine)
-        if term.name in model.derived:
-            term, at_0 = _of_zero_and_one(replace(term, derived=model.derived[term.name]))
+        derived = model.derived_of(j)
+        if derived is not None:
+            term, at_0 = _of_zero_and_one(replace(term, derived=derived))
             intercept += at_0
         terms.append(term)
     for term in terms:

@@ -32,7 +32,7 @@ def in_words(model: RankingModel) -> dict[str, str]:
 
 def _of_columns(model: RankingModel, name: str, columns: Sequence[int]) -> str:
     """The sentence of a feature: a number, which may have a flag where it is missing, or the levels of a category."""
-    rises = {j: model.rise(j) for j in columns if model.feature_names[j] in model.derived}
+    rises = {j: model.rise(j) for j in columns if model.derived_of(j) is not None}
     numbers = [_sentence(model, j) for j in columns if j not in rises]
     ups, downs = (sorted((j for j in rises if rises[j] * sign > 0), key=lambda j: -abs(rises[j])) for sign in (1, -1))
     if numbers:

@@ -162,7 +162,7 @@ class RankingModel:
         out = {}
         for name, columns in self.columns.items():
             out[name] = float(self.coef[columns[0]])
-            if self.feature_names[columns[0]] in self.derived:
+            if self.derived_of(columns[0]) is not None:
                 rises = [self.rise(j) for j in columns]
                 out[name] = rises[0] if len(rises) == 1 else max(*rises, 0.0) - min(*rises, 0.0)
         return dict(sorted(out.items(), key=lambda own: -abs(own[1])))
@@ -170,8 +170,12 @@ class RankingModel:
     def flag_of(self, feature: str) -> float | None:
         """What is added to the score where a number is missing, beside its replacement; None: nothing."""
         first, *more = self.columns[feature]
-        is_flagged = bool(more) and self.feature_names[first] not in self.derived
+        is_flagged = bool(more) and self.derived_of(first) is None
         return sum(self.rise(j) for j in more) if is_flagged else None
+
+    def derived_of(self, j: int) -> Derived | None:
+        """The column and level that feature j is made from; None: it is a number of its own."""
+        return self.derived.get(self.feature_names[j])
 
     def rise(self, j: int, low: float = 0.0, high: float = 1.0) -> float:
         """What selected feature j adds to the score at one value, minus what it adds at another."""

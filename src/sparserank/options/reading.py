@@ -5,6 +5,7 @@ from __future__ import annotations
 from sparserank.options import Choice, Count, Flag, Given, Option, Or, Parsed
 
 PANEL = "Reading files"
+NAMES = "comma-separated names (in double quotes if a name contains a comma)"
 
 N_FEATURES = Option(
     name="n_features",
@@ -76,8 +77,7 @@ FEATURE_COLUMNS = Option(
     name="feature_columns",
     kind=Given("Sequence[str] | None", "list[str] | None"),
     help="Table columns used as features, in order.",
-    says="Table columns used as features: comma-separated names (in double quotes if a name contains a comma), "
-    "or a file with one name per line; may be repeated.",
+    says=f"Table columns used as features: {NAMES}, or a file with one name per line; may be repeated.",
     panel=PANEL,
     shown="every other column",
 )
@@ -86,8 +86,7 @@ IGNORE_COLUMNS = Option(
     kind=Given("Sequence[str]", "list[str] | None"),
     default=(),
     help="Table columns to ignore.",
-    says="Table columns to ignore: comma-separated names (in double quotes if a name contains a comma); "
-    "may be repeated.",
+    says=f"Table columns to ignore: {NAMES}; may be repeated.",
     panel=PANEL,
     shown="none",
 )
@@ -96,8 +95,7 @@ CATEGORIES = Option(
     kind=Given("Sequence[str]", "list[str] | None"),
     default=(),
     help="Table columns of whole numbers that are categories, in addition to columns of text.",
-    says="Table columns of whole numbers that are categories too, like columns of text: comma-separated names (in "
-    "double quotes if a name contains a comma); may be repeated.",
+    says=f"Table columns of whole numbers that are categories too, like columns of text: {NAMES}; may be repeated.",
     panel=PANEL,
     shown="none",
 )

@@ -75,8 +75,8 @@ class Ablation:
             {
                 "feature": name,
                 "coef": weights[name],
-                "transform": NONE if model.feature_names[j] in model.derived else model.transform_of(int(j)),
-                "curve": None if model.feature_names[j] in model.derived else drawn(model, self.cv.data, int(j)),
+                "transform": NONE if model.derived_of(int(j)) is not None else model.transform_of(int(j)),
+                "curve": None if model.derived_of(int(j)) is not None else drawn(model, self.cv.data, int(j)),
                 "share": near.share(int(j)),
                 "folds": sum(int(j) in self.candidate_set.features(self.chosen, f) for f in self.cv.folds or [FINAL]),
                 "cost": cost(i, alone[i]) if i < n else None,

@@ -76,7 +76,7 @@ class Side:
     def levels(self, feature: str) -> dict[str, float]:
         """{feature made from the column: what it adds}, in the unit of `weights`."""
         m, total = self.model, sum(map(abs, self.model.weights.values()))
-        return {m.feature_names[j]: m.rise(j) / total for j in m.columns[feature] if m.feature_names[j] in m.derived}
+        return {m.feature_names[j]: m.rise(j) / total for j in m.columns[feature] if m.derived_of(j) is not None}
 
     def curve(self, feature: str) -> tuple[Any, Curve | StepCurve] | None:
         """(transform before it, curve or steps of a feature in the unit of `weights`); None if it has none."""
@@ -84,7 +84,7 @@ class Side:
         j = m.columns[feature][0]
         unit = float(m.coef[j] / m.scaling.scale[j]) / sum(map(abs, m.weights.values()))
         before = m.transform and (m.transform.kinds[j], m.transform.constants[j])
-        return (before, m.curves[j].times(unit)) if j in m.curves and m.feature_names[j] not in m.derived else None
+        return (before, m.curves[j].times(unit)) if j in m.curves and m.derived_of(j) is None else None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from sparserank.data.tables.batches import Table
 from sparserank.data.tables.frames import QID
 from sparserank.data.tables.roles import DOCUMENT, LABEL, PACKED, is_list
 from sparserank.data.tables.survey import Column, Survey
+from sparserank.number_checks import is_written_number
 from sparserank.options import option
 from sparserank.text import brief
 
@@ -231,16 +232,8 @@ def _check(out: Proposal, found: Survey, schema: pa.Schema, has_features: bool) 
         )
     if not out.features and out.packed is None and has_features:
         out.blocked.append("no feature is left: features must be numeric columns")
-    if columns and all(_is_written_number(name) for name in columns):
+    if columns and all(is_written_number(name) for name in columns):
         out.blocked.append("the first line contains numbers: add a first line with the names of the columns")
-
-
-def _is_written_number(name: str) -> bool:
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _options(out: Proposal, found: Survey, reading: Reading, wanted: Sequence[str] | None) -> None:

@@ -21,6 +21,7 @@ from sparserank.data.tables.refusal import telling_all
 from sparserank.data.tables.roles import Roles, is_number, may_be_category, roles_of
 from sparserank.data.tables.survey import ROWS
 from sparserank.errors import DataError, DataWarning, TableError
+from sparserank.number_checks import is_written_number
 from sparserank.options import option
 from sparserank.text import brief, listed
 
@@ -156,7 +157,7 @@ class TableRows(Stream):
             texts = [text for text in held.chunk(0).dictionary.to_pylist() if text]
             if pa.types.is_dictionary(schema.field(name).type) or not texts:
                 continue
-            if 2 * sum(map(_is_number, texts)) >= len(texts):
+            if 2 * sum(map(is_written_number, texts)) >= len(texts):
                 raise TableError(
                     f"{self.places[0]}: column {brief(name)} is not numeric, but half or more of its values are "
                     f"numbers; correct it, leave it out with {option('ignore_columns', [name])}, or declare it with "
@@ -239,11 +240,3 @@ def set_missing(batch: RowBlock, table: Table, roles: Roles, policy: MissingPoli
         first = missing_value(f"row {at + row}, column {brief(column)}", what)
         raise TableError(f"{table.place}: {first}", first=first.removesuffix(f"; {choices()}."))
     batch.X[bad] = np.nan
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
