@@ -13,7 +13,7 @@ import pytest
 import sparserank as sr
 from sparserank.datasets import make_ranking
 from sparserank.workdir.work import LaterWork
-from tests.support.command_line import Cli
+from tests.support.command_line import Cli, assert_refused
 
 QUICK = "--n-alphas 6 --folds 2 --penalty l1 --half-samples 0 --transform none --rival none"
 TREES = "--for-model lightgbm --penalty l1 --transform none --folds 2 --k 2"
@@ -191,6 +191,31 @@ def test_tables_as_people_have_them(folder: Path, cli: Cli) -> None:
     assert {r["metric"]: r["mean"] for r in json.loads(cli(*args).out)} == by_python
     explained = cli("explain", "m.json", "unlabelled.parquet", "--query", str(frame.qid[0]), "--format", "json")
     assert json.loads(explained.out)["documents"][0]["label"] is None
+
+
+def test_commands_read_the_columns_that_the_run_of_a_model_read(cli_here: Cli) -> None:
+    data = make_ranking(30, 6, 4, n_informative=2, n_redundant=1, random_state=1).data
+    frame = pd.DataFrame(np.asarray(data.X), columns=list("abcd")).assign(
+        grade=data.relevance, query=[f"q{q}" for q in data.qid], page=[f"p{i}" for i in range(data.n_docs)]
+    )
+    frame.to_parquet("t.parquet")
+    named = ("--label-column", "grade", "--qid-column", "query", "--docid-column", "page")
+    quick = ("--penalty", "l1", "--transform", "none", "--half-samples", "0", "--rival", "none", "--n-alphas", "8")
+    assert cli_here("select", "t.parquet", *named, *quick, "--folds", "2", "--out", "run").code == 0
+    for call in (
+        ("predict", "run", "t.parquet", "--run", "OUT"),
+        ("evaluate", "t.parquet", "--system", "run/model.json"),
+        ("explain", "run", "t.parquet", "--query", "q3"),
+        ("diff", "run", "run/model.json", "t.parquet"),
+    ):
+        alone, by_name = ([a.replace("OUT", f"{n}.run") for a in call] for n in (1, 2))
+        assert cli_here(*alone).done.out.replace("1.run", "2.run") == cli_here(*by_name, *named).done.out
+    assert Path("1.run").read_text() == Path("2.run").read_text()
+    assert " p7 " in Path("1.run").read_text()
+    # What the user names, and what the table lacks, is not taken from the run.
+    frame.rename(columns={"grade": "click"}).to_parquet("u.parquet")
+    assert_refused(cli_here("evaluate", "u.parquet", "--system", "run"), 1, "has no column 'label'")
+    assert cli_here("evaluate", "u.parquet", "--system", "run", "--label-column", "click").code == 0
 
 
 def test_help_of_select_is_a_page_and_help_all_has_everything(cli: Cli) -> None:

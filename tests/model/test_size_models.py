@@ -96,10 +96,8 @@ def test_a_lightgbm_model_is_named_where_one_of_ours_or_scores_are_expected(cli_
     held = lightgbm.Dataset(MADE.X, MADE.relevance, group=np.diff(MADE.query_ptr))
     booster = lightgbm.train({"objective": "lambdarank", "verbosity": -1, "num_threads": 1}, held, 3)
     booster.save_model(tmp_path / "whole.txt")
-    evaluated = cli_here("evaluate", "made.txt", "--system", "whole.txt").done
-    expected = sr.evaluate(booster.predict(MADE.X), MADE, "ndcg@10")["ndcg@10"]
-    assert f"{expected:.4f}" in evaluated.out
-    assert_refused(cli_here("predict", "whole.txt", "made.txt"), 1, "is a LightGBM model")
+    for arguments in (("predict", "whole.txt", "made.txt"), ("evaluate", "made.txt", "--system", "whole.txt")):
+        assert_refused(cli_here(*arguments), 1, "is a LightGBM model")
     for end in ("\n", "\r\n"):
         (tmp_path / "mine.txt").write_bytes(f"tree{end}version=v4{end}{end}Tree=0{end}".encode())
         with pytest.raises(ModelFormatError, match=r"mine\.txt: is a LightGBM model, .*rival="):

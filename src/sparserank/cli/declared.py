@@ -131,7 +131,7 @@ EVALUATE = Command(
         own(
             "system",
             "list[Path]",
-            "Model (ours or LightGBM's), run (TREC, JSON, Parquet or CSV) or scores; may be repeated.",
+            "Model, run (TREC, JSON, Parquet or CSV) or scores; may be repeated.",
         ),
         own(
             "qrels",

@@ -8,7 +8,7 @@ from typing import Any
 
 from sparserank.cli.evaluate import show_comparison
 from sparserank.cli.output import give
-from sparserank.cli.reading import model_of, of_reading, read_for_models, reading_of, require_no_reading
+from sparserank.cli.reading import columns_of_run, model_of, of_reading, read_for_models, reading_of, require_no_reading
 from sparserank.cli.screen import announce_compiling, show_all
 from sparserank.report.document import Table
 from sparserank.text import figure, signed
@@ -43,6 +43,7 @@ def run(*, old: Path, new: Path, data: list[Path] | None = None, missing: str | 
     if data:
         announce_compiling(parse_lines)
         models, index_base = [first.model, second.model], options.get("index_base")
+        options |= columns_of_run([old, new], data, options)
         reading = reading_of(options, n_features=max(m.n_features for m in models), missing=of_reading(missing))
         judged = read_for_models(reading, models, data, index_base)
     found = diff_of(first, second, judged)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.output import MARKDOWN, TEXT, answer, give
 from sparserank.cli.reading import (
+    columns_of_run,
     model_of,
     of_reading,
     parsed,
@@ -25,10 +26,9 @@ if TYPE_CHECKING:
 
 HELP = """Evaluate one or several systems on judged documents, with intervals, paired tests and Holm correction.
 
-A system is a model file (ours, or one that LightGBM saved, if LightGBM is installed), a run (TREC, JSON, Parquet or \
-CSV) or a file with one score per line in file order; the name of the file does not matter. All other systems are \
-tested against the first. With --qrels, judgments (TREC or BEIR) replace judged documents. All judged queries count; a \
-query that is missing from a run counts as 0.
+A system is a model file, a run (TREC, JSON, Parquet or CSV) or a file with one score per line in file order; the name \
+of the file does not matter. All other systems are tested against the first. With --qrels, judgments (TREC or BEIR) \
+replace judged documents. All judged queries count; a query that is missing from a run counts as 0.
 
 [bold]Examples[/bold]
 
@@ -57,9 +57,7 @@ def run(
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
-    from sparserank.crossval.saved_trees import read_saved_trees
     from sparserank.data.letor._kernels import parse_lines
-    from sparserank.data.missing import KEEP
     from sparserank.data.run_reader import read_qrels, read_run
     from sparserank.evaluation import compare_systems as compare
     from sparserank.metrics import parse_convention, parse_metric
@@ -67,12 +65,14 @@ def run(
     require(bool(data) != (qrels is not None), "DATA", "needs either judged documents or --qrels.")
     if qrels is not None:
         require_no_reading("TREC judgments", **options, n_features=n_features, missing=missing)
+    kinds = {path: _kind_of(path) for path in system}
+    if data:
+        options |= columns_of_run([path for path in system if kinds[path] == "model"], data, options)
     index_base = options.get("index_base")
     reading = reading_of(options, n_features=n_features, missing=of_reading(missing))
     rules = parsed("--convention", parse_convention, convention or ("default" if qrels is None else "trec"))
     metrics = [parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
     require(len(set(system)) == len(system), "--system", "names the same file twice.")
-    kinds = {path: _kind_of(path) for path in system}
     require(runs is None or qrels is not None, "--runs", "needs --qrels.")
     require(not runs or "model" in kinds.values(), "--runs", "needs a --system that fuse made.")
     if qrels is not None:
@@ -89,20 +89,15 @@ def run(
         return
     assert data
     models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
-    trees = {path: read_saved_trees(path) for path in system if kinds[path] == "trees"}
     widths = {m.n_features for m in models.values()}
     width = n_features or (max(widths) if widths else None)
     announce_compiling(parse_lines)
     reading = replace(reading, featureless=not models)
-    if trees and not models and reading.missing is None:
-        reading = replace(reading, missing=KEEP)  # trees take missing values as they are
     judged = read_for_models(replace(reading, n_features=width), list(models.values()), data, index_base)
     scores: dict[str, Any] = {}
     for path in system:
         if kinds[path] == "run":
             scores[str(path)] = read_run(path)
-        elif path in trees:
-            scores[str(path)] = trees[path].scores(data, replace(reading, n_features=n_features))
         else:
             scores[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
     show_comparison(compare(scores, judged, metrics).rows(), judged, metrics)
@@ -130,7 +125,7 @@ def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
 
 
 def _kind_of(path: Path) -> str:
-    """'model', 'trees', 'run' or 'scores', by the content."""
+    """'model', 'run' or 'scores', by the content."""
     from sparserank.data.read_files import LIGHTGBM_FIRST_LINE
     from sparserank.data.run_reader import EITHER, TABLE, holds
     from sparserank.data.text_lines import text_lines
@@ -142,18 +137,17 @@ def _kind_of(path: Path) -> str:
         return "run"
     from sparserank.errors import DataFormatError
 
-    expected = (
-        f"a model file (JSON, or as LightGBM saves it), a run (lines '{RUN}', JSON, Parquet or CSV) or one score per "
-        "line"
-    )
+    expected = f"a model file, a run (lines '{RUN}', JSON, Parquet or CSV) or one score per line"
     for _, text in text_lines(path, expected):
         fields = text.split(maxsplit=5)
         if not fields or fields[0].startswith("#"):
             continue
         if fields[0].startswith("{"):
             return "model"
+        if fields == [LIGHTGBM_FIRST_LINE]:
+            raise DataFormatError(f"{path}: is a LightGBM model; score the documents with it and give the scores.")
         if len(fields) == 1:
-            return "trees" if fields == [LIGHTGBM_FIRST_LINE] else "scores"
+            return "scores"
         if len(fields) < 5:
             raise DataFormatError(f"{path}: expected {expected}; its first line is {brief(text)}.")
         return "run"

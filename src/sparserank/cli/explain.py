@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.output import give
-from sparserank.cli.reading import model_of, of_reading, read_for_models, reading_of, require, require_no_reading
+from sparserank.cli.reading import (
+    columns_of_run,
+    model_of,
+    of_reading,
+    read_for_models,
+    reading_of,
+    require,
+    require_no_reading,
+)
 from sparserank.cli.screen import announce_compiling, say, table
 from sparserank.text import figure
 
@@ -73,6 +81,7 @@ def run(
         require_no_reading(**options, missing=missing, unjudged=unjudged)
         found, labelled = explain_fused(formula_of(loaded), list(map(str, data)), query), False
     else:
+        options |= columns_of_run([model], data, options)
         column, index_base = options.get("label") or LABEL, options.get("index_base")
         reading = reading_of(options, missing=of_reading(missing), unjudged="zero" if unjudged is None else unjudged)
         kind = kind_of(data[0])

@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.output import TEXT, answer, give
-from sparserank.cli.reading import model_of, of_reading, read_for_models, reading_of, require, require_no_reading
+from sparserank.cli.reading import (
+    columns_of_run,
+    model_of,
+    of_reading,
+    read_for_models,
+    reading_of,
+    require,
+    require_no_reading,
+)
 from sparserank.cli.screen import announce_compiling, warn
 
 if TYPE_CHECKING:
@@ -78,7 +86,8 @@ def run(
         return
     announce_compiling(parse_lines)
     grouped = run is not None or qrels is not None or loaded.per_query or by_query
-    reading = replace(reading, n_features=loaded.n_features, grouped=grouped)
+    columns = columns_of_run([model], data, given)
+    reading = replace(reading, n_features=loaded.n_features, grouped=grouped, **columns)
     documents = read_for_models(reading, [loaded], data, index_base)
     scores = loaded.score_dataset(documents)
     if run is not None or qrels is not None:

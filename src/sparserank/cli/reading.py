@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -132,6 +133,23 @@ def reading_of(options: dict[str, Any], **fixed: Any) -> Reading:
 
     names = [name for name in options if name in Reading.__dataclass_fields__]
     return Reading(**{name: options.pop(name) for name in names}, **fixed)
+
+
+def columns_of_run(models: Sequence[Path], data: Sequence[Path], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of labels, query ids and document ids that the runs of the models read, if a table has them and the
+    user names no others."""
+    from sparserank.data.read_files import TABLES, kind_of
+    from sparserank.data.tables.batches import open_table
+    from sparserank.strict_json import read_own_json
+
+    kind, out = kind_of(data[0]), dict[str, Any]()
+    held = set(open_table(data[0], kind).schema.names) if kind in TABLES else set()
+    for model in models if held else []:
+        with suppress(OSError, ValueError, LookupError, TypeError):  # a model without a run, or another kind of run
+            run = read_own_json((model if model.is_dir() else model.parent) / "result.json")["origin"]["options"]
+            names = [name for name in ("label", "qid", "docid") if name not in given and run.get(name) in held]
+            out |= {name: run[name] for name in names}
+    return out
 
 
 def for_models(

@@ -3,7 +3,7 @@ is small enough. The bound on that loss is reported, but decides only if a guara
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from sparserank.options.selection import DEFAULT_MARGIN
 
 OUT_OF_BAG = 0.632  # weight of the out-of-bag estimate of a bias
 LEAD = 1.5  # paired standard errors by which a choice must lead a named formula, unless it is smaller
+MIN_NEW = 50  # queries on which an earlier run has not been trained, from which they alone judge its features
 ROUNDING = 1e-12  # relative to the best mean; differences of means are not known more exactly
 
 
@@ -79,6 +80,8 @@ class Rule:
     k, budget   instead of either: the best of at most k features, or of at most this total cost
     by_cost     the smallest candidate is the one with the lowest cost, not with the fewest features
     most        candidates with more features are not chosen, whatever decides
+    only        labels of the path makers whose candidates may be chosen; None: all of them
+    whose       these models in words, such as ' of the features of last-week'
     noun, cost  words for a feature and for the cost of a candidate in messages
     """
 
@@ -90,6 +93,8 @@ class Rule:
     most: int | None = None
     noun: str = FEATURE
     cost: str = TOTAL_COST
+    only: frozenset[str] | None = None
+    whose: str = ""
 
     @property
     def limit(self) -> str | None:
@@ -116,7 +121,7 @@ class Rule:
     def allows(self, candidates: Sequence[Candidate]) -> np.ndarray:
         """(m,) bool: candidates within k and the budget."""
         cost, n_features = np.array([c.cost for c in candidates]), np.array([c.n_features for c in candidates])
-        within = np.ones(len(candidates), dtype=bool)
+        within = np.array([self.only is None or c.penalty in self.only for c in candidates], dtype=bool)
         if self.most is not None:
             within &= n_features <= self.most
         if self.k is not None:
@@ -169,6 +174,26 @@ class Defence:
 
 
 @dataclass(frozen=True)
+class Preference:
+    """How models of the features of an earlier run did, and whether they are preferred.
+
+    run        its name
+    loss       mean loss of the best choice among these models, and its paired standard error, in units of the metric;
+               None: no such model is within the limits
+    unit       the best mean on the queries that decided
+    n_queries  number of these; new: whether the run has learned from none of them, or None if that is not known
+    kept       whether the loss is within the margin, so that one of these models is chosen
+    """
+
+    run: str
+    loss: tuple[float, float] | None
+    unit: float
+    n_queries: int
+    new: bool | None
+    kept: bool
+
+
+@dataclass(frozen=True)
 class Choice:
     """The chosen candidate, all candidates that it was chosen from, and the statistics on them.
 
@@ -193,6 +218,7 @@ class Choice:
     named: Candidate | None = None
     contender: Candidate | None = None
     defence: Defence | None = None
+    preference: Preference | None = None
 
     @property
     def by_cost(self) -> bool:
@@ -312,6 +338,33 @@ class Choice:
         """The range of numbers of features that contains this share of the choices on resampled queries."""
         low, high = np.quantile(self.resampled_sizes, [(1 - share) / 2, (1 + share) / 2], method="closest_observation")
         return int(low), int(high)
+
+    def preferring(self, run: str, labels: Collection[str], new: np.ndarray | None) -> Choice:
+        """The choice among the candidates with these labels, which use only the features of an earlier run, if its loss
+        compared with the best of all (or, under a limit, with the choice of the rule) is within the margin; otherwise
+        the same choice. Queries from which the run has not learned decide, if there are MIN_NEW.
+
+        new  (n_queries,) bool: those queries; None: not known
+        """
+        values = np.array([c.values for c in self.candidates])
+        judged, enough = np.isfinite(values).all(axis=0), new is not None and int(new.sum()) >= MIN_NEW
+        on = judged & new if enough and new is not None else judged
+        means = values[:, on].mean(axis=1)
+        unit, known = abs(float(means.max())) or 1.0, enough if new is not None else None
+        rule = replace(self.rule, only=frozenset(labels), whose=f" of the features of {run}")
+        try:
+            allowed = _allowed(self.sparse, len(self.candidates), rule)
+        except DataError:
+            return replace(self, preference=Preference(run, None, unit, int(on.sum()), known, kept=False))
+        row = int(rule.take(self.means, self.bounds, allowed, self._sizes)[0])
+        rival = int(means.argmax()) if rule.limit is None else self._row[self.chosen]
+        lost = values[rival, on] - values[row, on]
+        loss = float(lost.mean()), float(lost.std(ddof=1) / np.sqrt(len(lost)))
+        kept = bool(rule.small_enough(loss[0], unit))
+        preference = Preference(run, loss, unit, len(lost), known, kept)
+        if not kept:
+            return replace(self, preference=preference)
+        return replace(self, chosen=self.candidates[row], rule=rule, preference=preference)
 
     @cached_property
     def resampled_sizes(self) -> np.ndarray:

@@ -117,7 +117,7 @@ def read_tree_file(path: str | os.PathLike) -> TreeFile:
     Raises
         DataFormatError   it is neither; it is too large; trees of its objective cannot be trained
     """
-    file, text = Path(path), read_text(path)
+    file, text = Path(path), _read_text(path)
     found = _of_model(file, text) if text.startswith(f"{LIGHTGBM_FIRST_LINE}\n") else _of_parameters(file, text)
     objective = dict(found.settings.others).get("objective", "lambdarank")
     if objective in REFUSED_OBJECTIVES:
@@ -125,7 +125,7 @@ def read_tree_file(path: str | os.PathLike) -> TreeFile:
     return found
 
 
-def read_text(path: str | os.PathLike) -> str:
+def _read_text(path: str | os.PathLike) -> str:
     """The text of a model file of LightGBM or of a file of its parameters.
 
     Raises
@@ -144,7 +144,7 @@ def read_text(path: str | os.PathLike) -> str:
     return text
 
 
-def parts_of_model(file: Path, text: str) -> tuple[dict[str, str], list[str], list[tuple[str, str]]]:
+def _parts_of_model(file: Path, text: str) -> tuple[dict[str, str], list[str], list[tuple[str, str]]]:
     """(head, trees, parameters as names and values) of the text of a model file.
 
     Raises
@@ -164,7 +164,7 @@ def parts_of_model(file: Path, text: str) -> tuple[dict[str, str], list[str], li
 
 
 def _of_model(file: Path, text: str) -> TreeFile:
-    lines, trees, listed = parts_of_model(file, text)
+    lines, trees, listed = _parts_of_model(file, text)
     names = tuple(lines["feature_names"].split())
     n_trees = len(trees) // int(lines.get("num_tree_per_iteration", "1") or 1)
     infos = lines.get("feature_infos", "").split()

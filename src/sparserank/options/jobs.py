@@ -122,6 +122,13 @@ START = Option(
     help="Directory of an earlier selection, whose options are used except for those that you give.",
     panel=of_selection.CHOICE,
 )
+PREFER = Option(
+    name="prefer",
+    kind=Given("str | os.PathLike | RankingModel | None", "Path | None"),
+    help="Directory of an earlier selection (or a model), whose features are chosen again if the loss without all "
+    "others is within {margin}. Queries on which it was not trained decide, if there are 50 of them.",
+    panel=of_selection.CHOICE,
+)
 RUN = (OUT, RESTART, of_data.N_THREADS, PROGRESS)
 SELECT = (
     of_selection.PENALTIES,
@@ -149,6 +156,7 @@ SELECT = (
     *of_data.READING,
     ALLOW_OVERLAP,
     START,
+    PREFER,
     *RUN,
     CLIENT,
 )

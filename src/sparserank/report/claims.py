@@ -130,9 +130,11 @@ def _claims(result: SelectionResult) -> Iterator[tuple[str, str, str]]:
 def _rule(choice: Choice) -> str:
     rule = choice.rule
     if rule.limit is not None:
-        return f"best with {rule.limit}"
+        return f"best{rule.whose} with {rule.limit}"
     smallest, most = ("cheapest" if choice.by_cost else "smallest"), f"{100 * rule.largest_loss:.3g}%"
-    return f"{smallest} with {'an estimated' if rule.guarantee is None else 'a proven'} loss of at most {most}"
+    return (
+        f"{smallest}{rule.whose} with {'an estimated' if rule.guarantee is None else 'a proven'} loss of at most {most}"
+    )
 
 
 def _repeated(result: SelectionResult) -> Iterator[tuple[str, str, str]]:

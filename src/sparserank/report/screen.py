@@ -33,6 +33,7 @@ from sparserank.selection.statements import (
     estimated,
     expected_sentence,
     few_sentence,
+    preference_sentence,
     queries,
     rare_sentences,
     share,
@@ -114,6 +115,7 @@ class Screen:
         cost = f" at a {choice.rule.cost} of {choice.chosen.cost:g}" if costed else ""
         kept = f"{self.all} " if choice.chosen is choice.named else f"{answers(choice)} of "
         yield f"Keep {kept}{counted(result.n_all, result.noun)}{cost}{self.named()}.  {self.judged()}."
+        yield preference_sentence(choice, result.metric)
         yield result.suspicion
         if not self.has_intervals:
             yield few_sentence(choice)
@@ -207,11 +209,11 @@ class Screen:
         lost = f"{estimated(choice.chosen, choice)}{at_most}"
         against = f"against the best of {len(choice.candidates)} models{best}: {lost}"
         if rule.limit is not None:
-            why = f"the best model with {rule.limit}. Its estimated loss {against}"
+            why = f"the best model{rule.whose} with {rule.limit}. Its estimated loss {against}"
         elif not choice.within_margin(choice.chosen):
-            why = f"no sparse model {enough(rule, verb=True)}; the best of them is chosen. Loss {against}"
+            why = f"no sparse model{rule.whose} {enough(rule, verb=True)}; the best of them is chosen. Loss {against}"
         else:
-            why = f"{smallest(choice.by_cost)} model {enough(rule)} {against}"
+            why = f"{smallest(choice.by_cost)} model{rule.whose} {enough(rule)} {against}"
         metric = self.result.plan.metric
         gain = f" Gain of {metric!r}: {metric.convention.shown_gain}." if metric.uses_gain else ""
         return f"Rule: {why}.{gain}"

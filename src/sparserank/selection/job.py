@@ -44,7 +44,7 @@ from sparserank.selection.ablation import Ablation, ablation_of_sizes
 from sparserank.selection.comparisons import Comparisons, against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.inputs import check_relevant
-from sparserank.selection.menu import first_look, notes_of_curves, notes_of_steps, tasks_of
+from sparserank.selection.menu import first_look, notes_of_curves, notes_of_steps, of_earlier, tasks_of
 from sparserank.selection.notes import (
     notes_of_choice,
     notes_of_kept,
@@ -173,6 +173,9 @@ class SelectionJob:
             if not plan.fast:
                 raise
             raise DataError(f"{error} More models are tried without {option('fast', True)}.") from error
+        if plan.prefer is not None:
+            labels = of_earlier(plan, self.tasks, cv.data)
+            choice = choice.preferring(plan.prefer.run, labels, plan.prefer.new(self.judged.query_ids))
         task = candidate_set.tasks[choice.chosen.penalty]
         if task.maker.rules.on_steps:
             self._ablation = OF_STEPS * task.maker.effort(cv.data.n_docs, cv.data.n_features)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +35,7 @@ DENSE = "ridge"  # the label of the dense reference
 MANY_QUERIES = 1_000  # from which 100 rounds may underfit (docs/theory.md section 9)
 MANY_ROUNDS: dict[str, Any] = {"rounds": 300, "rate": 0.3, "draws": 1}
 MAX_VALUES_OF_STEPS = 1 << 30  # one byte each
+OF_EARLIER = "on earlier features"  # of the run that is preferred
 RIDGE_ALPHAS = 8  # the strength of the dense reference matters only to within a factor of three
 RIDGE_MIN_RATIO = 1e-6
 
@@ -58,7 +59,7 @@ def tasks_of(
     if any(p.label == DENSE for p in plan.penalties):
         raise ParameterError("penalties", f"cannot be called {DENSE}, which is the name of the dense reference.")
     by_default = steps_tried(plan, data) if transforms is None else ()
-    limited = _limited(plan, by_default, groups, data.n_features)
+    limited = _limited(plan, by_default, groups, data)
     if transforms is None:
         names = transforms_tried(plan, data, client)
         if any(p.on_steps for p in limited.values()):
@@ -215,21 +216,36 @@ def _for_curves(labelled: dict[str, Penalty | SizedMaker]) -> dict[str, Penalty 
 
 
 def _limited(
-    plan: SelectionPlan, more: Sequence[SizedMaker], feature_groups: FeatureGroups, n_features: int
+    plan: SelectionPlan, more: Sequence[SizedMaker], feature_groups: FeatureGroups, data: RankingDataset
 ) -> dict[str, Penalty | SizedMaker]:
     """The penalties and more makers. If single groups exceed --k or --budget, each is also tried without these groups,
-    because a path that begins with a large group may contain no small model."""
+    because a path that begins with a large group may contain no small model; and if the features of an earlier run are
+    preferred, without all others."""
     labelled = {**plan.labelled, **{maker.label: maker for maker in more}}
-    beyond = feature_groups.beyond(plan.k, plan.budget)
-    if not beyond or len(beyond) == n_features:
-        return labelled
-    limit = f"within {plan.k} features" if plan.k is not None else f"within a cost of {plan.budget:g}"
-    small = {
-        f"{label} {limit}": replace(p, drop=tuple(sorted({*p.drop, *beyond} - set(p.keep))))
-        for label, p in labelled.items()
-        if plan.feature_groups is not None or p.on_steps  # elimination keeps features of large gain, whatever they cost
-    }
-    return {**labelled, **small}
+    out, beyond = dict(labelled), feature_groups.beyond(plan.k, plan.budget)
+    if beyond and len(beyond) < data.n_features:
+        limit = f"within {plan.k} features" if plan.k is not None else f"within a cost of {plan.budget:g}"
+        out |= {
+            f"{label} {limit}": _without(p, beyond)
+            for label, p in labelled.items()
+            if plan.feature_groups is not None
+            or p.on_steps  # elimination keeps those of large gain, whatever they cost
+        }
+    if plan.prefer is not None:
+        others = plan.prefer.others(data)
+        out |= {f"{label} {OF_EARLIER}": _without(p, others) for label, p in labelled.items()}
+    return out
+
+
+def _without(p: Penalty | SizedMaker, features: Collection[int]) -> Penalty | SizedMaker:
+    """The same without these features, except for those that it keeps."""
+    return replace(p, drop=tuple(sorted({*p.drop, *features} - set(p.keep))))
+
+
+def of_earlier(plan: SelectionPlan, tasks: Sequence[PathTask], data: RankingDataset) -> list[str]:
+    """The labels of the tasks that use only features of the run that is preferred, and those that are kept anyway."""
+    others = frozenset[int]() if plan.prefer is None else plan.prefer.others(data)
+    return [t.label for t in tasks if others.issubset({*t.maker.rules.drop, *t.maker.rules.keep})]
 
 
 def _signs(plan: SelectionPlan, n_features: int) -> set[tuple[float, ...]]:

@@ -19,7 +19,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
 from sparserank.metrics import Metric
 from sparserank.options import asked, option
-from sparserank.options.jobs import ALLOW_OVERLAP, CLIENT, RUN, SELECT, START
+from sparserank.options.jobs import ALLOW_OVERLAP, CLIENT, PREFER, RUN, SELECT, START
 from sparserank.paths import SizedMaker
 from sparserank.penalties import Penalty
 from sparserank.strict_json import read_own_json
@@ -79,7 +79,7 @@ def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
     concerns only this run."""
     out = {}
     for o in SELECT:
-        value = None if o in (*RUN, ALLOW_OVERLAP, CLIENT, START) else _as_json(options.get(o.name))
+        value = None if o in (*RUN, ALLOW_OVERLAP, CLIENT, START, PREFER) else _as_json(options.get(o.name))
         if value is not None and value != _as_json(o.default):
             out[o.name] = value
     return out

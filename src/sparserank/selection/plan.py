@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, Unpack
@@ -15,7 +15,7 @@ from sparserank.crossval.feature_groups import MAX, FeatureGroups
 from sparserank.crossval.feature_rules import FeatureOptions, complete_penalties
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.derived import Derived
+from sparserank.data.derived import Derived, with_sources
 from sparserank.errors import ParameterError
 from sparserank.export import ENGINES, Engine
 from sparserank.losses import loss_identity
@@ -33,6 +33,31 @@ from sparserank.workdir.pieces import code_hash, foreign_code
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """The features of an earlier run, which are preferred.
+
+    run      its name, for sentences
+    names    of its features
+    trained  ids of the queries from which it has learned; None: not known
+    """
+
+    run: str
+    names: tuple[str, ...]
+    trained: frozenset[str] | None
+
+    def others(self, data: RankingDataset) -> frozenset[int]:
+        """The columns of all other features."""
+        names = data.feature_names or ()
+        own = {*with_sources(self.names, data.derived or {}, {*names})}
+        return frozenset(j for j, name in enumerate(names) if name not in own)
+
+    def new(self, query_ids: Iterable[Any]) -> np.ndarray | None:
+        """(n_queries,) bool: queries from which it has not learned; None: not known."""
+        known = self.trained
+        return None if known is None else np.array([str(q) not in known for q in query_ids], dtype=bool)
+
+
+@dataclass(frozen=True)
 class SelectionPlan:
     """The checked options of a selection.
 
@@ -47,6 +72,7 @@ class SelectionPlan:
     relaxed    whether the models of each size are also tried without the shrinkage of their penalty
     k, budget  largest number of features, largest total cost; either replaces the margin
     costs      one per feature, in the order of the features; they weight the penalties too
+    prefer     an earlier run, whose features are also tried alone, and chosen if their loss is within the margin
     most       models with more features are not chosen
     with_steps   boosted steps, and models distilled from them, are tried too, where there is enough to learn
                  (`menu.steps_tried`, `menu.transforms_tried`)
@@ -78,6 +104,7 @@ class SelectionPlan:
     engine: str | None = None
     half_samples: int = of_selection.HALF_SAMPLES.default
     fast: bool = of_selection.FAST.default
+    prefer: Earlier | None = None
     most: int | None = None
     noun: str = FEATURE
 
@@ -117,6 +144,9 @@ class SelectionPlan:
         limits = [name for name in ("k", "budget", "guarantee") if getattr(self, name) is not None]
         if len(limits) > 1:
             raise ParameterError(limits[1], f"cannot be combined with {option(limits[0])}.")
+        if self.prefer is not None and (self.fast or self.guarantee is not None):
+            other = option("fast", True) if self.fast else option("guarantee", self.guarantee)
+            raise ParameterError("prefer", f"cannot be combined with {other}.")
         if self.guarantee is not None and self.margin != of_selection.MARGIN.default:
             raise ParameterError("guarantee", f"cannot be combined with {option('margin', self.margin)}.")
 
@@ -231,6 +261,7 @@ class SelectionPlan:
             "folds": self.cv,
             "seed": self.random_state,
             "metrics": [repr(m) for m in self.metrics],
+            **({} if self.prefer is None else {"prefer": list(self.prefer.names)}),
         }
 
 

@@ -344,6 +344,7 @@ class SelectionResult:
                 "candidates": len(self.choice.candidates),
                 **{name: getattr(self.choice.bounds, name) for name in ("resolution", "n_queries", "n_zero")},
             },
+            "preference": self.choice.preference and asdict(self.choice.preference),
             "resampled": {"n_features": self.choice.resampled_sizes.tolist()},
             "chosen": {
                 **self._compared(self.chosen),

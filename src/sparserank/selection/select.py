@@ -10,6 +10,8 @@ from typing import Any, Unpack, cast, overload
 
 from sparserank.crossval.current_model import in_use, left_out, left_out_note, made_for
 from sparserank.crossval.tree_rivals import AUTO, NO, tree_rivals
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.derived import sources_of
 from sparserank.data.read import read_weighted_sources
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import names_in, warn_of_suspects
@@ -17,6 +19,7 @@ from sparserank.errors import DataWarning, ParameterError
 from sparserank.export import ENGINES
 from sparserank.losses import parse_loss
 from sparserank.metrics import Metric
+from sparserank.model import RankingModel
 from sparserank.options import asked, option, values_of
 from sparserank.options import selection as of_selection
 from sparserank.options.arguments import check_arguments
@@ -25,18 +28,20 @@ from sparserank.options.paths import LINEAR_SCALINGS, SETTINGS
 from sparserank.options.selection import OF_FEATURES
 from sparserank.paths import PathPlan, SizedMaker
 from sparserank.penalties import Penalty
+from sparserank.selection.diff import side_of
 from sparserank.selection.for_engine import warn_of_fills
 from sparserank.selection.for_model import select_for_model
 from sparserank.selection.inputs import check_overlap, notes_of_side_weights, weighted
 from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.origin import origin_of, started
-from sparserank.selection.plan import make_plan, planned
+from sparserank.selection.plan import Earlier, make_plan, planned
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import RESULT_FILES, write_results
 from sparserank.selection.trees_selection import TreesSelection
 from sparserank.selection.typed import AllSelectOptions, SelectOptions
 from sparserank.shards.dask import usable_client
+from sparserank.text import brief, listed
 from sparserank.warmup import warming_up
 from sparserank.workdir.directory import refuse_unusable
 from sparserank.workdir.pieces import work_store_in
@@ -170,7 +175,8 @@ def select(
 
 def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> SelectionResult:
     paths = PathPlan(**values_of(SETTINGS, chosen) | {"loss": parse_loss(chosen["loss"])})
-    plan = make_plan(path_plan=paths, **planned(chosen), penalties=chosen["penalties"])
+    earlier = None if chosen["prefer"] is None else _earlier(chosen["prefer"])
+    plan = make_plan(path_plan=paths, **planned(chosen), penalties=chosen["penalties"], prefer=earlier)
     client, drop = chosen["client"], chosen["drop"]
     if plan.fast and chosen["rival"] not in (AUTO, NO, None):
         raise ParameterError("rival", f"cannot be combined with {option('fast', True)}.")
@@ -198,6 +204,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     excused = [*names_in(chosen["keep"], drop), *(() if held is None else held.features)]
     suspects = warn_of_suspects(train_data, excused)
     of_weights = notes_of_side_weights(sources, beside, chosen)
+    gone = [] if earlier is None else _gone(earlier, train_data)
     score = left_out(current, names, chosen["keep"], drop, plan.penalties)
     if score is not None and not isinstance(drop, str):  # a string is refused later
         drop = [*(drop or ()), score]
@@ -239,9 +246,29 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
         suspects |= alone
         result = replace(result, suspects=suspects)
         result.notes.extend(
-            [*suspects.values(), *of_weights, *([] if score is None else [left_out_note(score)]), *trees.notes]
+            [*suspects.values(), *gone, *of_weights, *([] if score is None else [left_out_note(score)]), *trees.notes]
         )
         check()
         if store is not None:
             write_results(result, store.path)
     return result
+
+
+def _earlier(given: Any) -> Earlier:
+    """The features of an earlier run or model."""
+    side = side_of(given)
+    run = "the given model" if isinstance(given, RankingModel) else brief(os.fspath(given))
+    return Earlier(run, tuple(side.model.columns), side.trained)
+
+
+def _gone(earlier: Earlier, data: RankingDataset) -> list[str]:
+    """A note on features of the earlier run that the data do not have.
+
+    Raises
+        ParameterError   they have none of them
+    """
+    known = {*sources_of(data.derived or {}, data.feature_names or ())}
+    gone = [name for name in earlier.names if name not in known]
+    if len(gone) == len(earlier.names):
+        raise ParameterError("prefer", f"names {earlier.run}, but the data have none of its features.")
+    return [f"features of {earlier.run} that the data do not have: {listed(gone)}."] if gone else []

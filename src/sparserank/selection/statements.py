@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from sparserank.crossval.choice import FEATURE, LEAD, Candidate, Choice, Rule, reference_name
+from sparserank.crossval.choice import FEATURE, LEAD, MIN_NEW, Candidate, Choice, Rule, reference_name
 from sparserank.crossval.stability import Stability
 from sparserank.evaluation.loss_bounds import MIN_DIFFERENT, MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
@@ -80,6 +80,7 @@ def choice_sentences(choice: Choice, metric: str, n_features: int, noun: str = F
         f"{share(choice.bound(c), choice)}."
     )
     first = [coarse_sentence(choice, noun), kept, loss] if coarse(choice) else [kept, loss, _resolution(choice)]
+    first += [preference_sentence(choice, metric)] if choice.preference else []
     return [*first, *rare_sentences(choice), *_resampled(choice, noun)]
 
 
@@ -110,10 +111,29 @@ def _kept(choice: Choice, n_features: int, noun: str) -> str:
     if choice.by_cost:
         text += f" at a {rule.cost} of {c.cost:g}"
     if rule.limit is not None:
-        return f"{text}, the best model with {rule.limit}."
+        return f"{text}, the best model{rule.whose} with {rule.limit}."
     if choice.within_margin(c):
-        return f"{text}, the {smallest(choice.by_cost)} model {enough(rule)}."
-    return f"{text}, the sparse model with the highest mean: none {enough(rule, verb=True)}."
+        return f"{text}, the {smallest(choice.by_cost)} model{rule.whose} {enough(rule)}."
+    return f"{text}, the sparse model{rule.whose} with the highest mean: none {enough(rule, verb=True)}."
+
+
+def preference_sentence(choice: Choice, metric: str) -> str:
+    """Whether the features of an earlier run are preferred, and why; '' if none were given."""
+    p = choice.preference
+    if p is None:
+        return ""
+    kept = f"The features of {p.run} are {'' if p.kept else 'not '}kept"
+    if p.loss is None:
+        return f"{kept}: none of their models is within the limits."
+    on = f"{queries(p.n_queries)}{' that it has not learned from' if p.new else ''}"
+    loss, error = (100.0 * v / p.unit for v in p.loss)
+    below = "the best" if choice.rule.limit is None else "the choice of the rule alone"
+    text = f"{kept}: on {on}, {metric} is an estimated {loss:.1f} +- {1.96 * error:.1f}% below {below}"
+    text += f" (margin {100 * choice.rule.largest_loss:.3g}%)."
+    if p.new:
+        return text
+    few = "which queries it has learned from is not known" if p.new is None else f"fewer than {MIN_NEW} queries are new"
+    return f"{text} These features may have been chosen with these labels, which flatters them: {few}."
 
 
 def smallest(by_cost: bool) -> str:

@@ -27,6 +27,7 @@ class SelectOptions(TypedDict, total=False):
     loss: str | PairwiseLoss
     round: int | None
     start: str | os.PathLike | None
+    prefer: str | os.PathLike | RankingModel | None
     feature_transform: str | Sequence[str]
     n_knots: int
     engine: str | None
