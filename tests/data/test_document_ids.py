@@ -3,7 +3,6 @@ judgments and explanations contain its values."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,25 +43,6 @@ def written(path: Path, frame: pd.DataFrame = FRAME) -> Path:
     return path
 
 
-class InParts:
-    """A frame as Dask has it, in three partitions."""
-
-    def __init__(self, frame: pd.DataFrame) -> None:
-        self.frame, self.columns, self._meta_nonempty = frame, frame.columns, frame.iloc[:2]
-
-    def __dask_graph__(self) -> None: ...
-
-    def compute(self) -> pd.DataFrame:
-        return self.frame
-
-    def __getitem__(self, names: list[str]) -> InParts:
-        return InParts(self.frame[names])
-
-    def to_delayed(self) -> list[InParts]:
-        cuts = [0, N // 3, N // 2, N]
-        return [InParts(self.frame.iloc[a:b]) for a, b in itertools.pairwise(cuts)]
-
-
 SOURCES: dict[str, Callable[[Path], Any]] = {
     "parquet": lambda folder: written(folder / "t.parquet"),
     "csv": lambda folder: written(folder / "t.csv"),
@@ -70,7 +50,6 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
     "pandas": lambda _: FRAME,
     "polars": lambda _: pl.from_pandas(FRAME),
     "arrow": lambda _: pa.Table.from_pandas(FRAME, preserve_index=False),
-    "partitions": lambda _: InParts(FRAME),
 }
 
 

@@ -198,15 +198,11 @@ def test_roles_features_and_what_is_left_out() -> None:
     assert told.blocked == []
 
 
-def test_names_win_over_values_and_values_decide_where_no_name_does() -> None:
+def test_roles_are_guessed_by_name_alone() -> None:
     plain = FRAME[["query", "relevance", "bm25", "title_bm25"]]
     told, _ = proposed(plain.rename(columns={"query": "k1", "relevance": "k2"}))
-    # the only whole numbers of few grades; the only text with few values
-    assert (told.label, told.qid) == ("k2", "k1")
-    told, _ = proposed(plain.assign(other=plain["relevance"]).rename(columns={"relevance": "k2"}))
-    assert told.label is None
-    assert "'k2'" in " ".join(told.blocked)
-    assert "'other'" in " ".join(told.blocked)
+    assert (told.label, told.qid) == (None, None)
+    assert "it is not clear which column is the query: name the column with qid" in " ".join(told.blocked)
     told, _ = proposed(plain.assign(clicks=plain["relevance"] * 2))
     assert told.label == "relevance"
     assert "clicks" in told.features

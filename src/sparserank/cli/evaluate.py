@@ -65,14 +65,14 @@ def run(
     require(bool(data) != (qrels is not None), "DATA", "needs either judged documents or --qrels.")
     if qrels is not None:
         require_no_reading("TREC judgments", **options, n_features=n_features, missing=missing)
-    kinds = {path: _kind_of(path) for path in system}
     if data:
-        options |= columns_of_run([path for path in system if kinds[path] == "model"], data, options)
+        options |= columns_of_run(system, data, options)
     index_base = options.get("index_base")
     reading = reading_of(options, n_features=n_features, missing=of_reading(missing))
     rules = parsed("--convention", parse_convention, convention or ("default" if qrels is None else "trec"))
     metrics = [parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
     require(len(set(system)) == len(system), "--system", "names the same file twice.")
+    kinds = {path: _kind_of(path) for path in system}
     require(runs is None or qrels is not None, "--runs", "needs --qrels.")
     require(not runs or "model" in kinds.values(), "--runs", "needs a --system that fuse made.")
     if qrels is not None:

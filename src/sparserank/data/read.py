@@ -24,7 +24,6 @@ from sparserank.data.store.opening import StoreRows, open_store
 from sparserank.data.store.temporary import in_temporary_store
 from sparserank.data.streams import Stream
 from sparserank.data.tables.batches import document_texts, is_frame, table_of
-from sparserank.data.tables.dask_sources import ArrayRows, Partitions
 from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.data.tables.reader import TableRows
 from sparserank.data.text_lines import read_numbers
@@ -173,15 +172,14 @@ def as_datasets(
     Parameters
         sources   {name: a path or paths (ranking text, Parquet, CSV, Arrow), a RankingDataset, a frame (pandas, polars,
                   Arrow, or any object with an Arrow stream), or (X, y, qid)}; the first may also be an array X, with
-                  `label` and `qid` the values of its rows; frames and arrays X may be Dask collections
+                  `label` and `qid` the values of its rows
         label, qid   names of a table's columns (default 'label' and 'qid')
         docid     name of a table's column of document ids (default a text column 'docno', 'docid' or 'doc_id', if there
                   is one), or, with an array X, the ids of its rows
         doc_weight   name of a table's column, if the table has it; otherwise the weights of the first source's rows, as
                   an array or as a file with one per line
         reading   a Reading or some of its fields, for files and frames; its field missing also applies to arrays
-        to_store  names of sources that a cluster will read: files and Dask collections go to a temporary store, block
-                  by block
+        to_store  names of sources that a cluster will read: files go to a temporary store, block by block
         query_weights   receives the query weights in files beside the data, by source name; None: they become document
                   weights
     Raises
@@ -204,9 +202,9 @@ def as_datasets(
         own = options if first is None else learned_from(options, first)
         in_memory = first is None and doc_weight is not None and "doc_weight" not in named
         triple = isinstance(source, tuple) and len(source) == 3
-        in_blocks = name in to_store and not in_memory and (is_path(source) or is_dask(source[0] if triple else source))
+        in_blocks = name in to_store and not in_memory and is_path(source)
         own = replace(own, derived={}, flags=False) if in_blocks else own  # a store does not know of them
-        stream = _as_stream(name, source, own, names, first, in_blocks=in_blocks)
+        stream = _as_stream(name, source, own, names, first)
         if isinstance(stream, StoreRows):
             present = stream.data()
         elif stream is not None and in_blocks:
@@ -316,28 +314,22 @@ def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
 
 
 def _as_stream(
-    name: str, source: Any, options: Reading, names: Mapping[str, Any], first: RankingDataset | None, *, in_blocks: bool
+    name: str, source: Any, options: Reading, names: Mapping[str, Any], first: RankingDataset | None
 ) -> Stream | None:
-    """The rows of files and frames, and of Dask arrays that are read in blocks; None for other sources."""
+    """The rows of files and frames; None for other sources."""
     if is_path(source):
         return open_stream(paths_of(source), options, natural=True, like=first)
     if is_frame(source) and not (first is None and not isinstance(names["label"], str | None)):
         return _rows_of_frame(name, source, options, names, first)
-    if not in_blocks or is_frame(source):
-        return None
-    if isinstance(source, tuple):
-        return ArrayRows(*source, policy=options.policy)
-    if names["docid"] is not None:
-        raise ParameterError(
-            "docid", "cannot be combined with a Dask array; use a Dask data frame and the column's name."
-        )
-    return ArrayRows(source, names["label"], names["qid"], policy=options.policy)
+    return None
 
 
 def _rows_of_frame(
     name: str, frame: Any, options: Reading, names: Mapping[str, Any], first: RankingDataset | None
 ) -> Stream:
-    table = Partitions(name, frame) if is_dask(frame) else table_of(name, frame)
+    if is_dask(frame):
+        raise DataError(f"{name} is a Dask data frame; write it with to_parquet and give the folder.")
+    table = table_of(name, frame)
     given = {parameter: names[parameter] for parameter in ("label", "qid", "docid")}
     odd = next((p for p, value in given.items() if not isinstance(value, str | None)), None)
     if odd is not None:

@@ -1,1 +1,1 @@
-"""Tables: Parquet, CSV, Arrow files, data frames, Dask collections."""
+"""Tables: Parquet, CSV, Arrow files, data frames."""

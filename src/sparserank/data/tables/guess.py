@@ -34,7 +34,6 @@ OF_RUNS = OF_NO_USE.union(
     ("query_id", "qid", "topic", "corpus_id", *DOCUMENT, "score", "rank", "tag", "rel", "relevance", "label", "grade")
 )
 NAMES = {"label": LABELS, "qid": QUERIES, "docid": DOCUMENTS}
-MAX_GRADES = 11  # 0 to 10
 
 
 @dataclass
@@ -96,8 +95,7 @@ def propose(tables: Sequence[Table], found: Survey, reading: Reading, wanted: Se
 def _role(
     out: Proposal, role: str, given: str | None, found: Survey, free: dict[str, Column], needed: bool
 ) -> str | None:
-    """The column of a role: the one that is named, else one of a usual name,
-    else the only one whose values look like it."""
+    """The column of a role: the one that is named, or else one of a usual name."""
     columns, whole = found.columns, found.whole
     if given is not None and given in columns:
         out.why[role] = "as you requested"
@@ -115,16 +113,9 @@ def _role(
         if name is not None and fit is not None:
             out.why[role] = f"{absent}by its name; {fit}"
             return name
-    alike = [name for name in known.values() if _fit(role, columns[name], whole) and _by_values(role, columns[name])]
-    if len(alike) == 1 and (needed or role == "docid"):
-        out.why[role] = f"{absent}the only column with suitable values; {_fit(role, columns[alike[0]], whole)}"
-        return alike[0]
     if needed:
-        some = f"; {', '.join(map(repr, alike[:5]))} could be" if alike else ""
-        out.blocked.append(
-            f"it is not clear which column is the {'label' if role == 'label' else 'query'}{some}: name the column "
-            f"with {option(role)}"
-        )
+        what = "label" if role == "label" else "query"
+        out.blocked.append(f"it is not clear which column is the {what}: name the column with {option(role)}")
     return None
 
 
@@ -141,15 +132,6 @@ def _fit(role: str, c: Column, whole: bool) -> str | None:
     if not (c.is_text or c.whole) or (role == "qid" and c.all_differ):
         return None
     return f"{c.n_distinct} values in {c.n_rows} rows"
-
-
-def _by_values(role: str, c: Column) -> bool:
-    """Whether the values suit the role, regardless of the name."""
-    if c.missing or c.n_distinct is None:
-        return False
-    if role == "label":
-        return c.whole and c.low >= UNJUDGED and c.high < MAX_GRADES and c.kind != "bool"
-    return c.is_text and (c.all_differ if role == "docid" else 2 * c.n_distinct <= c.n_rows)
 
 
 def _packed(out: Proposal, schema: pa.Schema, free: dict[str, Column]) -> str | None:
