@@ -15,7 +15,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.datasets import make_ranking
 from sparserank.errors import DataWarning, ParameterError
 from sparserank.export import ENGINES, export_command
-from sparserank.options.selection import TREES
+from sparserank.options.selection import REQUESTS, TREES
 from sparserank.selection.for_engine import BestLeftOut, ForEngine
 from tests.support.command_line import Cli
 
@@ -92,7 +92,7 @@ def test_what_the_engine_cannot_run_is_refused_where_it_is_asked_for(data):
         (
             {"engine": "lucine"},
             "engine",
-            "must be one of solr, elasticsearch, opensearch, vespa, lucene, ranklib, onnx",
+            "must be one of solr, elasticsearch, opensearch, elasticsearch-query, opensearch-query, vespa, lucene, ranklib, onnx",
         ),
         ({"feature_transform": "log"}, "feature_transform", "cannot be log with engine='ranklib': RankLib's text"),
         ({"feature_transform": "curves"}, "feature_transform", "of raw features only, and cannot run curves"),
@@ -164,7 +164,8 @@ def test_the_printed_export_names_a_folder_where_one_is_needed(data, cli_here: C
     model = sr.SparseRanker(alpha_ratio=0.2).fit_dataset(data).to_model()
     model.save(tmp_path / "model.json")
     command = export_command(model, "model.json", to)
-    assert bool(command) == (to not in TREES)
+    assert min(model.weights.values()) < 0  # which the clauses of a request cannot have
+    assert bool(command) == (to not in (*TREES, *REQUESTS))
     if not command or " --features FILE" in command:
         return
     assert cli_here(*command.split()[1:]).code == 0, command

@@ -92,6 +92,7 @@ CONVERT = Command(
             shown="float32; for a store, its dtype",
         ),
         of_data.SPARSE,
+        of_data.QRELS,
         Option(name="shard_mb", kind=Count(1, 1 << 20), help="Megabytes of features per shard.", default=128),
         own(
             "doc_weight",
@@ -165,6 +166,7 @@ INSPECT = Command(
         *of_data.ROWS,
         *COLUMNS,
         of_data.CATEGORIES,
+        of_data.QRELS,
         switch("verify", "Read the whole store and compare every checksum."),
     ],
 )
@@ -251,6 +253,7 @@ EXPORT = Command(
             "model: replace missing values by the training medians stored in the model.",
             shown="as in training, otherwise no score",
         ),
+        own("query", "Path | None", "elasticsearch-query, opensearch-query: the request that gets the boosts."),
         switch(
             "wide",
             "onnx: a single input X with all features of the training data, instead of one input per selected feature.",

@@ -64,6 +64,7 @@ def run(
     from sparserank.export.explanation import explain_query
     from sparserank.export.fusion import explain_fused
     from sparserank.model.fusion import formula_of, is_fusion
+    from sparserank.model.table_columns import REQUEST
 
     if plain:
         require(
@@ -86,6 +87,7 @@ def run(
         reading = reading_of(options, missing=of_reading(missing), unjudged="zero" if unjudged is None else unjudged)
         kind = kind_of(data[0])
         labelled = kind not in TABLES or column in open_table(data[0], kind).schema.names
+        labelled = labelled and REQUEST not in loaded.parameters  # search responses have no labels
         announce_compiling(parse_lines)
         reading = replace(reading, n_features=loaded.n_features, labelled=labelled)
         found = explain_query(loaded, read_for_models(reading, [loaded], data, index_base), query)

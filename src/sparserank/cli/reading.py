@@ -130,9 +130,13 @@ def reading_of(options: dict[str, Any], **fixed: Any) -> Reading:
         ParameterError   a value that is wrong for every file
     """
     from sparserank.data.reading import Reading
+    from sparserank.data.run_reader import read_qrels
 
     names = [name for name in options if name in Reading.__dataclass_fields__]
-    return Reading(**{name: options.pop(name) for name in names}, **fixed)
+    given = {name: options.pop(name) for name in names}
+    if given.get("qrels") is not None:
+        given["qrels"] = read_qrels(given["qrels"])
+    return Reading(**given, **fixed)
 
 
 def columns_of_run(models: Sequence[Path], data: Sequence[Path], given: Mapping[str, Any]) -> dict[str, Any]:

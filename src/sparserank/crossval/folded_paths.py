@@ -20,7 +20,6 @@ from sparserank.evaluation import mean_of
 from sparserank.execution import one_blas_thread
 from sparserank.lazy import cached_property
 from sparserank.metrics import Metric
-from sparserank.number_checks import rounded
 from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.paths import PathPlan, PathResult, PathStarts
 from sparserank.paths.sizes import SizeOf, point_within
@@ -313,10 +312,7 @@ class FoldedPaths:
 
         Models of FINAL are scored on `valid`, and left out without it.
         """
-        digits, out = self.path_plan.round, {}
-        if digits is not None:
-            own = {f: (rounded(m.data, digits), m.indices, m.indptr) for f, m in models.items()}
-            models = {f: sp.csr_array(own[f], shape=m.shape) for f, m in models.items()}
+        models, out = {f: self.path_plan.rounded(m) for f, m in models.items()}, {}
         if FINAL in models and self._unseen is not None:
             out[FINAL] = _measured(self._unseen, models[FINAL], self.metrics)
         folds = [f for f in models if f != FINAL]

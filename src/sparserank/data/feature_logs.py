@@ -1,5 +1,5 @@
 """Feature logs of search engines, one JSON object per line: Solr documents with [features], Elasticsearch and
-OpenSearch hits with _ltrlog.
+OpenSearch hits with _ltrlog, and whole responses with the scores of named clauses.
 
     {"qid": 7, "label": 2, "id": "D4", "[features]": "title_bm25=3.1,body_bm25=0.5"}
     {"qid": 7, "label": 2, "_id": "D4", "fields": {"_ltrlog": [{"log_entry1": [{"name": "title_bm25", "value": 3.1},
@@ -7,6 +7,11 @@ OpenSearch hits with _ltrlog.
 
 qid and label are next to the features that the engine logged (or inside _source). A feature without a value counts as
 0, as in both engines. Solr writes 'name=value,name=value' or, if so configured, 'name:value name:value'.
+
+    {"qid": 7, "response": {"hits": {"hits": [{"_id": "D4", "_score": 3.6, "matched_queries": {"title": 3.1}}]}}}
+
+A response has no labels, which come from judgments. A named clause is a feature, 0 where it does not match; what the
+clauses leave of the score of a hit is the feature 'rest'.
 """
 
 from __future__ import annotations
@@ -14,8 +19,11 @@ from __future__ import annotations
 import json
 import math
 import os
+import statistics
+import warnings
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -25,36 +33,76 @@ from sparserank.arrow import pa
 from sparserank.data.reading import no_such_file
 from sparserank.data.tables.batches import BATCH_ROWS, Table
 from sparserank.data.text_lines import unzipped
-from sparserank.errors import DataFormatError
-from sparserank.text import brief
+from sparserank.errors import DataFormatError, DataWarning
+from sparserank.options import option
+from sparserank.text import brief, listed
 
 Entry = tuple[str, float, str, dict[str, float]]  # qid, label, docid, {feature: value}
 SOLR, ELASTIC = "[features]", "_ltrlog"
 ROLES = ("qid", "label", "docid")  # columns besides the features, in the order of an entry
 IDS = ("id", "_id", "docno", "docid")
+RESPONSE, REST = "response", "rest"
+SCORES = "include_named_queries_score=true"  # Elasticsearch 8.8, OpenSearch 2.13
+SINGLE = 2.0**-22  # relative error of a sum of two scores in single precision
 
 
-def log_names(paths: Sequence[str | os.PathLike], given: Sequence[str] | None = None) -> list[str]:
-    """The given features, or else every feature in the logs in order of first appearance,
-    which reads all files."""
+@dataclass(frozen=True)
+class Scored:
+    """How the listed scores of named clauses are read.
+
+    judged   {(query, document): grade}; None: labels are not read, and are 0
+    clauses  {name: (factor, boost)}: the feature is the listed score times the factor, and the boost times the feature
+             is the share of the clause in the score of the hit; None: it does not count. Without the mapping, every
+             listed score counts as it is
+    """
+
+    judged: Mapping[tuple[str, str], float] | None = None
+    clauses: Mapping[str, tuple[float, float] | None] | None = None
+
+
+def log_names(
+    paths: Sequence[str | os.PathLike], given: Sequence[str] | None = None, scored: Scored | None = None
+) -> list[str]:
+    """The given features, or else every feature in the logs in order of first appearance, which reads all files. Of
+    responses, issue a DataWarning with the numbers of documents that cannot move, or were not judged."""
     if given is not None:
         return list(given)
     names: dict[str, None] = {}
+    hits: dict[str, list[str]] = {}
     for path in paths:
-        for _, entry in _entries(str(path)):
+        for _, entry in _entries(str(path), scored):
             names.update(dict.fromkeys(entry[3]))
+            if scored is not None:
+                hits.setdefault(entry[0], []).append(entry[2])
+    if scored is not None and scored.judged is not None:
+        _tell(hits, names, scored)
     return list(names)
+
+
+def _tell(hits: Mapping[str, Sequence[str]], names: Collection[str], scored: Scored) -> None:
+    """Warn of what the responses cannot show."""
+    depth = statistics.median(map(len, hits.values()))
+    said = [f"responses to {len(hits):,} queries, of {depth:g} documents (median); only these can change places"]
+    if judged := scored.judged:
+        returned = {(q, d) for q, of in hits.items() for d in of}
+        n_unjudged, n_absent = len(returned.difference(judged)), sum(pair not in returned for pair in judged)
+        said.append(f"returned documents without a judgment, which count as 0: {n_unjudged:,}")
+        said.append(f"judged documents that are in no response: {n_absent:,}")
+    silent = [name for name, of in (scored.clauses or {}).items() if of is not None and name not in names]
+    if silent:
+        said.append(f"clauses that never match, or whose boost is 0, so that nothing can be learned: {listed(silent)}")
+    warnings.warn(f"{'; '.join(said)}.", DataWarning, stacklevel=2)
 
 
 class LogTable(Table):
     """A log as a table with the columns qid, label, docid and the named features. Other features are refused, unless
     `others`."""
 
-    def __init__(self, path: str, names: Sequence[str], *, others: bool) -> None:
+    def __init__(self, path: str, names: Sequence[str], *, others: bool, scored: Scored | None = None) -> None:
         features = [(name, pa.float64()) for name in names]
         schema = pa.schema([("qid", pa.string()), ("label", pa.float64()), ("docid", pa.string()), *features])
         super().__init__(path, schema, None)
-        self._at, self._others = {name: j for j, name in enumerate(names)}, others
+        self._at, self._others, self._scored = {name: j for j, name in enumerate(names)}, others, scored
 
     def record_batches(self, names: Sequence[str], rows: int, texts: Any = None) -> Iterator[pa.RecordBatch]:
         asked, entries = pa.schema([self.schema.field(name) for name in names]), self._known_entries()
@@ -68,27 +116,38 @@ class LogTable(Table):
             yield pa.RecordBatch.from_arrays([columns[name] for name in names], schema=asked)
 
     def _known_entries(self) -> Iterator[Entry]:
-        for line, entry in _entries(self.place):
+        for line, entry in _entries(self.place, self._scored):
             unknown = next((name for name in entry[3] if name not in self._at), None)
             if unknown is not None and not self._others:
                 raise DataFormatError(f"{self.place}:{line}: feature {brief(unknown)} is not an expected feature.")
             yield entry
 
 
-def _entries(path: str) -> Iterator[tuple[int, Entry]]:
-    """(line, entry)"""
+def _entries(path: str, scored: Scored | None = None) -> Iterator[tuple[int, Entry]]:
+    """(line, entry); of a response, its hits, each document of a query once."""
+    known: set[tuple[str, str]] = set()
     try:
         with open(path, "rb") as raw:
             for number, line in enumerate(unzipped(raw), start=1):
                 if line.strip():
-                    yield number, _entry(line, f"{path}:{number}")
+                    place = f"{path}:{number}"
+                    content = _object_of(line, place)
+                    if RESPONSE not in content:
+                        yield number, _entry(content, place)
+                        continue
+                    if scored is None:
+                        raise DataFormatError(f"{place}: responses have no labels; give judgments ({option('qrels')}).")
+                    for entry in _hits(content, place, scored):
+                        if (entry[0], entry[2]) not in known:  # pages may overlap
+                            known.add((entry[0], entry[2]))
+                            yield number, entry
     except (OSError, EOFError, zlib.error) as error:
         if isinstance(error, FileNotFoundError):
             raise no_such_file(path) from error
         raise DataFormatError(f"{path}: cannot be read ({error}).") from error
 
 
-def _entry(line: bytes, place: str) -> Entry:
+def _object_of(line: bytes, place: str) -> dict[str, Any]:
     try:
         entry = json.loads(line, object_pairs_hook=_object)
     except _Twice as error:
@@ -99,6 +158,57 @@ def _entry(line: bytes, place: str) -> Entry:
         raise DataFormatError(f"{place}: is not a JSON object; expected one document or hit per line.") from error
     if not isinstance(entry, dict):
         raise DataFormatError(f"{place}: expected one document or hit per line; got {brief(entry)}.")
+    return entry
+
+
+def _hits(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Entry]:
+    """The hits of a response, with the scores of their named clauses."""
+    qid = content.get("qid")
+    if qid is None or isinstance(qid, dict | list | bool):
+        raise DataFormatError(f"{place}: has no 'qid'; every response needs its query.")
+    try:
+        hits = content[RESPONSE]["hits"]["hits"]
+        found = [(str(hit["_id"]), hit["_score"], hit.get("matched_queries", {})) for hit in hits]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataFormatError(
+            f"{place}: is no search response; expected response.hits.hits, each with _id and _score."
+        ) from error
+    for document, score, matched in found:
+        where = f"{place}: document {brief(document)}"
+        if isinstance(matched, list):
+            raise DataFormatError(f"{where} has clauses without scores; send the request with {SCORES} in its URL.")
+        values = _values(matched, _score(score, where), where, scored.clauses)
+        grade = 0.0 if scored.judged is None else scored.judged.get((str(qid), document), 0.0)
+        yield str(qid), grade, document, values
+
+
+def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> dict[str, float]:
+    """The features of a hit: those of its clauses, and the rest of its score."""
+    out, total = {}, 0.0
+    for name, listed_score in matched.items():
+        known = (1.0, 1.0) if clauses is None else clauses.get(name, ())
+        if name == REST or known == ():
+            why = "rename the clause" if name == REST else "the responses of two requests are mixed"
+            raise DataFormatError(f"{where} has the clause {brief(name)}, which the request does not have; {why}.")
+        if known is not None:
+            out[name] = _score(listed_score, where) * known[0]
+            total += out[name] * known[1]
+    error = SINGLE * (len(out) + 1) * max(total, score)
+    if total - score > error:
+        raise DataFormatError(
+            f"{where} has the score {score:.9g}, but its clauses sum to {total:.9g}: something multiplies or replaces "
+            f"scores, or clauses in filter are counted. select knows them from the request ({option('query')})."
+        )
+    return {**out, REST: score - total} if score - total > error else out
+
+
+def _score(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not (math.isfinite(value) and value >= 0):
+        raise DataFormatError(f"{where} has the score {brief(str(value))}; expected numbers >= 0.")
+    return float(value)
+
+
+def _entry(entry: dict[str, Any], place: str) -> Entry:
     source = entry.get("_source")
     held = {**source, **entry} if isinstance(source, dict) else entry
     for name in ("qid", "label"):

@@ -14,7 +14,7 @@ import numpy as np
 
 from sparserank.data.collect import collect
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.feature_logs import LogTable, log_names
+from sparserank.data.feature_logs import LogTable, Scored, log_names
 from sparserank.data.letor.reader import TextRows
 from sparserank.data.letor.side_files import side_weights
 from sparserank.data.reading import Reading, no_such_file
@@ -23,7 +23,7 @@ from sparserank.data.streams import Stream
 from sparserank.data.tables.batches import open_table
 from sparserank.data.tables.reader import TableRows
 from sparserank.data.text_lines import unzipped
-from sparserank.errors import DataError, DataFormatError
+from sparserank.errors import DataError, DataFormatError, ParameterError
 
 HEAD_BYTES = 1 << 16
 TABLES = ("parquet", "arrow", "folder", "csv")
@@ -136,6 +136,8 @@ def open_stream(
         like      the data set whose features these must have: the same number for text, the same names for tables
     """
     kind = refuse_mixed(paths, [kind_of(p) for p in paths])
+    if reading.qrels is not None and kind != "log":
+        raise ParameterError("qrels", f"applies to search responses; {paths[0]} is {kind}.")
     if kind == "store":
         return StoreRows(paths, reading)
     if reading.dtype is None and not natural:
@@ -144,9 +146,11 @@ def open_stream(
     if kind == "letor":
         stream = TextRows(paths, reading, like=like)
     elif kind == "log":
-        names = log_names(paths, reading.feature_columns) if like is None else list(like.feature_names or ())
+        known = reading.labelled and reading.qrels is None
+        scored = None if known else Scored(reading.qrels if reading.labelled else None, reading.clauses)
+        names = log_names(paths, reading.feature_columns, scored) if like is None else list(like.feature_names or ())
         reading = replace(reading, feature_columns=names, label="label", qid="qid", docid=None)
-        stream = TableRows([LogTable(str(p), names, others=like is not None) for p in paths], reading)
+        stream = TableRows([LogTable(str(p), names, others=like is not None, scored=scored) for p in paths], reading)
     else:
         stream = TableRows([open_table(p, kind) for p in paths], reading, like=like)
     weighted = reading.labelled and not reading.featureless and reading.doc_weight is None

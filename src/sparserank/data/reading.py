@@ -32,6 +32,7 @@ class ReadOptions(TypedDict, total=False):
     feature_columns: Sequence[str] | None
     ignore_columns: Sequence[str]
     categories: Sequence[str]
+    qrels: Any
     missing: str | float | Mapping[Any, str | float] | None
     unjudged: str
     index_base: int
@@ -89,6 +90,10 @@ class Reading:
     flags : bool, default False
         True: in tables, and without `missing`, missing values become medians (zero if `takes_zero`), and features from
         1% missing values have a flag.
+    qrels : mapping, optional
+        Search responses only: judgments {(query, document): grade}.
+    clauses : mapping, optional
+        Search responses only: the scored clauses, as in `feature_logs.Scored`.
     also : sequence of Derived, optional
         Features that are made in any case, if the table has their columns: those of the model in use.
     """
@@ -114,6 +119,8 @@ class Reading:
     categories: Sequence[str] = field(default=(), repr=False)
     derived: Mapping[str, Derived] | None = field(default=None, repr=False)
     flags: bool = field(default=False, repr=False)
+    qrels: Any = field(default=None, repr=False)
+    clauses: Mapping | None = field(default=None, repr=False)
     also: Sequence[Derived] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from sparserank.errors import DataError
-from sparserank.export import elasticsearch, lucene, onnx_graph, python_code, ranklib, solr, sql, trees, vespa
+from sparserank.export import boosts, elasticsearch, lucene, onnx_graph, python_code, ranklib, solr, sql, trees, vespa
 from sparserank.export.engine import Engine, Files, Options
+from sparserank.export.search_query import read_search_query
 from sparserank.export.terms import offset_of, sum_of
 from sparserank.model.ranking_model import RankingModel
+from sparserank.model.table_columns import REQUEST
 from sparserank.options import option
 from sparserank.text import brief
 
@@ -20,6 +22,8 @@ ENGINES: dict[str, Engine] = {
         solr.ENGINE,
         elasticsearch.ENGINE,
         elasticsearch.OPENSEARCH,
+        boosts.ENGINE,
+        boosts.OPENSEARCH,
         vespa.ENGINE,
         lucene.ENGINE,
         ranklib.ENGINE,
@@ -47,6 +51,7 @@ def export(
     sigmoid: bool = False,
     filled: bool = False,
     wide: bool = False,
+    query: Any = None,
 ) -> Files:
     """Write a model in the format of an engine.
 
@@ -78,6 +83,9 @@ def export(
     wide : bool, default False
         For onnx: one input X (n_docs, n_features) with all features of the training data in their order, instead of an
         input (n_docs, 1) for each selected feature, with the name of the feature.
+    query : path or mapping, optional
+        For elasticsearch-query and opensearch-query: the search request that gets the boosts. The model must have been
+        trained with it (`select(query=...)`).
 
     Returns
     -------
@@ -108,10 +116,16 @@ def export(
         raise DataError(f"{option('offset')} and {option('sigmoid')} exclude each other; set only one of them.")
     if wide and to != "onnx":
         raise DataError(f"{option('wide')} applies only to onnx; leave it out for {to}.")
+    if query is not None and not (ENGINES[to].boosts and REQUEST in model.parameters):
+        raise DataError(
+            f"{option('query')} applies to the boosts of a request (elasticsearch-query, opensearch-query) that was "
+            "given to select, too."
+        )
     if not name or not isinstance(name, str):
         raise DataError("name must be a non-empty string.")
     engine, of = ENGINES[to], sum_of(model)
-    options = Options(name, features, normalizers, added, sigmoid, filled, wide, shifted)
+    request = None if query is None else read_search_query(query)
+    options = Options(name, features, normalizers, added, sigmoid, filled, wide, shifted, request)
     engine.check(of, options)
     return engine.write(of, options)
 

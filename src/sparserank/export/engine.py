@@ -9,6 +9,7 @@ from typing import Any
 
 from sparserank.curves import StepCurve
 from sparserank.errors import DataError, DataFormatError
+from sparserank.export.search_query import SearchQuery
 from sparserank.export.terms import Sum, Term
 from sparserank.options import option
 from sparserank.options.selection import TREES
@@ -26,7 +27,7 @@ class Options:
     normalizers: write the scaling as the engine's normalisers instead of folding it in; offset: constant added to every
     score, if requested (shifted); sigmoid: scores go through 1 / (1 + e^-x). Both keep the order. filled: the engine's
     features return the model's fill values for missing ones; wide: one input of all features, instead of one per
-    selected feature.
+    selected feature; query: the search request that gets the boosts.
     """
 
     name: str = "sparserank"
@@ -37,6 +38,7 @@ class Options:
     filled: bool = False
     wide: bool = False
     shifted: bool = False
+    query: SearchQuery | None = None
 
     def refuse(self, why: str, *names: str) -> None:
         """Raise DataError if one of these options is set."""
@@ -71,6 +73,7 @@ class Engine:
     transforms  feature transforms that it can run; curves, steps: whether it can run piecewise linear curves and steps
     takes_zero  whether it takes 0 for a missing value, whatever fill value the model learned
     trees       format of steps as trees that it loads, "": none
+    boosts      whether a model is a search request: weights >= 0 of unchanged features, with two significant digits
     negative    consequence of negative scores in this engine, as a sentence that ends in ';'; "": none
     """
 
@@ -82,6 +85,7 @@ class Engine:
     steps: bool = False
     takes_zero: bool = False
     trees: str = ""
+    boosts: bool = False
     negative: str = ""
 
     def lacks(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,10 @@ from sparserank.data.tables.batches import is_frame, open_table
 from sparserank.data.tables.frames import column_names
 from sparserank.errors import DataError
 from sparserank.model.ranking_model import RankingModel
+from sparserank.number_checks import finite_numbers
 from sparserank.text import brief
+
+REQUEST = "request"  # the parameter of models that were trained with a search request: how its clauses are read
 
 
 def with_columns_of(reading: Reading, models: Sequence[RankingModel], source: Any) -> Reading:
@@ -26,7 +29,12 @@ def with_columns_of(reading: Reading, models: Sequence[RankingModel], source: An
         DataError   a table has some of these columns, but not all
     """
     derived = {name: d for m in models for name, d in m.derived.items()}
-    reading = replace(reading, derived=derived)
+    clauses = next((m.parameters[REQUEST] for m in models if REQUEST in m.parameters), None)
+    if clauses is not None and not (
+        isinstance(clauses, Mapping) and all(v is None or finite_numbers(v, 2) is not None for v in clauses.values())
+    ):
+        raise DataError("the model file is damaged: its request must have two numbers for each clause.")
+    reading = replace(reading, derived=derived, clauses=clauses)
     kind = kind_of(paths_of(source)[0]) if is_path(source) else "frame" if is_frame(source) else ""
     if reading.feature_columns is not None or kind not in (*TABLES, "frame") or not models:
         return reading

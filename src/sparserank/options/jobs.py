@@ -122,6 +122,13 @@ START = Option(
     help="Directory of an earlier selection, whose options are used except for those that you give.",
     panel=of_selection.CHOICE,
 )
+QUERY = Option(
+    name="query",
+    kind=Given("str | os.PathLike | Mapping[str, Any] | None", "Path | None"),
+    help="Search request (JSON) whose clauses with a _name are tuned, with {engine} elasticsearch-query or "
+    "opensearch-query; the data are responses to it. Its boosts are the ranker in use.",
+    panel=of_selection.MODEL,
+)
 PREFER = Option(
     name="prefer",
     kind=Given("str | os.PathLike | RankingModel | None", "Path | None"),
@@ -136,6 +143,7 @@ SELECT = (
     of_selection.TRANSFORM,
     of_paths.N_KNOTS,
     of_selection.ENGINE,
+    QUERY,
     of_selection.MONOTONE,
     of_selection.KEEP,
     of_selection.DROP,

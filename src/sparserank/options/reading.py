@@ -123,6 +123,12 @@ N_THREADS = Option(
     flag="--threads",
     shown="all cores",
 )
+QRELS = Option(
+    name="qrels",
+    kind=Given("Any", "Path | None"),
+    help="Judgments (TREC or BEIR) of the documents in search responses, which have no labels; others count as 0.",
+    panel=PANEL,
+)
 ROWS = (N_FEATURES, MISSING, INDEX_BASE, UNJUDGED, FEATURE_NAMES)
 COLUMNS = (LABEL, QID, DOCID, FEATURE_COLUMNS, IGNORE_COLUMNS)
-READING = (*ROWS, *COLUMNS, CATEGORIES, SPARSE, DTYPE)  # reading options of jobs, besides N_THREADS
+READING = (*ROWS, *COLUMNS, CATEGORIES, QRELS, SPARSE, DTYPE)  # reading options of jobs, besides N_THREADS

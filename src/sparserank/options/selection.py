@@ -9,7 +9,8 @@ from sparserank.options import paths as of_paths
 
 MODEL, CHOICE = of_paths.PANEL, "Choice"
 PROTOCOLS = ("cv", "holdout")
-ENGINES = ("solr", "elasticsearch", "opensearch", "vespa", "lucene", "ranklib", "onnx", "python", "sql")
+REQUESTS = ("elasticsearch-query", "opensearch-query")  # boosts of the clauses of a search request
+ENGINES = ("solr", "elasticsearch", "opensearch", *REQUESTS, "vespa", "lucene", "ranklib", "onnx", "python", "sql")
 LINEAR = ("l1", "mcp")  # the penalties tried by default
 MIN_QUERIES_OF_TEACHERS = 50  # from which distilled models are tried by default
 MIN_QUERIES_OF_STEPS, MIN_DOCS_OF_STEPS, MAX_FEATURES_OF_STEPS = 200, 2_000, 2_000  # limits of steps by default

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.errors import ConvergenceWarning, DataError, ParameterError
 from sparserank.losses import PairwiseLoss, SquaredHinge
-from sparserank.number_checks import finite_numbers
+from sparserank.number_checks import finite_numbers, rounded
 from sparserank.objective import PairwiseObjective
 from sparserank.options.arguments import Positions, check_arguments
 from sparserank.options.paths import ALPHA_MIN_RATIO, MAX_ITER, N_ALPHAS, PAIR_WEIGHTS, SCALING
@@ -86,6 +87,7 @@ class PathPlan:
                strength
     scaling, pair_weights, loss   settings of the objective, which makers do not read
     round      significant digits of the weights that are judged, or None: all
+    unit       the column whose weight is 1 after rounding; None: weights keep their scale
     """
 
     n_alphas: int = N_ALPHAS.default
@@ -101,6 +103,17 @@ class PathPlan:
     pair_weights: str = PAIR_WEIGHTS.default
     loss: PairwiseLoss = field(default_factory=SquaredHinge)
     round: int | None = None
+    unit: int | None = None
+
+    def rounded(self, coefs: sp.csr_array) -> sp.csr_array:
+        """Weights (n_models, n_columns) with so many digits, those of each model divided by that of the unit first."""
+        if self.round is None:
+            return coefs
+        values, rows = coefs.data, np.repeat(np.arange(coefs.shape[0]), np.diff(coefs.indptr))
+        if self.unit is not None:
+            of_unit = coefs[:, [self.unit]].toarray().ravel()
+            values = values / np.where(of_unit > 0, of_unit, 1.0)[rows]
+        return sp.csr_array((rounded(values, self.round), coefs.indices, coefs.indptr), shape=coefs.shape)
 
 
 def following(

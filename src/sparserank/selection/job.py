@@ -10,6 +10,7 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate, Choice
@@ -35,7 +36,6 @@ from sparserank.export import ENGINES
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
 from sparserank.model.lowest_score import with_lowest_scores
-from sparserank.number_checks import rounded
 from sparserank.options import option
 from sparserank.options.jobs import RIVAL_TIME
 from sparserank.paths.boosting import LOSS as STEPS_LOSS
@@ -349,11 +349,12 @@ class SelectionJob:
             "fill_values": self.problem.train.fill_values,
             "index_base": first_index(self.problem.train),
         }
-        model, digits = candidate_set.model(chosen, self.names, **known), self.plan.path_plan.round
-        if digits is None:
+        model, plan = candidate_set.model(chosen, self.names, **known), self.plan.path_plan
+        if plan.round is None:
             return model
         none = FeatureScaling("none", np.zeros(len(self.names)), np.ones(len(self.names)))
-        return replace(model, coef=rounded(model.coef / model.scaling.scale, digits), scaling=none)
+        coef = plan.rounded(sp.csr_array((model.coef / model.scaling.scale)[None, :])).toarray()[0]
+        return replace(model, coef=coef, scaling=none)
 
     # -- results on the chosen model ---------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from sparserank.export import ENGINES
 from sparserank.losses import parse_loss
 from sparserank.metrics import Metric
 from sparserank.model import RankingModel
+from sparserank.model.table_columns import REQUEST
 from sparserank.options import asked, option, values_of
 from sparserank.options import selection as of_selection
 from sparserank.options.arguments import check_arguments
@@ -36,6 +37,7 @@ from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.origin import origin_of, started
 from sparserank.selection.plan import Earlier, make_plan, planned
+from sparserank.selection.requests import for_request, listed_as, lost_with, with_boosts
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import RESULT_FILES, write_results
 from sparserank.selection.trees_selection import TreesSelection
@@ -174,6 +176,7 @@ def select(
 
 
 def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> SelectionResult:
+    chosen, request = for_request(chosen)
     paths = PathPlan(**values_of(SETTINGS, chosen) | {"loss": parse_loss(chosen["loss"])})
     earlier = None if chosen["prefer"] is None else _earlier(chosen["prefer"])
     plan = make_plan(path_plan=paths, **planned(chosen), penalties=chosen["penalties"], prefer=earlier)
@@ -191,7 +194,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     with warming_up(curves=True):
         parts, beside = read_weighted_sources(
             sources,
-            {**chosen, "takes_zero": takes_zero, "also": made_for(chosen["current"])},
+            {**chosen, "takes_zero": takes_zero, "also": made_for(chosen["current"]), "clauses": listed_as(request)},
             to_store=("train", "validation") if clustered else (),
         )
     if not chosen["allow_overlap"]:
@@ -199,6 +202,8 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     train_data, valid_data, test_data = parts.values()
     assert train_data is not None
     names = tuple(train_data.feature_names or ())
+    if engine is not None and engine.boosts:
+        chosen, plan = with_boosts(chosen, plan, names, request)
     current = chosen["current"]
     held = None if current is None else in_use(current, names)
     excused = [*names_in(chosen["keep"], drop), *(() if held is None else held.features)]
@@ -225,6 +230,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
         current=held,
         rivals=trees,
         rival_time=chosen["rival_time"],
+        facts={} if request is None else {REQUEST: listed_as(request)},
     )
     job = SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client)
     identity = plan.identity(train_data, valid_data, None if weight is None else weight.tolist())
@@ -245,9 +251,9 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
             warnings.warn(sentence, DataWarning, stacklevel=3)
         suspects |= alone
         result = replace(result, suspects=suspects)
-        result.notes.extend(
-            [*suspects.values(), *gone, *of_weights, *([] if score is None else [left_out_note(score)]), *trees.notes]
-        )
+        result.notes.extend([*suspects.values(), *gone, *of_weights])
+        result.notes.extend([] if request is None else lost_with(result.model, train_data, request))
+        result.notes.extend([*([] if score is None else [left_out_note(score)]), *trees.notes])
         check()
         if store is not None:
             write_results(result, store.path)

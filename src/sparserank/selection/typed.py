@@ -31,6 +31,7 @@ class SelectOptions(TypedDict, total=False):
     feature_transform: str | Sequence[str]
     n_knots: int
     engine: str | None
+    query: str | os.PathLike | Mapping[str, Any] | None
     monotone: Mapping[str, str | int] | None
     keep: Sequence[str] | None
     drop: Sequence[str] | None
@@ -61,6 +62,7 @@ class SelectOptions(TypedDict, total=False):
     feature_columns: Sequence[str] | None
     ignore_columns: Sequence[str]
     categories: Sequence[str]
+    qrels: Any
     sparse: bool | None
     dtype: Any | None
     allow_overlap: bool
@@ -117,6 +119,7 @@ class FitOptions(TypedDict, total=False):
     feature_columns: Sequence[str] | None
     ignore_columns: Sequence[str]
     categories: Sequence[str]
+    qrels: Any
     sparse: bool | None
     dtype: Any | None
     n_threads: int | None

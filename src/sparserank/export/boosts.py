@@ -1,0 +1,40 @@
+"""Boosts of the clauses of a search request: Elasticsearch and OpenSearch without a plugin."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparserank.data.feature_logs import REST
+from sparserank.errors import DataError
+from sparserank.export.engine import Engine, Files, Options
+from sparserank.export.linear_weights import json_text
+from sparserank.export.terms import Sum
+from sparserank.text import brief
+from sparserank.transforms import NONE
+
+
+def boosts(of: Sum, options: Options) -> Files:
+    """Write query.json, the request with new boosts; without a request, boosts.json: {clause: factor of its boost}."""
+    options.refuse(
+        "a request is a sum of its clauses", "sigmoid", "offset", "normalizers", "features", "filled", "shifted"
+    )
+    weights = {t.name: t.slope for t in of.terms}
+    if odd := next((name for name, weight in weights.items() if weight < 0), None):
+        raise DataError(
+            f"{brief(odd)} has a weight below 0, and a clause cannot lower a score; train with "
+            "engine='elasticsearch-query' (--engine elasticsearch-query)."
+        )
+    # What is in no named clause stays as it is, so it is the unit of the boosts.
+    unit = weights.pop(REST, 1.0)
+    weights = {name: weight / unit for name, weight in weights.items()}
+    if options.query is None:
+        return {"boosts.json": json_text(weights)}
+    if odd := next((name for name in weights if name not in options.query.clauses), None):
+        raise DataError(f"{options.query.place}: has no clause {brief(odd)}, which the model uses.")
+    return {"query.json": json_text(options.query.with_boosts(weights))}
+
+
+ENGINE = Engine(
+    "elasticsearch-query", "a request", boosts, transforms=(NONE,), curves=False, takes_zero=True, boosts=True
+)
+OPENSEARCH = replace(ENGINE, name="opensearch-query")

@@ -1,0 +1,204 @@
+"""The query of a search request as a linear model: its named clauses with their boosts, and the request with others.
+
+The score of a `bool` query is the sum of the scores of its `must` and `should` clauses times its boost (Elasticsearch,
+OpenSearch: Query DSL, Boolean query), so a request whose clauses carry `_name` is a model with weights >= 0.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sparserank.errors import DataFormatError
+from sparserank.strict_json import read_json
+from sparserank.text import brief
+
+NAME, BOOST, LEAST = "_name", "boost", "minimum_should_match"
+SCORED, UNSCORED = ("must", "should"), ("filter", "must_not")
+INSTEAD = {  # queries whose score is no sum of the scores inside: what to do about it
+    "function_score": "multiplies scores; write each function as a named should clause",
+    "script_score": "replaces the score inside; name the script_score itself",
+    "dis_max": "takes the best score inside; name the dis_max itself, or write its queries as should clauses",
+    "boosting": "multiplies scores; write the negative query as a named should clause of its own",
+    "constant_score": "replaces the score inside; name the constant_score itself",
+}
+BESIDE = {  # parts of a request that change scores
+    "rescore": "replaces scores of the query; tune the request without it",
+    "knn": "adds scores that are not in the query; write it as a named knn clause of the query",
+    "retriever": "computes scores outside the query; tune the query inside it",
+    "rank": "replaces scores of the query; tune the request without it",
+}
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A named clause. boost: its own; outer: the product of the boosts around it; must: False if it is optional."""
+
+    name: str
+    boost: float
+    outer: float
+    must: bool
+
+
+@dataclass(frozen=True)
+class SearchQuery:
+    """A request. clauses: the named clauses whose scores are summed; unscored: names of others, in filter or must_not;
+    place: the file, for messages."""
+
+    body: Mapping[str, Any]
+    clauses: Mapping[str, Clause] = field(default_factory=dict)
+    unscored: frozenset[str] = frozenset()
+    place: str = "the query"
+
+    @property
+    def finds_otherwise(self) -> bool:
+        """Whether optional clauses do not decide which documents are found, because something is required."""
+        query = self.body["query"].get("bool", {})
+        return bool(query.get("must") or query.get("filter"))
+
+    def with_boosts(self, boosts: Mapping[str, float]) -> dict[str, Any]:
+        """The request with these boosts. A clause without one is deleted if it is optional, otherwise it moves to
+        `filter`; all else is as it was."""
+        query = _with_boosts(self.body["query"], boosts)
+        return {**self.body, "query": self.body["query"] if query is None else query}
+
+
+def read_search_query(path: Any) -> SearchQuery:
+    """Read a request, {"query": ...}, from a file or a mapping; templates may stand inside strings.
+
+    Raises
+        DataFormatError   the file cannot be read, or its score is no sum of the scores of its named clauses
+    """
+    if not isinstance(path, str | os.PathLike):
+        return search_query(path)
+    try:
+        body = read_json(path)
+    except OSError as error:
+        raise DataFormatError(f"{path}: cannot be read ({error.strerror or error}); expected a request.") from error
+    except ValueError as error:
+        raise DataFormatError(f"{path}: is not JSON with templates inside strings only ({error}).") from error
+    return search_query(body, str(path))
+
+
+def search_query(body: Any, place: str = "the query") -> SearchQuery:
+    """A request from its content; raises as `read_search_query`."""
+    if not isinstance(body, Mapping) or "query" not in body:
+        raise DataFormatError(f'{place}: is no search request; expected {{"query": ...}}.')
+    for part, why in BESIDE.items():
+        if part in body:
+            raise DataFormatError(f"{place}: {part} {why}.")
+    clauses: dict[str, Clause] = {}
+    unscored: set[str] = set()
+    for clause in _clauses(body["query"], 1.0, True, place, unscored):
+        if clause.name in clauses:
+            raise DataFormatError(f"{place}: two clauses are named {brief(clause.name)}; give each its own name.")
+        clauses[clause.name] = clause
+    if not clauses:
+        raise DataFormatError(f"{place}: no must or should clause has a {NAME}; name each clause that is to be tuned.")
+    if twice := unscored.intersection(clauses):
+        raise DataFormatError(f"{place}: two clauses are named {brief(min(twice))}; give each its own name.")
+    return SearchQuery(body, clauses, frozenset(unscored), place)
+
+
+def _clauses(query: Any, outer: float, must: bool, place: str, unscored: set[str]) -> Iterator[Clause]:
+    """The named clauses of a query; names of queries that do not count go to `unscored`."""
+    kind, content = _only(query, place)
+    named = _named(content)
+    if named is not None:
+        if len(list(_names(content))) > 1:
+            inner = next(name for name in _names(content) if name != named[NAME])
+            raise DataFormatError(
+                f"{place}: clause {brief(named[NAME])} has {brief(inner)} inside, which would count twice; remove one "
+                f"of the two names."
+            )
+        yield Clause(named[NAME], _boost(named, place), outer, must)
+    elif kind == "bool" and isinstance(content, Mapping):
+        inside = outer * _boost(content, place)
+        for entry in (e for part in UNSCORED for e in _entries(content.get(part))):
+            unscored.update(_names(entry))
+        found = [
+            clause
+            for part in SCORED
+            for entry in _entries(content.get(part))
+            for clause in _clauses(entry, inside, part == "must", place, unscored)
+        ]
+        if found and content.get(LEAST) not in (None, 0, 1, "0", "1"):
+            raise DataFormatError(
+                f"{place}: {LEAST} is {content[LEAST]}; with more than 1, which documents are found depends on every "
+                "optional clause. Move what is required to filter."
+            )
+        yield from found
+    elif name := next(_names(content), None):
+        why = INSTEAD.get(kind, "computes a score of its own from those inside; name it itself")
+        raise DataFormatError(f"{place}: clause {brief(name)} is inside {brief(kind)}, which {why}.")
+
+
+def _with_boosts(query: Any, boosts: Mapping[str, float]) -> Any:
+    """The query with these boosts; None if nothing in it is scored any more."""
+    kind, content = _only(query, "")
+    named = _named(content)
+    if named is not None:
+        boost = boosts.get(named[NAME], 0.0)
+        changed = {**named, BOOST: boost}
+        return {kind: changed if named is content else {next(iter(content)): changed}} if boost else None
+    if kind != "bool" or not any(True for part in SCORED for _ in _names(content.get(part))):
+        return query
+    entries = {part: _entries(content.get(part)) for part in SCORED}
+    kept = {part: [(e, _with_boosts(e, boosts)) for e in entries[part]] for part in SCORED}
+    if not any(new is not None for part in SCORED for _, new in kept[part]):
+        return None
+    moved = [e for e, new in kept["must"] if new is None]
+    deleted = [e for e, new in kept["should"] if new is None]
+    out = {part: value for part, value in content.items() if part not in SCORED}
+    for part in SCORED:
+        if left := [new for _, new in kept[part] if new is not None]:
+            out[part] = left[0] if isinstance(content[part], Mapping) else left
+    if deleted and "should" not in out and content.get(LEAST) in (1, "1"):
+        del out[LEAST]  # what was required stays so, without a score
+        moved.append({"bool": {"should": deleted, LEAST: 1}})
+    if moved:
+        out["filter"] = [*_entries(content.get("filter")), *moved]
+    return {"bool": out}
+
+
+def _only(query: Any, place: str) -> tuple[str, Any]:
+    """(type, content) of a query."""
+    if not isinstance(query, Mapping) or len(query) != 1:
+        raise DataFormatError(f'{place}: expected one query {{"type": ...}}; got {brief(str(query))}.')
+    ((kind, content),) = query.items()
+    return kind, content
+
+
+def _entries(given: Any) -> list[Any]:
+    """The queries of a part of a bool query, which may be one or a list."""
+    return [] if given is None else list(given) if isinstance(given, list) else [given]
+
+
+def _named(content: Any) -> Mapping[str, Any] | None:
+    """The object in which the name of a query stands: its content, or that of its only field."""
+    if not isinstance(content, Mapping):
+        return None
+    if NAME in content:
+        return content
+    field_of = next(iter(content.values())) if len(content) == 1 else None
+    return field_of if isinstance(field_of, Mapping) and NAME in field_of else None
+
+
+def _names(content: Any) -> Iterator[str]:
+    """All names inside."""
+    for key, value in content.items() if isinstance(content, Mapping) else ():
+        if key == NAME:
+            yield str(value)
+        yield from _names(value)
+    for value in content if isinstance(content, list) else ():
+        yield from _names(value)
+
+
+def _boost(holder: Mapping[str, Any], place: str) -> float:
+    boost = holder.get(BOOST, 1.0)
+    if isinstance(boost, bool) or not isinstance(boost, int | float) or not (math.isfinite(boost) and boost >= 0):
+        raise DataFormatError(f"{place}: a boost must be a number >= 0; got {brief(str(boost))}.")
+    return float(boost)

@@ -1,0 +1,413 @@
+"""Boosts of a search request: which requests are sums of clauses, the request with other boosts, responses as data, and
+the whole job against a small search engine."""
+
+import copy
+import itertools
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.data.read import as_datasets
+from sparserank.errors import DataError, DataFormatError, DataWarning, ParameterError
+from sparserank.export.search_query import search_query
+from tests.oracles.search_engine import listed, scored
+from tests.support.command_line import Cli, assert_refused
+
+MATCH = {"match": {"title": {"query": "{{q}}", "_name": "title", "boost": 5}}}
+BODY = {"match": {"body": {"query": "{{q}}", "_name": "body"}}}
+UNNAMED = {"match": {"title": "{{q}}"}}
+
+
+def wrapped(kind: str, **content: Any) -> dict[str, Any]:
+    return {"query": {kind: content}}
+
+
+# Structures of requests in public documentation, written anew.
+REQUESTS: dict[str, tuple[dict[str, Any], str | dict[str, tuple[float, float, bool]]]] = {
+    "two optional clauses": (
+        wrapped("bool", should=[MATCH, BODY]),
+        {"title": (5.0, 1.0, False), "body": (1.0, 1.0, False)},
+    ),
+    "one clause is the query": ({"query": MATCH}, {"title": (5.0, 1.0, True)}),
+    "required, optional, filters": (
+        wrapped("bool", must=MATCH, should=[BODY], filter=[{"term": {"lang": {"value": "en", "_name": "lang"}}}]),
+        {"title": (5.0, 1.0, True), "body": (1.0, 1.0, False)},
+    ),
+    "boosts around multiply": (
+        wrapped("bool", boost=2, should=[{"bool": {"boost": 3, "must": [MATCH]}}, BODY]),
+        {"title": (5.0, 6.0, True), "body": (1.0, 2.0, False)},
+    ),
+    "whatever is inside a clause": (
+        wrapped(
+            "bool",
+            should=[
+                {"dis_max": {"queries": [UNNAMED, UNNAMED], "_name": "best"}},
+                {"function_score": {"query": UNNAMED, "functions": [], "_name": "fresh", "boost": 0.5}},
+                {"multi_match": {"query": "{{q}}", "fields": ["a", "b"], "type": "best_fields", "_name": "multi"}},
+                UNNAMED,
+            ],
+        ),
+        {"best": (1.0, 1.0, False), "fresh": (0.5, 1.0, False), "multi": (1.0, 1.0, False)},
+    ),
+    "function_score around": (
+        wrapped("function_score", query={"bool": {"should": [MATCH]}}, field_value_factor={"field": "clicks"}),
+        "clause 'title' is inside 'function_score', which multiplies scores; write each function as a named should",
+    ),
+    "dis_max around": (wrapped("dis_max", queries=[MATCH, BODY]), "'dis_max', which takes the best score inside"),
+    "boosting around": (
+        wrapped("boosting", positive=MATCH, negative=UNNAMED, negative_boost=0.5),
+        "'boosting', which multiplies scores",
+    ),
+    "script_score around": (
+        wrapped("bool", must=[{"script_score": {"query": MATCH, "script": {"source": "_score"}}}]),
+        "'script_score', which replaces the score inside",
+    ),
+    "constant_score around": (wrapped("constant_score", filter=MATCH), "name the constant_score itself"),
+    "nested around": (
+        wrapped("nested", path="offers", query=MATCH),
+        "'nested', which computes a score of its own from those inside; name it itself",
+    ),
+    "a clause inside another": (
+        wrapped("bool", should=[{"bool": {"_name": "text", "should": [MATCH]}}]),
+        "clause 'text' has 'title' inside",
+    ),
+    "rescore": ({**wrapped("bool", should=[MATCH]), "rescore": {}}, "rescore replaces scores"),
+    "two must match": (
+        wrapped("bool", should=[MATCH, BODY], minimum_should_match=2),
+        "minimum_should_match is 2; with more than 1",
+    ),
+    "share must match": (wrapped("bool", should=[MATCH, BODY], minimum_should_match="75%"), "minimum_should_match is"),
+    "no name": (wrapped("bool", should=[UNNAMED]), "no must or should clause has a _name"),
+    "one name twice": (wrapped("bool", should=[MATCH, MATCH]), "two clauses are named 'title'"),
+    "one name, also in a filter": (wrapped("bool", should=[MATCH], filter=[MATCH]), "two clauses are named 'title'"),
+    "a boost in a template": (
+        {"query": {"match": {"title": {"query": "x", "_name": "title", "boost": "{{b}}"}}}},
+        "a boost must be a number >= 0; got '{{b}}'",
+    ),
+    "a boost below 0": (
+        {"query": {"match": {"title": {"query": "x", "_name": "title", "boost": -1}}}},
+        "a boost must be a number >= 0; got '-1'",
+    ),
+    "no request": ({"size": 10}, 'is no search request; expected {"query": ...}'),
+    "two types at once": ({"query": {**MATCH, **wrapped("bool")["query"]}}, 'expected one query {"type": ...}'),
+}
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_requests_are_sums_of_clauses_or_refused(name: str) -> None:
+    body, expected = REQUESTS[name]
+    if isinstance(expected, str):
+        with pytest.raises(DataFormatError) as refused:
+            search_query(body, "s.json")
+        assert expected in str(refused.value)
+        assert str(refused.value).startswith("s.json: ")
+        return
+    found = search_query(body)
+    assert {n: (c.boost, c.outer, c.must) for n, c in found.clauses.items()} == expected
+    assert search_query(found.with_boosts({n: c.boost for n, c in found.clauses.items()})).clauses == found.clauses
+
+
+# -- the request with other boosts -------------------------------------------------------------------------------------
+
+
+def leaves(query: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    ((kind, content),) = query.items()
+    if kind != "bool":
+        yield content
+        return
+    for part in ("must", "should", "filter", "must_not"):
+        given = content.get(part, [])
+        for q in given if isinstance(given, list) else [given]:
+            yield from leaves(q)
+
+
+def random_request(rng: random.Random) -> dict[str, Any]:
+    """A bool query of named and unnamed leaves, two levels deep."""
+    ids = (f"l{i}" for i in itertools.count())
+
+    def leaf(named: bool) -> dict[str, Any]:
+        name = next(ids)
+        content = {"id": name, **({"_name": name} if named else {})}
+        return {"leaf": {**content, **({"boost": rng.choice([0.5, 2, 3.0])} if rng.random() < 0.6 else {})}}
+
+    def of_bool(deep: bool) -> dict[str, Any]:
+        content: dict[str, Any] = {}
+        for part, most in (("must", 2), ("should", 3), ("filter", 1)):
+            entries = []
+            for _ in range(rng.randint(0, most)):
+                scores = part != "filter"
+                inner = deep and scores and rng.random() < 0.3
+                entries.append(of_bool(False) if inner else leaf(scores and rng.random() < 0.8))
+            if entries:
+                content[part] = entries[0] if len(entries) == 1 and rng.random() < 0.5 else entries
+        if "must" not in content and "should" not in content:
+            content["should"] = [leaf(True)]
+        if rng.random() < 0.3:
+            content["boost"] = 2.0
+        if "should" in content and rng.random() < 0.2:
+            content["minimum_should_match"] = 1
+        return {"bool": content}
+
+    return {"query": of_bool(True), "size": 10}
+
+
+def scored_leaves(query: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """{id: leaf} of the leaves in must and should."""
+    ((kind, content),) = query.items()
+    if kind != "bool":
+        return {content["id"]: content}
+    out: dict[str, dict[str, Any]] = {}
+    for part in ("must", "should"):
+        given = content.get(part, [])
+        for q in given if isinstance(given, list) else [given]:
+            out |= scored_leaves(q)
+    return out
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_scores_are_sums_and_the_request_with_new_boosts_gives_the_new_sums(seed: int) -> None:
+    rng, n_found, n_lost, n_without_outer = random.Random(seed), 0, 0, 0
+    for _ in range(100):
+        body = random_request(rng)
+        if not any("_name" in leaf for leaf in scored_leaves(body["query"]).values()):
+            continue
+        request = search_query(body)
+        before, boosts = copy.deepcopy(body), {n: rng.choice([0.0, 0.0, 1.5, 4.0]) for n in request.clauses}
+        after = request.with_boosts(boosts)
+        assert body == before
+        # All else stands: what is not scored by name is scored as before, nothing is new, and nothing required goes.
+        old, new = scored_leaves(body["query"]), scored_leaves(after["query"])
+        if any(boosts.values()) or any("_name" not in leaf for leaf in old.values()):
+            assert {n for n in new if "_name" in new[n]} == {n for n, b in boosts.items() if b}
+        assert {n: leaf for n, leaf in new.items() if "_name" not in leaf}.keys() <= old.keys()
+        assert {k: v for k, v in after.items() if k != "query"} == {"size": 10}
+        ids = [leaf["id"] for leaf in leaves(after["query"])]
+        assert len(ids) == len(set(ids))
+        gone = {n for n in request.clauses if n not in ids}
+        assert all(not request.clauses[n].must or boosts[n] == 0 for n in gone)
+        for _ in range(12):
+            document = {leaf["id"]: rng.uniform(0.5, 2.0) for leaf in leaves(body["query"]) if rng.random() < 0.7}
+            score = scored(body["query"], document)
+            if score is None:
+                continue
+            named = {n: s for n, s in listed(body["query"], document).items() if n in request.clauses}
+            new_score = scored(after["query"], document)
+            if new_score is None:  # only deleted clauses, which alone decided, or nothing, found it
+                n_lost += 1
+                continue
+            if not any(boosts.values()):
+                continue
+            n_found += 1
+            unboosted = {n: s / request.clauses[n].boost for n, s in named.items()}
+            reached = {n for n in named if in_sum(body["query"], document, n)}
+            total = sum(request.clauses[n].outer * request.clauses[n].boost * unboosted[n] for n in reached)
+            expected = sum(request.clauses[n].outer * boosts[n] * unboosted[n] for n in reached)
+            n_without_outer += abs(sum(boosts[n] * unboosted[n] for n in reached) - expected) > 1e-9
+            # What is in no clause changes only where the whole bool around it goes, of which it would be the rest.
+            assert new_score - expected == pytest.approx(score - total, abs=1e-9) or not kept_whole(body, after)
+    assert n_found > 300
+    assert n_lost < n_found
+    assert n_without_outer > 50  # a sum without the boosts around it would be another one
+
+
+def in_sum(query: dict[str, Any], document: dict[str, float], name: str) -> bool:
+    """Whether the leaf of this name counts in the score: no bool around it fails."""
+    ((kind, content),) = query.items()
+    if kind != "bool":
+        return bool(content.get("_name") == name and content["id"] in document)
+    if scored(query, document) is None:
+        return False
+    for part in ("must", "should"):
+        given = content.get(part, [])
+        if any(in_sum(q, document, name) for q in (given if isinstance(given, list) else [given])):
+            return True
+    return False
+
+
+def kept_whole(before: dict[str, Any], after: dict[str, Any]) -> bool:
+    """Whether every leaf without a name is still scored."""
+    old, new = scored_leaves(before["query"]), scored_leaves(after["query"])
+    return all(n in new for n, leaf in old.items() if "_name" not in leaf)
+
+
+# -- responses as data -------------------------------------------------------------------------------------------------
+
+TUNED = wrapped(
+    "bool",
+    must=[{"leaf": {"id": "title", "_name": "title", "boost": 5}}],
+    should=[
+        {"leaf": {"id": "body", "_name": "body", "boost": 1.2}},
+        {"bool": {"boost": 2, "should": [{"leaf": {"id": "tags", "_name": "tags"}}]}},
+        {"leaf": {"id": "never", "_name": "never"}},
+        {"leaf": {"id": "pop", "boost": 0.7}},
+    ],
+    filter={"leaf": {"id": "title", "_name": "required"}},
+)
+
+
+def single(value: float) -> float:
+    return float(str(np.float32(value)))
+
+
+def response(qid: str, documents: dict[str, dict[str, float]], body: dict[str, Any] = TUNED) -> dict[str, Any]:
+    """The response of the small engine, in single precision, as Elasticsearch writes it."""
+    hits = []
+    for name, document in documents.items():
+        score = scored(body["query"], document)
+        if score is not None:
+            matched = {n: single(s) for n, s in listed(body["query"], document).items()}
+            hits.append({"_id": name, "_score": single(score), "matched_queries": matched})
+    hits.sort(key=lambda hit: (-hit["_score"], hit["_id"]))
+    return {"qid": qid, "response": {"took": 1, "hits": {"total": {"value": len(hits)}, "hits": hits}}}
+
+
+def collection(n_queries: int = 120, n_docs: int = 20) -> tuple[dict[str, dict[str, dict[str, float]]], dict[str, Any]]:
+    """(leaf scores of documents by query, judgments): body matters more than today, tags do not matter."""
+    rng = np.random.default_rng(1)
+    documents: dict[str, dict[str, dict[str, float]]] = {}
+    judged: dict[str, Any] = {}
+    for q in range(n_queries):
+        of = {}
+        for d in range(n_docs):
+            raw = {"title": rng.gamma(2.0), "body": rng.gamma(2.0), "tags": rng.gamma(1.0), "pop": rng.gamma(1.0)}
+            of[f"d{q}-{d}"] = {n: float(v) for n, v in raw.items() if n == "title" or rng.random() < 0.8}
+        documents[f"q{q}"] = of
+        worth = {d: v["title"] + 2 * v.get("body", 0.0) + 0.5 * v.get("pop", 0.0) for d, v in of.items()}
+        judged[f"q{q}"] = {d: int(np.digitize(w + rng.normal(0, 0.5), [5.0, 8.0])) for d, w in worth.items()}
+    return documents, judged
+
+
+def write(path: Path, lines: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_a_request_is_tuned_and_run_again(tmp_path: Path, cli_here: Cli) -> None:
+    documents, judged = collection()
+    write(Path("r.jsonl"), [response(q, of) for q, of in documents.items()])
+    Path("s.json").write_text(json.dumps(TUNED))
+    Path("j.json").write_text(json.dumps(judged))
+    quick = ("--penalty", "mcp", "--transform", "none", "--half-samples", "0", "--rival", "none", "--n-alphas", "20")
+    asked = ("--qrels", "j.json", "--engine", "elasticsearch-query", "--query", "s.json")
+    done = cli_here("select", "r.jsonl", *asked, *quick, "--out", "run").done
+    said = " ".join(done.err.split())
+    assert "responses to 120 queries, of 20 documents (median); only these can change places" in said
+    assert "without a judgment, which count as 0: 0; judged documents that are in no response: 0; clauses" in said
+    assert "clauses that never match, or whose boost is 0, so that nothing can be learned: never." in said
+    model, found = sr.load_model("run"), json.loads(Path("run/result.json").read_text())
+    boosts = {n: w for n, w in model.weights.items() if n != "rest"}
+    assert {"title", "body"} <= boosts.keys()
+    assert boosts["body"] > boosts["title"]
+    assert all(b > 0 and float(f"{b:.1e}") == b for b in boosts.values())
+    assert model.weights["rest"] == 1.0
+    # The request with these boosts ranks as the model says, and better than before; today's figure is the engine's.
+    assert cli_here("export", "run", "--to", "opensearch-query", "--query", "s.json", "--out", "new.json").code == 0
+    after = json.loads(Path("new.json").read_text())
+    metric, qrels = "ndcg@10", {(q, d): float(g) for q, of in judged.items() for d, g in of.items()}
+    runs = []
+    for body in (TUNED, after):
+        scores = {(q, d): scored(body["query"], v) for q, of in documents.items() for d, v in of.items()}
+        runs.append({pair: s for pair, s in scores.items() if s is not None})
+    old, new = (sr.evaluate(run, qrels, metric, convention="default")[metric] for run in runs)
+    assert found["change"]["mean"] == pytest.approx(old, abs=1e-6)
+    assert new > old + 0.02
+    assert cli_here("predict", "run", "r.jsonl", "--run", "new.run").code == 0
+    predicted = sr.evaluate("new.run", qrels, metric, convention="default")[metric]
+    assert predicted == pytest.approx(new, abs=1e-6)
+    assert "d3-" in cli_here("explain", "run", "r.jsonl", "--query", "q3").done.out
+    # Without the request, clauses in filter would count.
+    assert_refused(
+        cli_here("select", "r.jsonl", *asked[:4], *quick, "--out", "o"),
+        1,
+        "clauses in filter are counted. select knows",
+    )
+
+
+def test_without_a_request_weights_are_factors_of_the_boosts(tmp_path: Path) -> None:
+    body = wrapped("bool", should=[{"leaf": {"id": n, "_name": n}} for n in ("title", "body")])
+    documents, judged = collection(60)
+    write(tmp_path / "r.jsonl", [response(q, of, body) for q, of in documents.items()])
+    quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 12, "half_samples": 0, "rival": "none", "cv": 3}
+    with pytest.warns(DataWarning, match="responses to 60 queries"):
+        found = sr.select(tmp_path / "r.jsonl", qrels=judged, engine="opensearch-query", k=2, **quick)
+    factors = json.loads(str(found.model.export("opensearch-query")["boosts.json"]))
+    assert factors == dict(found.model.weights)
+    assert min(factors.values()) > 0
+    with pytest.raises(DataError, match="that was given to select, too"):
+        found.model.export("opensearch-query", query=body)
+    with pytest.raises(ParameterError, match="monotone cannot be - for title"):
+        sr.select(found_data(tmp_path, judged), engine="opensearch-query", monotone={"title": "-"}, **quick)
+    with pytest.raises(ParameterError, match="query needs engine='elasticsearch-query' or engine='opensearch-query'"):
+        sr.select(found_data(tmp_path, judged), query=body, **quick)
+
+
+@pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
+def found_data(folder: Path, judged: dict[str, Any]) -> sr.RankingDataset:
+    with pytest.warns(DataWarning):
+        return sr.read(folder / "r.jsonl", qrels=judged)
+
+
+def test_a_response_is_a_row_per_hit(tmp_path: Path) -> None:
+    documents = {"a": {"title": 1.0, "body": 2.0, "pop": 1.0}, "b": {"title": 2.0}, "c": {"body": 1.0}}
+    judged = {"q": {"a": 2, "x": 1}, "r": {"b": 1}}
+    pages = [response("q", {d: documents[d] for d in page}) for page in ("a", "ab")]
+    file = write(tmp_path / "r.jsonl", [*pages, response("r", documents), response("s", {})])
+    clauses = {"title": (0.2, 5.0), "body": (1 / 1.2, 1.2), "required": None}
+    with pytest.warns(DataWarning, match=r"responses to 2 queries, of 2 documents .* as 0: 2; .* response: 1\."):
+        (data,) = as_datasets({"train": file}, reading={"qrels": judged, "clauses": clauses}).values()
+    assert data is not None
+    assert list(data.feature_names or ()) == ["title", "body", "rest"]
+    assert list(np.asarray(data.docid)) == ["a", "b", "b", "a"]
+    np.testing.assert_array_equal(data.relevance, [2, 0, 1, 0])
+    np.testing.assert_allclose(data.X, [[1, 2, 0.7], [2, 0, 0], [2, 0, 0], [1, 2, 0.7]], atol=1e-6)
+
+
+def hit(**more: Any) -> dict[str, Any]:
+    return {"_id": "a", "_score": 3.0, "matched_queries": {"title": 2.0, "body": 1.0}, **more}
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "list": (hit(matched_queries=["title"]), "has clauses without scores; send the request with include_named_queries"),
+    "sorted by a field": (hit(_score=None), "has the score 'None'; expected numbers >= 0"),
+    "not a number": (hit(_score=float("nan")), "has the score 'nan'; expected numbers >= 0"),
+    "clause below 0": (hit(matched_queries={"title": -1.0}), "has the score '-1.0'; expected numbers >= 0"),
+    "text": (hit(matched_queries={"title": "3"}), "has the score '3'; expected numbers >= 0"),
+    "too much": (hit(_score=2.9), "document 'a' has the score 2.9, but its clauses sum to 3: something multiplies"),
+    "another request": (
+        hit(matched_queries={"titel": 2.0}),
+        "has the clause 'titel', which the request does not have; ",
+    ),
+    "rest is taken": (hit(matched_queries={"rest": 2.0}), "rename the clause"),
+    "no id": ({"_score": 1.0}, "is no search response; expected response.hits.hits, each with _id and _score"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_responses_are_refused_in_one_sentence(name: str, tmp_path: Path) -> None:
+    odd, message = BAD[name]
+    lines = [{"qid": 1, "response": {"hits": {"hits": [h]}}} for h in (hit(), odd)]
+    file = write(tmp_path / "r.jsonl", lines)
+    reading = {"qrels": {"1": {"a": 1}}, "clauses": {"title": (1.0, 1.0), "body": (1.0, 1.0)}}
+    with pytest.raises(DataFormatError) as refused:
+        as_datasets({"train": file}, reading=reading)
+    assert message in str(refused.value)
+    assert f"{file}:2" in str(refused.value)
+
+
+def test_responses_need_judgments_and_queries(tmp_path: Path) -> None:
+    file = write(tmp_path / "r.jsonl", [{"qid": 1, "response": {"hits": {"hits": [hit()]}}}])
+    with pytest.raises(DataFormatError, match="responses have no labels; give judgments"):
+        sr.read(file)
+    write(file, [{"qid": None, "response": {"hits": {"hits": [hit()]}}}])
+    with pytest.raises(DataFormatError, match="has no 'qid'; every response needs its query"):
+        sr.read(file, qrels={"1": {"a": 1}})
+    (tmp_path / "t.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
+    with pytest.raises(ParameterError, match=r"qrels applies to search responses; .*t.txt is letor"):
+        sr.read(tmp_path / "t.txt", qrels={"1": {"a": 1}})
