@@ -18,6 +18,7 @@ from sparserank.errors import DataError, DataFormatError, DataWarning, Parameter
 from sparserank.export.search_query import search_query
 from tests.oracles.search_engine import listed, scored
 from tests.support.command_line import Cli, assert_refused
+from tests.support.made_responses import collection, response, write
 
 MATCH = {"match": {"title": {"query": "{{q}}", "_name": "title", "boost": 5}}}
 BODY = {"match": {"body": {"query": "{{q}}", "_name": "body"}}}
@@ -251,47 +252,10 @@ TUNED = wrapped(
 )
 
 
-def single(value: float) -> float:
-    return float(str(np.float32(value)))
-
-
-def response(qid: str, documents: dict[str, dict[str, float]], body: dict[str, Any] = TUNED) -> dict[str, Any]:
-    """The response of the small engine, in single precision, as Elasticsearch writes it."""
-    hits = []
-    for name, document in documents.items():
-        score = scored(body["query"], document)
-        if score is not None:
-            matched = {n: single(s) for n, s in listed(body["query"], document).items()}
-            hits.append({"_id": name, "_score": single(score), "matched_queries": matched})
-    hits.sort(key=lambda hit: (-hit["_score"], hit["_id"]))
-    return {"qid": qid, "response": {"took": 1, "hits": {"total": {"value": len(hits)}, "hits": hits}}}
-
-
-def collection(n_queries: int = 120, n_docs: int = 20) -> tuple[dict[str, dict[str, dict[str, float]]], dict[str, Any]]:
-    """(leaf scores of documents by query, judgments): body matters more than today, tags do not matter."""
-    rng = np.random.default_rng(1)
-    documents: dict[str, dict[str, dict[str, float]]] = {}
-    judged: dict[str, Any] = {}
-    for q in range(n_queries):
-        of = {}
-        for d in range(n_docs):
-            raw = {"title": rng.gamma(2.0), "body": rng.gamma(2.0), "tags": rng.gamma(1.0), "pop": rng.gamma(1.0)}
-            of[f"d{q}-{d}"] = {n: float(v) for n, v in raw.items() if n == "title" or rng.random() < 0.8}
-        documents[f"q{q}"] = of
-        worth = {d: v["title"] + 2 * v.get("body", 0.0) + 0.5 * v.get("pop", 0.0) for d, v in of.items()}
-        judged[f"q{q}"] = {d: int(np.digitize(w + rng.normal(0, 0.5), [5.0, 8.0])) for d, w in worth.items()}
-    return documents, judged
-
-
-def write(path: Path, lines: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
-
-
 @pytest.mark.usefixtures("no_processes")
 def test_a_request_is_tuned_and_run_again(tmp_path: Path, cli_here: Cli) -> None:
     documents, judged = collection()
-    write(Path("r.jsonl"), [response(q, of) for q, of in documents.items()])
+    write(Path("r.jsonl"), [response(q, of, TUNED) for q, of in documents.items()])
     Path("s.json").write_text(json.dumps(TUNED))
     Path("j.json").write_text(json.dumps(judged))
     quick = ("--penalty", "mcp", "--transform", "none", "--half-samples", "0", "--rival", "none", "--n-alphas", "20")
@@ -357,8 +321,8 @@ def found_data(folder: Path, judged: dict[str, Any]) -> sr.RankingDataset:
 def test_a_response_is_a_row_per_hit(tmp_path: Path) -> None:
     documents = {"a": {"title": 1.0, "body": 2.0, "pop": 1.0}, "b": {"title": 2.0}, "c": {"body": 1.0}}
     judged = {"q": {"a": 2, "x": 1}, "r": {"b": 1}}
-    pages = [response("q", {d: documents[d] for d in page}) for page in ("a", "ab")]
-    file = write(tmp_path / "r.jsonl", [*pages, response("r", documents), response("s", {})])
+    pages = [response("q", {d: documents[d] for d in page}, TUNED) for page in ("a", "ab")]
+    file = write(tmp_path / "r.jsonl", [*pages, response("r", documents, TUNED), response("s", {}, TUNED)])
     clauses = {"title": (0.2, 5.0), "body": (1 / 1.2, 1.2), "required": None}
     with pytest.warns(DataWarning, match=r"responses to 2 queries, of 2 documents .* as 0: 2; .* response: 1\."):
         (data,) = as_datasets({"train": file}, reading={"qrels": judged, "clauses": clauses}).values()

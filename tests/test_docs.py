@@ -11,6 +11,7 @@ from benchmarks.first_hour import tasks
 
 import sparserank as sr
 from tests.support.doc_blocks import DOCS, MAX_NOT_RUN, NEEDS, NOT_RUN, PAGES, PRINTED, SHOWN, blocks, run_page, runs
+from tests.support.made_responses import collection, response, write
 
 RUNNING = [page for page in PAGES if any(runs(block) and block.kind is None for block in blocks(page))]
 
@@ -63,6 +64,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"{y:g} qid:{q} 1:{a} 2:{b} 3:NULL\n" for y, q, (a, b, _) in zip(train.relevance, train.qid, ranks, strict=True)
     ]  # type: ignore[arg-type]
     (place / "ranks.txt").write_text("".join(line.replace("NULL", str(k % 9 + 1)) for k, line in enumerate(lines)))
+    boosts = {"title": 5, "body": 1.2, "tags": 1}
+    clauses = [{"leaf": {"id": name, "_name": name, "boost": boost}} for name, boost in boosts.items()]
+    request = {"query": {"bool": {"should": [*clauses, {"leaf": {"id": "pop", "boost": 0.7}}]}}}
+    documents, judged = collection(60)
+    write(place / "responses.jsonl", [response(q, of, request) for q, of in documents.items()])
+    lines = [f"{q} 0 {d} {g}\n" for q, of in judged.items() for d, g in of.items()]
+    (place / "judged.qrels").write_text("".join(lines))
     ranker = sr.SparseRanker(penalty="mcp", k=2).fit(frame[names], frame["grade"], qid=frame["query"])
     (place / "run").mkdir()
     ranker.save(place / "run/model.json")
