@@ -1,4 +1,5 @@
-"""Entry point: commands, errors as one sentence, exit codes 0 / 1 / 2 for done / failed / misuse."""
+"""Entry point: commands, errors as one sentence, exit codes 0 / 1 / 2 / 3 for done / failed / misuse / worse
+(evaluate --fail-if-worse)."""
 
 from __future__ import annotations
 

@@ -279,3 +279,5 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
                 raise DataError(str(error)) from error
             raise click.BadParameter(typed(error.message), param_hint=flag_of(error.parameter, flags)) from error
     answer.print()
+    if answer.code:
+        context.exit(answer.code)

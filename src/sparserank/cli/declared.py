@@ -154,6 +154,13 @@ EVALUATE = Command(
             panel="",
             shown="default; trec with {qrels}",
         ),
+        own(
+            "fail_if_worse",
+            "str | None",
+            "Exit with code 3 if a system loses more of the first metric against the first system than this: a share "
+            "such as 1%, or a number.",
+        ),
+        switch("fail_if_shown", "With {fail_if_worse}: only if the 95% bound of the loss is above it."),
         of_data.N_FEATURES,
         *WITH_JUDGED,
     ],

@@ -22,6 +22,7 @@ from sparserank.text import brief, figure, p_text, relative
 
 if TYPE_CHECKING:
     from sparserank.data.runs import Run
+    from sparserank.evaluation import Comparison
     from sparserank.metrics import Metric
 
 HELP = """Evaluate one or several systems on judged documents, with intervals, paired tests and Holm correction.
@@ -41,6 +42,8 @@ replace judged documents. All judged queries count; a query that is missing from
   sparserank evaluate --qrels test.qrels --system fused --runs bm25.run --runs dense.run --system bm25.run
 
   sparserank evaluate test.txt --system run/model.json --format csv
+
+  sparserank evaluate --qrels test.qrels --system now.run --system new.run --fail-if-worse 1%
 """
 
 
@@ -54,12 +57,15 @@ def run(
     convention: str | None = None,
     n_features: int | None = None,
     missing: str | None = None,
+    fail_if_worse: str | None = None,
+    fail_if_shown: bool = False,
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
     from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.run_reader import read_qrels, read_run
     from sparserank.evaluation import compare_systems as compare
+    from sparserank.evaluation.gate import limit_of
     from sparserank.metrics import parse_convention, parse_metric
 
     require(bool(data) != (qrels is not None), "DATA", "needs either judged documents or --qrels.")
@@ -71,6 +77,9 @@ def run(
     reading = reading_of(options, n_features=n_features, missing=of_reading(missing))
     rules = parsed("--convention", parse_convention, convention or ("default" if qrels is None else "trec"))
     metrics = [parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
+    limit = None if fail_if_worse is None else parsed("--fail-if-worse", limit_of, fail_if_worse)
+    require(limit is not None or not fail_if_shown, "--fail-if-shown", "needs --fail-if-worse.")
+    require(limit is None or len(system) > 1, "--fail-if-worse", "needs a second --system.")
     require(len(set(system)) == len(system), "--system", "names the same file twice.")
     kinds = {path: _kind_of(path) for path in system}
     require(runs is None or qrels is not None, "--runs", "needs --qrels.")
@@ -78,14 +87,16 @@ def run(
     if qrels is not None:
         judgments = read_qrels(qrels)
         lists = {str(path): _lists_of(path, kind, runs) for path, kind in kinds.items()}
-        for name, found in lists.items():
-            absent = sorted({q for q, _ in judgments} - {q for q, _ in found})
+        for name, run in lists.items():
+            absent = sorted({q for q, _ in judgments} - {q for q, _ in run})
             if absent:
                 note(
                     f"note: {name} has no documents for {len(absent)} of the judged queries, e.g. {brief(absent[0])}; "
                     "these queries count as 0 (as in trec_eval -c)."
                 )
-        show_comparison(compare(lists, judgments, metrics).rows(), judgments.documents(list(lists.values())), metrics)
+        found = compare(lists, judgments, metrics)
+        show_comparison(found.rows(), judgments.documents(list(lists.values())), metrics)
+        _gate(found, metrics[0], limit, only_shown=fail_if_shown)
         return
     assert data
     models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
@@ -100,7 +111,24 @@ def run(
             scores[str(path)] = read_run(path)
         else:
             scores[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
-    show_comparison(compare(scores, judged, metrics).rows(), judged, metrics)
+    found = compare(scores, judged, metrics)
+    show_comparison(found.rows(), judged, metrics)
+    _gate(found, metrics[0], limit, only_shown=fail_if_shown)
+
+
+def _gate(found: Comparison, metric: Metric, limit: tuple[float, bool] | None, *, only_shown: bool) -> None:
+    """Say whether a system loses more than the limit; the exit code is then WORSE."""
+    from sparserank.evaluation.gate import gate
+
+    if limit is None:
+        return
+    sign, fails = 1 if metric.higher_is_better else -1, False
+    for name in (n for n in found.values if n != found.baseline):
+        judged = gate(found.values[name][repr(metric)], found.values[found.baseline][repr(metric)], limit, sign)
+        fails = fails or (judged.is_shown if only_shown else judged.is_likely)
+        tell = say if answer.format in (TEXT, MARKDOWN) else note
+        tell(judged.sentence(name, found.baseline, repr(metric)))
+    answer.code = WORSE if fails else 0
 
 
 def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
@@ -169,6 +197,7 @@ def _scores(path: Path, data: Any) -> Any:
     return np.array(scores)
 
 
+WORSE = 3  # exit code if a system is worse than the first by more than the limit
 MAX_ROWS = 18  # shown without --verbose
 
 

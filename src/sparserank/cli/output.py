@@ -31,6 +31,7 @@ class Answer:
     document: Any = None
     rows: Sequence[Mapping[str, Any]] | None = None
     exact: bool = False  # whether texts in the rows must not be escaped
+    code: int = 0  # exit code of a command that ended well
     began: float = field(default_factory=time.monotonic)  # about when the command started
 
     def print(self) -> None:

@@ -1,0 +1,101 @@
+"""A gate for pipelines: whether a system loses more against another than a limit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri, stdtrit
+
+from sparserank.errors import ParameterError
+from sparserank.text import brief
+
+CONFIDENCE, EQUAL_FAIL = 0.95, 0.05  # of the bound; share of equal systems that should fail at most
+ROUNDING = 1e-12  # relative; differences of means are not known more exactly
+
+
+def limit_of(given: str) -> tuple[float, bool]:
+    """(largest loss, whether it is relative) from '1%' or '0.01'.
+
+    Raises
+        ParameterError   it is neither
+    """
+    number, is_share = given.removesuffix("%"), given.endswith("%")
+    try:
+        value = float(number) / (100.0 if is_share else 1.0)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value >= 0):
+        raise ParameterError("fail_if_worse", f"must be a share such as 1%, or a number >= 0; got {brief(given)}.")
+    return value, is_share
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The loss of a system against the baseline, on the queries where both have a value.
+
+    loss, error   mean loss (> 0: the system is worse) and its standard error; nan without two such queries
+    limit         the largest acceptable loss, in units of the metric
+    unit          absolute mean of the baseline on these queries
+    """
+
+    loss: float
+    error: float
+    limit: float
+    unit: float
+    n_queries: int
+
+    @property
+    def half(self) -> float:
+        """Distance of the one-sided bounds from the loss."""
+        return float(stdtrit(self.n_queries - 1, CONFIDENCE) * self.error) if self.n_queries > 1 else math.inf
+
+    @property
+    def is_likely(self) -> bool:
+        return self.loss > self.limit + ROUNDING * self.unit
+
+    @property
+    def is_shown(self) -> bool:
+        return self.loss - self.half > self.limit + ROUNDING * self.unit
+
+    @property
+    def equal_fail(self) -> float:
+        """How often a system that is equally good would have a larger estimated loss with as many queries."""
+        return float(ndtr(-self.limit / self.error)) if self.error > 0 else 0.0
+
+    @property
+    def needed(self) -> float:
+        """Number of queries with which at most EQUAL_FAIL of equally good systems would."""
+        return (
+            math.ceil(self.n_queries * (ndtri(1 - EQUAL_FAIL) * self.error / self.limit) ** 2)
+            if self.limit
+            else math.inf
+        )
+
+    def sentence(self, name: str, baseline: str, metric: str) -> str:
+        """The loss, what is known of it, and what these queries can tell."""
+
+        def share(value: float) -> str:
+            return f"{100 * value / self.unit:.1f}%" if self.unit else f"{value:.4f}"
+
+        word = "shown" if self.is_shown else "likely, not shown" if self.is_likely else "not above the limit"
+        if not self.is_likely and self.loss + self.half > self.limit:
+            word = "not above the limit, but these queries cannot tell"
+        said = (
+            f"{name}: {metric} is an estimated {share(abs(self.loss))} {'lower' if self.loss > 0 else 'higher'} than "
+            f"that of {baseline} (loss {share(self.loss - self.half)} to {share(self.loss + self.half)}, limit "
+            f"{share(self.limit)}): {word}. With these {self.n_queries:,} queries, "
+            f"{100 * self.equal_fail:.0f} of 100 equally good systems would fail"
+        )
+        more = self.equal_fail > EQUAL_FAIL and math.isfinite(self.needed)
+        return f"{said}; with {self.needed:,}, {100 * EQUAL_FAIL:.0f}." if more else f"{said}."
+
+
+def gate(values: np.ndarray, baseline: np.ndarray, limit: tuple[float, bool], sign: int = 1) -> Gate:
+    """Judge the values (n_queries,) of a metric of a system; sign: -1 if lower values are better."""
+    known = np.isfinite(values) & np.isfinite(baseline)
+    lost, n = sign * (baseline - values)[known], int(known.sum())
+    unit = abs(float(baseline[known].mean())) if n else math.nan
+    error = float(lost.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
+    return Gate(float(lost.mean()) if n else math.nan, error, limit[0] * (unit if limit[1] else 1.0), unit, n)

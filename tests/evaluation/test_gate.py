@@ -1,0 +1,99 @@
+"""A gate for pipelines: exit code 3 if a system is worse by more than a limit, and what these queries can tell."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sparserank.errors import ParameterError
+from sparserank.evaluation.gate import gate, limit_of
+from tests.support.command_line import Cli, assert_refused
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("worse", [-0.05, 0.0, 0.02, 0.2])
+def test_the_bound_is_that_of_a_one_sided_t_test(seed: int, worse: float) -> None:
+    rng = np.random.default_rng(seed)
+    base = rng.random(40)
+    new = base - worse + rng.normal(0, 0.05, 40)
+    base[3], new[7] = np.nan, np.nan
+    both = np.isfinite(base) & np.isfinite(new)
+    for limit, absolute in (("2%", 0.02 * base[both].mean()), ("0.03", 0.03)):
+        found = gate(new, base, limit_of(limit))
+        test = stats.ttest_1samp((base - new)[both], absolute, alternative="greater")
+        assert found.limit == pytest.approx(absolute)
+        assert found.is_shown == (test.pvalue < 0.05)
+        assert found.is_likely == ((base - new)[both].mean() > absolute)
+        two_sided = stats.ttest_1samp((base - new)[both], absolute).confidence_interval(0.95).low
+        assert found.loss - found.half > two_sided  # a two-sided interval would be too careful
+        assert gate(-new, -base, limit_of(limit), sign=-1).loss == pytest.approx(found.loss)
+
+
+def test_equal_systems_fail_as_often_as_is_said() -> None:
+    rng, failed, said = np.random.default_rng(0), 0, []
+    for _ in range(2000):
+        base = rng.uniform(0.3, 0.7, 50)
+        found = gate(base + rng.normal(0, 0.1, 50), base, (0.02, True))
+        failed += found.is_likely
+        said.append(found.equal_fail)
+        assert found.needed > 50
+    assert failed / 2000 == pytest.approx(np.mean(said), abs=4 * math.sqrt(0.25 / 2000))
+    n = int(found.needed)
+    base = rng.uniform(0.3, 0.7, n)
+    assert gate(base + rng.normal(0, 0.1, n), base, (0.02, True)).equal_fail == pytest.approx(0.05, abs=0.02)
+
+
+def test_limits_are_shares_or_numbers() -> None:
+    assert (limit_of("1%"), limit_of("0.01"), limit_of("0")) == ((0.01, True), (0.01, False), (0.0, False))
+    for wrong in ("", "%", "one", "-1%", "nan", "inf"):
+        with pytest.raises(ParameterError, match="must be a share such as 1%, or a number >= 0"):
+            limit_of(wrong)
+
+
+def test_few_queries_and_equal_systems_do_not_fail() -> None:
+    same = np.array([0.5, 0.25, 1.0])
+    found = gate(same, same, (0.0, True))
+    assert not found.is_likely
+    assert "not above the limit. With these 3 queries, 0 of 100" in found.sentence("new", "now", "map")
+    one = gate(np.array([0.4]), np.array([0.5]), (0.01, True))
+    assert (one.is_likely, one.is_shown) == (True, False)
+
+
+def test_the_command_ends_with_3(cli_here: Cli) -> None:
+    rng = np.random.default_rng(1)
+    rows = {"now": [], "same": [], "new": [], "bad": []}  # type: ignore[var-annotated]
+    judged = []
+    for q in range(60):
+        for d in range(10):
+            grade = int(rng.integers(0, 3))
+            judged.append(f"{q} 0 d{d} {grade}\n")
+            noise = rng.normal(size=3)
+            scores = {"now": grade + noise[0], "same": grade + noise[0], "new": grade + noise[1], "bad": noise[2]}
+            for name, score in scores.items():
+                rows[name].append(f"{q} Q0 d{d} 1 {score} x\n")
+    Path("j.qrels").write_text("".join(judged))
+    for name, lines in rows.items():
+        Path(f"{name}.run").write_text("".join(lines))
+    call = ("evaluate", "--qrels", "j.qrels", "--system", "now.run", "--system")
+    for name, limit, more, code, word in (
+        ("same", "1%", (), 0, "not above the limit"),
+        ("bad", "1%", (), 3, "limit 1.0%): shown. With these 60 queries"),
+        ("bad", "0.9", (), 0, "not above the limit"),
+        ("bad", "1%", ("--fail-if-shown",), 3, "shown"),
+    ):
+        done = cli_here(*call, f"{name}.run", "--fail-if-worse", limit, *more, "--format", "json")
+        assert done.code == code, done
+        assert word in " ".join(done.err.split())
+        assert {r["system"] for r in json.loads(done.out)} == {"now.run", f"{name}.run"}
+    summary = cli_here(*call, "bad.run", "--fail-if-worse", "1%", "--format", "markdown")
+    assert (summary.code, "bad.run: trec:ndcg@10" in summary.out.replace("\\", "")) == (3, True)
+    likely = cli_here(*call, "new.run", "--fail-if-worse", "0")
+    shown = cli_here(*call, "new.run", "--fail-if-worse", "0", "--fail-if-shown")
+    assert ("likely, not shown" in likely.out, likely.code, shown.code) in ((True, 3, 0), (False, 0, 0))
+    assert cli_here(*call, "new.run").code == 0
+    assert_refused(cli_here(*call, "new.run", "--fail-if-worse", "1x"), 2, "must be a share such as 1%")
+    assert_refused(cli_here(*call, "new.run", "--fail-if-shown"), 2, "needs --fail-if-worse")
+    assert_refused(cli_here(*call[:-1], "--fail-if-worse", "1%"), 2, "needs a second --system")
