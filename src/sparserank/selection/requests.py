@@ -13,6 +13,7 @@ from sparserank.data.feature_logs import REST
 from sparserank.data.matrices import columns_dense
 from sparserank.errors import ParameterError
 from sparserank.export import ENGINES
+from sparserank.export.boosts import NO_REST
 from sparserank.export.search_query import SearchQuery, read_search_query
 from sparserank.model import RankingModel
 from sparserank.options import option
@@ -66,13 +67,17 @@ def with_boosts(
     return cast(AllSelectOptions, {**chosen, **more}), plan
 
 
-def lost_with(model: RankingModel, data: RankingDataset, request: SearchQuery) -> list[str]:
-    """A note on documents that only deleted clauses find."""
-    names, used = list(data.feature_names or ()), {model.feature_names[j] for j in model.support}
-    gone = [j for j, n in enumerate(names) if n in request.clauses and n not in used and not request.clauses[n].must]
+def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQuery | None) -> list[str]:
+    """Notes on what the new request does to documents that only deleted clauses find, and to what is in no clause."""
+    names, used = list(data.feature_names or ()), set(model.columns)
+    said = [f"{NO_REST}."] if REST in names and REST not in used else []
+    clauses = {} if request is None or request.finds_otherwise else request.clauses
+    gone = [j for j, n in enumerate(names) if n in clauses and n not in used and not clauses[n].must]
     others = [j for j in range(len(names)) if j not in gone]
-    if not gone or request.finds_otherwise:
-        return []
-    X = [(columns_dense(data.X, np.array(of)) != 0).any(axis=1) for of in (gone, others)]
-    n = int((X[0] & ~X[1]).sum())
-    return [f"{n:,} of {len(X[0]):,} documents are found by deleted clauses only, and no longer returned."] if n else []
+    if gone:
+        X = [(columns_dense(data.X, np.array(of)) != 0).any(axis=1) for of in (gone, others)]
+        if n := int((X[0] & ~X[1]).sum()):
+            said.append(
+                f"documents that deleted clauses alone find, and are no longer returned: {n:,} of {len(X[0]):,}."
+            )
+    return said

@@ -37,7 +37,7 @@ from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.origin import origin_of, started
 from sparserank.selection.plan import Earlier, make_plan, planned
-from sparserank.selection.requests import for_request, listed_as, lost_with, with_boosts
+from sparserank.selection.requests import for_request, listed_as, notes_of_request, with_boosts
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import RESULT_FILES, write_results
 from sparserank.selection.trees_selection import TreesSelection
@@ -252,7 +252,8 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
         suspects |= alone
         result = replace(result, suspects=suspects)
         result.notes.extend([*suspects.values(), *gone, *of_weights])
-        result.notes.extend([] if request is None else lost_with(result.model, train_data, request))
+        if engine is not None and engine.boosts:
+            result.notes.extend(notes_of_request(result.model, train_data, request))
         result.notes.extend([*([] if score is None else [left_out_note(score)]), *trees.notes])
         check()
         if store is not None:
