@@ -81,12 +81,22 @@ REQUESTS: dict[str, tuple[dict[str, Any], str | dict[str, tuple[float, float, bo
     "rescore": ({**wrapped("bool", should=[MATCH]), "rescore": {}}, "rescore replaces scores"),
     "two must match": (
         wrapped("bool", should=[MATCH, BODY], minimum_should_match=2),
-        "minimum_should_match is 2; with more than 1",
+        "minimum_should_match is 2, so optional clauses decide about others",
+    ),
+    "one must match, beside what must match anyway": (
+        wrapped("bool", must=[MATCH], should=[BODY], minimum_should_match=1),
+        "write those of which some must match as a bool of their own in must",
     ),
     "share must match": (wrapped("bool", should=[MATCH, BODY], minimum_should_match="75%"), "minimum_should_match is"),
     "no name": (wrapped("bool", should=[UNNAMED]), "no must or should clause has a _name"),
-    "one name twice": (wrapped("bool", should=[MATCH, MATCH]), "two clauses are named 'title'"),
-    "one name, also in a filter": (wrapped("bool", should=[MATCH], filter=[MATCH]), "two clauses are named 'title'"),
+    "one name twice": (wrapped("bool", should=[MATCH, MATCH]), "'title' is the name of two clauses"),
+    "one name, also in a filter": (wrapped("bool", should=[MATCH], filter=[MATCH]), "is the name of two clauses, or"),
+    "a name of ours": (wrapped("bool", should=[{"match": {"a": {"_name": "rest"}}}]), "'rest' is the name of two"),
+    "boosts of indices": ({**wrapped("bool", should=[MATCH]), "indices_boost": []}, "indices_boost multiplies scores"),
+    "a boost that is no factor": (
+        wrapped("bool", should=[{"function_score": {"query": UNNAMED, "boost_mode": "replace", "_name": "f"}}]),
+        "clause 'f' has boost_mode replace, of which its boost is no factor",
+    ),
     "a boost in a template": (
         {"query": {"match": {"title": {"query": "x", "_name": "title", "boost": "{{b}}"}}}},
         "a boost must be a number >= 0; got '{{b}}'",
@@ -151,7 +161,7 @@ def random_request(rng: random.Random) -> dict[str, Any]:
             content["should"] = [leaf(True)]
         if rng.random() < 0.3:
             content["boost"] = 2.0
-        if "should" in content and rng.random() < 0.2:
+        if "should" in content and not {"must", "filter"} & content.keys() and rng.random() < 0.5:
             content["minimum_should_match"] = 1
         return {"bool": content}
 
@@ -180,6 +190,10 @@ def test_scores_are_sums_and_the_request_with_new_boosts_gives_the_new_sums(seed
             continue
         request = search_query(body)
         before, boosts = copy.deepcopy(body), {n: rng.choice([0.0, 0.0, 1.5, 4.0]) for n in request.clauses}
+        if not any(boosts.values()) and all("_name" in leaf for leaf in scored_leaves(body["query"]).values()):
+            with pytest.raises(DataError, match="no clause has a boost above 0"):
+                request.with_boosts(boosts)
+            continue
         after = request.with_boosts(boosts)
         assert body == before
         # All else stands: what is not scored by name is scored as before, nothing is new, and nothing required goes.
@@ -262,7 +276,7 @@ def test_a_request_is_tuned_and_run_again(tmp_path: Path, cli_here: Cli) -> None
     asked = ("--qrels", "j.json", "--engine", "elasticsearch-query", "--query", "s.json")
     done = cli_here("select", "r.jsonl", *asked, *quick, "--out", "run").done
     said = " ".join(done.err.split())
-    assert "responses to 120 queries, of 20 documents (median); only these can change places" in said
+    assert "responses with hits to 120 queries, of 20 documents (median); only these can move" in said
     assert "without a judgment, which count as 0: 0; judged documents that are in no response: 0; clauses" in said
     assert "clauses that never match, or whose boost is 0, so that nothing can be learned: never." in said
     model, found = sr.load_model("run"), json.loads(Path("run/result.json").read_text())
@@ -290,7 +304,7 @@ def test_a_request_is_tuned_and_run_again(tmp_path: Path, cli_here: Cli) -> None
     assert_refused(
         cli_here("select", "r.jsonl", *asked[:4], *quick, "--out", "o"),
         1,
-        "clauses in filter are counted. select knows",
+        "clauses in filter are counted, which only the",
     )
 
 
@@ -299,7 +313,7 @@ def test_without_a_request_weights_are_factors_of_the_boosts(tmp_path: Path) -> 
     documents, judged = collection(60)
     write(tmp_path / "r.jsonl", [response(q, of, body) for q, of in documents.items()])
     quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 12, "half_samples": 0, "rival": "none", "cv": 3}
-    with pytest.warns(DataWarning, match="responses to 60 queries"):
+    with pytest.warns(DataWarning, match="responses with hits to 60 queries"):
         found = sr.select(tmp_path / "r.jsonl", qrels=judged, engine="opensearch-query", k=2, **quick)
     factors = json.loads(str(found.model.export("opensearch-query")["boosts.json"]))
     assert factors == dict(found.model.weights)
@@ -324,7 +338,9 @@ def test_a_response_is_a_row_per_hit(tmp_path: Path) -> None:
     pages = [response("q", {d: documents[d] for d in page}, TUNED) for page in ("a", "ab")]
     file = write(tmp_path / "r.jsonl", [*pages, response("r", documents, TUNED), response("s", {}, TUNED)])
     clauses = {"title": (0.2, 5.0), "body": (1 / 1.2, 1.2), "required": None}
-    with pytest.warns(DataWarning, match=r"responses to 2 queries, of 2 documents .* as 0: 2; .* response: 1\."):
+    with pytest.warns(
+        DataWarning, match=r"responses with hits to 2 queries, of 2 documents .* as 0: 2; .* response: 1\."
+    ):
         (data,) = as_datasets({"train": file}, reading={"qrels": judged, "clauses": clauses}).values()
     assert data is not None
     assert list(data.feature_names or ()) == ["title", "body", "rest"]
@@ -346,9 +362,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "too much": (hit(_score=2.9), "document 'a' has the score 2.9, but its clauses sum to 3: something multiplies"),
     "another request": (
         hit(matched_queries={"titel": 2.0}),
-        "has the clause 'titel', which the request does not have; ",
+        "has the clause 'titel', which the request does not have",
     ),
-    "rest is taken": (hit(matched_queries={"rest": 2.0}), "rename the clause"),
+    "rest is taken": (hit(matched_queries={"rest": 2.0}), "which is taken; rename the clause"),
+    "no clauses": (hit(matched_queries=None), "has clauses without scores"),
     "no id": ({"_score": 1.0}, "is no search response; expected response.hits.hits, each with _id and _score"),
 }
 

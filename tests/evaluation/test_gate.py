@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sparserank.errors import ParameterError
+from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation.gate import gate, limit_of
 from tests.support.command_line import Cli, assert_refused
 
@@ -25,8 +25,8 @@ def test_the_bound_is_that_of_a_one_sided_t_test(seed: int, worse: float) -> Non
         found = gate(new, base, limit_of(limit))
         test = stats.ttest_1samp((base - new)[both], absolute, alternative="greater")
         assert found.limit == pytest.approx(absolute)
-        assert found.is_shown == (test.pvalue < 0.05)
-        assert found.is_likely == ((base - new)[both].mean() > absolute)
+        assert found.fails(shown=True) == (test.pvalue < 0.05)
+        assert found.fails() == ((base - new)[both].mean() > absolute)
         two_sided = stats.ttest_1samp((base - new)[both], absolute).confidence_interval(0.95).low
         assert found.loss - found.half > two_sided  # a two-sided interval would be too careful
         assert gate(-new, -base, limit_of(limit), sign=-1).loss == pytest.approx(found.loss)
@@ -37,7 +37,7 @@ def test_equal_systems_fail_as_often_as_is_said() -> None:
     for _ in range(2000):
         base = rng.uniform(0.3, 0.7, 50)
         found = gate(base + rng.normal(0, 0.1, 50), base, (0.02, True))
-        failed += found.is_likely
+        failed += found.fails()
         said.append(found.equal_fail)
         assert found.needed > 50
     assert failed / 2000 == pytest.approx(np.mean(said), abs=4 * math.sqrt(0.25 / 2000))
@@ -56,10 +56,10 @@ def test_limits_are_shares_or_numbers() -> None:
 def test_few_queries_and_equal_systems_do_not_fail() -> None:
     same = np.array([0.5, 0.25, 1.0])
     found = gate(same, same, (0.0, True))
-    assert not found.is_likely
-    assert "not above the limit. With these 3 queries, 0 of 100" in found.sentence("new", "now", "map")
-    one = gate(np.array([0.4]), np.array([0.5]), (0.01, True))
-    assert (one.is_likely, one.is_shown) == (True, False)
+    assert not found.fails()
+    assert "not above the limit. With these 3 queries, 0 in 100 equally" in found.sentence("new", "now", "map")
+    with pytest.raises(DataError, match="at least 2 queries with a value of the metric; got 1"):
+        gate(np.array([0.4, np.nan]), np.array([0.5, 0.5]), (0.01, True))
 
 
 def test_the_command_ends_with_3(cli_here: Cli) -> None:
@@ -80,7 +80,7 @@ def test_the_command_ends_with_3(cli_here: Cli) -> None:
     call = ("evaluate", "--qrels", "j.qrels", "--system", "now.run", "--system")
     for name, limit, more, code, word in (
         ("same", "1%", (), 0, "not above the limit"),
-        ("bad", "1%", (), 3, "limit 1.0%): shown. With these 60 queries"),
+        ("bad", "1%", (), 3, "limit 1.0%: shown. With these 60 queries"),
         ("bad", "0.9", (), 0, "not above the limit"),
         ("bad", "1%", ("--fail-if-shown",), 3, "shown"),
     ):
@@ -89,7 +89,10 @@ def test_the_command_ends_with_3(cli_here: Cli) -> None:
         assert word in " ".join(done.err.split())
         assert {r["system"] for r in json.loads(done.out)} == {"now.run", f"{name}.run"}
     summary = cli_here(*call, "bad.run", "--fail-if-worse", "1%", "--format", "markdown")
-    assert (summary.code, "bad.run: trec:ndcg@10" in summary.out.replace("\\", "")) == (3, True)
+    assert (
+        summary.code,
+        "bad.run against now.run: estimated loss of trec:ndcg@10" in summary.out.replace("\\", ""),
+    ) == (3, True)
     likely = cli_here(*call, "new.run", "--fail-if-worse", "0")
     shown = cli_here(*call, "new.run", "--fail-if-worse", "0", "--fail-if-shown")
     assert ("likely, not shown" in likely.out, likely.code, shown.code) in ((True, 3, 0), (False, 0, 0))

@@ -34,7 +34,7 @@ def slow_preference(tried: list[Candidate], chosen: Candidate, rule: Rule, new: 
     """The oracle: (what is chosen; the loss of the old features; whether new queries decided)."""
     queries = [q for q in range(len(tried[0].values)) if all(np.isfinite(c.values[q]) for c in tried)]
     fresh = [] if new is None else [q for q in queries if new[q]]
-    decide = fresh if new is not None and sum(new) >= 50 else queries
+    decide = fresh if len(fresh) >= 50 else queries
 
     def mean(c: Candidate, of: list[int]) -> float:
         return sum(float(c.values[q]) for q in of) / len(of)
@@ -44,10 +44,9 @@ def slow_preference(tried: list[Candidate], chosen: Candidate, rule: Rule, new: 
     within = [c for c in old if rule.k is None and best - mean(c, queries) <= rule.margin * abs(best)]
     least = min((c.n_features for c in within), default=None)
     own = max([c for c in within if c.n_features == least] or old, key=lambda c: mean(c, queries))
-    top = max(mean(c, decide) for c in tried)
-    against = top if rule.k is None else mean(chosen, decide)
-    loss = against - mean(own, decide)
-    return own if loss <= rule.margin * abs(top) else chosen, loss, decide is fresh
+    rival = max(tried, key=lambda c: mean(c, queries)) if rule.k is None else chosen
+    loss = mean(rival, decide) - mean(own, decide)
+    return own if loss <= rule.margin * abs(mean(rival, decide)) else chosen, loss, decide is fresh
 
 
 @pytest.mark.parametrize("k", [None, 2])
@@ -82,7 +81,9 @@ def test_features_without_a_model_within_the_limits_are_not_kept() -> None:
     tried = [c for c in candidates(0) if c.penalty == "all" or c.k > 2]
     found = choose(tried, rule=Rule(k=2)).preferring("last-week", {"old"}, None)
     assert found.chosen.penalty == "all"
-    assert preference_sentence(found, "map").endswith("not kept: none of their models is within the limits.")
+    assert preference_sentence(found, "map").endswith(
+        "not kept: none of their models is within the limits, or there are fewer than two queries."
+    )
     assert preference_sentence(choose(tried), "map") == ""
 
 

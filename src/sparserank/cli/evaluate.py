@@ -125,7 +125,7 @@ def _gate(found: Comparison, metric: Metric, limit: tuple[float, bool] | None, *
     sign, fails = 1 if metric.higher_is_better else -1, False
     for name in (n for n in found.values if n != found.baseline):
         judged = gate(found.values[name][repr(metric)], found.values[found.baseline][repr(metric)], limit, sign)
-        fails = fails or (judged.is_shown if only_shown else judged.is_likely)
+        fails |= judged.fails(only_shown)
         tell = say if answer.format in (TEXT, MARKDOWN) else note
         tell(judged.sentence(name, found.baseline, repr(metric)))
     answer.code = WORSE if fails else 0

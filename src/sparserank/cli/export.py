@@ -122,8 +122,7 @@ def _notes(
     engine: Engine, files: Mapping[str, str | bytes], model: RankingModel, offset: float, *, positive: bool
 ) -> None:
     """Print what the files do not show."""
-    from sparserank.data.feature_logs import REST
-    from sparserank.export import boosts, ranklib
+    from sparserank.export import ranklib
     from sparserank.model.lowest_score import lowest_score
 
     if "derived.json" in files:
@@ -144,8 +143,6 @@ def _notes(
         found = "" if lowest is None else f" (the lowest training document scores {lowest:.3g})"
         note(f"note: {engine.negative} --offset auto keeps scores positive{found}.")
     texts = "".join(content for content in files.values() if isinstance(content, str))
-    if engine.boosts and REST in model.feature_names and REST not in model.columns:
-        note(f"note: {boosts.NO_REST}.")
     if engine.name == "ranklib" and model.index_base == 0:
         note(f"note: {ranklib.FROM_0} Add 1 to the numbers of the files that RankLib reads.")
     if engine.name == "solr" and "{!func x=" in texts and "${" in texts:

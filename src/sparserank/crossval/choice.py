@@ -179,9 +179,10 @@ class Preference:
 
     run        its name
     loss       mean loss of the best choice among these models, and its paired standard error, in units of the metric;
-               None: no such model is within the limits
-    unit       the best mean on the queries that decided
-    n_queries  number of these; new: whether the run has learned from none of them, or None if that is not known
+               None: no such model is within the limits, or there are fewer than two queries
+    unit       the mean of the model that it is compared with, on the queries that decided
+    n_queries  number of these
+    new        whether only queries decided from which the run has not learned; None: these are not known
     kept       whether the loss is within the margin, so that one of these models is chosen
     """
 
@@ -347,20 +348,19 @@ class Choice:
         new  (n_queries,) bool: those queries; None: not known
         """
         values = np.array([c.values for c in self.candidates])
-        judged, enough = np.isfinite(values).all(axis=0), new is not None and int(new.sum()) >= MIN_NEW
-        on = judged & new if enough and new is not None else judged
-        means = values[:, on].mean(axis=1)
-        unit, known = abs(float(means.max())) or 1.0, enough if new is not None else None
+        judged = np.isfinite(values).all(axis=0)
+        enough = new is not None and int((judged & new).sum()) >= MIN_NEW
+        on, known = judged & new if enough and new is not None else judged, enough if new is not None else None
         rule = replace(self.rule, only=frozenset(labels), whose=f" of the features of {run}")
-        try:
-            allowed = _allowed(self.sparse, len(self.candidates), rule)
-        except DataError:
-            return replace(self, preference=Preference(run, None, unit, int(on.sum()), known, kept=False))
+        rival = values[self._row[self.best if rule.limit is None else self.chosen], on]
+        unit = abs(float(rival.mean())) if len(rival) else 0.0
+        if len(rival) < 2 or not rule.allows(self.sparse).any():
+            return replace(self, preference=Preference(run, None, unit, len(rival), known, kept=False))
+        allowed = _allowed(self.sparse, len(self.candidates), rule)
         row = int(rule.take(self.means, self.bounds, allowed, self._sizes)[0])
-        rival = int(means.argmax()) if rule.limit is None else self._row[self.chosen]
-        lost = values[rival, on] - values[row, on]
+        lost = rival - values[row, on]
         loss = float(lost.mean()), float(lost.std(ddof=1) / np.sqrt(len(lost)))
-        kept = bool(rule.small_enough(loss[0], unit))
+        kept = bool(rule.small_enough(loss[0], unit or 1.0))
         preference = Preference(run, loss, unit, len(lost), known, kept)
         if not kept:
             return replace(self, preference=preference)

@@ -252,7 +252,7 @@ class _Following:
     def keep(self, label: str, fold: int, point: Point, n: int) -> None:
         self.points[label][fold].append(point)
         now = time.perf_counter()
-        if self._last is None or n == 1:  # first points of paths that advance together come at once
+        if self._last is None or len(self.points[label][fold]) == 1:  # several come at once
             self._left.skip(label)
         else:
             self._left.finished(label, now - self._last)

@@ -42,6 +42,7 @@ SOLR, ELASTIC = "[features]", "_ltrlog"
 ROLES = ("qid", "label", "docid")  # columns besides the features, in the order of an entry
 IDS = ("id", "_id", "docno", "docid")
 RESPONSE, REST = "response", "rest"
+RESERVED = (*ROLES, REST)
 SCORES = "include_named_queries_score=true"  # Elasticsearch 8.8, OpenSearch 2.13
 SINGLE = 2.0**-22  # relative error of a sum of two scores in single precision
 
@@ -68,27 +69,30 @@ def log_names(
     if given is not None:
         return list(given)
     names: dict[str, None] = {}
-    hits: dict[str, list[str]] = {}
+    hits: dict[str, dict[str, str]] = {}
     for path in paths:
-        for _, entry in _entries(str(path), scored):
+        for line, entry in _entries(str(path), scored):
             names.update(dict.fromkeys(entry[3]))
-            if scored is not None:
-                hits.setdefault(entry[0], []).append(entry[2])
-    if scored is not None and scored.judged is not None:
+            if scored is not None and hits.setdefault(entry[0], {}).setdefault(entry[2], str(path)) != str(path):
+                raise DataFormatError(
+                    f"{path}:{line}: document {brief(entry[2])} of query {brief(entry[0])} is also in "
+                    f"{hits[entry[0]][entry[2]]}; write all pages of a query to one file."
+                )
+    if scored is not None and scored.judged is not None and hits:
         _tell(hits, names, scored)
     return list(names)
 
 
-def _tell(hits: Mapping[str, Sequence[str]], names: Collection[str], scored: Scored) -> None:
+def _tell(hits: Mapping[str, Collection[str]], names: Collection[str], scored: Scored) -> None:
     """Warn of what the responses cannot show."""
     depth = statistics.median(map(len, hits.values()))
-    said = [f"responses to {len(hits):,} queries, of {depth:g} documents (median); only these can change places"]
+    said = [f"responses with hits to {len(hits):,} queries, of {depth:g} documents (median); only these can move"]
     if judged := scored.judged:
         returned = {(q, d) for q, of in hits.items() for d in of}
         n_unjudged, n_absent = len(returned.difference(judged)), sum(pair not in returned for pair in judged)
         said.append(f"returned documents without a judgment, which count as 0: {n_unjudged:,}")
         said.append(f"judged documents that are in no response: {n_absent:,}")
-    silent = [name for name, of in (scored.clauses or {}).items() if of is not None and name not in names]
+    silent = [name for name, of in (scored.clauses or {}).items() if of and (of[1] == 0 or name not in names)]
     if silent:
         said.append(f"clauses that never match, or whose boost is 0, so that nothing can be learned: {listed(silent)}")
     warnings.warn(f"{'; '.join(said)}.", DataWarning, stacklevel=2)
@@ -164,8 +168,8 @@ def _object_of(line: bytes, place: str) -> dict[str, Any]:
 def _hits(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Entry]:
     """The hits of a response, with the scores of their named clauses."""
     qid = content.get("qid")
-    if qid is None or isinstance(qid, dict | list | bool):
-        raise DataFormatError(f"{place}: has no 'qid'; every response needs its query.")
+    if qid is None or isinstance(qid, dict | list | bool) or not str(qid).isprintable():
+        raise DataFormatError(f"{place}: has no 'qid'; every response needs its query, as text or a number.")
     try:
         hits = content[RESPONSE]["hits"]["hits"]
         found = [(str(hit["_id"]), hit["_score"], hit.get("matched_queries", {})) for hit in hits]
@@ -175,7 +179,7 @@ def _hits(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Entry
         ) from error
     for document, score, matched in found:
         where = f"{place}: document {brief(document)}"
-        if isinstance(matched, list):
+        if not isinstance(matched, dict):
             raise DataFormatError(f"{where} has clauses without scores; send the request with {SCORES} in its URL.")
         values = _values(matched, _score(score, where), where, scored.clauses)
         grade = 0.0 if scored.judged is None else scored.judged.get((str(qid), document), 0.0)
@@ -187,9 +191,12 @@ def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> 
     out, total = {}, 0.0
     for name, listed_score in matched.items():
         known = (1.0, 1.0) if clauses is None else clauses.get(name, ())
-        if name == REST or known == ():
-            why = "rename the clause" if name == REST else "the responses of two requests are mixed"
-            raise DataFormatError(f"{where} has the clause {brief(name)}, which the request does not have; {why}.")
+        if name in RESERVED:
+            raise DataFormatError(f"{where} has a clause called {brief(name)}, which is taken; rename the clause.")
+        if known == ():
+            raise DataFormatError(
+                f"{where} has the clause {brief(name)}, which the request does not have: two requests are mixed."
+            )
         if known is not None:
             out[name] = _score(listed_score, where) * known[0]
             total += out[name] * known[1]
@@ -197,7 +204,7 @@ def _values(matched: dict[str, Any], score: float, where: str, clauses: Any) -> 
     if total - score > error:
         raise DataFormatError(
             f"{where} has the score {score:.9g}, but its clauses sum to {total:.9g}: something multiplies or replaces "
-            f"scores, or clauses in filter are counted. select knows them from the request ({option('query')})."
+            f"scores, or clauses in filter are counted, which only the request shows (select with {option('query')})."
         )
     return {**out, REST: score - total} if score - total > error else out
 

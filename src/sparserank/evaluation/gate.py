@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
-from sparserank.errors import ParameterError
+from sparserank.errors import DataError, ParameterError
 from sparserank.text import brief
 
 CONFIDENCE, EQUAL_FAIL = 0.95, 0.05  # of the bound; share of equal systems that should fail at most
@@ -35,7 +35,7 @@ def limit_of(given: str) -> tuple[float, bool]:
 class Gate:
     """The loss of a system against the baseline, on the queries where both have a value.
 
-    loss, error   mean loss (> 0: the system is worse) and its standard error; nan without two such queries
+    loss, error   mean loss (> 0: the system is worse) and its standard error
     limit         the largest acceptable loss, in units of the metric
     unit          absolute mean of the baseline on these queries
     """
@@ -49,29 +49,23 @@ class Gate:
     @property
     def half(self) -> float:
         """Distance of the one-sided bounds from the loss."""
-        return float(stdtrit(self.n_queries - 1, CONFIDENCE) * self.error) if self.n_queries > 1 else math.inf
+        return float(stdtrit(self.n_queries - 1, CONFIDENCE) * self.error)
 
-    @property
-    def is_likely(self) -> bool:
-        return self.loss > self.limit + ROUNDING * self.unit
-
-    @property
-    def is_shown(self) -> bool:
-        return self.loss - self.half > self.limit + ROUNDING * self.unit
+    def fails(self, shown: bool = False) -> bool:
+        """Whether the loss, or if `shown` its lower bound, is above the limit."""
+        return self.loss - (self.half if shown else 0.0) > self.limit + ROUNDING * self.unit
 
     @property
     def equal_fail(self) -> float:
-        """How often a system that is equally good would have a larger estimated loss with as many queries."""
+        """How often the estimated loss of an equally good system would be above the limit with as many queries."""
         return float(ndtr(-self.limit / self.error)) if self.error > 0 else 0.0
 
     @property
     def needed(self) -> float:
-        """Number of queries with which at most EQUAL_FAIL of equally good systems would."""
-        return (
-            math.ceil(self.n_queries * (ndtri(1 - EQUAL_FAIL) * self.error / self.limit) ** 2)
-            if self.limit
-            else math.inf
-        )
+        """Number of queries with which that of at most EQUAL_FAIL of equally good systems would."""
+        if self.limit == 0:
+            return math.inf
+        return math.ceil(self.n_queries * (ndtri(1 - EQUAL_FAIL) * self.error / self.limit) ** 2)
 
     def sentence(self, name: str, baseline: str, metric: str) -> str:
         """The loss, what is known of it, and what these queries can tell."""
@@ -79,23 +73,26 @@ class Gate:
         def share(value: float) -> str:
             return f"{100 * value / self.unit:.1f}%" if self.unit else f"{value:.4f}"
 
-        word = "shown" if self.is_shown else "likely, not shown" if self.is_likely else "not above the limit"
-        if not self.is_likely and self.loss + self.half > self.limit:
+        word = "shown" if self.fails(shown=True) else "likely, not shown" if self.fails() else "not above the limit"
+        if not self.fails() and self.loss + self.half > self.limit:
             word = "not above the limit, but these queries cannot tell"
-        said = (
-            f"{name}: {metric} is an estimated {share(abs(self.loss))} {'lower' if self.loss > 0 else 'higher'} than "
-            f"that of {baseline} (loss {share(self.loss - self.half)} to {share(self.loss + self.half)}, limit "
-            f"{share(self.limit)}): {word}. With these {self.n_queries:,} queries, "
-            f"{100 * self.equal_fail:.0f} of 100 equally good systems would fail"
-        )
+        bounds = f"one-sided 95% bounds {share(self.loss - self.half)} and {share(self.loss + self.half)}"
+        loss = f"estimated loss of {metric} {share(self.loss)} ({bounds}), limit {share(self.limit)}: {word}"
+        equal = f"{100 * self.equal_fail:.0f} in 100 equally good systems"
+        said = f"{name} against {baseline}: {loss}. With these {self.n_queries:,} queries, {equal} would lose as much"
         more = self.equal_fail > EQUAL_FAIL and math.isfinite(self.needed)
         return f"{said}; with {self.needed:,}, {100 * EQUAL_FAIL:.0f}." if more else f"{said}."
 
 
 def gate(values: np.ndarray, baseline: np.ndarray, limit: tuple[float, bool], sign: int = 1) -> Gate:
-    """Judge the values (n_queries,) of a metric of a system; sign: -1 if lower values are better."""
+    """Judge the values (n_queries,) of a metric of a system; sign: -1 if lower values are better.
+
+    Raises
+        DataError   fewer than two queries have a value
+    """
     known = np.isfinite(values) & np.isfinite(baseline)
     lost, n = sign * (baseline - values)[known], int(known.sum())
-    unit = abs(float(baseline[known].mean())) if n else math.nan
-    error = float(lost.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
-    return Gate(float(lost.mean()) if n else math.nan, error, limit[0] * (unit if limit[1] else 1.0), unit, n)
+    if n < 2:
+        raise DataError(f"a gate needs at least 2 queries with a value of the metric; got {n}.")
+    unit, error = abs(float(baseline[known].mean())), float(lost.std(ddof=1) / math.sqrt(n))
+    return Gate(float(lost.mean()), error, limit[0] * (unit if limit[1] else 1.0), unit, n)

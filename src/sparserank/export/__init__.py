@@ -14,6 +14,7 @@ from sparserank.export.terms import offset_of, sum_of
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.table_columns import REQUEST
 from sparserank.options import option
+from sparserank.strict_json import plain
 from sparserank.text import brief
 
 ENGINES: dict[str, Engine] = {
@@ -124,7 +125,13 @@ def export(
     if not name or not isinstance(name, str):
         raise DataError("name must be a non-empty string.")
     engine, of = ENGINES[to], sum_of(model)
+    if engine.boosts and query is None and REQUEST in model.parameters:
+        raise DataError(
+            f"weights are boosts of the request that was given to select; give it again ({option('query')})."
+        )
     request = None if query is None else read_search_query(query)
+    if request is not None and plain(request.listed) != plain(model.parameters[REQUEST]):
+        raise DataError(f"{request.place}: has other clauses or boosts than the request that select had.")
     options = Options(name, features, normalizers, added, sigmoid, filled, wide, shifted, request)
     engine.check(of, options)
     return engine.write(of, options)
@@ -133,6 +140,7 @@ def export(
 def export_command(model: RankingModel, place: str, to: str) -> str:
     """The command that exports the model at `place`, a quoted path; "" if the format cannot express the model."""
     engine, defined = ENGINES[to], " --features FILE" if to in NEED_DEFINITIONS else ""
+    defined = " --query FILE" if engine.boosts and REQUEST in model.parameters else defined
     try:
         of = sum_of(model)
         engine.check(of, Options())

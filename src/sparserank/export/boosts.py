@@ -12,8 +12,6 @@ from sparserank.export.terms import Sum
 from sparserank.text import brief
 from sparserank.transforms import NONE
 
-NO_REST = "what is in no named clause has weight 0, so all figures are those without it: delete it, or name it"
-
 
 def boosts(of: Sum, options: Options) -> Files:
     """Write query.json, the request with new boosts; without a request, boosts.json: {clause: factor of its boost}."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sparserank.errors import DataFormatError
+from sparserank.data.feature_logs import RESERVED
+from sparserank.errors import DataError, DataFormatError
 from sparserank.strict_json import read_json
 from sparserank.text import brief
 
@@ -29,6 +30,8 @@ BESIDE = {  # parts of a request that change scores
     "rescore": "replaces scores of the query; tune the request without it",
     "knn": "adds scores that are not in the query; write it as a named knn clause of the query",
     "retriever": "computes scores outside the query; tune the query inside it",
+    "indices_boost": "multiplies scores; tune the request without it",
+    "min_score": "cuts at a score, and the scale of scores changes; tune the request without it",
     "rank": "replaces scores of the query; tune the request without it",
 }
 
@@ -54,16 +57,23 @@ class SearchQuery:
     place: str = "the query"
 
     @property
-    def finds_otherwise(self) -> bool:
-        """Whether optional clauses do not decide which documents are found, because something is required."""
-        query = self.body["query"].get("bool", {})
-        return bool(query.get("must") or query.get("filter"))
+    def listed(self) -> dict[str, tuple[float, float] | None]:
+        """How the listed scores of clauses are read (`feature_logs.Scored.clauses`): a feature is the score of a clause
+        without its boost, times the boosts around it, so that its weight is the boost."""
+        factors = {c.name: (c.outer / c.boost if c.boost else 0.0, c.boost) for c in self.clauses.values()}
+        return {**factors, **dict.fromkeys(self.unscored)}
+
+    def finds(self, matched: Collection[str], rest: bool) -> bool:
+        """Whether it finds a document that these clauses match, and, if `rest`, those without a name."""
+        return _finds(self.body["query"], matched, rest)
 
     def with_boosts(self, boosts: Mapping[str, float]) -> dict[str, Any]:
         """The request with these boosts. A clause without one is deleted if it is optional, otherwise it moves to
         `filter`; all else is as it was."""
         query = _with_boosts(self.body["query"], boosts)
-        return {**self.body, "query": self.body["query"] if query is None else query}
+        if query is None:
+            raise DataError(f"{self.place}: no clause has a boost above 0.")
+        return {**self.body, "query": query}
 
 
 def read_search_query(path: Any) -> SearchQuery:
@@ -90,16 +100,14 @@ def search_query(body: Any, place: str = "the query") -> SearchQuery:
     for part, why in BESIDE.items():
         if part in body:
             raise DataFormatError(f"{place}: {part} {why}.")
-    clauses: dict[str, Clause] = {}
     unscored: set[str] = set()
-    for clause in _clauses(body["query"], 1.0, True, place, unscored):
-        if clause.name in clauses:
-            raise DataFormatError(f"{place}: two clauses are named {brief(clause.name)}; give each its own name.")
-        clauses[clause.name] = clause
-    if not clauses:
+    found = list(_clauses(body["query"], 1.0, True, place, unscored))
+    names = [*(clause.name for clause in found), *unscored]
+    if odd := next((name for name in names if names.count(name) > 1 or name in RESERVED), None):
+        raise DataFormatError(f"{place}: {brief(odd)} is the name of two clauses, or taken; give each its own name.")
+    if not found:
         raise DataFormatError(f"{place}: no must or should clause has a {NAME}; name each clause that is to be tuned.")
-    if twice := unscored.intersection(clauses):
-        raise DataFormatError(f"{place}: two clauses are named {brief(min(twice))}; give each its own name.")
+    clauses = {clause.name: clause for clause in found}
     return SearchQuery(body, clauses, frozenset(unscored), place)
 
 
@@ -114,6 +122,12 @@ def _clauses(query: Any, outer: float, must: bool, place: str, unscored: set[str
                 f"{place}: clause {brief(named[NAME])} has {brief(inner)} inside, which would count twice; remove one "
                 f"of the two names."
             )
+        mode = content.get("boost_mode", "multiply")
+        if kind == "function_score" and mode != "multiply":
+            raise DataFormatError(
+                f"{place}: clause {brief(named[NAME])} has boost_mode {mode}, of which its boost is no factor; "
+                "wrap it in a bool, and name that."
+            )
         yield Clause(named[NAME], _boost(named, place), outer, must)
     elif kind == "bool" and isinstance(content, Mapping):
         inside = outer * _boost(content, place)
@@ -125,10 +139,11 @@ def _clauses(query: Any, outer: float, must: bool, place: str, unscored: set[str
             for entry in _entries(content.get(part))
             for clause in _clauses(entry, inside, part == "must", place, unscored)
         ]
-        if found and content.get(LEAST) not in (None, 0, 1, "0", "1"):
+        required = "must" in content or "filter" in content
+        if found and content.get(LEAST) not in (None, *((0, "0") if required else (0, 1, "0", "1"))):
             raise DataFormatError(
-                f"{place}: {LEAST} is {content[LEAST]}; with more than 1, which documents are found depends on every "
-                "optional clause. Move what is required to filter."
+                f"{place}: {LEAST} is {content[LEAST]}, so optional clauses decide about others; write those "
+                "of which some must match as a bool of their own in must."
             )
         yield from found
     elif name := next(_names(content), None):
@@ -151,17 +166,26 @@ def _with_boosts(query: Any, boosts: Mapping[str, float]) -> Any:
     if not any(new is not None for part in SCORED for _, new in kept[part]):
         return None
     moved = [e for e, new in kept["must"] if new is None]
-    deleted = [e for e, new in kept["should"] if new is None]
     out = {part: value for part, value in content.items() if part not in SCORED}
     for part in SCORED:
         if left := [new for _, new in kept[part] if new is not None]:
             out[part] = left[0] if isinstance(content[part], Mapping) else left
-    if deleted and "should" not in out and content.get(LEAST) in (1, "1"):
-        del out[LEAST]  # what was required stays so, without a score
-        moved.append({"bool": {"should": deleted, LEAST: 1}})
     if moved:
         out["filter"] = [*_entries(content.get("filter")), *moved]
     return {"bool": out}
+
+
+def _finds(query: Any, matched: Collection[str], rest: bool) -> bool:
+    kind, content = _only(query, "")
+    named = _named(content)
+    if named is not None or kind != "bool":
+        return rest if named is None else named[NAME] in matched
+    parts = {part: [_finds(e, matched, rest) for e in _entries(content.get(part))] for part in SCORED}
+    # Filters without a scored name held for every returned document.
+    required = [e for e in _entries(content.get("filter")) if any(True for _ in _names(e))]
+    least = content.get(LEAST, 0 if parts["must"] or content.get("filter") else min(len(parts["should"]), 1))
+    held = all(_finds(e, matched, True) for e in required)
+    return held and all(parts["must"]) and sum(parts["should"]) >= int(least)
 
 
 def _only(query: Any, place: str) -> tuple[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -13,8 +12,7 @@ from sparserank.data.feature_logs import REST
 from sparserank.data.matrices import columns_dense
 from sparserank.errors import ParameterError
 from sparserank.export import ENGINES
-from sparserank.export.boosts import NO_REST
-from sparserank.export.search_query import SearchQuery, read_search_query
+from sparserank.export.search_query import SearchQuery, read_search_query, search_query
 from sparserank.model import RankingModel
 from sparserank.options import option
 from sparserank.selection.plan import SelectionPlan
@@ -22,6 +20,8 @@ from sparserank.selection.typed import AllSelectOptions
 from sparserank.shards.scaling import FeatureScaling
 
 DIGITS = 2  # significant digits of a boost
+NO_REST = "what is in no named clause has weight 0, so all figures are those without it: delete it, or name it."
+NOISE = 1e-5  # relative to the largest score, above what single precision leaves of a sum
 
 
 def for_request(chosen: AllSelectOptions) -> tuple[AllSelectOptions, SearchQuery | None]:
@@ -40,44 +40,48 @@ def for_request(chosen: AllSelectOptions) -> tuple[AllSelectOptions, SearchQuery
     return chosen, None if query is None else read_search_query(query)
 
 
-def listed_as(request: SearchQuery | None) -> dict[str, tuple[float, float] | None] | None:
-    """How the listed scores of clauses are read (`feature_logs.Scored.clauses`): a feature is the score of a clause
-    without its boost, times the boosts around it, so that its weight is the boost."""
-    if request is None:
-        return None
-    factors = {c.name: (c.outer / c.boost if c.boost else 0.0, c.boost) for c in request.clauses.values()}
-    return {**factors, **dict.fromkeys(request.unscored)}
-
-
-def with_boosts(
-    chosen: AllSelectOptions, plan: SelectionPlan, names: Sequence[str], request: SearchQuery | None
+def for_clauses(
+    chosen: AllSelectOptions, plan: SelectionPlan, data: RankingDataset, request: SearchQuery | None
 ) -> tuple[AllSelectOptions, SelectionPlan]:
-    """The options and the plan for weights >= 0; what is in no clause is always kept, and is the unit of the boosts."""
-    given: Mapping[str, Any] = chosen["monotone"] or {}
+    """The options and the plan for weights >= 0; what is in no clause is always kept, and is the unit of the boosts,
+    unless it is the same for all documents of a query."""
+    given, names = chosen["monotone"] or {}, list(data.feature_names or ())
     if odd := next((name for name, sign in given.items() if sign in ("-", -1)), None):
         raise ParameterError("monotone", f"cannot be - for {odd}: a clause cannot lower a score.")
     more: dict[str, Any] = {"monotone": {**dict.fromkeys(names, "+"), **given}}
-    if REST in names:
+    boosts = np.array([request.clauses[n].boost if request and n in request.clauses else 1.0 for n in names])
+    if REST in names and _varies(data, names.index(REST), boosts):
         more["keep"] = [*(chosen["keep"] or ()), REST]
-        plan = replace(plan, path_plan=replace(plan.path_plan, unit=list(names).index(REST)))
+        plan = replace(plan, path_plan=replace(plan.path_plan, unit=names.index(REST)))
+    elif REST in names:
+        more["drop"] = [*(chosen["drop"] or ()), REST]
     if request is not None and chosen["current"] is None:
-        boosts = np.array([request.clauses[n].boost if n in request.clauses else 1.0 for n in names])
         none = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
         more["current"] = RankingModel(boosts, tuple(names), none)
     return cast(AllSelectOptions, {**chosen, **more}), plan
 
 
+def _varies(data: RankingDataset, j: int, boosts: np.ndarray) -> bool:
+    """Whether a feature varies within queries by more than single precision leaves of the scores."""
+    column = columns_dense(data.X, np.array([j]))[:, 0]
+    span = np.maximum.reduceat(column, data.query_ptr[:-1]) - np.minimum.reduceat(column, data.query_ptr[:-1])
+    return bool(span.max() > NOISE * float((columns_dense(data.X, np.arange(len(boosts))) @ boosts).max()))
+
+
 def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQuery | None) -> list[str]:
-    """Notes on what the new request does to documents that only deleted clauses find, and to what is in no clause."""
-    names, used = list(data.feature_names or ()), set(model.columns)
-    said = [f"{NO_REST}."] if REST in names and REST not in used else []
-    clauses = {} if request is None or request.finds_otherwise else request.clauses
-    gone = [j for j, n in enumerate(names) if n in clauses and n not in used and not clauses[n].must]
-    others = [j for j in range(len(names)) if j not in gone]
-    if gone:
-        X = [(columns_dense(data.X, np.array(of)) != 0).any(axis=1) for of in (gone, others)]
-        if n := int((X[0] & ~X[1]).sum()):
-            said.append(
-                f"documents that deleted clauses alone find, and are no longer returned: {n:,} of {len(X[0]):,}."
-            )
+    """Notes on documents that the new request does not find, and on what is in no clause."""
+    names, used = list(data.feature_names or ()), model.weights
+    rest = REST in names and REST not in used
+    said = [NO_REST] if rest and _varies(data, names.index(REST), np.ones(len(names))) else []
+    if request is None:
+        return said
+    after = search_query(request.with_boosts(used))
+    patterns, n_docs = np.unique(columns_dense(data.X, np.arange(len(names))) != 0, axis=0, return_counts=True)
+    lost = 0
+    for pattern, n in zip(patterns.tolist(), n_docs.tolist(), strict=True):
+        matched = {name for name, has in zip(names, pattern, strict=True) if has}
+        found_before = request.finds(matched, REST in matched)
+        lost += n if found_before and not after.finds(matched, REST in matched) else 0
+    if lost:
+        said.append(f"only deleted clauses find {lost:,} of the {data.n_docs:,} documents; the new request does not.")
     return said

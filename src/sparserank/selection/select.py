@@ -37,7 +37,7 @@ from sparserank.selection.job import Problem, SelectionJob
 from sparserank.selection.one_feature import nearly_best_alone
 from sparserank.selection.origin import origin_of, started
 from sparserank.selection.plan import Earlier, make_plan, planned
-from sparserank.selection.requests import for_request, listed_as, notes_of_request, with_boosts
+from sparserank.selection.requests import for_clauses, for_request, notes_of_request
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.result_files import RESULT_FILES, write_results
 from sparserank.selection.trees_selection import TreesSelection
@@ -190,11 +190,17 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     clustered = client is not None and paths.scaling in LINEAR_SCALINGS
     engine = None if plan.engine is None else ENGINES[plan.engine]
     takes_zero = engine is not None and engine.takes_zero
+    clauses = None if request is None else request.listed
     refuse_unusable(chosen["out"], "select")
     with warming_up(curves=True):
         parts, beside = read_weighted_sources(
             sources,
-            {**chosen, "takes_zero": takes_zero, "also": made_for(chosen["current"]), "clauses": listed_as(request)},
+            {
+                **chosen,
+                "takes_zero": takes_zero,
+                "also": made_for(chosen["current"]),
+                "clauses": request and request.listed,
+            },
             to_store=("train", "validation") if clustered else (),
         )
     if not chosen["allow_overlap"]:
@@ -203,7 +209,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     assert train_data is not None
     names = tuple(train_data.feature_names or ())
     if engine is not None and engine.boosts:
-        chosen, plan = with_boosts(chosen, plan, names, request)
+        chosen, plan = for_clauses(chosen, plan, train_data, request)
     current = chosen["current"]
     held = None if current is None else in_use(current, names)
     excused = [*names_in(chosen["keep"], drop), *(() if held is None else held.features)]
@@ -230,7 +236,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
         current=held,
         rivals=trees,
         rival_time=chosen["rival_time"],
-        facts={} if request is None else {REQUEST: listed_as(request)},
+        facts={} if request is None else {REQUEST: clauses},
     )
     job = SelectionJob(plan, problem, n_threads=chosen["n_threads"], client=client)
     identity = plan.identity(train_data, valid_data, None if weight is None else weight.tolist())

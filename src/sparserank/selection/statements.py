@@ -124,11 +124,12 @@ def preference_sentence(choice: Choice, metric: str) -> str:
         return ""
     kept = f"The features of {p.run} are {'' if p.kept else 'not '}kept"
     if p.loss is None:
-        return f"{kept}: none of their models is within the limits."
+        return f"{kept}: none of their models is within the limits, or there are fewer than two queries."
     on = f"{queries(p.n_queries)}{' that it has not learned from' if p.new else ''}"
-    loss, error = (100.0 * v / p.unit for v in p.loss)
+    loss, error = (100.0 * v / (p.unit or 1.0) for v in p.loss)
     below = "the best" if choice.rule.limit is None else "the choice of the rule alone"
-    text = f"{kept}: on {on}, {metric} is an estimated {loss:.1f} +- {1.96 * error:.1f}% below {below}"
+    how = f"{abs(loss):.1f} +- {1.96 * error:.1f}% {'above' if loss < 0 else 'below'} {below}"
+    text = f"{kept}: on {on}, {metric} is an estimated {how}"
     text += f" (margin {100 * choice.rule.largest_loss:.3g}%)."
     if p.new:
         return text
