@@ -4,6 +4,7 @@ of a fresh run.
 The options are those that the commands declare, so that a new one is a case or a failure here.
 """
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from sparserank.cli.app import app
 from sparserank.selection.plan import SelectionPlan
 from tests.support.command_line import Cli
 from tests.support.finished_runs import results_of
+from tests.support.made_responses import collection, response, write
 
 pytestmark = pytest.mark.usefixtures("no_processes")
 
@@ -29,6 +31,7 @@ FILES = "train.txt --valid valid.txt --test test.txt "
 FEW = " --n-alphas 5 --folds 2 --half-samples 4 --transform none --penalty mcp"
 L1 = " --n-alphas 4 --folds 2 --half-samples 0 --transform none --penalty l1"
 TABLE = "t.parquet --label-column grade --qid-column query --ignore-columns words,other" + FEW
+RESPONSES = "r.jsonl --qrels judged.json --engine elasticsearch-query --query search.json" + FEW
 FOR_MODEL = FILES + " --for-model lightgbm --penalty l1 --folds 2 --transform none --threads 1"
 
 SHORT = (
@@ -65,6 +68,9 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "ignore_columns": (TABLE, TABLE + " --ignore-columns c0"),
     "round": (FILES + FEW, FILES + FEW + " --round 2"),
     "categories": (TABLE, TABLE + " --categories pairs"),
+    "prefer": (FILES + FEW, FILES + FEW + " --prefer earlier.json"),
+    "qrels": (RESPONSES, RESPONSES.replace("judged", "other-judged")),
+    "query": (RESPONSES, RESPONSES.replace(" search.json", " other-search.json")),
     "allow_overlap": ("train.txt --valid valid.txt" + FEW, "train.txt --valid train.txt --allow-overlap" + FEW),
 }
 SHARED = "penalties metric report_metrics convention feature_transform cv random_state margin guarantee k sizes costs"
@@ -129,6 +135,17 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "groups.csv").write_text("f1,a,2\nf2,a\nf3,b,0.5\n")
     (folder / "costs.txt").write_text("1\n2\n3\n4\n5\n6\n")
     (folder / "other-costs.txt").write_text("1\n2\n3\n4\n5\n7\n")
+    documents, judged = collection(20, 6)
+    for at, name in enumerate(("", "other-")):
+        clauses = [{"leaf": {"id": of, "_name": of, "boost": 2 + at}} for of in ("title", "body")]
+        request = {"query": {"bool": {"should": clauses}}}
+        (folder / f"{name}search.json").write_text(json.dumps(request))
+        grades = {q: {d: min(g, 2 - at) for d, g in of.items()} for q, of in judged.items()}
+        (folder / f"{name}judged.json").write_text(json.dumps(grades))
+        if at == 0:
+            write(folder / "r.jsonl", [response(q, of, request) for q, of in documents.items()])
+    earlier = sr.SparseRanker(penalty="mcp", k=2).fit_dataset(sr.read(folder / "train.txt"))
+    earlier.to_model().save(folder / "earlier.json")
     (folder / "names.txt").write_text("".join(f"g{j}\n" for j in range(6)))
     return folder
 

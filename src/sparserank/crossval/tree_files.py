@@ -115,21 +115,7 @@ def read_tree_file(path: str | os.PathLike) -> TreeFile:
     lines `name = value`, or a JSON object.
 
     Raises
-        DataFormatError   it is neither; it is too large; trees of its objective cannot be trained
-    """
-    file, text = Path(path), _read_text(path)
-    found = _of_model(file, text) if text.startswith(f"{LIGHTGBM_FIRST_LINE}\n") else _of_parameters(file, text)
-    objective = dict(found.settings.others).get("objective", "lambdarank")
-    if objective in REFUSED_OBJECTIVES:
-        raise DataFormatError(f"{file}: trees with a custom objective cannot be trained; use one of LightGBM's.")
-    return found
-
-
-def _read_text(path: str | os.PathLike) -> str:
-    """The text of a model file of LightGBM or of a file of its parameters.
-
-    Raises
-        DataFormatError   it cannot be read, or is too large
+        DataFormatError   it is neither, cut off or too large; trees of its objective cannot be trained
     """
     file = Path(path)
     try:
@@ -141,15 +127,14 @@ def _read_text(path: str | os.PathLike) -> str:
         raise DataFormatError(
             f"{file}: cannot be read ({why}); give a model that LightGBM saved, or a file of its parameters."
         ) from error
-    return text
+    found = _of_model(file, text) if text.startswith(f"{LIGHTGBM_FIRST_LINE}\n") else _of_parameters(file, text)
+    objective = dict(found.settings.others).get("objective", "lambdarank")
+    if objective in REFUSED_OBJECTIVES:
+        raise DataFormatError(f"{file}: trees with a custom objective cannot be trained; use one of LightGBM's.")
+    return found
 
 
-def _parts_of_model(file: Path, text: str) -> tuple[dict[str, str], list[str], list[tuple[str, str]]]:
-    """(head, trees, parameters as names and values) of the text of a model file.
-
-    Raises
-        DataFormatError   a part is missing
-    """
+def _of_model(file: Path, text: str) -> TreeFile:
     head, _, rest = text.partition("\nTree=0\n")
     lines = dict(line.partition("=")[::2] for line in head.splitlines() if "=" in line)
     listed = re.findall(r"^\[(\w+): ?(.*)\]$", text.partition("\nparameters:\n")[2], re.MULTILINE)
@@ -160,11 +145,6 @@ def _parts_of_model(file: Path, text: str) -> tuple[dict[str, str], list[str], l
         raise DataFormatError(
             f"{file}: is a LightGBM model that is cut off: features, trees or parameters are missing; save it again."
         )
-    return lines, trees, listed
-
-
-def _of_model(file: Path, text: str) -> TreeFile:
-    lines, trees, listed = _parts_of_model(file, text)
     names = tuple(lines["feature_names"].split())
     n_trees = len(trees) // int(lines.get("num_tree_per_iteration", "1") or 1)
     infos = lines.get("feature_infos", "").split()

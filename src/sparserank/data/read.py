@@ -322,17 +322,11 @@ def _as_stream(
     """The rows of files and frames; None for other sources."""
     if is_path(source):
         return open_stream(paths_of(source), options, natural=True, like=first)
-    if is_frame(source) and not (first is None and not isinstance(names["label"], str | None)):
-        return _rows_of_frame(name, source, options, names, first)
-    return None
-
-
-def _rows_of_frame(
-    name: str, frame: Any, options: Reading, names: Mapping[str, Any], first: RankingDataset | None
-) -> Stream:
-    if is_dask(frame):
+    if not is_frame(source) or (first is None and not isinstance(names["label"], str | None)):
+        return None
+    if is_dask(source):
         raise DataError(f"{name} is a Dask data frame; write it with to_parquet and give the folder.")
-    table = table_of(name, frame)
+    table = table_of(name, source)
     given = {parameter: names[parameter] for parameter in ("label", "qid", "docid")}
     odd = next((p for p, value in given.items() if not isinstance(value, str | None)), None)
     if odd is not None:

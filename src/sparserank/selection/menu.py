@@ -244,7 +244,7 @@ def _without(p: Penalty | SizedMaker, features: Collection[int]) -> Penalty | Si
 
 def of_earlier(plan: SelectionPlan, tasks: Sequence[PathTask], data: RankingDataset) -> list[str]:
     """The labels of the tasks that use only features of the run that is preferred, and those that are kept anyway."""
-    others = frozenset[int]() if plan.prefer is None else plan.prefer.others(data)
+    others = plan.prefer.others(data) if plan.prefer else frozenset()
     return [t.label for t in tasks if others.issubset({*t.maker.rules.drop, *t.maker.rules.keep})]
 
 
