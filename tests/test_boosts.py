@@ -5,6 +5,7 @@ import copy
 import itertools
 import json
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,11 @@ REQUESTS: dict[str, tuple[dict[str, Any], str | dict[str, tuple[float, float, bo
         wrapped("bool", should=[{"bool": {"_name": "text", "should": [MATCH]}}]),
         "clause 'text' has 'title' inside",
     ),
+    "a field called _name": (
+        wrapped("bool", should=[{"match": {"_name": {"query": "x"}}}, BODY]),
+        {"body": (1.0, 1.0, False)},
+    ),
+    "another order": ({**wrapped("bool", should=[MATCH]), "sort": ["price"]}, "sort orders documents otherwise"),
     "rescore": ({**wrapped("bool", should=[MATCH]), "rescore": {}}, "rescore replaces scores"),
     "two must match": (
         wrapped("bool", should=[MATCH, BODY], minimum_should_match=2),
@@ -273,11 +279,14 @@ def test_a_request_is_tuned_and_run_again(tmp_path: Path, cli_here: Cli) -> None
     Path("s.json").write_text(json.dumps(TUNED))
     Path("j.json").write_text(json.dumps(judged))
     quick = ("--penalty", "mcp", "--transform", "none", "--half-samples", "0", "--rival", "none", "--n-alphas", "20")
-    asked = ("--qrels", "j.json", "--engine", "elasticsearch-query", "--query", "s.json")
-    done = cli_here("select", "r.jsonl", *asked, *quick, "--out", "run").done
+    call = ("--qrels", "j.json", "--engine", "elasticsearch-query", "--query", "s.json")
+    done = cli_here("select", "r.jsonl", *call, *quick, "--out", "run").done
     said = " ".join(done.err.split())
     assert "responses with hits to 120 queries, of 20 documents (median); only these can move" in said
-    assert "without a judgment, which count as 0: 0; judged documents that are in no response: 0; clauses" in said
+    assert (
+        "without a judgment, which count as 0: 0; judged documents that are in no response: 0 (0 queries without a hit)"
+        in said
+    )
     assert "clauses that never match, or whose boost is 0, so that nothing can be learned: never." in said
     model, found = sr.load_model("run"), json.loads(Path("run/result.json").read_text())
     boosts = {n: w for n, w in model.weights.items() if n != "rest"}
@@ -300,9 +309,20 @@ def test_a_request_is_tuned_and_run_again(tmp_path: Path, cli_here: Cli) -> None
     predicted = sr.evaluate("new.run", qrels, metric, convention="default")[metric]
     assert predicted == pytest.approx(new, abs=1e-6)
     assert "d3-" in cli_here("explain", "run", "r.jsonl", "--query", "q3").done.out
+    # The same scores in another form are not responses; what a model learned from responses does not apply to them.
+    Path("t.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
+    assert_refused(
+        cli_here("predict", "run", "t.txt"), 1, "was trained on search responses, and needs responses; got letor"
+    )
+    asked = ("select", "t.txt", "--engine", "elasticsearch-query", "--query", "s.json", "--out", "p")
+    assert_refused(cli_here(*asked), 2, "needs responses to the request, as JSON Lines; got 't.txt'")
+    for damage in ('["5", 5.0]', "[-1, 5.0]", "3", "[1]"):
+        text = Path("run/model.json").read_text()
+        Path("d.json").write_text(re.sub(r'("request": \{\s*"title": )\[[^\]]*\]', rf"\g<1>{damage}", text))
+        assert_refused(cli_here("predict", "d.json", "r.jsonl"), 1, "its request must have two numbers >= 0")
     # Without the request, clauses in filter would count.
     assert_refused(
-        cli_here("select", "r.jsonl", *asked[:4], *quick, "--out", "o"),
+        cli_here("select", "r.jsonl", *call[:4], *quick, "--out", "o"),
         1,
         "clauses in filter are counted, which only the",
     )
@@ -339,7 +359,8 @@ def test_a_response_is_a_row_per_hit(tmp_path: Path) -> None:
     file = write(tmp_path / "r.jsonl", [*pages, response("r", documents, TUNED), response("s", {}, TUNED)])
     clauses = {"title": (0.2, 5.0), "body": (1 / 1.2, 1.2), "required": None}
     with pytest.warns(
-        DataWarning, match=r"responses with hits to 2 queries, of 2 documents .* as 0: 2; .* response: 1\."
+        DataWarning,
+        match=r"responses with hits to 2 queries, of 2 documents .* as 0: 2; .* response: 1 \(0 q.*\.",
     ):
         (data,) = as_datasets({"train": file}, reading={"qrels": judged, "clauses": clauses}).values()
     assert data is not None
@@ -384,7 +405,7 @@ def test_bad_responses_are_refused_in_one_sentence(name: str, tmp_path: Path) ->
 
 def test_responses_need_judgments_and_queries(tmp_path: Path) -> None:
     file = write(tmp_path / "r.jsonl", [{"qid": 1, "response": {"hits": {"hits": [hit()]}}}])
-    with pytest.raises(DataFormatError, match="responses have no labels; give judgments"):
+    with pytest.raises(DataFormatError, match="have no labels; give judgments to select or inspect"):
         sr.read(file)
     write(file, [{"qid": None, "response": {"hits": {"hits": [hit()]}}}])
     with pytest.raises(DataFormatError, match="has no 'qid'; every response needs its query"):

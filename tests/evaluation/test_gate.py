@@ -87,7 +87,9 @@ def test_the_command_ends_with_3(cli_here: Cli) -> None:
         done = cli_here(*call, f"{name}.run", "--fail-if-worse", limit, *more, "--format", "json")
         assert done.code == code, done
         assert word in " ".join(done.err.split())
-        assert {r["system"] for r in json.loads(done.out)} == {"now.run", f"{name}.run"}
+        found = json.loads(done.out)
+        assert {r["system"] for r in found} == {"now.run", f"{name}.run"}
+        assert [r["above_limit"] for r in found if "limit" in r] == [code == 3]
     summary = cli_here(*call, "bad.run", "--fail-if-worse", "1%", "--format", "markdown")
     assert (
         summary.code,

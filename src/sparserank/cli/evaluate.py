@@ -128,6 +128,8 @@ def _gate(found: Comparison, metric: Metric, limit: tuple[float, bool] | None, *
         fails |= judged.fails(only_shown)
         tell = say if answer.format in (TEXT, MARKDOWN) else note
         tell(judged.sentence(name, found.baseline, repr(metric)))
+        for row in (r for r in answer.document if (r["system"], r["metric"]) == (name, repr(metric))):
+            row |= {"limit": judged.limit, "above_limit": judged.fails(), "shown": judged.fails(shown=True)}
     answer.code = WORSE if fails else 0
 
 

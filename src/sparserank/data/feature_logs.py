@@ -42,6 +42,7 @@ SOLR, ELASTIC = "[features]", "_ltrlog"
 ROLES = ("qid", "label", "docid")  # columns besides the features, in the order of an entry
 IDS = ("id", "_id", "docno", "docid")
 RESPONSE, REST = "response", "rest"
+INSTEAD = "give judgments to select or inspect (--qrels); evaluate the run of a model (predict --run)"
 RESERVED = (*ROLES, REST)
 SCORES = "include_named_queries_score=true"  # Elasticsearch 8.8, OpenSearch 2.13
 SINGLE = 2.0**-22  # relative error of a sum of two scores in single precision
@@ -91,7 +92,8 @@ def _tell(hits: Mapping[str, Collection[str]], names: Collection[str], scored: S
         returned = {(q, d) for q, of in hits.items() for d in of}
         n_unjudged, n_absent = len(returned.difference(judged)), sum(pair not in returned for pair in judged)
         said.append(f"returned documents without a judgment, which count as 0: {n_unjudged:,}")
-        said.append(f"judged documents that are in no response: {n_absent:,}")
+        n_empty = len({q for q, _ in judged}.difference(hits))
+        said.append(f"judged documents that are in no response: {n_absent:,} ({n_empty:,} queries without a hit)")
     silent = [name for name, of in (scored.clauses or {}).items() if of and (of[1] == 0 or name not in names)]
     if silent:
         said.append(f"clauses that never match, or whose boost is 0, so that nothing can be learned: {listed(silent)}")
@@ -140,7 +142,7 @@ def _entries(path: str, scored: Scored | None = None) -> Iterator[tuple[int, Ent
                         yield number, _entry(content, place)
                         continue
                     if scored is None:
-                        raise DataFormatError(f"{place}: responses have no labels; give judgments ({option('qrels')}).")
+                        raise DataFormatError(f"{place}: responses have no labels; {INSTEAD}.")
                     for entry in _hits(content, place, scored):
                         if (entry[0], entry[2]) not in known:  # pages may overlap
                             known.add((entry[0], entry[2]))
@@ -171,12 +173,17 @@ def _hits(content: dict[str, Any], place: str, scored: Scored) -> Iterator[Entry
     if qid is None or isinstance(qid, dict | list | bool) or not str(qid).isprintable():
         raise DataFormatError(f"{place}: has no 'qid'; every response needs its query, as text or a number.")
     try:
-        hits = content[RESPONSE]["hits"]["hits"]
+        response, hits = content[RESPONSE], content[RESPONSE]["hits"]["hits"]
+        if any(hit["_id"] is None for hit in hits):
+            raise KeyError
+        partial = response.get("timed_out") or response.get("_shards", {}).get("failed")
         found = [(str(hit["_id"]), hit["_score"], hit.get("matched_queries", {})) for hit in hits]
     except (KeyError, TypeError, AttributeError) as error:
         raise DataFormatError(
             f"{place}: is no search response; expected response.hits.hits, each with _id and _score."
         ) from error
+    if partial:
+        raise DataFormatError(f"{place}: is partial (timed out, or shards failed); send the request again.")
     for document, score, matched in found:
         where = f"{place}: document {brief(document)}"
         if not isinstance(matched, dict):

@@ -32,6 +32,7 @@ BESIDE = {  # parts of a request that change scores
     "retriever": "computes scores outside the query; tune the query inside it",
     "indices_boost": "multiplies scores; tune the request without it",
     "min_score": "cuts at a score, and the scale of scores changes; tune the request without it",
+    "sort": "orders documents otherwise; tune the request without it",
     "rank": "replaces scores of the query; tune the request without it",
 }
 
@@ -205,17 +206,16 @@ def _named(content: Any) -> Mapping[str, Any] | None:
     """The object in which the name of a query stands: its content, or that of its only field."""
     if not isinstance(content, Mapping):
         return None
-    if NAME in content:
-        return content
     field_of = next(iter(content.values())) if len(content) == 1 else None
-    return field_of if isinstance(field_of, Mapping) and NAME in field_of else None
+    places = (content, field_of if isinstance(field_of, Mapping) else {})
+    return next((place for place in places if isinstance(place.get(NAME), str)), None)
 
 
 def _names(content: Any) -> Iterator[str]:
     """All names inside."""
     for key, value in content.items() if isinstance(content, Mapping) else ():
-        if key == NAME:
-            yield str(value)
+        if key == NAME and isinstance(value, str):
+            yield value
         yield from _names(value)
     for value in content if isinstance(content, list) else ():
         yield from _names(value)

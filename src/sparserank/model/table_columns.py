@@ -14,7 +14,7 @@ from sparserank.data.tables.batches import is_frame, open_table
 from sparserank.data.tables.frames import column_names
 from sparserank.errors import DataError
 from sparserank.model.ranking_model import RankingModel
-from sparserank.number_checks import finite_numbers
+from sparserank.number_checks import as_real
 from sparserank.text import brief
 
 REQUEST = "request"  # the parameter of models that were trained with a search request: how its clauses are read
@@ -30,12 +30,14 @@ def with_columns_of(reading: Reading, models: Sequence[RankingModel], source: An
     """
     derived = {name: d for m in models for name, d in m.derived.items()}
     clauses = next((m.parameters[REQUEST] for m in models if REQUEST in m.parameters), None)
-    if clauses is not None and not (
-        isinstance(clauses, Mapping) and all(v is None or finite_numbers(v, 2) is not None for v in clauses.values())
-    ):
-        raise DataError("the model file is damaged: its request must have two numbers for each clause.")
     reading = replace(reading, derived=derived, clauses=clauses)
     kind = kind_of(paths_of(source)[0]) if is_path(source) else "frame" if is_frame(source) else ""
+    if clauses is not None:
+        pairs = [v for v in clauses.values() if v is not None] if isinstance(clauses, Mapping) else [()]
+        if not all(isinstance(v, list | tuple) and len(v) == 2 and min(map(as_real, v)) >= 0 for v in pairs):
+            raise DataError("the model file is damaged: its request must have two numbers >= 0 for each clause.")
+        if kind not in ("log", ""):
+            raise DataError(f"the model was trained on search responses, and needs responses; got {kind}.")
     if reading.feature_columns is not None or kind not in (*TABLES, "frame") or not models:
         return reading
     is_file = kind != "frame"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -10,31 +11,39 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.feature_logs import REST
 from sparserank.data.matrices import columns_dense
+from sparserank.data.read import is_path, paths_of
+from sparserank.data.read_files import kind_of
 from sparserank.errors import ParameterError
 from sparserank.export import ENGINES
-from sparserank.export.search_query import SearchQuery, read_search_query, search_query
+from sparserank.export.search_query import SearchQuery, read_search_query
 from sparserank.model import RankingModel
 from sparserank.options import option
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.typed import AllSelectOptions
 from sparserank.shards.scaling import FeatureScaling
+from sparserank.text import brief
 
 DIGITS = 2  # significant digits of a boost
 NO_REST = "what is in no named clause has weight 0, so all figures are those without it: delete it, or name it."
 NOISE = 1e-5  # relative to the largest score, above what single precision leaves of a sum
 
 
-def for_request(chosen: AllSelectOptions) -> tuple[AllSelectOptions, SearchQuery | None]:
+def for_request(sources: Mapping[str, Any], chosen: AllSelectOptions) -> tuple[AllSelectOptions, SearchQuery | None]:
     """(the options, boosts with two significant digits; the request).
 
     Raises
-        ParameterError, DataFormatError   a request without an engine that runs it, or one that is no sum of clauses
+        ParameterError, DataFormatError   a request without an engine that runs it, or without responses to it, or one
+                                          that is no sum of clauses
     """
     engine, query = chosen["engine"], chosen["query"]
     boosts = engine is not None and ENGINES[engine].boosts
     if query is not None and not boosts:
         needs = " or ".join(option("engine", name) for name, e in ENGINES.items() if e.boosts)
         raise ParameterError("query", f"needs {needs}.")
+    files = [file for source in sources.values() if source is not None for file in paths_of(source)]
+    odd = next((f for f in files if not is_path(f) or kind_of(f) != "log"), None) if query is not None else None
+    if odd is not None:
+        raise ParameterError("query", f"needs responses to the request, as JSON Lines; got {brief(str(odd))}.")
     if boosts and chosen["round"] is None:
         chosen = cast(AllSelectOptions, {**chosen, "round": DIGITS})
     return chosen, None if query is None else read_search_query(query)
@@ -75,7 +84,7 @@ def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQ
     said = [NO_REST] if rest and _varies(data, names.index(REST), np.ones(len(names))) else []
     if request is None:
         return said
-    after = search_query(request.with_boosts(used))
+    after = SearchQuery(request.with_boosts(used))
     patterns, n_docs = np.unique(columns_dense(data.X, np.arange(len(names))) != 0, axis=0, return_counts=True)
     lost = 0
     for pattern, n in zip(patterns.tolist(), n_docs.tolist(), strict=True):

@@ -176,7 +176,7 @@ def select(
 
 
 def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> SelectionResult:
-    chosen, request = for_request(chosen)
+    chosen, request = for_request(sources, chosen)
     paths = PathPlan(**values_of(SETTINGS, chosen) | {"loss": parse_loss(chosen["loss"])})
     earlier = None if chosen["prefer"] is None else _earlier(chosen["prefer"])
     plan = make_plan(path_plan=paths, **planned(chosen), penalties=chosen["penalties"], prefer=earlier)
