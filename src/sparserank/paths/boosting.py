@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sparserank.errors import DataError, ParameterError
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.follow import PathPlan
-from sparserank.paths.makers import OnColumns, SizedMaker
+from sparserank.paths.makers import OnColumns, SizedMaker, l1_seconds
 from sparserank.paths.result import PathResult, Point
 from sparserank.penalties.rules import RULES
 from sparserank.solvers.lockstep import BinSums, Evaluate, Seconds, Steps
@@ -88,8 +88,7 @@ class BoostedSteps(SizedMaker):
     def effort(self, n_docs: int, n_features: int) -> float:
         """Seconds of rounds, of the documents drawn and of all documents, over those of an l1 path, as measured on one
         core."""
-        l1 = 0.32 + 3e-8 * n_docs * n_features
-        return (1.5 + 1.3e-4 * min(n_docs, MOST_DOCS) + 6e-5 * n_docs) / l1
+        return (1.5 + 1.3e-4 * min(n_docs, MOST_DOCS) + 6e-5 * n_docs) / l1_seconds(n_docs, n_features)
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         boosting = _Boosting(self, objective)

@@ -39,6 +39,7 @@ from sparserank.model.lowest_score import with_lowest_scores
 from sparserank.options import option
 from sparserank.options.jobs import RIVAL_TIME
 from sparserank.paths.boosting import LOSS as STEPS_LOSS
+from sparserank.paths.makers import l1_seconds
 from sparserank.paths.refits import NamedFormulas
 from sparserank.selection.ablation import Ablation, ablation_of_sizes
 from sparserank.selection.comparisons import Comparisons, against_all_features
@@ -63,7 +64,7 @@ from sparserank.workdir.pieces import WorkStore, kept
 from sparserank.workdir.work import LaterWork, Progress
 
 # Approximate times relative to an l1 path, of which as many are computed at once as there are cores.
-HALF_SAMPLE, RIVAL, ABLATION = 1.5, 3.0, 6.0  # a half-sample, the trees of a fold, all of the ablation
+HALF_SAMPLE, ABLATION = 1.5, 6.0  # a half-sample, all of the ablation
 OF_CURVES, OF_STEPS = 30.0, 2.5  # the ablation of a model of curves; of a model of steps, relative to their path
 NAMED = "named formulas"
 NO_TREES = TreeRivals()
@@ -248,7 +249,11 @@ class SelectionJob:
             load_curve_kernels()
         relaxed = self.plan.relaxed and not self.plan.fast
         effort = self.cv.effort(self.tasks, relaxed=relaxed)
-        later = LaterWork((RIVAL * self.rivals.n_pieces + self._last_effort) / effort)
+        data = self.cv.data
+        rival = (
+            0.5 * (1.5 + 1.3e-4 * data.n_docs) / l1_seconds(data.n_docs, data.n_features)
+        )  # trees of a fold, measured
+        later = LaterWork((rival * self.rivals.n_pieces + self._last_effort) / effort)
 
         def with_the_rest(done: int, n: int, what: str, left: float | None) -> None:
             assert progress is not None
