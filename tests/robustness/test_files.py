@@ -234,7 +234,7 @@ def test_without_any_locks_nothing_is_locked(handle: int, monkeypatch: pytest.Mo
 
 ROOT = Path(__file__).parents[2]  # of reproduction
 MEMORY_BYTES = 4 << 30  # of addresses; what an endless file would take is more than any machine has
-SYSTEM = "is a binary file; expected a model file (JSON, or as LightGBM saves it), a run (lines"
+SYSTEM = "is a binary file; expected a model file, a run (lines"
 COMMANDS = {
     "judgments": ("evaluate --qrels /dev/zero --system a.run", "is a binary file; expected lines 'qid 0 docno rel'."),
     "system": ("evaluate --qrels a.qrels --system /dev/zero", SYSTEM),
