@@ -42,7 +42,6 @@ SOLR, ELASTIC = "[features]", "_ltrlog"
 ROLES = ("qid", "label", "docid")  # columns besides the features, in the order of an entry
 IDS = ("id", "_id", "docno", "docid")
 RESPONSE, REST = "response", "rest"
-INSTEAD = "give judgments to select or inspect (--qrels); evaluate the run of a model (predict --run)"
 RESERVED = (*ROLES, REST)
 SCORES = "include_named_queries_score=true"  # Elasticsearch 8.8, OpenSearch 2.13
 SINGLE = 2.0**-22  # relative error of a sum of two scores in single precision
@@ -142,7 +141,10 @@ def _entries(path: str, scored: Scored | None = None) -> Iterator[tuple[int, Ent
                         yield number, _entry(content, place)
                         continue
                     if scored is None:
-                        raise DataFormatError(f"{place}: responses have no labels; {INSTEAD}.")
+                        raise DataFormatError(
+                            f"{place}: responses have no labels; give judgments to select or inspect (--qrels); "
+                            "evaluate the run of a model (predict --run)."
+                        )
                     for entry in _hits(content, place, scored):
                         if (entry[0], entry[2]) not in known:  # pages may overlap
                             known.add((entry[0], entry[2]))

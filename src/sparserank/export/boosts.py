@@ -29,8 +29,6 @@ def boosts(of: Sum, options: Options) -> Files:
     weights = {name: weight / unit for name, weight in weights.items()}
     if options.query is None:
         return {"boosts.json": json_text(weights)}
-    if odd := next((name for name in weights if name not in options.query.clauses), None):
-        raise DataError(f"{options.query.place}: has no clause {brief(odd)}, which the model uses.")
     return {"query.json": json_text(options.query.with_boosts(weights))}
 
 

@@ -195,12 +195,7 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
     with warming_up(curves=True):
         parts, beside = read_weighted_sources(
             sources,
-            {
-                **chosen,
-                "takes_zero": takes_zero,
-                "also": made_for(chosen["current"]),
-                "clauses": request and request.listed,
-            },
+            {**chosen, "takes_zero": takes_zero, "also": made_for(chosen["current"]), "clauses": clauses},
             to_store=("train", "validation") if clustered else (),
         )
     if not chosen["allow_overlap"]:
