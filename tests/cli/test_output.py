@@ -12,7 +12,6 @@ import pytest
 
 import sparserank as sr
 from sparserank.datasets import make_ranking
-from sparserank.workdir.work import LaterWork
 from tests.support.command_line import Cli, assert_refused
 
 QUICK = "--n-alphas 6 --folds 2 --penalty l1 --half-samples 0 --transform none --rival none"
@@ -149,16 +148,6 @@ def test_verbose_has_a_line_for_each_path(together, folder, cli, monkeypatch):
     assert counts[-1] == int(ended[-1].split()[3].rstrip(",")) == len(ended)
     labels = [line.rpartition("(")[2] for line in ended]
     assert len(set(labels)) == len(labels)
-
-
-def test_the_time_left_counts_the_work_that_follows() -> None:
-    later = LaterWork(10.0)
-    assert later.seconds(3, 12, None, now=0.0) is None  # three pieces of an earlier run
-    assert later.seconds(4, 12, 30.0, now=20.0) == 30.0  # the first one compiled, and shows nothing
-    # Ten pieces follow these eight, which take 4 s so far and 12 s more: 2 s each, also if the first are quick.
-    assert later.seconds(6, 12, 12.0, now=24.0) == 12.0 + 10.0 * 2.0
-    assert later.seconds(12, 12, 0.0, now=36.0) == 20.0
-    assert LaterWork(0.0).seconds(4, 12, 30.0, now=20.0) == 30.0
 
 
 def test_tables_as_people_have_them(folder: Path, cli: Cli) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparserank.workdir.work import TimeLeft, Work
+from sparserank.workdir.work import LaterWork, TimeLeft, Work
 
 
 class Shelf:
@@ -118,3 +118,18 @@ def test_kinds_that_have_not_begun_are_expected_by_their_effort() -> None:
     assert wrong.seconds() == pytest.approx(2.0 + 0.5 + 4 * 1.25)
     left.finished("steps", 20.0)
     assert left.seconds() == pytest.approx(2.0 + 0.5 + 3 * 20.0)
+
+
+def test_the_time_left_counts_the_work_that_follows() -> None:
+    """Four units of effort follow the pieces. A unit takes 2 s by one kind and 8 s by the other: 4 s, their geometric
+    mean; the wrong variant is their mean. Two workers share the pieces and what follows."""
+    later = LaterWork(4.0)
+    left = TimeLeft(["l1"] * 2 + ["steps"] * 3, 2, {"l1": 1.0, "steps": 5.0}, later)
+    assert later.unit == 0.0
+    left.finished("l1", 4.0)
+    assert left.seconds() == pytest.approx((4.0 + 3 * 20.0) / 2 + 4 * 2.0)
+    left.finished("l1", 4.0)
+    left.finished("steps", 80.0)
+    assert later.units == pytest.approx({"l1": 2.0, "steps": 8.0})
+    assert left.seconds() == pytest.approx(80.0 + 4 * 4.0)
+    assert left.seconds() != pytest.approx(80.0 + 4 * 5.0)

@@ -25,7 +25,7 @@ from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathPlan, RuledMaker
 from sparserank.paths.sizes import SizeOf
 from sparserank.workdir.pieces import WorkStore
-from sparserank.workdir.work import Progress
+from sparserank.workdir.work import LaterWork, Progress
 
 
 class CrossValidation:
@@ -113,6 +113,7 @@ class CrossValidation:
         progress: Progress | None = None,
         first: Sequence[PathTask] = (),
         look: Callable[[CandidateSet], str] | None = None,
+        later: LaterWork | None = None,
     ) -> CandidateSet:
         """Fit the paths of all tasks, except those that are in `store`, and return their candidates.
 
@@ -120,6 +121,7 @@ class CrossValidation:
             tasks    with different labels, under transforms of this object
             relaxed  models of each size are also tried relaxed
             first, look   once the paths of the tasks `first` are computed, progress reports what `look` says of them
+            later    work after the paths, for the time left
         Warns
             ConvergenceWarning   solves missed their tolerance
         """
@@ -129,7 +131,7 @@ class CrossValidation:
             return look(self._candidates(first, paths))
 
         labels = [] if look is None else [t.label for t in first]
-        return self._candidates(tasks, self._paths(tasks, relaxed).all(store, progress, labels, said))
+        return self._candidates(tasks, self._paths(tasks, relaxed).all(store, progress, labels, said, later))
 
     def kept(self, tasks: Sequence[PathTask], store: WorkStore, *, relaxed: bool = False) -> CandidateSet | None:
         """The candidates of tasks, under transforms of this object, whose paths an earlier run left in `store`. None
@@ -139,10 +141,6 @@ class CrossValidation:
 
     def _candidates(self, tasks: Sequence[PathTask], paths: Paths) -> CandidateSet:
         return CandidateSet(tasks, paths, self.fold if self.folds else None, self.feature_groups, self.by_cost)
-
-    def effort(self, tasks: Sequence[PathTask], *, relaxed: bool = False) -> float:
-        """Mean effort of the paths of these tasks."""
-        return self._paths(tasks, relaxed).effort
 
     def _paths(self, tasks: Sequence[PathTask], relaxed: bool) -> FittedPaths:
         wanted = with_starts_and_refits(tasks, relaxed=relaxed, size_of=self._size_of)

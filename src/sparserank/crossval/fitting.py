@@ -20,7 +20,7 @@ from sparserank.data.matrices import stored_bytes
 from sparserank.paths import PathResult, PathStarts, Point
 from sparserank.workdir.pieces import WorkStore
 from sparserank.workdir.processes import kept_workers, run_pieces
-from sparserank.workdir.work import Progress, TimeLeft, Work
+from sparserank.workdir.work import LaterWork, Progress, TimeLeft, Work
 
 CHECKPOINT_S = 1.0  # shortest time between checkpoints of unfinished paths, one task each
 CHECKPOINT_SHARE = 0.05  # largest share of the time that checkpoints may take
@@ -101,11 +101,13 @@ class FittedPaths:
         progress: Progress | None,
         first: Sequence[str] = (),
         look: Callable[[Paths], str] = lambda _: "",
+        later: LaterWork | None = None,
     ) -> Paths:
         """{(label, fold): path}, whatever the order of finishing. Issues a ConvergenceWarning if solves missed their
         tolerance.
 
         first, look   once the paths of these labels are computed, progress reports what `look` says, if anything
+        later         work after the paths, for the time left
         """
         kinds = {name: task.label for name, task in self.pieces.items()}
         keeper = None if store is None else _Kept(store, self.works, self.pieces)
@@ -120,9 +122,9 @@ class FittedPaths:
         points = sum(len(p) for known in _known_points(store, unfinished, self.works).values() for p in known.values())
         work.begin(f", and {points} points of unfinished paths" if points else "")
         if self._use_processes(sum(map(len, waiting.values()))):
-            coming = self._by_processes(waiting, done, store)
+            coming = self._by_processes(waiting, done, store, later)
         else:
-            coming = self._in_lockstep(waiting, done, store, work.tell)
+            coming = self._in_lockstep(waiting, done, store, work.tell, later)
         with kept_workers(), closing(coming) as computed:  # or an error here would leave workers behind
             for task, path, seconds, left in computed:
                 done[task.label, task.fold] = path
@@ -139,15 +141,10 @@ class FittedPaths:
         return done
 
     @property
-    def effort(self) -> float:
-        """Mean effort of a path."""
-        return float(np.mean(list(self._efforts.values())))
-
-    @property
     def _efforts(self) -> dict[str, float]:
         """The effort of a path of each task."""
         data = next(iter(self.works.values())).data
-        return {t.label: t.transform.on(t.maker).effort(data.n_docs, data.n_features) for t in self.tasks}
+        return {t.label: t.effort(data) for t in self.tasks}
 
     def kept(self, store: WorkStore) -> Paths | None:
         """The paths of an earlier run; None if one is missing."""
@@ -189,10 +186,13 @@ class FittedPaths:
             depths[t.label] = 0 if t.start is None else 1 + depths[t.start]
         return depths
 
-    def _by_processes(self, waiting: Waiting, done: Paths, store: WorkStore | None) -> Computed:
+    def _by_processes(
+        self, waiting: Waiting, done: Paths, store: WorkStore | None, later: LaterWork | None
+    ) -> Computed:
         labels = [label for label, paths in waiting.items() for _ in paths]
-        left = TimeLeft(labels, min(self.n_workers, len(labels)), self._efforts)
-        for stage in self._stages(waiting, np.inf):
+        left = TimeLeft(labels, min(self.n_workers, len(labels)), self._efforts, later)
+        stages = self._stages(waiting, np.inf)
+        for stage in stages:
             one = _OnePath(self.works[stage[0].transform].for_a_process([t.fold for t in stage]))
             known = _known_points(store, stage, self.works)
             arguments = [(replace(_ready(t, done, known), transform=RAW),) for t in stage]  # `one` has the transform
@@ -201,27 +201,32 @@ class FittedPaths:
                     if outcome.error is not None:
                         raise outcome.error
                     task = stage[outcome.index]
-                    left.finished(task.label, outcome.seconds)
+                    if stage is stages[0] and outcome.index < self.n_workers:  # includes the start of a worker
+                        left.skip(task.label)
+                    else:
+                        left.finished(task.label, outcome.seconds)
                     yield task, outcome.result, outcome.seconds, left.seconds
 
-    def _in_lockstep(self, waiting: Waiting, done: Paths, store: WorkStore | None, report: Report) -> Computed:
+    def _in_lockstep(
+        self, waiting: Waiting, done: Paths, store: WorkStore | None, report: Report, later: LaterWork | None
+    ) -> Computed:
         each = {t.label: t.maker.n_points(self.works[t.transform].path_plan) for t in self.tasks}
-        efforts = {label: effort / max(each[label], 1) for label, effort in self._efforts.items()}
-        left = TimeLeft([label for label, n in each.items() for _ in range(n * len(waiting[label]))], 1, efforts)
-        work = None
-        for stage in self._stages(waiting, MAX_TOGETHER):
+        # The points of a stage share their time, so they are one kind, by the label of the first path.
+        stages, efforts = self._stages(waiting, MAX_TOGETHER), self._efforts
+        points = [(stage[0].label, sum(each[t.label] for t in stage)) for stage in stages]
+        of_point = {s[0].label: sum(efforts[t.label] for t in s) / n for s, (_, n) in zip(stages, points, strict=True)}
+        left, work = TimeLeft([label for label, n in points for _ in range(n)], 1, of_point, later), None
+        for stage, (kind, in_all) in zip(stages, points, strict=True):
             began = time.perf_counter()
             if work is not None and work is not self.works[stage[0].transform]:
                 work.release()
             work = self.works[stage[0].transform]
-            in_all = sum(each[t.label] for t in stage)
-            follow = _Following(_known_points(store, stage, self.works), in_all, store, left, report)
+            follow = _Following(_known_points(store, stage, self.works), kind, in_all, store, left, report)
             paths = work(
                 [replace(_ready(t, done, follow.points), keep=partial(follow.keep, t.label, t.fold)) for t in stage]
             )
             seconds = (time.perf_counter() - began) / len(stage)
-            for label in follow.points:
-                left.drop(label)
+            left.drop(kind)
             for task, path in zip(stage, paths, strict=True):
                 yield task, path, seconds, left.seconds
         if work is not None and not work.data.is_stored:  # transforming features in memory again costs little
@@ -240,10 +245,12 @@ def _ready(task: PathTask, done: Paths, points: Points) -> PathTask:
 class _Following:
     """Follows the points of paths that advance together, for checkpoints and progress."""
 
-    def __init__(self, points: Points, in_all: int, store: WorkStore | None, left: TimeLeft, report: Report) -> None:
-        self.points, self._in_all, self._store, self._left, self._report = points, in_all, store, left, report
-        for label, of_fold in points.items():
-            left.skip(label, sum(map(len, of_fold.values())))
+    def __init__(
+        self, points: Points, kind: str, in_all: int, store: WorkStore | None, left: TimeLeft, report: Report
+    ) -> None:
+        self.points, self._kind, self._in_all = points, kind, in_all
+        self._store, self._left, self._report = store, left, report
+        left.skip(kind, sum(len(known) for of_fold in points.values() for known in of_fold.values()))
         self._saved = dict.fromkeys(points, 0)  # number of points of a task in its last checkpoint
         self._turns = dict.fromkeys(points, 0)
         self._next_save = time.perf_counter() + CHECKPOINT_S
@@ -253,9 +260,9 @@ class _Following:
         self.points[label][fold].append(point)
         now = time.perf_counter()
         if self._last is None or len(self.points[label][fold]) == 1:  # several come at once
-            self._left.skip(label)
+            self._left.skip(self._kind)
         else:
-            self._left.finished(label, now - self._last)
+            self._left.finished(self._kind, now - self._last)
         self._last = now
         known = {label: sum(map(len, of_fold.values())) for label, of_fold in self.points.items()}
         if self._store is not None and now >= self._next_save:

@@ -6,11 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from sparserank.crossval.feature_transforms import RAW, FeatureTransform
+from sparserank.data.dataset import RankingDataset
 from sparserank.paths import PathStarts, PenaltyPath, Point, RefitPath, RuledMaker
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 
+OF_CURVES, DISTILLED = 6.0, 1.5  # time of a path on curves, or from a teacher, relative to one of the same maker
 FINAL = -1  # fold number of the final path, which is fitted to all training queries
 
 
@@ -33,6 +37,14 @@ class PathTask:
     starts: PathStarts | None = None
     done: Sequence[Point] = ()
     keep: Callable[[Point, int], None] | None = None
+
+    def effort(self, data: RankingDataset) -> float:
+        """Expected time of a path, relative to one of l1 on the same data; for the time left."""
+        starts = data.query_ptr[:-1]
+        useful = np.maximum.reduceat(data.relevance, starts) > np.minimum.reduceat(data.relevance, starts)
+        curved = self.transform.knots.curved and not self.maker.rules.on_steps
+        effort = self.maker.effort(int(np.diff(data.query_ptr)[useful].sum()), data.n_features)
+        return effort * (OF_CURVES if curved else 1.0) * (1.0 if self.transform.teacher is None else DISTILLED)
 
 
 def refit_label(label: str) -> str:

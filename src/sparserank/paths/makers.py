@@ -30,13 +30,10 @@ class CurvePath:
     def n_points(self, plan: PathPlan) -> int:
         return self.maker.n_points(plan)
 
-    def effort(self, n_docs: int, n_features: int) -> float:
-        return 2.0 * self.maker.effort(n_docs, n_features)
-
 
 def l1_seconds(n_docs: int, n_features: int) -> float:
     """Seconds of an l1 path on one core, as measured: the unit of effort."""
-    return 0.32 + 3e-8 * n_docs * n_features
+    return 1.8e-5 * float(n_docs * n_features) ** 0.65
 
 
 class PathMaker(Protocol):
@@ -50,10 +47,6 @@ class PathMaker(Protocol):
 
     def n_points(self, plan: PathPlan) -> int:
         """Largest possible number of points of the path; progress is relative to it."""
-        ...
-
-    def effort(self, n_docs: int, n_features: int) -> float:
-        """Expected time of the path, relative to one of l1 on the same data; for the time left."""
         ...
 
 
@@ -79,6 +72,10 @@ class RuledMaker(PathMaker, Protocol):
         """The object shown in results, with its rules: a penalty, or the maker itself."""
         ...
 
+    def effort(self, n_docs: int, n_features: int) -> float:
+        """Expected time of a path, relative to one of l1 on the same data; for the time left."""
+        ...
+
 
 class OnColumns:
     """Base of makers that are given the columns of each model, whatever the transform, and use no sparsity penalty."""
@@ -89,7 +86,7 @@ class OnColumns:
     rules: ClassVar[Ridge] = Ridge()
 
     def effort(self, n_docs: int, n_features: int) -> float:
-        return 0.35
+        return 0.5
 
 
 @dataclass(frozen=True)
@@ -116,7 +113,7 @@ class PenaltyPath:
         return self.selects
 
     def effort(self, n_docs: int, n_features: int) -> float:
-        return 1.0 if self.selects else 0.3
+        return (1.0 if self.penalty.is_convex else 1.5) if self.selects else 0.3
 
     @property
     def starts_from(self) -> PenaltyPath | None:

@@ -19,7 +19,7 @@ from sparserank.crossval.feature_transforms import feature_transforms, logs_diff
 from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.crossval.tree_rivals import LIGHTGBM, TreeRival, TreeRivals, is_file, rival_of_file
 from sparserank.crossval.trees import Trees, check_trees, fit_trees, usable_by_trees
-from sparserank.crossval.trees_on_folds import TreesOnFolds
+from sparserank.crossval.trees_on_folds import TreesOnFolds, effort_of_trees
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
@@ -198,8 +198,10 @@ class ForModel:
         """Evaluate lists, choose one, and fit trees on it to all queries. Finished pieces are kept in `store`."""
         plan, of_trees, usable, settings = self.plan, self.on_folds.data, self.rival.columns, self.rival.settings
         # Our path, and the trees on all features, without each fold and on all queries.
-        report = ThreeParts(progress, len(self.cv.folds), 2 * len(self.sizes))
-        candidate_set = self.cv.fit([self.task], relaxed=True, store=store, progress=report.on_paths)
+        report = ThreeParts(progress, len(self.cv.folds), 2 * len(self.sizes), effort_of_trees(of_trees))
+        candidate_set = self.cv.fit(
+            [self.task], relaxed=True, store=store, progress=report.on_paths, later=report.later
+        )
         report.n_before = len(candidate_set.paths)
         (all_features,) = self.on_folds.fit(store, report.on_all_features)
         full = fit_trees(of_trees, usable, settings, plan.random_state, n_threads=self.n_threads)
@@ -293,23 +295,25 @@ class ThreeParts:
     """Progress of the three parts: our path, trees on all features, trees on lists.
 
     n_lists    largest number of lists of each fold
+    effort     of one training, relative to an l1 path
     n_before   number of pieces in the finished parts
     """
 
-    def __init__(self, progress: Progress | None, n_folds: int, n_lists: int) -> None:
+    def __init__(self, progress: Progress | None, n_folds: int, n_lists: int, effort: float) -> None:
         self._progress, self._lists, self._folds = progress, n_folds * n_lists, n_folds
         self._start = (
             f"at most {n_folds * (1 + n_lists) + 2} trainings of LightGBM: {1 + n_lists} in each of {n_folds} folds"
         )
         self.n_before = self._n = 0
-        self._later = [LaterWork(n_folds + self._lists), LaterWork(self._lists)]
+        self.later, self._each = LaterWork((n_folds + self._lists) * effort), 0.0  # seconds of a training
 
     def on_paths(self, done: int, n: int, what: str, left: float | None) -> None:
         what = self._start if what == "start" else what
-        self._tell(done, n + self._folds + self._lists, what, self._later[0].seconds(done, n, left))
+        self._tell(done, n + self._folds + self._lists, what, left)
 
     def on_all_features(self, done: int, n: int, what: str, left: float | None) -> None:
-        self._tell(done, n + self._lists, what, self._later[1].seconds(done, n, left))
+        self._each = left / (n - done) if left else self._each
+        self._tell(done, n + self._lists, what, None if left is None else left + self._lists * self._each)
 
     def on_lists(self, done: int, n: int, what: str, left: float | None) -> None:
         self._tell(done, n, what, left)

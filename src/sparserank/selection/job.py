@@ -25,7 +25,7 @@ from sparserank.crossval.stability import Stability
 from sparserank.crossval.substitutes import NearEqual, RedundantFeatures, near_equal, redundant_features
 from sparserank.crossval.tasks import FINAL, PathTask
 from sparserank.crossval.tree_rivals import TreeRivals
-from sparserank.crossval.trees_on_folds import RivalsOnFolds, TreesOnFolds
+from sparserank.crossval.trees_on_folds import RivalsOnFolds, TreesOnFolds, effort_of_trees
 from sparserank.data.combine import concatenate
 from sparserank.data.dataset import RankingDataset, first_index
 from sparserank.data.filling import training_medians
@@ -39,9 +39,8 @@ from sparserank.model.lowest_score import with_lowest_scores
 from sparserank.options import option
 from sparserank.options.jobs import RIVAL_TIME
 from sparserank.paths.boosting import LOSS as STEPS_LOSS
-from sparserank.paths.makers import l1_seconds
 from sparserank.paths.refits import NamedFormulas
-from sparserank.selection.ablation import Ablation, ablation_of_sizes
+from sparserank.selection.ablation import Ablation, ablates_sizes, ablation_of_sizes
 from sparserank.selection.comparisons import Comparisons, against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.inputs import check_relevant
@@ -65,7 +64,7 @@ from sparserank.workdir.work import LaterWork, Progress
 
 # Approximate times relative to an l1 path, of which as many are computed at once as there are cores.
 HALF_SAMPLE, ABLATION = 1.5, 6.0  # a half-sample, all of the ablation
-OF_CURVES, OF_STEPS = 30.0, 2.5  # the ablation of a model of curves; of a model of steps, relative to their path
+OF_STEPS = 3.0  # the ablation of models of steps, relative to one of their paths
 NAMED = "named formulas"
 NO_TREES = TreeRivals()
 
@@ -156,7 +155,11 @@ class SelectionJob:
                 seconds=problem.rival_time,
             )
         )
-        self._unit, self._ablation = 0.0, ABLATION  # seconds of one unit of effort; effort of the ablation
+        # In one of two selections, models of steps are the best of their size.
+        steps = (t.effort(data) for t in self.tasks if t.maker.rules.on_steps and ablates_sizes(data))
+        last = HALF_SAMPLE * plan.half_samples + ABLATION + 0.5 * OF_STEPS * max(steps, default=0.0)
+        self._later = LaterWork(self.rivals.n_pieces * effort_of_trees(data) + (0.0 if plan.fast else last))
+        self._halves = self._ablation = 0.0  # expected seconds, once the choice is known
         self.beside = Comparisons(plan, self.cv, self.rivals, self.judged, problem.test, problem.current)
 
     def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> SelectionResult:
@@ -177,11 +180,7 @@ class SelectionJob:
         if plan.prefer is not None:
             labels = of_earlier(plan, self.tasks, cv.data)
             choice = choice.preferring(plan.prefer.run, labels, plan.prefer.new(self.judged.query_ids))
-        task = candidate_set.tasks[choice.chosen.penalty]
-        if task.maker.rules.on_steps:
-            self._ablation = OF_STEPS * task.maker.effort(cv.data.n_docs, cv.data.n_features)
-        elif task.transform.knots.curved:
-            self._ablation = OF_CURVES
+        self._expect_the_last(candidate_set.tasks, choice)
         after = self._after(len(candidate_set.paths), progress)
         rivals = self.beside.with_rivals(candidate_set, choice, store, after)
         short = unsolved_paths(candidate_set.paths, plan.path_plan.tol)
@@ -248,27 +247,30 @@ class SelectionJob:
         if any(t.transform.knots.curved for t in self.tasks):
             load_curve_kernels()
         relaxed = self.plan.relaxed and not self.plan.fast
-        effort = self.cv.effort(self.tasks, relaxed=relaxed)
-        data = self.cv.data
-        rival = (
-            0.5 * (1.5 + 1.3e-4 * data.n_docs) / l1_seconds(data.n_docs, data.n_features)
-        )  # trees of a fold, measured
-        later = LaterWork((rival * self.rivals.n_pieces + self._last_effort) / effort)
 
         def with_the_rest(done: int, n: int, what: str, left: float | None) -> None:
             assert progress is not None
-            progress(done, n + self.n_later, what, later.seconds(done, n, left))
+            progress(done, n + self.n_later, what, left)
 
         report = None if progress is None else with_the_rest
         first = () if self.plan.fast or progress is None else self.first
-        found = self.cv.fit(self.tasks, relaxed=relaxed, store=store, progress=report, first=first, look=self._look)
-        self._unit = later.each / effort
-        return found
+        told: dict[str, Any] = {"progress": report, "first": first, "look": self._look, "later": self._later}
+        return self.cv.fit(self.tasks, relaxed=relaxed, store=store, **told)
 
-    @property
-    def _last_effort(self) -> float:
-        """Effort of the half-samples and of the ablation."""
-        return 0.0 if self.plan.fast else HALF_SAMPLE * self.plan.half_samples + self._ablation
+    def _expect_the_last(self, tasks: Mapping[str, PathTask], choice: Choice) -> None:
+        """Expect the seconds of the half-samples and of the ablation from those of the paths."""
+        if self.plan.fast:
+            return
+        data, later = self.cv.data, self._later
+
+        def seconds(label: str) -> float:
+            return tasks[label].effort(data) * later.units.get(label, later.unit)
+
+        # A half takes as long as a path; the models of steps of every size are learned again without each feature.
+        ablated = choice.by_size if ablates_sizes(data) else [choice.chosen]
+        steps = {c.penalty for c in ablated if tasks[c.penalty].maker.rules.on_steps}
+        self._halves = self.plan.half_samples * seconds(choice.chosen.penalty)
+        self._ablation = ABLATION * later.unit + OF_STEPS * max(map(seconds, steps), default=0.0)
 
     def _look(self, found: CandidateSet) -> str:
         """What the first paths say, and what is tried next; "" if none of their models is within the limits."""
@@ -298,7 +300,7 @@ class SelectionJob:
             return None
 
         def with_the_rest(done: int, n: int, what: str, left: float | None) -> None:
-            both = None if left is None else left + self._last_effort * self._unit
+            both = None if left is None else left + self._halves + self._ablation
             progress(n_paths + done, n_paths + self.n_later, what, both)
 
         return with_the_rest
@@ -385,11 +387,11 @@ class SelectionJob:
         name = f"half-samples-{2 * n_pairs}-{chosen.penalty}-{chosen.k}"
 
         def halves() -> dict[str, np.ndarray]:
-            report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", self._last_effort * self._unit)
+            report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", self._halves + self._ablation)
             return self.cv.on_halves(candidate_set, chosen, usable, n_pairs, self.plan.random_state)
 
         arrays = kept(store, name, halves, kept=("b", (2 * n_pairs, len(self.names))), statuses=("U", (None,)))
-        report(n_before + 1, n_before + 1, "half-samples", self._ablation * self._unit)
+        report(n_before + 1, n_before + 1, "half-samples", self._ablation)
         short = unsolved(arrays["statuses"].tolist(), "on half-samples", f"{FOLD_TOL:g}")
         if short is not None:
             notes.append(short)

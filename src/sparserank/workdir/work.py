@@ -3,14 +3,16 @@ and reported with the time that is left."""
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
+from statistics import geometric_mean
 from typing import Any, Generic, Protocol, TypeVar
 
 from sparserank.workdir.processes import run_pieces
 
+SHORTEST_S = 1e-6  # below the resolution of some clocks
 T = TypeVar("T")
 Progress = Callable[[int, int, str, float | None], None]  # pieces done, in all, the last one, seconds left or None
 
@@ -110,16 +112,37 @@ class Work(Generic[T]):
                     self.tell(what[name], self._left.seconds())
 
 
+@dataclass
+class LaterWork:
+    """Work that follows the pieces. effort: in their unit; units: {kind: seconds of one unit, as measured}."""
+
+    effort: float
+    units: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def unit(self) -> float:
+        """Seconds of one unit of effort in any kind; 0 if nothing was measured."""
+        return geometric_mean(self.units.values()) if self.units else 0.0
+
+
 class TimeLeft:
-    """Seconds until all pieces are done, from the durations of finished pieces of the same kind.
+    """Seconds until all pieces, and the work after them, are done, from the durations of finished pieces.
 
     Kinds differ in duration by orders of magnitude. For kinds without a finished piece, the time of the others is
-    scaled by `efforts`: {kind: expected time of a piece, in any unit}; all alike by default.
+    scaled by `efforts`: {kind: expected time of a piece, in any unit}; all alike by default. Each finished kind says
+    how long a unit takes; the estimate is their geometric mean.
     """
 
-    def __init__(self, kinds: Sequence[str], n_workers: int, efforts: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self,
+        kinds: Sequence[str],
+        n_workers: int,
+        efforts: Mapping[str, float] | None = None,
+        later: LaterWork | None = None,
+    ) -> None:
         self._unfinished, self._n_workers = Counter(kinds), n_workers
         self._efforts = dict.fromkeys(kinds, 1.0) | dict(efforts or {})
+        self._later = LaterWork(0.0) if later is None else later
         self._took: dict[str, tuple[int, float]] = {}  # {kind: (number of finished pieces, their total seconds)}
 
     def finished(self, kind: str, seconds: float) -> None:
@@ -140,26 +163,10 @@ class TimeLeft:
         """The estimate; None if no piece is finished yet."""
         if not self._took:
             return None
-        means = {kind: total / n for kind, (n, total) in self._took.items()}
-        unit = sum(means.values()) / sum(self._efforts[kind] for kind in means)
-        expected = [(n, means.get(kind, unit * self._efforts[kind])) for kind, n in self._unfinished.items() if n]
-        longest = max((each for _, each in expected), default=0.0)
-        return max(sum(n * each for n, each in expected) / self._n_workers, longest)
-
-
-class LaterWork:
-    """Seconds of work that follows the pieces and takes as long as `worth` pieces of average duration."""
-
-    def __init__(self, worth: float) -> None:
-        self._worth, self._began, self._first = worth, 0.0, 0
-        self.each = 0.0  # average seconds of a piece
-
-    def seconds(self, done: int, n: int, left: float | None, now: float | None = None) -> float | None:
-        """Seconds left for the pieces (`left`) and for the work after them, when `done` of n pieces are finished; None
-        if left is None."""
-        now = time.perf_counter() if now is None else now
-        if left is None or self._began == 0.0:  # the time of the first piece includes startup and compiling
-            self._began, self._first = (0.0 if left is None else now), done
-            return left
-        self.each = (now - self._began + left) / max(n - self._first, 1)
-        return left + self._worth * self.each
+        means = {kind: max(total / n, SHORTEST_S) for kind, (n, total) in self._took.items()}
+        later = self._later
+        later.units |= {kind: mean / self._efforts[kind] / self._n_workers for kind, mean in means.items()}
+        unit = later.unit
+        each = {kind: means.get(kind, unit * self._n_workers * self._efforts[kind]) for kind in +self._unfinished}
+        together = sum(self._unfinished[kind] * seconds for kind, seconds in each.items()) / self._n_workers
+        return max(together, *each.values(), 0.0) + later.effort * unit
