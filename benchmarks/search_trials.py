@@ -44,7 +44,7 @@ Search = Callable[[RankingDataset, int], tuple[np.ndarray, float]]  # (boosts, t
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.search_trials", description=__doc__)
-    parser.add_argument("sets", nargs="*", choices=[*SETS], default=[*SETS])
+    parser.add_argument("sets", nargs="*", metavar="set", help=f"any of {', '.join(SETS)}; default all")
     for name in parser.parse_args().sets:
         compare(name, SETS[name]())
     return 0

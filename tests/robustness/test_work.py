@@ -115,7 +115,7 @@ def test_kinds_that_have_not_begun_are_expected_by_their_effort() -> None:
         left.finished(kind, seconds)
         wrong.finished(kind, seconds)
     assert left.seconds() == pytest.approx(2.0 + 0.5 + 4 * 12.0)
-    assert wrong.seconds() == pytest.approx(2.0 + 0.5 + 4 * 1.25)
+    assert wrong.seconds() == pytest.approx(2.0 + 0.5 + 4 * 1.0)
     left.finished("steps", 20.0)
     assert left.seconds() == pytest.approx(2.0 + 0.5 + 3 * 20.0)
 

@@ -202,10 +202,10 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
             note(f"{title}: {what}")
         now, begun = time.monotonic(), True
         one_more, ended = done > ended, done
-        if left is None or (now - last < QUIET_INTERVAL_S and not (answer.verbose and one_more)):
+        if not (answer.verbose and one_more) and (left is None or now - last < QUIET_INTERVAL_S):
             return
         last = now
-        note(f"{title}: {done} of {total}, about {duration(left)} left ({what})")
+        note(f"{title}: {done} of {total}{'' if left is None else f', about {duration(left)} left'} ({what})")
 
     yield report
 

@@ -149,6 +149,7 @@ class TimeLeft:
         """Record that a piece of this kind took so many seconds."""
         n, total = self._took.get(kind, (0, 0.0))
         self._took[kind] = n + 1, total + seconds
+        self._later.units[kind] = max((total + seconds) / (n + 1), SHORTEST_S) / self._efforts[kind] / self._n_workers
         self.skip(kind)
 
     def skip(self, kind: str, n: int = 1) -> None:
@@ -163,10 +164,8 @@ class TimeLeft:
         """The estimate; None if no piece is finished yet."""
         if not self._took:
             return None
-        means = {kind: max(total / n, SHORTEST_S) for kind, (n, total) in self._took.items()}
         later = self._later
-        later.units |= {kind: mean / self._efforts[kind] / self._n_workers for kind, mean in means.items()}
-        unit = later.unit
-        each = {kind: means.get(kind, unit * self._n_workers * self._efforts[kind]) for kind in +self._unfinished}
-        together = sum(self._unfinished[kind] * seconds for kind, seconds in each.items()) / self._n_workers
-        return max(together, *each.values(), 0.0) + later.effort * unit
+        # Seconds of a piece of each kind, divided among the workers.
+        each = {kind: later.units.get(kind, later.unit) * self._efforts[kind] for kind in +self._unfinished}
+        together = sum(self._unfinished[kind] * seconds for kind, seconds in each.items())
+        return max(together, self._n_workers * max(each.values(), default=0.0)) + later.effort * later.unit
