@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.errors import DataFormatError
 from sparserank.files import read_bounded, read_regular
 from sparserank.text import brief
 
@@ -32,14 +33,22 @@ def read_own_json(path: str | os.PathLike, *, links: bool = False) -> Any:
     return parse_json(read_regular(path, MAX_BYTES, links=links))
 
 
-def read_json(path: str | os.PathLike) -> Any:
-    """The content of a JSON file; see `parse_json`.
+def read_json(path: str | os.PathLike, expected: str) -> dict[str, Any]:
+    """The JSON object of a file that users write; see `parse_json`.
 
     Raises
-        OSError      the file cannot be read
-        ValueError   as `parse_json`
+        DataFormatError   the file cannot be read, or its content is no JSON object; the message names the file, and
+                          what is expected
     """
-    return parse_json(read_bounded(path, MAX_BYTES))
+    try:
+        content = parse_json(read_bounded(path, MAX_BYTES))
+    except OSError as error:
+        raise DataFormatError(f"{path}: cannot be read ({error.strerror or error}); expected {expected}.") from error
+    except ValueError as error:
+        raise DataFormatError(f"{path}: is not a JSON file ({error}); expected {expected}.") from error
+    if not isinstance(content, dict):
+        raise DataFormatError(f"{path}: is not a JSON object; expected {expected}.")
+    return content
 
 
 def parse_json(content: bytes) -> Any:

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sparserank.cli.declared import FLAGS, OUTPUT, Argument, Command
-from sparserank.cli.output import FORMATS, TEXT, Answer, answer, versions_in_use
+from sparserank.cli.output import FORMATS, TEXT, Answer, answer, refuse_other, versions_in_use, write_beside
 from sparserank.cli.reading import READ, check, typed
 from sparserank.errors import DataError, ParameterError
 from sparserank.options import Option
@@ -252,12 +252,14 @@ def _install_completion(_: click.Context) -> None:
 
 def _answer(run: Callable[..., None], context: click.Context, values: dict[str, Any]) -> None:
     """Run a command with the arguments and options that the user set, and print its answer."""
-    format, quiet, verbose = (values.pop(option.name) for option in OUTPUT)
+    format, markdown, quiet, verbose = (values.pop(option.name) for option in OUTPUT)
     if format not in (None, *FORMATS):
         raise click.BadParameter(f"must be one of {', '.join(FORMATS)}; got {format!r}.", param_hint="--format")
     if quiet and verbose:
         raise click.BadParameter("cannot be combined with --verbose.", param_hint="--quiet")
     answer.__dict__.update(Answer(format or TEXT, bool(quiet), bool(verbose)).__dict__)
+    if markdown is not None:
+        refuse_other(markdown, "**")
     if verbose:
         click.echo(versions_in_use(), err=True)
     options = [p for p in context.command.params if isinstance(p, DeclaredOption)]
@@ -279,5 +281,7 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
                 raise DataError(str(error)) from error
             raise click.BadParameter(typed(error.message), param_hint=flag_of(error.parameter, flags)) from error
     answer.print()
+    if markdown is not None:
+        write_beside(markdown, answer.in_markdown, "**")
     if answer.code:
         context.exit(answer.code)

@@ -161,6 +161,13 @@ EVALUATE = Command(
             "such as 1%, or a number.",
         ),
         switch("fail_if_shown", "With {fail_if_worse}: only if the 95% bound of the loss is above it."),
+        own("junit", "Path | None", "With {fail_if_worse}: also write a JUnit report to this file."),
+        own("out", "Path | None", "Also write the values of the first system, for {baseline}."),
+        own(
+            "baseline",
+            "Path | None",
+            "Values of an earlier system (written by {out}, with the same judgments), the first of the comparison.",
+        ),
         of_data.N_FEATURES,
         *WITH_JUDGED,
     ],
@@ -168,13 +175,18 @@ EVALUATE = Command(
 )
 INSPECT = Command(
     "inspect",
-    [Argument("files", "list[Path]", "Data files (read as one data set), a store, or one model file.")],
+    [
+        Argument(
+            "files", "list[Path]", "Data files (read as one data set), a store, a model file, or a model and new data."
+        )
+    ],
     [
         *of_data.ROWS,
         *COLUMNS,
         of_data.CATEGORIES,
         of_data.QRELS,
         switch("verify", "Read the whole store and compare every checksum."),
+        switch("fail_if_drift", "With a model and new data: exit with code 3 if a feature has drifted."),
     ],
 )
 EXPLAIN = Command(
@@ -286,6 +298,7 @@ OUTPUT = (  # options of every command
         panel="Output",
         default="text",
     ),
+    own("markdown", "Path | None", "Also write the output in Markdown to this file.", panel="Output"),
     switch(
         "quiet",
         "Print only results, warnings and errors: no progress, no notes.",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sparserank.cli.evaluate import show_comparison
+from sparserank.cli.evaluate import show_comparison, show_queries
 from sparserank.cli.output import give
 from sparserank.cli.reading import columns_of_run, model_of, of_reading, read_for_models, reading_of, require_no_reading
 from sparserank.cli.screen import announce_compiling, show_all
@@ -57,7 +57,6 @@ def run(*, old: Path, new: Path, data: list[Path] | None = None, missing: str | 
     if found.comparison is not None:
         show_comparison(found.comparison.rows(), judged, parse_metrics(list(found.comparison.values["old"])))
         title = f"Queries whose {next(iter(found.comparison.values['old']))} changed most"
-        formats = {"query": "{query}", "old": "{old:.4f}", "new": "{new:.4f}", "difference": "{difference:+.4f}"}
-        show_all([Table.of(title, found.queries, formats)] if found.queries else [])
+        show_queries(title, found.queries)
     show_all(found.sentences[1:])
     give(found.to_json(), found.features)

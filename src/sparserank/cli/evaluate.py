@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.output import MARKDOWN, TEXT, answer, give
+from sparserank.cli.output import FAILED_CHECK, MARKDOWN, TEXT, answer, give, write_beside
 from sparserank.cli.reading import (
     columns_of_run,
     model_of,
@@ -21,6 +21,8 @@ from sparserank.cli.screen import announce_compiling, note, say, table
 from sparserank.text import brief, figure, p_text, relative
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sparserank.data.runs import Run
     from sparserank.evaluation import Comparison
     from sparserank.metrics import Metric
@@ -59,13 +61,17 @@ def run(
     missing: str | None = None,
     fail_if_worse: str | None = None,
     fail_if_shown: bool = False,
+    junit: Path | None = None,
+    out: Path | None = None,
+    baseline: Path | None = None,
     **options: Any,
 ) -> None:
     """Options are those of `Reading`."""
     from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.run_reader import read_qrels, read_run
     from sparserank.evaluation import compare_systems as compare
-    from sparserank.evaluation.gate import limit_of
+    from sparserank.evaluation.compare import most_changed
+    from sparserank.evaluation.gate import FORMAT, against, evaluation_of, limit_of
     from sparserank.metrics import parse_convention, parse_metric
 
     require(bool(data) != (qrels is not None), "DATA", "needs either judged documents or --qrels.")
@@ -79,7 +85,9 @@ def run(
     metrics = [parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
     limit = None if fail_if_worse is None else parsed("--fail-if-worse", limit_of, fail_if_worse)
     require(limit is not None or not fail_if_shown, "--fail-if-shown", "needs --fail-if-worse.")
-    require(limit is None or len(system) > 1, "--fail-if-worse", "needs a second --system.")
+    require(limit is not None or junit is None, "--junit", "needs --fail-if-worse.")
+    alone = baseline is None and len(system) == 1
+    require(limit is None or not alone, "--fail-if-worse", "needs a second --system, or --baseline.")
     require(len(set(system)) == len(system), "--system", "names the same file twice.")
     kinds = {path: _kind_of(path) for path in system}
     require(runs is None or qrels is not None, "--runs", "needs --qrels.")
@@ -94,43 +102,52 @@ def run(
                     f"note: {name} has no documents for {len(absent)} of the judged queries, e.g. {brief(absent[0])}; "
                     "these queries count as 0 (as in trec_eval -c)."
                 )
-        found = compare(lists, judgments, metrics)
-        show_comparison(found.rows(), judgments.documents(list(lists.values())), metrics)
-        _gate(found, metrics[0], limit, only_shown=fail_if_shown)
-        return
-    assert data
-    models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
-    widths = {m.n_features for m in models.values()}
-    width = n_features or (max(widths) if widths else None)
-    announce_compiling(parse_lines)
-    reading = replace(reading, featureless=not models)
-    judged = read_for_models(replace(reading, n_features=width), list(models.values()), data, index_base)
-    scores: dict[str, Any] = {}
-    for path in system:
-        if kinds[path] == "run":
-            scores[str(path)] = read_run(path)
-        else:
-            scores[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
-    found = compare(scores, judged, metrics)
+        found, judged = compare(lists, judgments, metrics), judgments.documents(list(lists.values()))
+        grades = [(q, grade) for (q, _), grade in judgments.items()]
+    else:
+        models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
+        widths = {m.n_features for m in models.values()}
+        width = n_features or (max(widths) if widths else None)
+        announce_compiling(parse_lines)
+        reading = replace(reading, featureless=not models, n_features=width)
+        judged = read_for_models(reading, list(models.values()), data or [], index_base)
+        scores: dict[str, Any] = {}
+        for path in system:
+            if kinds[path] == "run":
+                scores[str(path)] = read_run(path)
+            else:
+                scores[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
+        found = compare(scores, judged, metrics)
+        assert judged.qid is not None
+        grades = list(zip(judged.qid.tolist(), judged.relevance.tolist(), strict=True))
+    if out is not None:
+        write_beside(out, evaluation_of(found, grades, judged.query_ids), f'{{\n "format": "{FORMAT}"')
+    if baseline is not None:
+        found = against(baseline, found, grades, judged.query_ids)
     show_comparison(found.rows(), judged, metrics)
-    _gate(found, metrics[0], limit, only_shown=fail_if_shown)
-
-
-def _gate(found: Comparison, metric: Metric, limit: tuple[float, bool] | None, *, only_shown: bool) -> None:
-    """Say whether a system loses more than the limit; the exit code is then WORSE."""
-    from sparserank.evaluation.gate import gate
-
-    if limit is None:
-        return
-    sign, fails = 1 if metric.higher_is_better else -1, False
     for name in (n for n in found.values if n != found.baseline):
-        judged = gate(found.values[name][repr(metric)], found.values[found.baseline][repr(metric)], limit, sign)
-        fails |= judged.fails(only_shown)
+        first = repr(metrics[0])
+        rows = most_changed(found.values[found.baseline][first], found.values[name][first], judged.query_ids)
+        show_queries(f"{name}: queries whose {first} changed most", rows, in_text=answer.verbose)
+    if limit is not None:
+        _gate(found, metrics[0], limit, fail_if_shown, junit)
+
+
+def _gate(found: Comparison, metric: Metric, limit: tuple[float, bool], only_shown: bool, junit: Path | None) -> None:
+    """Say whether a system loses more than the limit; the exit code is then FAILED_CHECK."""
+    from sparserank.evaluation import gate as gates
+
+    sign, verdicts = 1 if metric.higher_is_better else -1, []
+    for name in (n for n in found.values if n != found.baseline):
+        judged = gates.gate(found.values[name][repr(metric)], found.values[found.baseline][repr(metric)], limit, sign)
+        verdicts.append((name, judged.sentence(name, found.baseline, repr(metric)), judged.fails(only_shown)))
         tell = say if answer.format in (TEXT, MARKDOWN) else note
-        tell(judged.sentence(name, found.baseline, repr(metric)))
+        tell(verdicts[-1][1])
         for row in (r for r in answer.document if (r["system"], r["metric"]) == (name, repr(metric))):
             row |= {"limit": judged.limit, "above_limit": judged.fails(), "shown": judged.fails(shown=True)}
-    answer.code = WORSE if fails else 0
+    answer.code = FAILED_CHECK if any(fails for *_, fails in verdicts) else 0
+    if junit is not None:
+        write_beside(junit, gates.junit(verdicts), "<?xml")
 
 
 def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:
@@ -199,7 +216,6 @@ def _scores(path: Path, data: Any) -> Any:
     return np.array(scores)
 
 
-WORSE = 3  # exit code if a system is worse than the first by more than the limit
 MAX_ROWS = 18  # shown without --verbose
 
 
@@ -242,6 +258,13 @@ def show_comparison(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]
                 f"{r['system']} is {word} {first} by {figure(abs(r['difference']))} {r['metric']}, "
                 f"{_interval(r, 'difference_', signed=True)}{shown_or_not}."
             )
+
+
+def show_queries(title: str, rows: Sequence[dict[str, Any]], *, in_text: bool = True) -> None:
+    """Print the queries that changed most."""
+    cells = [[r["query"], *(f"{r[name]:.4f}" for name in ("old", "new")), f"{r['difference']:+.4f}"] for r in rows]
+    if rows:
+        table(title, ["query", "old", "new", "difference"], cells, in_text=in_text)
 
 
 def _interval(r: dict[str, Any], of: str = "", *, signed: bool = False) -> str:

@@ -61,9 +61,10 @@ def run(
     """Options are those of `export`."""
     from sparserank.export import ENGINES, offset_of
     from sparserank.export import export as write
-    from sparserank.export.engine import read_definitions
+    from sparserank.export.engine import EXPECTED
     from sparserank.export.fusion import FUSION_ENGINES, export_fusion
     from sparserank.model.fusion import formula_of, is_fusion
+    from sparserank.strict_json import read_json
     from sparserank.workdir.directory import refuse_uncreatable
 
     known_formats = list(dict.fromkeys([*ENGINES, *FUSION_ENGINES]))
@@ -71,7 +72,7 @@ def run(
     require(missing in (None, "model"), "--missing", f"must be model; got {missing!r}.")
     if out is not None and (out.is_dir() or not os.path.lexists(out)):
         refuse_uncreatable(out)
-    known = None if features is None else read_definitions(features)
+    known = None if features is None else read_json(features, EXPECTED)
     exported = model_of(model, missing, k)
     shift = _offset(offset)
     if is_fusion(exported):
@@ -123,7 +124,7 @@ def _notes(
 ) -> None:
     """Print what the files do not show."""
     from sparserank.export import ranklib
-    from sparserank.model.lowest_score import lowest_score
+    from sparserank.model.training_record import lowest_score
 
     if "derived.json" in files:
         note(

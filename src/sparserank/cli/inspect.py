@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.output import give
-from sparserank.cli.reading import reading_of
+from sparserank.cli.output import FAILED_CHECK, answer, give
+from sparserank.cli.reading import columns_of_run, model_of, read_for_models, reading_of, require
 from sparserank.cli.screen import announce_compiling, say, table
 
 if TYPE_CHECKING:
@@ -34,26 +34,36 @@ which columns are the label, the query, the document and the features, and print
   sparserank inspect bm25.run
 
   sparserank inspect store/ --verify
+
+With a model and new data, it compares the values of the model's features with those of training:
+
+  sparserank inspect run/model.json new.parquet --fail-if-drift
 """
 
 
-def run(*, files: list[Path], verify: bool = False, **options: Any) -> None:
+def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False, **options: Any) -> None:
     """Options are those of `Reading`."""
     from sparserank.cli.data_facts import facts_of, shown_value
     from sparserank.cli.inspect_tables import show_tables
     from sparserank.data.letor._kernels import parse_lines
     from sparserank.data.missing import KEEP
     from sparserank.data.read import verify_store
-    from sparserank.data.read_files import TABLES, kind_of, read_files
+    from sparserank.data.read_files import TABLES, head_of, kind_of, read_files
     from sparserank.data.run_reader import TABLE, holds
+    from sparserank.model.content import FORMAT
 
+    is_model = (files[0] / "model.json").is_file() or files[0].suffix == ".json"
+    if len(files) > 1 and is_model and (files[0].is_dir() or FORMAT.encode() in (head_of(files[0]) or b"")):
+        _drift(files[0], files[1:], options, fail=fail_if_drift)
+        return
+    require(not fail_if_drift, "--fail-if-drift", "needs a model and data.")
     reading = reading_of(options, flags=True)
     found = holds(files[0]) if len(files) == 1 else ""
     is_table = found == TABLE or {".csv", ".tsv"} & {*files[0].suffixes}  # its columns are shown
     if found and not is_table:
         _entries(files[0], found)
         return
-    if len(files) == 1 and (files[0].suffix == ".json" or (files[0] / "model.json").is_file()):
+    if len(files) == 1 and is_model:
         _model(files[0])
         return
     for file in files if verify else []:
@@ -102,12 +112,14 @@ def _entries(path: Path, found: str) -> None:
 def _model(path: Path) -> None:
     from sparserank.model.fusion import formula_of, is_fusion
     from sparserank.model.size_models import load_model
+    from sparserank.model.training_record import VALUES
 
     model = load_model(path)
     if is_fusion(model):
         _formula(path, formula_of(model), model.metadata)
         return
-    facts = " ".join(f"{key}={value}" for key, value in {**model.parameters, **model.metadata}.items())
+    known = {**model.parameters, **model.metadata}
+    facts = " ".join(f"{key}={value}" for key, value in known.items() if key != VALUES)
     content = model.to_json()
     give(content, [{name: f[name] for name in f if name != "curve"} for f in content["features"]])
     knows = model.fill_values is not None
@@ -138,6 +150,35 @@ def _model(path: Path) -> None:
             curves,
         )
     say(facts)
+
+
+def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool) -> None:
+    """How the values of the model's features in new data differ from those of training."""
+    from sparserank.data.letor._kernels import parse_lines
+    from sparserank.model.training_record import DISTANCE, MISSING_RISE, OUTSIDE, TOP, drift
+
+    model, index_base = model_of(path, None), options.get("index_base")
+    announce_compiling(parse_lines)
+    options = {"unjudged": "zero", **options, **columns_of_run([path], data, options)}
+    reading = reading_of(options, labelled=False, grouped=True, n_features=model.n_features)
+    documents = read_for_models(reading, [model], data, index_base)
+    rows = drift(model, documents)
+    give(rows, [{**row, "drift": " ".join(row["drift"])} for row in rows])
+    cells = []
+    for r in rows:
+        missing = "-" if r["training_missing"] is None else f"{r['training_missing']:.1%}"
+        spans = (f"{r[f'{of}median']:.4g} ({r[f'{of}low']:.4g} to {r[f'{of}high']:.4g})" for of in ("", "training_"))
+        shares = f"{r['outside']:.1%}", f"{r['distance']:.2f} of {r['limit']:.2f}", f"{r['changed']:.0%}"
+        cells.append([r["feature"], f"{r['missing']:.1%}", missing, *spans, *shares, ", ".join(r["drift"]) or "no"])
+    head = f"{path}: {documents.n_queries:,} queries, {documents.n_docs:,} documents, beside those of training"
+    columns = ["missing", "in training", "median (5 to 95%)", "in training", "outside", "distance", "top 10s", "drift"]
+    table(head, ["feature", *columns], cells)
+    say(
+        f"drift: {MISSING_RISE:.0%} more values missing, {OUTSIDE:.0%} outside of those of training, or a distance of "
+        f"the distributions above {DISTANCE:g} and above that of random halves of the training queries. top 10s: share "
+        f"of queries whose first {TOP} documents change if the feature is held at its training median."
+    )
+    answer.code = FAILED_CHECK if fail and any(r["drift"] for r in rows) else 0
 
 
 def _formula(path: Path, formula: FusionFormula, metadata: Mapping[str, Any]) -> None:

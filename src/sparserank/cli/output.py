@@ -9,12 +9,14 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from sparserank.text import visible
 
 TEXT, MARKDOWN, JSON, CSV = "text", "markdown", "json", "csv"
 FORMATS = (TEXT, MARKDOWN, JSON, CSV)
+FAILED_CHECK = 3  # exit code of --fail-if-worse and --fail-if-drift
 MARKS = re.compile(r"[\\`*_~<>\[\]|#]")  # characters that mean something in Markdown
 
 
@@ -34,6 +36,12 @@ class Answer:
     code: int = 0  # exit code of a command that ended well
     began: float = field(default_factory=time.monotonic)  # about when the command started
 
+    @property
+    def in_markdown(self) -> str:
+        """The sentences and tables in Markdown."""
+        tables = self.tables or [{"title": "Result", "rows": rows} for rows in [self.rows] if rows]
+        return "\n\n".join([*(_table(t["title"], t["rows"]) for t in tables), *map(_marked, self.sentences)])
+
     def print(self) -> None:
         """Print the document or the rows; nothing in text format, which is printed while the command runs."""
         if self.format == JSON:
@@ -44,8 +52,7 @@ class Answer:
 
             print(json.dumps(plain(found), indent=1, allow_nan=False))
         elif self.format == MARKDOWN:
-            tables = self.tables or [{"title": "Result", "rows": rows} for rows in [self.rows] if rows]
-            print("\n\n".join([*(_table(t["title"], t["rows"]) for t in tables), *map(_marked, self.sentences)]))
+            print(self.in_markdown)
         elif self.format == CSV:
             rows = self.rows
             if rows is None:
@@ -63,6 +70,22 @@ answer = Answer()
 def give(document: Any, rows: Sequence[Mapping[str, Any]], *, exact: bool = False) -> None:
     """Set the result for programs: the document for json, the rows for csv; `exact` leaves texts unescaped."""
     answer.document, answer.rows, answer.exact = document, rows, exact
+
+
+def refuse_other(path: Path, begins: str) -> None:
+    """Refuse a file that does not begin like this."""
+    from sparserank.files import refuse_foreign
+
+    refuse_foreign(path, lambda head: head.decode(errors="replace").startswith(begins), "is another kind of file")
+
+
+def write_beside(path: Path, text: str, begins: str) -> None:
+    """Write a file beside the output, unless another kind of file is there."""
+    from sparserank.files import atomic_write
+
+    refuse_other(path, begins)
+    with atomic_write(path) as out:
+        out.write(f"{text}\n")
 
 
 def versions_in_use() -> str:

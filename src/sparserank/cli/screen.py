@@ -41,12 +41,11 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """Print a table; the first column is text, the others are figures."""
-    if answer.format != TEXT:
-        answer.tables.append(
-            {"title": title, "columns": columns, "rows": [dict(zip(columns, row, strict=True)) for row in rows]}
-        )
+def table(title: str, columns: list[str], rows: list[list[str]], *, in_text: bool = True) -> None:
+    """Print a table; the first column is text, the others are figures. in_text: whether also as text."""
+    named = [dict(zip(columns, row, strict=True)) for row in rows]
+    answer.tables.append({"title": title, "columns": columns, "rows": named})
+    if answer.format != TEXT or not in_text:
         return
     out = RichTable(show_edge=False, pad_edge=False, box=None, padding=(0, 2, 0, 0))
     shown = [[visible(cell) for cell in row] for row in rows]
@@ -98,10 +97,9 @@ def show_all(found: Sequence[str | Table]) -> None:
 
 def say(text: str) -> None:
     """Print one line of the result."""
-    if answer.format != TEXT:
-        answer.sentences.append(text)
-        return
-    print(visible(text))
+    answer.sentences.append(text)
+    if answer.format == TEXT:
+        print(visible(text))
 
 
 def width_of_screen() -> int:

@@ -32,6 +32,8 @@ from sparserank.options.selection import DEFAULT_CONFIDENCE
 from sparserank.text import brief
 
 DEFAULT_METRICS = ("ndcg@10", "map")
+MOST = 10
+SAME = 1e-12  # smaller differences of a metric on a query count as none
 
 
 @dataclass(frozen=True, repr=False)
@@ -299,6 +301,13 @@ def _only_unjudged(run: Run, qrels: Qrels) -> tuple[str, str] | None:
 def _warn(said: str) -> None:
     """Warn at the caller of `evaluate` or `compare_systems`."""
     warnings.warn(said, DataWarning, stacklevel=4)
+
+
+def most_changed(old: np.ndarray, new: np.ndarray, query_ids: np.ndarray) -> list[dict[str, Any]]:
+    """The MOST queries whose values (n_queries,) differ most between two systems: query, old, new, difference."""
+    change = np.nan_to_num(new - old)
+    order = [q for q in np.argsort(-np.abs(change), kind="stable")[:MOST].tolist() if abs(change[q]) > SAME]
+    return [{"query": str(query_ids[q]), "old": old[q], "new": new[q], "difference": change[q]} for q in order]
 
 
 def mean_of(values: np.ndarray) -> float:

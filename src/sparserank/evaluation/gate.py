@@ -1,17 +1,25 @@
-"""A gate for pipelines: whether a system loses more against another than a limit."""
+"""A gate for pipelines: whether a system loses more against another, or an earlier one, than a limit."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
-from sparserank.errors import DataError, ParameterError
+from sparserank.errors import DataError, DataFormatError, ParameterError
+from sparserank.evaluation.compare import Comparison
+from sparserank.strict_json import read_json
 from sparserank.text import brief
 
 CONFIDENCE, EQUAL_FAIL = 0.95, 0.05  # of the bound; share of equal systems that should fail at most
+FORMAT, EXPECTED = "sparserank-evaluation", "values of an earlier system, as 'evaluate --out' writes them"
 ROUNDING = 1e-12  # relative; differences of means are not known more exactly
 
 
@@ -96,3 +104,48 @@ def gate(values: np.ndarray, baseline: np.ndarray, limit: tuple[float, bool], si
         raise DataError(f"a gate needs at least 2 queries with a value of the metric; got {n}.")
     unit, error = abs(float(baseline[known].mean())), float(lost.std(ddof=1) / math.sqrt(n))
     return Gate(float(lost.mean()), error, limit[0] * (unit if limit[1] else 1.0), unit, n)
+
+
+# -- an earlier system -------------------------------------------------------------------------------------------------
+
+
+def evaluation_of(found: Comparison, judgments: Iterable[tuple[Any, float]], query_ids: np.ndarray) -> str:
+    """JSON with the values of the first system on each query, and a hash of the judgments: pairs of query and grade."""
+    values = {
+        metric: {str(q): None if math.isnan(v) else v for q, v in zip(query_ids, own.tolist(), strict=True)}
+        for metric, own in found.values[found.baseline].items()
+    }
+    content = {"format": FORMAT, "judgments": _hash(judgments), "system": found.baseline, "values": values}
+    return json.dumps(content, indent=1)
+
+
+def against(path: Any, found: Comparison, judgments: Iterable[tuple[Any, float]], query_ids: np.ndarray) -> Comparison:
+    """The comparison of the same systems with that of an evaluation, which `evaluation_of` wrote.
+
+    Raises
+        DataFormatError   it is no evaluation, or one with other judgments or metrics
+    """
+    content = read_json(path, EXPECTED)
+    try:
+        system, values = content["system"], {m: content["values"][m] for m in found.values[found.baseline]}
+        if content["format"] != FORMAT or content["judgments"] != _hash(judgments):
+            raise DataFormatError(f"{path}: was made with other judgments; evaluate the earlier system with these.")
+        earlier = {m: np.array([of[str(q)] for q in query_ids], dtype=np.float64) for m, of in values.items()}
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataFormatError(f"{path}: has no {error}; expected {EXPECTED}, of the same metrics.") from error
+    name = system if system not in found.values else f"{system} before"
+    return Comparison({name: earlier, **found.values}, name)
+
+
+def _hash(judgments: Iterable[tuple[Any, float]]) -> str:
+    return hashlib.sha256(repr(sorted((str(q), float(grade)) for q, grade in judgments)).encode()).hexdigest()
+
+
+def junit(verdicts: Sequence[tuple[str, str, bool]]) -> str:
+    """A JUnit report with one test for each (system, sentence, whether it fails)."""
+    count = {"tests": str(len(verdicts)), "failures": str(sum(fails for *_, fails in verdicts))}
+    suite = ElementTree.Element("testsuite", {"name": "sparserank evaluate", **count})
+    for name, sentence, fails in verdicts:
+        case = ElementTree.SubElement(suite, "testcase", classname="sparserank", name=name)
+        ElementTree.SubElement(case, "failure" if fails else "system-out", message=sentence)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)

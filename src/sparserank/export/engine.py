@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sparserank.curves import StepCurve
-from sparserank.errors import DataError, DataFormatError
+from sparserank.errors import DataError
 from sparserank.export.search_query import SearchQuery
 from sparserank.export.terms import Sum, Term
 from sparserank.options import option
 from sparserank.options.selection import TREES
-from sparserank.strict_json import read_json
 from sparserank.text import brief
 from sparserank.transforms import KINDS, NONE
 
@@ -45,23 +43,6 @@ class Options:
         asked = next((n for n in names if getattr(self, n)), None)
         if asked is not None:
             raise DataError(f"{why}: {asked} cannot be written; leave it out.")
-
-
-def read_definitions(path: str | os.PathLike) -> dict[str, Any]:
-    """Read {feature name: definition} from a file.
-
-    Raises
-        DataFormatError   the file cannot be read, or its content is not a JSON object; the message names the file
-    """
-    try:
-        content = read_json(path)
-    except OSError as error:
-        raise DataFormatError(f"{path}: cannot be read ({error.strerror or error}); expected {EXPECTED}.") from error
-    except ValueError as error:
-        raise DataFormatError(f"{path}: is not a JSON file ({error}); expected {EXPECTED}.") from error
-    if not isinstance(content, dict):
-        raise DataFormatError(f"{path}: is not a JSON object; expected {EXPECTED}.")
-    return content
 
 
 @dataclass(frozen=True)

@@ -85,13 +85,7 @@ def read_search_query(path: Any) -> SearchQuery:
     """
     if not isinstance(path, str | os.PathLike):
         return search_query(path)
-    try:
-        body = read_json(path)
-    except OSError as error:
-        raise DataFormatError(f"{path}: cannot be read ({error.strerror or error}); expected a request.") from error
-    except ValueError as error:
-        raise DataFormatError(f"{path}: is not JSON with templates inside strings only ({error}).") from error
-    return search_query(body, str(path))
+    return search_query(read_json(path, "a request in JSON, with templates inside strings only"), str(path))
 
 
 def search_query(body: Any, place: str = "the query") -> SearchQuery:

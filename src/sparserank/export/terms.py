@@ -12,8 +12,8 @@ from sparserank.curves import Curve, StepCurve
 from sparserank.data.derived import Derived
 from sparserank.data.missing import HUGE
 from sparserank.errors import DataError
-from sparserank.model.lowest_score import lowest_score
 from sparserank.model.ranking_model import RankingModel
+from sparserank.model.training_record import lowest_score
 from sparserank.options import option
 from sparserank.text import brief
 from sparserank.transforms import LOG, NONE, Transform

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from sparserank.arrow import has_arrow, pa, pq
-from sparserank.crossval.current_model import SAME_ABSOLUTE
 from sparserank.curves import Curve, StepCurve
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.derived import sources_of
@@ -21,6 +20,7 @@ from sparserank.data.read import as_datasets
 from sparserank.data.reading import Reading
 from sparserank.errors import DataError
 from sparserank.evaluation import DEFAULT_METRICS, Comparison, compare_systems, mean_of
+from sparserank.evaluation.compare import most_changed
 from sparserank.files import read_regular
 from sparserank.metrics import parse_metrics
 from sparserank.metrics.ranking import rank_documents
@@ -265,9 +265,8 @@ def _on_data(without: ModelDiff, old: Side, new: Side, judged: RankingDataset) -
     scores = {"old": _scores(old.model, judged), "new": _scores(new.model, judged)}
     found = compare_systems(scores, judged, metrics)
     before, after = (found.values[name][repr(metrics[0])] for name in scores)
-    change, ids = np.nan_to_num(after - before), list(map(str, judged.query_ids))
-    most = [q for q in np.argsort(-np.abs(change), kind="stable")[:TOP].tolist() if abs(change[q]) > SAME_ABSOLUTE]
-    queries = [{"query": ids[q], "old": before[q], "new": after[q], "difference": change[q]} for q in most]
+    ids = list(map(str, judged.query_ids))
+    queries = most_changed(before, after, judged.query_ids)
     # Documents of equal scores are in the order that the metric gives them.
     lists = judged.relevance, judged.query_ptr, metrics[0].convention.ties, judged.docid
     orders = [rank_documents(judged.from_input_order(s), *lists).tolist() for s in scores.values()]

@@ -12,8 +12,8 @@ from sparserank.data.read import read_weighted_sources
 from sparserank.data.suspects import names_in, warn_of_suspects
 from sparserank.errors import ParameterError
 from sparserank.losses import loss_name, parse_loss
-from sparserank.model.lowest_score import with_lowest_score
 from sparserank.model.ranking_model import RankingModel
+from sparserank.model.training_record import VALUES, with_training_record
 from sparserank.options import asked, values_of
 from sparserank.options.jobs import FIT
 from sparserank.options.paths import LINEAR_SCALINGS
@@ -54,7 +54,7 @@ class FittedModel:
             "n_iter": ranker.n_iter_,
             "n_queries": self.data.n_queries,
             "n_docs": self.data.n_docs,
-            **self.model.metadata,
+            **{name: value for name, value in self.model.metadata.items() if name != VALUES},
             **_strengths(ranker),
         }
 
@@ -89,7 +89,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
     metadata = {**vars(ranker.certificate_), "n_pairs": ranker.n_pairs_}
     model = replace(ranker.to_model(), parameters=parameters, metadata=metadata)
     if client is None:
-        model = with_lowest_score(model, data.X)
+        (model,) = with_training_record([model], data)
     return FittedModel(model, ranker, data, parse_maker(ranker._named_penalty).label)
 
 

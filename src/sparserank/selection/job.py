@@ -35,7 +35,7 @@ from sparserank.execution import available_cores, one_blas_thread
 from sparserank.export import ENGINES
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
-from sparserank.model.lowest_score import with_lowest_scores
+from sparserank.model.training_record import with_training_record
 from sparserank.options import option
 from sparserank.options.jobs import RIVAL_TIME
 from sparserank.paths.boosting import LOSS as STEPS_LOSS
@@ -330,7 +330,7 @@ class SelectionJob:
             own = np.full(len(medians), np.nan)
             own[model.support] = medians[model.support]
             out.append(replace(model, medians=own, derived=self.cv.data.derived or {}))
-        return out if self.cv.first.client is not None else with_lowest_scores(out, self.cv.data.X)
+        return out if self.cv.first.client is not None else with_training_record(out, self.cv.data)
 
     def _weights(self, candidate_set: CandidateSet, chosen: Candidate) -> RankingModel:
         """The final model of a candidate with its provenance."""

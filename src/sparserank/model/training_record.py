@@ -1,0 +1,177 @@
+"""What a model file records of the training documents: its lowest score, for engines without negative scores, and the
+values of its features, with which those of new documents are compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.matrices import columns_dense
+from sparserank.data.missing import is_missing
+from sparserank.errors import DataError
+from sparserank.model.ranking_model import OF_MODEL, RankingModel
+
+KEY, VALUES = "lowest_score", "training_values"  # in the metadata of a model
+ROWS_AT_ONCE = 1 << 16
+SHARES = np.linspace(0.0, 1.0, 21)  # the recorded quantiles
+SAMPLE_VALUES = 4_000_000  # with more values, those of evenly spaced queries are recorded
+N_HALVES = 50  # random halves of the queries, whose distance is noise
+SAME = 1e-6  # relative: values in single and in double precision
+# Drift: the share of missing values rises by so much, or so many values are outside of those of training, or the
+# distributions are so far apart (and farther than noise).
+MISSING_RISE, OUTSIDE, DISTANCE = 0.05, 0.05, 0.1
+TOP = 10  # ranks
+QUANTILES = {"low": 0.05, "median": 0.5, "high": 0.95}
+
+
+def with_training_record(models: Sequence[RankingModel], data: RankingDataset) -> list[RankingModel]:
+    """The models with what is known of these documents, on which they were trained."""
+    return _with_values(_with_lowest_scores(models, data.X), data)
+
+
+def _with_lowest_scores(models: Sequence[RankingModel], X: Any) -> list[RankingModel]:
+    """Record in the metadata of each model its lowest score on these rows. Models are unchanged if their scores depend
+    on the other documents of a query, or if a row has no score.
+
+    Parameters
+        X   (n_docs, n_features) array, CSR matrix or stored features, read once
+    """
+    lowest = {i: math.inf for i, m in enumerate(models) if not m.per_query and len(m.support)}
+    for block in _blocks(X) if lowest else ():
+        for i in list(lowest):
+            try:
+                lowest[i] = min(lowest[i], float(models[i].predict(block).min()))
+            except DataError:
+                del lowest[i]
+    return [
+        replace(m, metadata={**m.metadata, KEY: lowest[i]}) if math.isfinite(lowest.get(i, math.nan)) else m
+        for i, m in enumerate(models)
+    ]
+
+
+def lowest_score(model: RankingModel) -> float | None:
+    """The recorded lowest score; None if the model has none."""
+    known = model.metadata.get(KEY)
+    return float(known) if isinstance(known, Real) and math.isfinite(known) else None
+
+
+def _blocks(X: Any) -> Iterator[Any]:
+    for part in getattr(X, "parts", (X,)):
+        for lo in range(0, part.shape[0], ROWS_AT_ONCE):
+            yield part[lo : lo + ROWS_AT_ONCE]
+
+
+# -- values of the features --------------------------------------------------------------------------------------------
+
+
+def _with_values(models: Sequence[RankingModel], data: RankingDataset) -> list[RankingModel]:
+    """Record in the metadata of each model the values of its features in the training data: quantiles with the share of
+    values up to each, the share that was missing (None: unknown), and the largest distance of random halves."""
+    used = np.unique(np.concatenate([m.support for m in models]))
+    step = max(-(-data.n_docs * len(used) // SAMPLE_VALUES), 1)
+    sample = data if step == 1 else data.take_queries(np.arange(0, data.n_queries, step))
+    columns, lengths = columns_dense(sample.X, used), np.diff(sample.query_ptr)
+    half = np.tile(np.arange(sample.n_queries) % 2 == 0, (N_HALVES, 1))
+    half = np.random.default_rng(0).permuted(half, axis=1).astype(np.float64)
+    filled = 0.0 if data.fill_values is None else None
+    known = {}
+    for j, x in zip(used.tolist(), columns.T, strict=True):
+        points = np.unique(np.quantile(x, SHARES))
+        n_below = np.add.reduceat(_up_to(x, points), sample.query_ptr[:-1], axis=0, dtype=np.float64)
+        # The largest distance of the distributions of two halves.
+        one, other = ((h @ n_below) / np.maximum(h @ lengths, 1)[:, None] for h in (half, 1.0 - half))
+        known[j] = {
+            "points": points.tolist(),
+            "shares": (n_below.sum(axis=0) / len(x)).tolist(),
+            "halves": float(np.abs(one - other).max()),
+            "missing": filled if data.filled is None else float(data.filled[:, j].mean()),
+        }
+    return [
+        replace(
+            m,
+            metadata={
+                **m.metadata,
+                VALUES: {
+                    "queries": sample.n_queries,
+                    "features": {m.feature_names[j]: known[j] for j in m.support.tolist()},
+                },
+            },
+        )
+        for m in models
+    ]
+
+
+def _up_to(x: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """(n, n_points) bool: which values are at most each point."""
+    return np.asarray(x[:, None] <= points + SAME * np.abs(points))
+
+
+def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
+    """The values of the selected features in new documents, beside those of training, the largest weight first.
+
+    Parameters
+        data   new documents; missing values may have been kept
+    Returns
+        one row per feature: `missing`, `low`, `median`, `high` (quantiles 5, 50 and 95%), each also as `training_...`;
+        `outside`: share of values outside of those of training; `distance`: the largest difference of the shares of
+        values up to a quantile of training, and its `limit`; `changed`: share of the queries whose top 10 changes if
+        the feature is held at its training median; `drift`: which of these count as drift
+    Raises
+        DataError   the model has no record of its training values
+    """
+    try:
+        n_before, known = model.metadata[VALUES]["queries"], model.metadata[VALUES]["features"]
+        records = [known[model.feature_names[j]] for j in model.support]
+        tables = [(np.array(r["points"]), np.array(r["shares"]), r["halves"], r["missing"]) for r in records]
+    except (KeyError, TypeError) as error:
+        raise DataError(
+            "the model has no record of its training values, which select and fit save since version 0.4; train it "
+            "again."
+        ) from error
+    model = model.with_missing(OF_MODEL)
+    missing = is_missing(replace(model, fill_values=None).selected_values(data))
+    columns, query_ptr = model.selected_values(data), data.query_ptr
+    parts = model.contributions(data)
+    top, query = _top(parts.sum(axis=1), query_ptr)
+    noise = 0.5 * math.sqrt(1.0 + n_before / data.n_queries)  # of these queries, relative to that of halves
+    rows = []
+    for k, (points, shares, halves, missing_before) in enumerate(tables):
+        x, j = columns[:, k], int(model.support[k])
+        before = dict(zip(QUANTILES, points[np.searchsorted(shares, list(QUANTILES.values()))].tolist(), strict=True))
+        now = np.quantile(x, list(QUANTILES.values()), method="inverted_cdf").tolist()
+        # The ranking with this feature at its training median.
+        held = columns.copy()
+        held[:, k] = before["median"]
+        without = parts.sum(axis=1) - parts[:, k]
+        changed, _ = _top(without + model.coef[j] * model.scaled(held, query_ptr)[:, k], query_ptr)
+        slack = SAME * np.abs(points[[0, -1]])
+        row: dict[str, Any] = {
+            "feature": model.feature_names[j],
+            "missing": float(missing[:, k].mean()),
+            **dict(zip(QUANTILES, now, strict=True)),
+            "training_missing": missing_before,
+            **{f"training_{name}": value for name, value in before.items()},
+            "outside": float(((x < points[0] - slack[0]) | (x > points[-1] + slack[1])).mean()),
+            "distance": float(np.abs(_up_to(x, points).mean(axis=0) - shares).max()),
+            "limit": max(DISTANCE, halves * noise),
+            "changed": len(np.unique(query[top != changed])) / data.n_queries,
+        }
+        rises = missing_before is not None and row["missing"] - missing_before > MISSING_RISE
+        found = {"missing": rises, "outside": row["outside"] > OUTSIDE, "distance": row["distance"] > row["limit"]}
+        rows.append({**row, "drift": [name for name, is_drift in found.items() if is_drift]})
+    order = np.argsort(-np.abs(model.coef[model.support]), kind="stable")
+    return [rows[k] for k in order.tolist()]
+
+
+def _top(scores: np.ndarray, query_ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(documents on the first TOP ranks of each query, in order; the query of each)."""
+    lengths = np.diff(query_ptr)
+    query = np.repeat(np.arange(len(lengths)), lengths)
+    first = np.arange(len(scores)) - np.repeat(query_ptr[:-1], lengths) < TOP
+    return np.lexsort((-scores, query))[first], query[first]
