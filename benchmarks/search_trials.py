@@ -65,7 +65,7 @@ def compare(name: str, data: RankingDataset) -> None:
             boosts, figure = search(train, f)
             seconds[method].append(time.perf_counter() - began)
             values[method][fold == f], reported[method][fold == f] = _values(test, boosts), figure
-            kept[method].append(np.count_nonzero(boosts))
+            kept[method].append(int(np.count_nonzero(boosts)))
     print(f"\n{name}: {data.n_queries} queries, {data.n_features} clauses, {METRIC}\n")
     print("| | mean | select minus it | clauses | seconds | its own figure is too high by |\n|---|---|---|---|---|---|")
     for method, of in values.items():
@@ -167,7 +167,7 @@ def dl19() -> RankingDataset:
     topics = {q for q, _ in qrels}
     pairs = sorted({pair for run in runs for pair in run if pair[0] in topics})
     X = np.array([[max(run.get(pair, 0.0), 0.0) for run in runs] for pair in pairs])
-    return RankingDataset(X, [qrels.get(pair, 0.0) for pair in pairs], [q for q, _ in pairs])
+    return RankingDataset(X, np.array([qrels.get(pair, 0.0) for pair in pairs]), np.array([q for q, _ in pairs]))
 
 
 def made(n_queries: int = 400, n_docs: int = 50, n_clauses: int = 30, n_useful: int = 8) -> RankingDataset:

@@ -3,11 +3,13 @@
 import json
 import math
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from scipy import stats
 
+import sparserank as sr
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation.gate import gate, limit_of
 from tests.support.command_line import Cli, assert_refused
@@ -62,7 +64,8 @@ def test_few_queries_and_equal_systems_do_not_fail() -> None:
         gate(np.array([0.4, np.nan]), np.array([0.5, 0.5]), (0.01, True))
 
 
-def test_the_command_ends_with_3(cli_here: Cli) -> None:
+def write_runs() -> None:
+    """j.qrels, and runs: two of one quality, a third like them, and one without any."""
     rng = np.random.default_rng(1)
     rows = {"now": [], "same": [], "new": [], "bad": []}  # type: ignore[var-annotated]
     judged = []
@@ -77,6 +80,10 @@ def test_the_command_ends_with_3(cli_here: Cli) -> None:
     Path("j.qrels").write_text("".join(judged))
     for name, lines in rows.items():
         Path(f"{name}.run").write_text("".join(lines))
+
+
+def test_the_command_ends_with_3(cli_here: Cli) -> None:
+    write_runs()
     call = ("evaluate", "--qrels", "j.qrels", "--system", "now.run", "--system")
     for name, limit, more, code, word in (
         ("same", "1%", (), 0, "not above the limit"),
@@ -102,3 +109,60 @@ def test_the_command_ends_with_3(cli_here: Cli) -> None:
     assert_refused(cli_here(*call, "new.run", "--fail-if-worse", "1x"), 2, "must be a share such as 1%")
     assert_refused(cli_here(*call, "new.run", "--fail-if-shown"), 2, "needs --fail-if-worse")
     assert_refused(cli_here(*call[:-1], "--fail-if-worse", "1%"), 2, "needs a second --system")
+
+
+def test_an_earlier_evaluation_is_the_first_system(cli_here: Cli) -> None:
+    """The figures are those of the two runs side by side, and nothing else is accepted in its place."""
+    write_runs()
+    call = ("evaluate", "--qrels", "j.qrels", "--metric", "ndcg@10", "--metric", "mrr")
+    side_by_side = json.loads(
+        cli_here(*call, "--system", "now.run", "--system", "bad.run", "--format", "json", "--fail-if-worse", "1%").out
+    )
+    assert cli_here(*call, "--system", "now.run", "--out", "now.json").code == 0
+    assert cli_here(*call, "--system", "now.run", "--out", "now.json").code == 0  # replaces its own file
+    against = (*call, "--system", "bad.run", "--baseline", "now.json")
+    gated = (*against, "--fail-if-worse", "1%")
+    done = cli_here(*gated, "--format", "json", "--junit", "j.xml", "--markdown", "s.md")
+    assert (done.code, json.loads(done.out)) == (3, side_by_side)
+    suite = ElementTree.parse("j.xml").getroot()
+    assert suite.attrib["failures"] == "1"
+    failure = suite.find("testcase[@name='bad.run']/failure")
+    assert failure is not None
+    assert failure.attrib["message"] in done.err
+    summary = Path("s.md").read_text().replace("\\", "")
+    assert summary.count("\n| ") == 2 + 2 * 2 + 2 + 10  # heads; systems by metrics; queries
+    assert "bad.run: queries whose" in summary
+    assert failure.attrib["message"] in summary
+    # An earlier version of the same file keeps both names apart.
+    again = json.loads(cli_here(*call, "--system", "now.run", "--baseline", "now.json", "--format", "json").out)
+    assert [r["system"] for r in again[:2]] == ["now.run before", "now.run"]
+    assert {r["difference"] for r in again if "difference" in r} == {0.0}
+    # Other judgments, metrics, files.
+    Path("k.qrels").write_text(Path("j.qrels").read_text().replace("0 0 d0 ", "0 0 d0 1", 1))
+    assert_refused(
+        cli_here("evaluate", "--qrels", "k.qrels", *against[3:]), 1, "now.json: was made with other judgments"
+    )
+    assert_refused(
+        cli_here(*against, "--metric", "map"), 1, "now.json: has no 'trec:map'; expected values of an earlier"
+    )
+    kept = Path("now.json").read_text()
+    for wrong in ("[]", "{}", '{"format": "sparserank-evaluation", "values": 3}', kept.replace("{", "", 1), "1"):
+        Path("wrong.json").write_text(wrong)
+        assert_refused(cli_here(*call, "--system", "bad.run", "--baseline", "wrong.json"), 1, "expected values of an")
+    assert_refused(cli_here(*against, "--junit", "j.xml"), 2, "needs --fail-if-worse")
+    assert_refused(
+        cli_here(*against, "--markdown", "j.qrels"), 1, "j.qrels: already exists and is another kind of file"
+    )
+    assert_refused(cli_here(*against, "--out", "j.qrels"), 1, "qrels: already exists and is another kind of file")
+    assert_refused(cli_here(*gated, "--junit", "s.md"), 1, "s.md: already exists and is another kind of file")
+
+
+def test_judged_documents_may_have_an_earlier_evaluation(cli_here: Cli) -> None:
+    data = sr.datasets.make_ranking(20, 8, 6, n_informative=2, n_redundant=1).data
+    sr.write_letor(data, "d.txt")
+    assert cli_here("fit", "d.txt", "--k", "1", "--out", "one.json").code == 0
+    assert cli_here("fit", "d.txt", "--k", "3", "--out", "three.json").code == 0
+    both = cli_here("evaluate", "d.txt", "--system", "three.json", "--system", "one.json", "--format", "json")
+    assert cli_here("evaluate", "d.txt", "--system", "three.json", "--out", "three.evaluation").code == 0
+    one = cli_here("evaluate", "d.txt", "--system", "one.json", "--baseline", "three.evaluation", "--format", "json")
+    assert json.loads(one.out) == json.loads(both.out)

@@ -172,7 +172,8 @@ class HelpfulCommand(click.Command):
         params: list[click.Parameter] = [DeclaredArgument(a) for a in declared.arguments]
         options = sorted(declared.options, key=lambda o: o.name not in declared.required)
         params += [DeclaredOption(o, required=o.name in declared.required) for o in options if o.spelled]
-        params += [DeclaredOption(o) for o in OUTPUT]
+        output = [o for o in OUTPUT if o.name not in {own.name for own in options}]
+        params += [DeclaredOption(o) for o in output]
         if shown:
             params.append(_eager("--help-all", "Show all options and exit.", self._show_all))
         super().__init__(
@@ -180,7 +181,7 @@ class HelpfulCommand(click.Command):
             params=params,
             help=help,
             context_settings=HELP_NAMES,
-            callback=lambda **values: _answer(run, click.get_current_context(), values),
+            callback=lambda **values: _answer(run, click.get_current_context(), values, output),
         )
 
     def _show_all(self, context: click.Context) -> None:
@@ -250,9 +251,10 @@ def _install_completion(_: click.Context) -> None:
     click.echo(f"completion is in {path}; it works in new shells.")
 
 
-def _answer(run: Callable[..., None], context: click.Context, values: dict[str, Any]) -> None:
+def _answer(run: Callable[..., None], context: click.Context, values: dict[str, Any], output: Sequence[Option]) -> None:
     """Run a command with the arguments and options that the user set, and print its answer."""
-    format, markdown, quiet, verbose = (values.pop(option.name) for option in OUTPUT)
+    told = {option.name: values.pop(option.name) for option in output}
+    format, quiet, verbose, markdown = (told.get(name) for name in ("format", "quiet", "verbose", "markdown"))
     if format not in (None, *FORMATS):
         raise click.BadParameter(f"must be one of {', '.join(FORMATS)}; got {format!r}.", param_hint="--format")
     if quiet and verbose:

@@ -141,8 +141,9 @@ def _gate(found: Comparison, metric: Metric, limit: tuple[float, bool], only_sho
     for name in (n for n in found.values if n != found.baseline):
         judged = gates.gate(found.values[name][repr(metric)], found.values[found.baseline][repr(metric)], limit, sign)
         verdicts.append((name, judged.sentence(name, found.baseline, repr(metric)), judged.fails(only_shown)))
-        tell = say if answer.format in (TEXT, MARKDOWN) else note
-        tell(verdicts[-1][1])
+        say(verdicts[-1][1])
+        if answer.format not in (TEXT, MARKDOWN):
+            note(verdicts[-1][1])
         for row in (r for r in answer.document if (r["system"], r["metric"]) == (name, repr(metric))):
             row |= {"limit": judged.limit, "above_limit": judged.fails(), "shown": judged.fails(shown=True)}
     answer.code = FAILED_CHECK if any(fails for *_, fails in verdicts) else 0
