@@ -41,7 +41,7 @@ LINES = {
     "crossval": 2441,
     "evaluation": 597,
     "export": 1812,
-    "model": 880,
+    "model": 890,
     "paths": 1415,
     "solvers": 1055,
     "objective": 313,

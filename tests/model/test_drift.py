@@ -98,7 +98,7 @@ def test_missing_values_and_values_beyond_those_of_training(tmp_path: Path, cli_
     assert rows["b"]["outside"] == pytest.approx((worse["b"] == 1000.0).mean())
     shown = cli_here("inspect", "run", "new.parquet")
     assert shown.code == 0
-    assert "5% more values missing, 5% outside" in shown.out
+    assert "5% more values missing; 5% outside" in shown.out
     assert_refused(cli_here("inspect", "new.parquet", "--fail-if-drift"), 2, "needs a model and data")
 
 
@@ -116,7 +116,10 @@ def test_a_model_without_a_record_says_what_to_do(tmp_path: Path, model: sr.Rank
         drift(sr.load_model("old.json"), made(1))
     sr.write_letor(made(1), "new.txt")
     assert_refused(cli_here("inspect", "old.json", "new.txt"), 1, "no record of its training values")
-    for damaged in ({"queries": 1}, {"queries": 1, "features": {"a": 3}}, 7, {"queries": "x", "features": {}}):
+    whole = model.metadata[VALUES]["features"]
+    broken = [{**whole, "a": {**whole["a"], **part}} for part in ({"points": ["x"]}, {"shares": []}, {"halves": None})]
+    few = {"queries": 1}, {"queries": 1, "features": {"a": 3}}, 7, {"queries": "x", "features": {}}
+    for damaged in (*few, *({"queries": 40, "features": features} for features in broken)):
         content["metadata"][VALUES] = damaged
         Path("damaged.json").write_text(json.dumps(content))
         assert_refused(cli_here("inspect", "damaged.json", "new.txt"), 1, "no record of its training values")

@@ -28,18 +28,6 @@ pytestmark = pytest.mark.usefixtures("no_processes")
 
 # where and how, never what
 SHOWS = {"start", "out", "restart", "n_threads", "threads", "client", "help_all"} | {o.name for o in OUTPUT}
-    "start",
-    "out",
-    "restart",
-    "n_threads",
-    "threads",
-    "client",
-    "format",
-    "markdown",
-    "quiet",
-    "verbose",
-    "help_all",
-}
 FILES = "train.txt --valid valid.txt --test test.txt "
 FEW = " --n-alphas 5 --folds 2 --half-samples 4 --transform none --penalty mcp"
 L1 = " --n-alphas 4 --folds 2 --half-samples 0 --transform none --penalty l1"

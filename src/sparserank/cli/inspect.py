@@ -168,15 +168,15 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
     for r in rows:
         missing = "-" if r["training_missing"] is None else f"{r['training_missing']:.1%}"
         spans = (f"{r[f'{of}median']:.4g} ({r[f'{of}low']:.4g} to {r[f'{of}high']:.4g})" for of in ("", "training_"))
-        shares = f"{r['outside']:.1%}", f"{r['distance']:.2f} of {r['limit']:.2f}", f"{r['changed']:.0%}"
+        shares = f"{r['outside']:.1%}", f"{r['distance']:.2f} of {r['distance_limit']:.2f}", f"{r['changed']:.0%}"
         cells.append([r["feature"], f"{r['missing']:.1%}", missing, *spans, *shares, ", ".join(r["drift"]) or "no"])
     head = f"{path}: {documents.n_queries:,} queries, {documents.n_docs:,} documents, beside those of training"
     columns = ["missing", "in training", "median (5 to 95%)", "in training", "outside", "distance", "top 10s", "drift"]
     table(head, ["feature", *columns], cells)
     say(
-        f"drift: {MISSING_RISE:.0%} more values missing, {OUTSIDE:.0%} outside of those of training, or a distance of "
-        f"the distributions above {DISTANCE:g} and above that of random halves of the training queries. top 10s: share "
-        f"of queries whose first {TOP} documents change if the feature is held at its training median."
+        f"drift: {MISSING_RISE:.0%} more values missing; {OUTSIDE:.0%} outside of those of training, or a distance of "
+        f"the distributions above {DISTANCE:g}, and more than the distance of random halves of the training queries. "
+        f"top 10s: share of queries whose first {TOP} documents change if the feature is held at its training median."
     )
     answer.code = FAILED_CHECK if fail and any(r["drift"] for r in rows) else 0
 

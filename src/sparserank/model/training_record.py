@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,8 @@ SHARES = np.linspace(0.0, 1.0, 21)  # the recorded quantiles
 SAMPLE_VALUES = 4_000_000  # with more values, those of evenly spaced queries are recorded
 N_HALVES = 50  # random halves of the queries, whose distance is noise
 SAME = 1e-6  # relative: values in single and in double precision
-# Drift: the share of missing values rises by so much, or so many values are outside of those of training, or the
-# distributions are so far apart (and farther than noise).
+# Drift: the share of missing values rises by so much; or so many values are outside of those of training, or the
+# distributions are so far apart, and both more than noise.
 MISSING_RISE, OUTSIDE, DISTANCE = 0.05, 0.05, 0.1
 TOP = 10  # ranks
 QUANTILES = {"low": 0.05, "median": 0.5, "high": 0.95}
@@ -112,6 +112,25 @@ def _up_to(x: np.ndarray, points: np.ndarray) -> np.ndarray:
     return np.asarray(x[:, None] <= points + SAME * np.abs(points))
 
 
+class _Record(NamedTuple):
+    """The values of a feature in training: points, with the shares of values up to them; the largest distance of random
+    halves; the share that was missing, and quantiles."""
+
+    points: np.ndarray
+    shares: np.ndarray
+    halves: float
+    before: dict[str, float | None]
+
+    @classmethod
+    def of(cls, known: Any) -> _Record:
+        points, shares = (np.array(known[name], dtype=np.float64) for name in ("points", "shares"))
+        if points.shape != shares.shape:
+            raise ValueError("not one share for each point")
+        before = {name: float(points[np.searchsorted(shares, q)]) for name, q in QUANTILES.items()}
+        missing = known["missing"]
+        return cls(points, shares, float(known["halves"]), {"missing": missing and float(missing), **before})
+
+
 def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
     """The values of the selected features in new documents, beside those of training, the largest weight first.
 
@@ -120,16 +139,15 @@ def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
     Returns
         one row per feature: `missing`, `low`, `median`, `high` (quantiles 5, 50 and 95%), each also as `training_...`;
         `outside`: share of values outside of those of training; `distance`: the largest difference of the shares of
-        values up to a quantile of training, and its `limit`; `changed`: share of the queries whose top 10 changes if
+        values up to a quantile of training; their limits; `changed`: share of the queries whose top 10 changes if
         the feature is held at its training median; `drift`: which of these count as drift
     Raises
         DataError   the model has no record of its training values
     """
     try:
-        n_before, known = model.metadata[VALUES]["queries"], model.metadata[VALUES]["features"]
-        records = [known[model.feature_names[j]] for j in model.support]
-        tables = [(np.array(r["points"]), np.array(r["shares"]), r["halves"], r["missing"]) for r in records]
-    except (KeyError, TypeError) as error:
+        n_before, known = float(model.metadata[VALUES]["queries"]), model.metadata[VALUES]["features"]
+        records = [_Record.of(known[model.feature_names[j]]) for j in model.support]
+    except (KeyError, TypeError, ValueError, IndexError) as error:
         raise DataError(
             "the model has no record of its training values, which select and fit save since version 0.4; train it "
             "again."
@@ -141,10 +159,8 @@ def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
     top, query = _top(parts.sum(axis=1), query_ptr)
     noise = 0.5 * math.sqrt(1.0 + n_before / data.n_queries)  # of these queries, relative to that of halves
     rows = []
-    for k, (points, shares, halves, missing_before) in enumerate(tables):
+    for k, (points, shares, halves, before) in enumerate(records):
         x, j = columns[:, k], int(model.support[k])
-        before = dict(zip(QUANTILES, points[np.searchsorted(shares, list(QUANTILES.values()))].tolist(), strict=True))
-        now = np.quantile(x, list(QUANTILES.values()), method="inverted_cdf").tolist()
         # The ranking with this feature at its training median.
         held = columns.copy()
         held[:, k] = before["median"]
@@ -154,17 +170,17 @@ def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
         row: dict[str, Any] = {
             "feature": model.feature_names[j],
             "missing": float(missing[:, k].mean()),
-            **dict(zip(QUANTILES, now, strict=True)),
-            "training_missing": missing_before,
+            **{name: float(np.quantile(x, q, method="inverted_cdf")) for name, q in QUANTILES.items()},
             **{f"training_{name}": value for name, value in before.items()},
             "outside": float(((x < points[0] - slack[0]) | (x > points[-1] + slack[1])).mean()),
+            "outside_limit": max(OUTSIDE, halves * noise),
             "distance": float(np.abs(_up_to(x, points).mean(axis=0) - shares).max()),
-            "limit": max(DISTANCE, halves * noise),
+            "distance_limit": max(DISTANCE, halves * noise),
             "changed": len(np.unique(query[top != changed])) / data.n_queries,
         }
-        rises = missing_before is not None and row["missing"] - missing_before > MISSING_RISE
-        found = {"missing": rises, "outside": row["outside"] > OUTSIDE, "distance": row["distance"] > row["limit"]}
-        rows.append({**row, "drift": [name for name, is_drift in found.items() if is_drift]})
+        rises = before["missing"] is not None and row["missing"] - before["missing"] > MISSING_RISE
+        beyond = (name for name in ("outside", "distance") if row[name] > row[f"{name}_limit"])
+        rows.append({**row, "drift": [*(["missing"] if rises else []), *beyond]})
     order = np.argsort(-np.abs(model.coef[model.support]), kind="stable")
     return [rows[k] for k in order.tolist()]
 
