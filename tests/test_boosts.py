@@ -413,3 +413,33 @@ def test_responses_need_judgments_and_queries(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
     with pytest.raises(ParameterError, match=r"qrels applies to search responses; .*t.txt is letor"):
         sr.read(tmp_path / "t.txt", qrels={"1": {"a": 1}})
+
+
+def test_a_request_without_names_is_printed_with_names(cli_here: Cli) -> None:
+    """All else stays, and the printed request is accepted: it has the scores of the given one, as the sum of fields."""
+    text = {"query": "{{q}}", "operator": "and"}
+    multi = {"multi_match": {**text, "fields": ["title^2", "body"], "type": "best_fields", "boost": 3}}
+    others = [{"rank_feature": {"field": "pop"}}, {"term": {"brand": "a"}}, {"match": {"title": {"query": "x"}}}]
+    loose = {"multi_match": {"query": "x", "fields": ["t.*"]}}  # of unknown fields: one clause
+    body = {"query": {"bool": {"must": [multi], "should": [*others, loose], "filter": [UNNAMED]}}, "size": 7}
+    Path("search.json").write_text(json.dumps(body))
+    Path("r.jsonl").write_text('{"qid": 1, "response": {"hits": {"hits": []}}}\n')
+    call = ("select", "r.jsonl", "--qrels", "r.jsonl", "--engine", "elasticsearch-query", "--query", "search.json")
+    done = cli_here(*call, "--out", "run")
+    assert_refused(
+        done, 1, "search.json: no must or should clause has a _name; name each clause that is to be tuned, as"
+    )
+    assert "a multi_match is one match per field" in done.err
+    named = json.loads(done.out)
+    assert named["size"] == 7
+    assert named["query"]["bool"]["filter"] == [UNNAMED]
+    found = {c.name: (c.boost, c.outer, c.must) for c in search_query(named).clauses.values()}
+    once = (1.0, 1.0, False)
+    split = {"title": (2.0, 3.0, False), "body": (1.0, 3.0, False)}
+    assert found == {**split, "rank_feature": once, "brand": once, "title 2": once, "multi_match": once}
+    inside = named["query"]["bool"]["must"][0]["bool"]["should"]
+    assert inside[0] == {"match": {"title": {**text, "boost": 2.0, "_name": "title"}}}
+    assert not Path("run").exists()
+    for odd in ({"match": {}}, {"match": "x"}, {"bool": {}}, {"multi_match": {"fields": ["a^b"]}}, {"match_all": {}}):
+        Path("search.json").write_text(json.dumps({"query": odd}))
+        assert_refused(cli_here(*call, "--out", "run"), 1, "no must or should clause has a _name")

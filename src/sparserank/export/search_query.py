@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from sparserank.data.feature_logs import RESERVED
-from sparserank.errors import DataError, DataFormatError
+from sparserank.errors import DataError, DataFormatError, UnnamedClausesError
 from sparserank.strict_json import read_json
 from sparserank.text import brief
 
@@ -26,6 +27,9 @@ INSTEAD = {  # queries whose score is no sum of the scores inside: what to do ab
     "boosting": "multiplies scores; write the negative query as a named should clause of its own",
     "constant_score": "replaces the score inside; name the constant_score itself",
 }
+QUERY_OF, VALUE = ("match", "match_phrase", "match_phrase_prefix", "match_bool_prefix"), ("term", "prefix", "wildcard")
+VALUE_OF = {**dict.fromkeys(QUERY_OF, "query"), **dict.fromkeys(VALUE, "value")}  # queries of one field, in short form
+FIELD = re.compile(r"([^*^]+)(?:\^(\d+(?:\.\d+)?))?")  # of a multi_match, with its boost
 BESIDE = {  # parts of a request that change scores
     "rescore": "replaces scores of the query; tune the request without it",
     "knn": "adds scores that are not in the query; write it as a named knn clause of the query",
@@ -101,7 +105,12 @@ def search_query(body: Any, place: str = "the query") -> SearchQuery:
     if odd := next((name for name in names if names.count(name) > 1 or name in RESERVED), None):
         raise DataFormatError(f"{place}: {brief(odd)} is the name of two clauses, or taken; give each its own name.")
     if not found:
-        raise DataFormatError(f"{place}: no must or should clause has a {NAME}; name each clause that is to be tuned.")
+        split = "; a multi_match is one match per field there (for best_fields, their sum is another query)"
+        raise UnnamedClausesError(
+            f"{place}: no must or should clause has a {NAME}; name each clause that is to be tuned, as here, and send "
+            f"that request{split if 'multi_match' in repr(body) else ''}.",
+            {**body, "query": _with_names(body["query"], {})},
+        )
     clauses = {clause.name: clause for clause in found}
     return SearchQuery(body, clauses, frozenset(unscored), place)
 
@@ -181,6 +190,31 @@ def _finds(query: Any, matched: Collection[str], rest: bool) -> bool:
     least = content.get(LEAST, 0 if parts["must"] or content.get("filter") else min(len(parts["should"]), 1))
     held = all(_finds(e, matched, True) for e in required)
     return held and all(parts["must"]) and sum(parts["should"]) >= int(least)
+
+
+def _with_names(query: Any, taken: dict[str, int]) -> Any:
+    """The query with a name in each scored clause, its field if it has one; a `multi_match` of known fields becomes one
+    `match` per field. taken: {name: number of clauses so far}."""
+    kind, content = _only(query, "")
+    if not isinstance(content, Mapping):
+        return query
+    fields = content.get("fields")
+    each = [FIELD.fullmatch(str(field)) for field in fields] if isinstance(fields, list) else []
+    if kind == "multi_match" and each and all(each):
+        same = {key: value for key, value in content.items() if key not in ("fields", "type", "tie_breaker", BOOST)}
+        matches = [{"match": {m[1]: {**same, BOOST: float(m[2] or 1)}}} for m in each if m]
+        kind, content = "bool", {SCORED[1]: matches, **({BOOST: content[BOOST]} if BOOST in content else {})}
+    if kind == "bool":
+        parts = {part: [_with_names(e, taken) for e in _entries(content[part])] for part in SCORED if part in content}
+        return {kind: {**content, **parts}}
+    of_field = kind in VALUE_OF and len(content) == 1
+    field_of = next(iter(content)) if of_field else kind
+    taken[field_of] = taken.get(field_of, 0) + 1
+    name = field_of if taken[field_of] == 1 else f"{field_of} {taken[field_of]}"
+    if not of_field:
+        return {kind: {**content, NAME: name}}
+    value = content[field_of] if isinstance(content[field_of], Mapping) else {VALUE_OF[kind]: content[field_of]}
+    return {kind: {**content, field_of: {**value, NAME: name}}}
 
 
 def _only(query: Any, place: str) -> tuple[str, Any]:
