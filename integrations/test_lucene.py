@@ -320,6 +320,7 @@ def test_lucene_runs_a_tuned_request_as_predict_does(engine: list[str], tmp_path
     seen = {q: {h["_id"]: judged[q].get(h["_id"], 0) for h in of} for q, of in hits.items()}
     old = sr.evaluate({(q, d): s for q, d, s, _ in before}, seen, metric)["ndcg@10"]
     assert found.change.mean == pytest.approx(old, abs=1e-6)
+    assert sr.evaluate(again, seen, metric)["ndcg@10"] > old
     # Without a clause, and with its boost 0, documents that both return are in the same order.
     zeroed = json.loads(json.dumps(after))
     zeroed["query"]["bool"].setdefault("should", [])
