@@ -8,7 +8,7 @@ divided by the standard deviations of their scores.
 
 TPE    Optuna's default sampler, boosts uniform in [0, 10], 200 or 1,000 trials.
 grid   one clause after the other, its boost the best of 0, 0.5, 1, 2 and 4 times the start, round after round until
-       nothing changes, at most 1,000 evaluations; it starts with all boosts equal.
+       nothing changes, or 1,000 evaluations are reached; it starts with all boosts equal.
 
 mq2008     BM25, TF-IDF and a language model on four fields, PageRank, inlinks: 14 clauses (SPARSERANK_DATA).
 dl19       the scores of six retrievers, TREC DL 2019 (SPARSERANK_DATA); what a retriever did not return has 0.
@@ -45,7 +45,13 @@ Search = Callable[[RankingDataset, int], tuple[np.ndarray, float]]  # (boosts, t
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.search_trials", description=__doc__)
     parser.add_argument("sets", nargs="*", metavar="set", help=f"any of {', '.join(SETS)}; default all")
-    for name in parser.parse_args().sets:
+    chosen = parser.parse_args().sets or list(SETS)
+    if odd := next((name for name in chosen if name not in SETS), None):
+        parser.error(f"unknown set {odd}; known: {', '.join(SETS)}.")
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    for name in chosen:
         compare(name, SETS[name]())
     return 0
 
@@ -105,7 +111,6 @@ def by_tpe(n_trials: int) -> Search:
     def search(train: RankingDataset, seed: int) -> tuple[np.ndarray, float]:
         import optuna
 
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
         spread = _spread(train)
 
         def objective(trial: Any) -> float:

@@ -122,14 +122,14 @@ def test_an_earlier_evaluation_is_the_first_system(cli_here: Cli) -> None:
     assert cli_here(*call, "--system", "now.run", "--out", "now.json").code == 0  # replaces its own file
     against = (*call, "--system", "bad.run", "--baseline", "now.json")
     gated = (*against, "--fail-if-worse", "1%")
-    done = cli_here(*gated, "--format", "json", "--junit", "j.xml", "--markdown", "s.md")
+    done = cli_here(*gated, "--format", "json", "--junit", "j.xml")
     assert (done.code, json.loads(done.out)) == (3, side_by_side)
     suite = ElementTree.parse("j.xml").getroot()
     assert suite.attrib["failures"] == "1"
     failure = suite.find("testcase[@name='bad.run']/failure")
     assert failure is not None
     assert failure.attrib["message"] in done.err
-    summary = Path("s.md").read_text().replace("\\", "")
+    summary = cli_here(*gated, "--format", "markdown").out.replace("\\", "")
     assert summary.count("\n| ") == 2 + 2 * 2 + 2 + 10  # heads; systems by metrics; queries
     assert "bad.run: queries whose" in summary
     assert failure.attrib["message"] in summary
@@ -137,24 +137,70 @@ def test_an_earlier_evaluation_is_the_first_system(cli_here: Cli) -> None:
     again = json.loads(cli_here(*call, "--system", "now.run", "--baseline", "now.json", "--format", "json").out)
     assert [r["system"] for r in again[:2]] == ["now.run before", "now.run"]
     assert {r["difference"] for r in again if "difference" in r} == {0.0}
-    # Other judgments, metrics, files.
+    # Other judgments, among them those with the same grades of other documents; other metrics, other files.
+    lines = Path("j.qrels").read_text().splitlines()
+    (first, second), same = (line.split() for line in lines[:2]), lines[2:]
     Path("k.qrels").write_text(Path("j.qrels").read_text().replace("0 0 d0 ", "0 0 d0 1", 1))
+    grades = sorted({line.split()[3] for line in lines})
+    swap = [f"{first[0]} 0 {first[2]} {grades[0]}", f"{second[0]} 0 {second[2]} {grades[1]}"], [grades[1], grades[0]]
+    for name, two in (("a", swap[0]), ("b", [line[:-1] + g for line, g in zip(swap[0], swap[1], strict=True)])):
+        Path(f"{name}.qrels").write_text("\n".join([*two, *same]) + "\n")
+    mrr = ("--metric", "mrr", "--system", "now.run")
+    assert cli_here("evaluate", "--qrels", "a.qrels", *mrr, "--out", "a.json").code == 0
+    assert cli_here("evaluate", "--qrels", "a.qrels", *mrr, "--baseline", "a.json").code == 0
+    other = "was made with other judgments; evaluate the earlier system with these."
+    refused = cli_here("evaluate", "--qrels", "b.qrels", *mrr, "--baseline", "a.json")
+    assert (refused.code, refused.err) == (1, f"error: a.json: {other}\n")
+    assert cli_here("evaluate", "--qrels", "k.qrels", *against[3:]).err == f"error: now.json: {other}\n"
     assert_refused(
-        cli_here("evaluate", "--qrels", "k.qrels", *against[3:]), 1, "now.json: was made with other judgments"
+        cli_here(*against, "--metric", "map"), 1, "now.json: has no values of trec:map; evaluate the earlier"
     )
-    assert_refused(
-        cli_here(*against, "--metric", "map"), 1, "now.json: has no 'trec:map'; expected values of an earlier"
-    )
-    kept = Path("now.json").read_text()
-    for wrong in ("[]", "{}", '{"format": "sparserank-evaluation", "values": 3}', kept.replace("{", "", 1), "1"):
-        Path("wrong.json").write_text(wrong)
-        assert_refused(cli_here(*call, "--system", "bad.run", "--baseline", "wrong.json"), 1, "expected values of an")
+    content = json.loads(Path("now.json").read_text())
+    values = content["values"]["trec:mrr"]
+    broken = [{**content, "system": ["a"]}, {**content, "format": "x"}, {**content, "values": 3}, [], {}]
+    for key, value in (("0", "0.5"), ("0", True), ("0", [1])):
+        damaged = {**content["values"], "trec:mrr": {**values, key: value}}
+        broken.append({**content, "values": damaged})
+    del (lacking := dict(values))["0"]
+    broken.append({**content, "values": {**content["values"], "trec:mrr": lacking}})
+    for wrong in broken:
+        Path("wrong.json").write_text(json.dumps(wrong))
+        refused = cli_here(*call, "--system", "bad.run", "--baseline", "wrong.json")
+        assert (refused.code, len(refused.sentences)) == (1, 1), refused
+        assert refused.err.startswith("error: wrong.json: is ")
+    # What would be lost is refused before anything is evaluated.
+    assert_refused(cli_here(*against, "--out", "now.json"), 2, "is the file of --baseline")
     assert_refused(cli_here(*against, "--junit", "j.xml"), 2, "needs --fail-if-worse")
-    assert_refused(
-        cli_here(*against, "--markdown", "j.qrels"), 1, "j.qrels: already exists and is another kind of file"
+    kind = "already exists and is another kind of file"
+    Path("pom.xml").write_text("<?xml version='1.0' encoding='utf-8'?>\n<project/>")
+    for option, target in (("--out", "j.qrels"), ("--junit", "pom.xml")):
+        refused = cli_here(*gated, option, target)
+        assert (refused.code, refused.out, refused.err) == (1, "", f"error: {target}: {kind}; choose another file.\n")
+        assert_refused(cli_here(*gated, option, "."), 1, "cannot be written; name a file in an existing directory")
+        assert_refused(cli_here(*gated, option, "no/x"), 1, "cannot be written; name a file in an existing directory")
+    Path("empty.json").touch()
+    assert cli_here(*against, "--out", "empty.json").code == 0
+    assert cli_here(*call, "--system", "now.run", "--baseline", "empty.json").code == 0
+
+
+def test_any_name_of_a_system_can_be_read_back(cli_here: Cli) -> None:
+    """A control character, and bytes that are no text; two systems whose names are taken."""
+    write_runs()
+    call = ("evaluate", "--qrels", "j.qrels", "--metric", "mrr")
+    for name in ("a\x01b.run", "b\udcff.run"):
+        Path(name).write_text(Path("now.run").read_text())
+        assert cli_here(*call, "--system", name, "--out", "odd.json").code == 0
+        gated = cli_here(
+            *call, "--system", name, "--baseline", "odd.json", "--fail-if-worse", "1%", "--junit", "odd.xml"
+        )
+        assert gated.code == 0
+        assert ElementTree.parse("odd.xml").getroot().attrib["failures"] == "0"
+    Path("now.run before").write_text(Path("bad.run").read_text())
+    assert cli_here(*call, "--system", "now.run", "--out", "now.json").code == 0
+    two = cli_here(
+        *call, "--system", "now.run", "--system", "now.run before", "--baseline", "now.json", "--format", "json"
     )
-    assert_refused(cli_here(*against, "--out", "j.qrels"), 1, "qrels: already exists and is another kind of file")
-    assert_refused(cli_here(*gated, "--junit", "s.md"), 1, "s.md: already exists and is another kind of file")
+    assert [r["system"] for r in json.loads(two.out)] == ["now.run before before", "now.run", "now.run before"]
 
 
 def test_judged_documents_may_have_an_earlier_evaluation(cli_here: Cli) -> None:

@@ -49,6 +49,7 @@ def test_each_number_is_that_of_plain_python(model: sr.RankingModel) -> None:
         assert r["outside"] == pytest.approx(oracle.outside(old, x))
         for name, share in (("low", 0.05), ("median", 0.5), ("high", 0.95)):
             assert r[name] == pytest.approx(oracle.quantile(x, share))
+            assert r[f"training_{name}"] == pytest.approx(oracle.quantile(old, share))
         held = X.copy()
         held[:, j] = r["training_median"]
         other = model.predict(held, qid=new.qid)
@@ -99,7 +100,7 @@ def test_missing_values_and_values_beyond_those_of_training(tmp_path: Path, cli_
     shown = cli_here("inspect", "run", "new.parquet")
     assert shown.code == 0
     assert "5% more values missing; 5% outside" in shown.out
-    assert_refused(cli_here("inspect", "new.parquet", "--fail-if-drift"), 2, "needs a model and data")
+    assert_refused(cli_here("inspect", "new.parquet", "--fail-if-drift"), 2, "needs a model, then data")
 
 
 def test_values_in_single_precision_are_the_same(model: sr.RankingModel) -> None:
@@ -112,17 +113,17 @@ def test_a_model_without_a_record_says_what_to_do(tmp_path: Path, model: sr.Rank
     content = model.to_json()
     del content["metadata"][VALUES]
     Path("old.json").write_text(json.dumps(content))
-    with pytest.raises(DataError, match="no record of its training values, which select and fit save"):
+    with pytest.raises(DataError, match="no usable record of its training values, which select and fit save"):
         drift(sr.load_model("old.json"), made(1))
     sr.write_letor(made(1), "new.txt")
-    assert_refused(cli_here("inspect", "old.json", "new.txt"), 1, "no record of its training values")
+    assert_refused(cli_here("inspect", "old.json", "new.txt"), 1, "no usable record of its training values")
     whole = model.metadata[VALUES]["features"]
     broken = [{**whole, "a": {**whole["a"], **part}} for part in ({"points": ["x"]}, {"shares": []}, {"halves": None})]
     few = {"queries": 1}, {"queries": 1, "features": {"a": 3}}, 7, {"queries": "x", "features": {}}
     for damaged in (*few, *({"queries": 40, "features": features} for features in broken)):
         content["metadata"][VALUES] = damaged
         Path("damaged.json").write_text(json.dumps(content))
-        assert_refused(cli_here("inspect", "damaged.json", "new.txt"), 1, "no record of its training values")
+        assert_refused(cli_here("inspect", "damaged.json", "new.txt"), 1, "no usable record of its training values")
 
 
 def test_models_of_every_size_and_of_fit_have_a_record(tmp_path: Path, cli_here: Cli) -> None:

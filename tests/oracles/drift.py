@@ -24,10 +24,11 @@ def outside(train: Sequence[float], new: Sequence[float]) -> float:
 
 
 def changed(scores: Sequence[float], others: Sequence[float], qid: Sequence[object], top: int = 10) -> float:
-    """Share of the queries whose first `top` documents differ between two scores; equal scores keep the row order."""
+    """Share of the queries with other documents among the first `top` by another score; equal scores keep the row
+    order."""
     n = 0
     for q in dict.fromkeys(qid):
         rows = [i for i in range(len(qid)) if qid[i] == q]
         first, other = (sorted(rows, key=lambda i: -s[i])[:top] for s in (scores, others))
-        n += first != other
+        n += set(first) != set(other)
     return n / len(set(qid))

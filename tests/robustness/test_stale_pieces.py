@@ -18,7 +18,6 @@ import reproduction.app as reproduction
 
 import sparserank as sr
 from sparserank.cli.app import app
-from sparserank.cli.declared import OUTPUT
 from sparserank.selection.plan import SelectionPlan
 from tests.support.command_line import Cli
 from tests.support.finished_runs import results_of
@@ -27,7 +26,7 @@ from tests.support.made_responses import collection, response, write
 pytestmark = pytest.mark.usefixtures("no_processes")
 
 # where and how, never what
-SHOWS = {"start", "out", "restart", "n_threads", "threads", "client", "help_all"} | {o.name for o in OUTPUT}
+SHOWS = {"start", "out", "restart", "n_threads", "threads", "client", "format", "quiet", "verbose", "help_all"}
 FILES = "train.txt --valid valid.txt --test test.txt "
 FEW = " --n-alphas 5 --folds 2 --half-samples 4 --transform none --penalty mcp"
 L1 = " --n-alphas 4 --folds 2 --half-samples 0 --transform none --penalty l1"

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sparserank.selection.for_model import ThreeParts
 from sparserank.workdir.work import LaterWork, TimeLeft, Work
 
 
@@ -122,14 +123,40 @@ def test_kinds_that_have_not_begun_are_expected_by_their_effort() -> None:
 
 def test_the_time_left_counts_the_work_that_follows() -> None:
     """Four units of effort follow the pieces. A unit takes 2 s by one kind and 8 s by the other: 4 s, their geometric
-    mean; the wrong variant is their mean. Two workers share the pieces and what follows."""
+    mean. Two workers share the pieces and what follows."""
     later = LaterWork(4.0)
     left = TimeLeft(["l1"] * 2 + ["steps"] * 3, 2, {"l1": 1.0, "steps": 5.0}, later)
-    assert later.unit == 0.0
+    assert later.unit is None
+    assert left.seconds() is None
     left.finished("l1", 4.0)
     assert left.seconds() == pytest.approx((4.0 + 3 * 20.0) / 2 + 4 * 2.0)
     left.finished("l1", 4.0)
     left.finished("steps", 80.0)
     assert later.units == pytest.approx({"l1": 2.0, "steps": 8.0})
     assert left.seconds() == pytest.approx(80.0 + 4 * 4.0)
-    assert left.seconds() != pytest.approx(80.0 + 4 * 5.0)
+
+
+def test_a_piece_that_includes_the_start_of_a_worker_counts_until_another_one_is_known() -> None:
+    left = TimeLeft(["l1"] * 4, 1)
+    left.finished("l1", 9.0, rough=True)
+    assert left.seconds() == pytest.approx(27.0)
+    left.finished("l1", 1.0)
+    assert left.seconds() == pytest.approx(2.0)
+    left.finished("l1", 9.0, rough=True)
+    assert left.seconds() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_trainings_on_lists_are_expected_from_those_on_all_features(resumed: bool) -> None:
+    """Two folds and three lists: six trainings follow the two. If only one of the two waits, its report is the last;
+    the wrong variant says then that nothing is left."""
+    told: list[float | None] = []
+    report = ThreeParts(lambda done, n, what, left: told.append(left), 2, 3, 4.0)
+    report.later.units["mcp"] = 0.5
+    if not resumed:
+        report.on_all_features(1, 2, "fold 1", 3.0)
+        assert told.pop() == pytest.approx(3.0 + 6 * 3.0)
+    report.on_all_features(2, 2, "fold 2", 0.0)
+    assert told.pop() == pytest.approx(6 * (4.0 * 0.5 if resumed else 3.0))
+    report.on_all_features(2, 2, "resumed", None)
+    assert told.pop() is None

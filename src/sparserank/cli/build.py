@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sparserank.cli.declared import FLAGS, OUTPUT, Argument, Command
-from sparserank.cli.output import FORMATS, TEXT, Answer, answer, refuse_other, versions_in_use, write_beside
+from sparserank.cli.output import FORMATS, TEXT, Answer, answer, versions_in_use
 from sparserank.cli.reading import READ, check, typed
 from sparserank.errors import DataError, ParameterError
 from sparserank.options import Option
@@ -172,8 +172,7 @@ class HelpfulCommand(click.Command):
         params: list[click.Parameter] = [DeclaredArgument(a) for a in declared.arguments]
         options = sorted(declared.options, key=lambda o: o.name not in declared.required)
         params += [DeclaredOption(o, required=o.name in declared.required) for o in options if o.spelled]
-        output = [o for o in OUTPUT if o.name not in {own.name for own in options}]
-        params += [DeclaredOption(o) for o in output]
+        params += [DeclaredOption(o) for o in OUTPUT]
         if shown:
             params.append(_eager("--help-all", "Show all options and exit.", self._show_all))
         super().__init__(
@@ -181,7 +180,7 @@ class HelpfulCommand(click.Command):
             params=params,
             help=help,
             context_settings=HELP_NAMES,
-            callback=lambda **values: _answer(run, click.get_current_context(), values, output),
+            callback=lambda **values: _answer(run, click.get_current_context(), values),
         )
 
     def _show_all(self, context: click.Context) -> None:
@@ -251,17 +250,14 @@ def _install_completion(_: click.Context) -> None:
     click.echo(f"completion is in {path}; it works in new shells.")
 
 
-def _answer(run: Callable[..., None], context: click.Context, values: dict[str, Any], output: Sequence[Option]) -> None:
+def _answer(run: Callable[..., None], context: click.Context, values: dict[str, Any]) -> None:
     """Run a command with the arguments and options that the user set, and print its answer."""
-    told = {option.name: values.pop(option.name) for option in output}
-    format, quiet, verbose, markdown = (told.get(name) for name in ("format", "quiet", "verbose", "markdown"))
+    format, quiet, verbose = (values.pop(option.name) for option in OUTPUT)
     if format not in (None, *FORMATS):
         raise click.BadParameter(f"must be one of {', '.join(FORMATS)}; got {format!r}.", param_hint="--format")
     if quiet and verbose:
         raise click.BadParameter("cannot be combined with --verbose.", param_hint="--quiet")
     answer.__dict__.update(Answer(format or TEXT, bool(quiet), bool(verbose)).__dict__)
-    if markdown is not None:
-        refuse_other(markdown, "**")
     if verbose:
         click.echo(versions_in_use(), err=True)
     options = [p for p in context.command.params if isinstance(p, DeclaredOption)]
@@ -283,7 +279,5 @@ def _answer(run: Callable[..., None], context: click.Context, values: dict[str, 
                 raise DataError(str(error)) from error
             raise click.BadParameter(typed(error.message), param_hint=flag_of(error.parameter, flags)) from error
     answer.print()
-    if markdown is not None:
-        write_beside(markdown, answer.in_markdown, "**")
     if answer.code:
         context.exit(answer.code)

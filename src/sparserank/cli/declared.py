@@ -298,7 +298,6 @@ OUTPUT = (  # options of every command
         panel="Output",
         default="text",
     ),
-    own("markdown", "Path | None", "Also write the output in Markdown to this file.", panel="Output"),
     switch(
         "quiet",
         "Print only results, warnings and errors: no progress, no notes.",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparserank.cli.output import FAILED_CHECK, MARKDOWN, TEXT, answer, give, write_beside
+from sparserank.cli.output import FAILED_CHECK, MARKDOWN, TEXT, answer, give, refuse_other, write_beside
 from sparserank.cli.reading import (
     columns_of_run,
     model_of,
@@ -71,7 +72,7 @@ def run(
     from sparserank.data.run_reader import read_qrels, read_run
     from sparserank.evaluation import compare_systems as compare
     from sparserank.evaluation.compare import most_changed
-    from sparserank.evaluation.gate import FORMAT, against, evaluation_of, limit_of
+    from sparserank.evaluation.gate import EVALUATION, JUNIT, against, evaluation_of, limit_of
     from sparserank.metrics import parse_convention, parse_metric
 
     require(bool(data) != (qrels is not None), "DATA", "needs either judged documents or --qrels.")
@@ -89,6 +90,11 @@ def run(
     alone = baseline is None and len(system) == 1
     require(limit is None or not alone, "--fail-if-worse", "needs a second --system, or --baseline.")
     require(len(set(system)) == len(system), "--system", "names the same file twice.")
+    for target, begins in ((out, EVALUATION), (junit, JUNIT)):
+        if target is not None:
+            refuse_other(target, begins)
+    same = None not in (out, baseline) and os.path.realpath(out or "") == os.path.realpath(baseline or "")
+    require(not same, "--out", "is the file of --baseline.")
     kinds = {path: _kind_of(path) for path in system}
     require(runs is None or qrels is not None, "--runs", "needs --qrels.")
     require(not runs or "model" in kinds.values(), "--runs", "needs a --system that fuse made.")
@@ -103,7 +109,7 @@ def run(
                     "these queries count as 0 (as in trec_eval -c)."
                 )
         found, judged = compare(lists, judgments, metrics), judgments.documents(list(lists.values()))
-        grades = [(q, grade) for (q, _), grade in judgments.items()]
+        grades = [(q, d, grade) for (q, d), grade in judgments.items()]
     else:
         models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
         widths = {m.n_features for m in models.values()}
@@ -119,11 +125,13 @@ def run(
                 scores[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
         found = compare(scores, judged, metrics)
         assert judged.qid is not None
-        grades = list(zip(judged.qid.tolist(), judged.relevance.tolist(), strict=True))
-    if out is not None:
-        write_beside(out, evaluation_of(found, grades, judged.query_ids), f'{{\n "format": "{FORMAT}"')
+        ids = [""] * judged.n_docs if judged.docid is None else judged.docid.tolist()
+        grades = list(zip(judged.qid.tolist(), ids, judged.relevance.tolist(), strict=True))
+    own = found
     if baseline is not None:
         found = against(baseline, found, grades, judged.query_ids)
+    if out is not None:
+        write_beside(out, evaluation_of(own, grades, judged.query_ids), EVALUATION)
     show_comparison(found.rows(), judged, metrics)
     for name in (n for n in found.values if n != found.baseline):
         first = repr(metrics[0])
@@ -142,13 +150,13 @@ def _gate(found: Comparison, metric: Metric, limit: tuple[float, bool], only_sho
         judged = gates.gate(found.values[name][repr(metric)], found.values[found.baseline][repr(metric)], limit, sign)
         verdicts.append((name, judged.sentence(name, found.baseline, repr(metric)), judged.fails(only_shown)))
         say(verdicts[-1][1])
-        if answer.format not in (TEXT, MARKDOWN):
+        if answer.format != TEXT:
             note(verdicts[-1][1])
         for row in (r for r in answer.document if (r["system"], r["metric"]) == (name, repr(metric))):
             row |= {"limit": judged.limit, "above_limit": judged.fails(), "shown": judged.fails(shown=True)}
     answer.code = FAILED_CHECK if any(fails for *_, fails in verdicts) else 0
     if junit is not None:
-        write_beside(junit, gates.junit(verdicts), "<?xml")
+        write_beside(junit, gates.junit(verdicts), gates.JUNIT)
 
 
 def _lists_of(path: Path, kind: str, runs: list[Path] | None) -> Run:

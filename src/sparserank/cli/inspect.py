@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.output import FAILED_CHECK, answer, give
-from sparserank.cli.reading import columns_of_run, model_of, read_for_models, reading_of, require
+from sparserank.cli.reading import columns_of_run, model_of, read_for_models, reading_of, require, require_no_reading
 from sparserank.cli.screen import announce_compiling, say, table
 
 if TYPE_CHECKING:
@@ -52,18 +52,20 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
     from sparserank.data.run_reader import TABLE, holds
     from sparserank.model.content import FORMAT
 
-    is_model = (files[0] / "model.json").is_file() or files[0].suffix == ".json"
-    if len(files) > 1 and is_model and (files[0].is_dir() or FORMAT.encode() in (head_of(files[0]) or b"")):
+    holds_model = files[0].is_file() and FORMAT.encode() in (head_of(files[0]) or b"")
+    is_model = (files[0] / "model.json").is_file() or holds_model
+    if len(files) > 1 and is_model:
+        require(not verify, "--verify", "applies to stores.")
         _drift(files[0], files[1:], options, fail=fail_if_drift)
         return
-    require(not fail_if_drift, "--fail-if-drift", "needs a model and data.")
+    require(not fail_if_drift, "--fail-if-drift", "needs a model, then data.")
     reading = reading_of(options, flags=True)
     found = holds(files[0]) if len(files) == 1 else ""
     is_table = found == TABLE or {".csv", ".tsv"} & {*files[0].suffixes}  # its columns are shown
     if found and not is_table:
         _entries(files[0], found)
         return
-    if len(files) == 1 and is_model:
+    if len(files) == 1 and (is_model or files[0].suffix == ".json"):
         _model(files[0])
         return
     for file in files if verify else []:
@@ -157,6 +159,8 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
     from sparserank.data.letor._kernels import parse_lines
     from sparserank.model.training_record import DISTANCE, MISSING_RISE, OUTSIDE, TOP, drift
 
+    odd = {name: options.get(name) for name in ("missing", "n_features", "categories")}
+    require_no_reading("a comparison with training", **odd)
     model, index_base = model_of(path, None), options.get("index_base")
     announce_compiling(parse_lines)
     options = {"unjudged": "zero", **options, **columns_of_run([path], data, options)}
@@ -171,12 +175,13 @@ def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool)
         shares = f"{r['outside']:.1%}", f"{r['distance']:.2f} of {r['distance_limit']:.2f}", f"{r['changed']:.0%}"
         cells.append([r["feature"], f"{r['missing']:.1%}", missing, *spans, *shares, ", ".join(r["drift"]) or "no"])
     head = f"{path}: {documents.n_queries:,} queries, {documents.n_docs:,} documents, beside those of training"
-    columns = ["missing", "in training", "median (5 to 95%)", "in training", "outside", "distance", "top 10s", "drift"]
-    table(head, ["feature", *columns], cells)
+    before = ["missing in training", "median (5 to 95%)", "median in training"]
+    table(head, ["feature", "missing", *before, "outside", "distance", "top 10s", "drift"], cells)
     say(
         f"drift: {MISSING_RISE:.0%} more values missing; {OUTSIDE:.0%} outside of those of training, or a distance of "
         f"the distributions above {DISTANCE:g}, and more than the distance of random halves of the training queries. "
-        f"top 10s: share of queries whose first {TOP} documents change if the feature is held at its training median."
+        f"top 10s: share of queries with other documents among the first {TOP} if the feature is held at its training "
+        "median."
     )
     answer.code = FAILED_CHECK if fail and any(r["drift"] for r in rows) else 0
 

@@ -36,12 +36,6 @@ class Answer:
     code: int = 0  # exit code of a command that ended well
     began: float = field(default_factory=time.monotonic)  # about when the command started
 
-    @property
-    def in_markdown(self) -> str:
-        """The sentences and tables in Markdown."""
-        tables = self.tables or [{"title": "Result", "rows": rows} for rows in [self.rows] if rows]
-        return "\n\n".join([*(_table(t["title"], t["rows"]) for t in tables), *map(_marked, self.sentences)])
-
     def print(self) -> None:
         """Print the document or the rows; nothing in text format, which is printed while the command runs."""
         if self.format == JSON:
@@ -52,7 +46,9 @@ class Answer:
 
             print(json.dumps(plain(found), indent=1, allow_nan=False))
         elif self.format == MARKDOWN:
-            print(self.in_markdown)
+            alone = self.rows if self.rows and not self.sentences else None
+            tables = self.tables or ([] if alone is None else [{"title": "Result", "rows": alone}])
+            print("\n\n".join([*(_table(t["title"], t["rows"]) for t in tables), *map(_marked, self.sentences)]))
         elif self.format == CSV:
             rows = self.rows
             if rows is None:
@@ -73,10 +69,13 @@ def give(document: Any, rows: Sequence[Mapping[str, Any]], *, exact: bool = Fals
 
 
 def refuse_other(path: Path, begins: str) -> None:
-    """Refuse a file that does not begin like this."""
+    """Refuse a file that cannot be written, or that does not begin like this."""
+    from sparserank.errors import RunDirectoryError
     from sparserank.files import refuse_foreign
 
-    refuse_foreign(path, lambda head: head.decode(errors="replace").startswith(begins), "is another kind of file")
+    if path.is_dir() or not path.parent.is_dir():
+        raise RunDirectoryError(f"{path}: cannot be written; name a file in an existing directory.")
+    refuse_foreign(path, lambda head: not head or head.startswith(begins.encode()), "is another kind of file")
 
 
 def write_beside(path: Path, text: str, begins: str) -> None:

@@ -43,8 +43,10 @@ def prepare_streams() -> None:
 
 def table(title: str, columns: list[str], rows: list[list[str]], *, in_text: bool = True) -> None:
     """Print a table; the first column is text, the others are figures. in_text: whether also as text."""
-    named = [dict(zip(columns, row, strict=True)) for row in rows]
-    answer.tables.append({"title": title, "columns": columns, "rows": named})
+    keys = [column + " " * columns[:i].count(column) for i, column in enumerate(columns)]  # "" may stand twice
+    named = [dict(zip(keys, row, strict=True)) for row in rows]
+    if answer.format != TEXT:
+        answer.tables.append({"title": title, "columns": columns, "rows": named})
     if answer.format != TEXT or not in_text:
         return
     out = RichTable(show_edge=False, pad_edge=False, box=None, padding=(0, 2, 0, 0))
@@ -97,9 +99,10 @@ def show_all(found: Sequence[str | Table]) -> None:
 
 def say(text: str) -> None:
     """Print one line of the result."""
-    answer.sentences.append(text)
-    if answer.format == TEXT:
-        print(visible(text))
+    if answer.format != TEXT:
+        answer.sentences.append(text)
+        return
+    print(visible(text))
 
 
 def width_of_screen() -> int:

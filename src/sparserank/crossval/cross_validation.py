@@ -131,7 +131,7 @@ class CrossValidation:
             return look(self._candidates(first, paths))
 
         labels = [] if look is None else [t.label for t in first]
-        return self._candidates(tasks, self._paths(tasks, relaxed).all(store, progress, labels, said, later))
+        return self._candidates(tasks, self._paths(tasks, relaxed, later).all(store, progress, labels, said))
 
     def kept(self, tasks: Sequence[PathTask], store: WorkStore, *, relaxed: bool = False) -> CandidateSet | None:
         """The candidates of tasks, under transforms of this object, whose paths an earlier run left in `store`. None
@@ -142,9 +142,9 @@ class CrossValidation:
     def _candidates(self, tasks: Sequence[PathTask], paths: Paths) -> CandidateSet:
         return CandidateSet(tasks, paths, self.fold if self.folds else None, self.feature_groups, self.by_cost)
 
-    def _paths(self, tasks: Sequence[PathTask], relaxed: bool) -> FittedPaths:
+    def _paths(self, tasks: Sequence[PathTask], relaxed: bool, later: LaterWork | None = None) -> FittedPaths:
         wanted = with_starts_and_refits(tasks, relaxed=relaxed, size_of=self._size_of)
-        return FittedPaths(self.works, wanted, [FINAL, *self.folds], self._n_workers)
+        return FittedPaths(self.works, wanted, [FINAL, *self.folds], self._n_workers, later)
 
     def without(self, candidate_set: CandidateSet, c: Candidate, sets: Sequence[np.ndarray]) -> np.ndarray:
         """(n_metrics, n_sets, n_queries) metric of a candidate whose weights are set to 0 for each set of features, by

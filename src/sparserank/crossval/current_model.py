@@ -18,6 +18,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.derived import Derived
 from sparserank.data.matrices import column
 from sparserank.errors import ModelFormatError, ParameterError
+from sparserank.evaluation.compare import SAME_ABSOLUTE
 from sparserank.model.ranking_model import RankingModel
 from sparserank.model.size_models import load_model
 from sparserank.penalties import FeatureRules
@@ -25,7 +26,6 @@ from sparserank.text import brief
 
 LABEL = "model in use"
 MAX_WORST = 5  # queries that are named
-SAME_ABSOLUTE = 1e-12  # smaller differences of a metric on a query count as none
 
 
 @dataclass(frozen=True)

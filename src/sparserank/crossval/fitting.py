@@ -91,8 +91,10 @@ class FittedPaths:
         tasks: Sequence[PathTask],
         folds: Sequence[int],
         n_workers: int,
+        later: LaterWork | None = None,
     ) -> None:
         self.works, self.tasks, self.n_workers = works, tasks, n_workers
+        self._later = later or LaterWork(0.0)  # after the paths, for the time left
         self.pieces = {_name(t.label, f): replace(t, fold=f) for t in tasks for f in folds}
 
     def all(
@@ -101,13 +103,11 @@ class FittedPaths:
         progress: Progress | None,
         first: Sequence[str] = (),
         look: Callable[[Paths], str] = lambda _: "",
-        later: LaterWork | None = None,
     ) -> Paths:
         """{(label, fold): path}, whatever the order of finishing. Issues a ConvergenceWarning if solves missed their
         tolerance.
 
         first, look   once the paths of these labels are computed, progress reports what `look` says, if anything
-        later         work after the paths, for the time left
         """
         kinds = {name: task.label for name, task in self.pieces.items()}
         keeper = None if store is None else _Kept(store, self.works, self.pieces)
@@ -122,9 +122,9 @@ class FittedPaths:
         points = sum(len(p) for known in _known_points(store, unfinished, self.works).values() for p in known.values())
         work.begin(f", and {points} points of unfinished paths" if points else "")
         if self._use_processes(sum(map(len, waiting.values()))):
-            coming = self._by_processes(waiting, done, store, later)
+            coming = self._by_processes(waiting, done, store)
         else:
-            coming = self._in_lockstep(waiting, done, store, work.tell, later)
+            coming = self._in_lockstep(waiting, done, store, work.tell)
         with kept_workers(), closing(coming) as computed:  # or an error here would leave workers behind
             for task, path, seconds, left in computed:
                 done[task.label, task.fold] = path
@@ -186,11 +186,9 @@ class FittedPaths:
             depths[t.label] = 0 if t.start is None else 1 + depths[t.start]
         return depths
 
-    def _by_processes(
-        self, waiting: Waiting, done: Paths, store: WorkStore | None, later: LaterWork | None
-    ) -> Computed:
+    def _by_processes(self, waiting: Waiting, done: Paths, store: WorkStore | None) -> Computed:
         labels = [label for label, paths in waiting.items() for _ in paths]
-        left = TimeLeft(labels, min(self.n_workers, len(labels)), self._efforts, later)
+        left = TimeLeft(labels, min(self.n_workers, len(labels)), self._efforts, self._later)
         stages = self._stages(waiting, np.inf)
         for stage in stages:
             one = _OnePath(self.works[stage[0].transform].for_a_process([t.fold for t in stage]))
@@ -201,21 +199,18 @@ class FittedPaths:
                     if outcome.error is not None:
                         raise outcome.error
                     task = stage[outcome.index]
-                    if stage is stages[0] and outcome.index < self.n_workers:  # includes the start of a worker
-                        left.skip(task.label)
-                    else:
-                        left.finished(task.label, outcome.seconds)
+                    starts = stage is stages[0] and outcome.index < self.n_workers  # includes that of a worker
+                    left.finished(task.label, outcome.seconds, rough=starts)
                     yield task, outcome.result, outcome.seconds, left.seconds
 
-    def _in_lockstep(
-        self, waiting: Waiting, done: Paths, store: WorkStore | None, report: Report, later: LaterWork | None
-    ) -> Computed:
+    def _in_lockstep(self, waiting: Waiting, done: Paths, store: WorkStore | None, report: Report) -> Computed:
         each = {t.label: t.maker.n_points(self.works[t.transform].path_plan) for t in self.tasks}
         # The points of a stage share their time, so they are one kind, by the label of the first path.
         stages, efforts = self._stages(waiting, MAX_TOGETHER), self._efforts
         points = [(stage[0].label, sum(each[t.label] for t in stage)) for stage in stages]
-        of_point = {s[0].label: sum(efforts[t.label] for t in s) / n for s, (_, n) in zip(stages, points, strict=True)}
-        left, work = TimeLeft([label for label, n in points for _ in range(n)], 1, of_point, later), None
+        totals = [sum(efforts[t.label] for t in stage) for stage in stages]
+        of_point = {label: total / max(n, 1) for (label, n), total in zip(points, totals, strict=True)}
+        left, work = TimeLeft([label for label, n in points for _ in range(n)], 1, of_point, self._later), None
         for stage, (kind, in_all) in zip(stages, points, strict=True):
             began = time.perf_counter()
             if work is not None and work is not self.works[stage[0].transform]:
@@ -227,6 +222,8 @@ class FittedPaths:
             )
             seconds = (time.perf_counter() - began) / len(stage)
             left.drop(kind)
+            if kind in self._later.units:
+                self._later.units |= dict.fromkeys(follow.points, self._later.units[kind])
             for task, path in zip(stage, paths, strict=True):
                 yield task, path, seconds, left.seconds
         if work is not None and not work.data.is_stored:  # transforming features in memory again costs little

@@ -40,11 +40,16 @@ class PathTask:
 
     def effort(self, data: RankingDataset) -> float:
         """Expected time of a path, relative to one of l1 on the same data; for the time left."""
-        starts = data.query_ptr[:-1]
-        useful = np.maximum.reduceat(data.relevance, starts) > np.minimum.reduceat(data.relevance, starts)
         curved = self.transform.knots.curved and not self.maker.rules.on_steps
-        effort = self.maker.effort(int(np.diff(data.query_ptr)[useful].sum()), data.n_features)
+        effort = self.maker.effort(n_useful_docs(data), data.n_features)
         return effort * (OF_CURVES if curved else 1.0) * (1.0 if self.transform.teacher is None else DISTILLED)
+
+
+def n_useful_docs(data: RankingDataset) -> int:
+    """Number of documents in queries whose grades differ, at least 1."""
+    starts = data.query_ptr[:-1]
+    useful = np.maximum.reduceat(data.relevance, starts) > np.minimum.reduceat(data.relevance, starts)
+    return max(int(np.diff(data.query_ptr)[useful].sum()), 1)
 
 
 def refit_label(label: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from sparserank.crossval.cross_validation import CrossValidation
 from sparserank.crossval.rivals import Rival
-from sparserank.crossval.tasks import FINAL
+from sparserank.crossval.tasks import FINAL, n_useful_docs
 from sparserank.crossval.tree_rivals import LeftOut, TreeRival, TreeRivals
 from sparserank.crossval.trees import TooSlow, TreeData, identity_of_trees
 from sparserank.data.data_hash import data_hash
@@ -32,7 +32,7 @@ Arrays = dict[str, np.ndarray]
 
 def effort_of_trees(data: RankingDataset) -> float:
     """Expected time of one training, relative to an l1 path on the same data, as measured; for the time left."""
-    return (0.2 + 7e-5 * data.n_docs) / l1_seconds(data.n_docs, data.n_features)
+    return (0.2 + 7e-5 * data.n_docs) / l1_seconds(n_useful_docs(data), data.n_features)
 
 
 class RivalsOnFolds(Protocol):

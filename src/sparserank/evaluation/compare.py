@@ -33,7 +33,7 @@ from sparserank.text import brief
 
 DEFAULT_METRICS = ("ndcg@10", "map")
 MOST = 10
-SAME = 1e-12  # smaller differences of a metric on a query count as none
+SAME_ABSOLUTE = 1e-12  # smaller differences of a metric on a query count as none
 
 
 @dataclass(frozen=True, repr=False)
@@ -306,7 +306,7 @@ def _warn(said: str) -> None:
 def most_changed(old: np.ndarray, new: np.ndarray, query_ids: np.ndarray) -> list[dict[str, Any]]:
     """The MOST queries whose values (n_queries,) differ most between two systems: query, old, new, difference."""
     change = np.nan_to_num(new - old)
-    order = [q for q in np.argsort(-np.abs(change), kind="stable")[:MOST].tolist() if abs(change[q]) > SAME]
+    order = [q for q in np.argsort(-np.abs(change), kind="stable")[:MOST].tolist() if abs(change[q]) > SAME_ABSOLUTE]
     return [{"query": str(query_ids[q]), "old": old[q], "new": new[q], "difference": change[q]} for q in order]
 
 

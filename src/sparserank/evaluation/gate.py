@@ -16,10 +16,12 @@ from scipy.special import ndtr, ndtri, stdtrit
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.evaluation.compare import Comparison
 from sparserank.strict_json import read_json
-from sparserank.text import brief
+from sparserank.text import brief, visible
 
 CONFIDENCE, EQUAL_FAIL = 0.95, 0.05  # of the bound; share of equal systems that should fail at most
 FORMAT, EXPECTED = "sparserank-evaluation", "values of an earlier system, as 'evaluate --out' writes them"
+EVALUATION = f'{{\n "format": "{FORMAT}"'  # how our files begin
+JUNIT = "<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"sparserank evaluate\""
 ROUNDING = 1e-12  # relative; differences of means are not known more exactly
 
 
@@ -87,7 +89,9 @@ class Gate:
         bounds = f"one-sided 95% bounds {share(self.loss - self.half)} and {share(self.loss + self.half)}"
         loss = f"estimated loss of {metric} {share(self.loss)} ({bounds}), limit {share(self.limit)}: {word}"
         equal = f"{100 * self.equal_fail:.0f} in 100 equally good systems"
-        said = f"{name} against {baseline}: {loss}. With these {self.n_queries:,} queries, {equal} would lose as much"
+        said = (
+            f"{name} against {baseline}: {loss}. With these {self.n_queries:,} queries, {equal} would exceed the limit"
+        )
         more = self.equal_fail > EQUAL_FAIL and math.isfinite(self.needed)
         return f"{said}; with {self.needed:,}, {100 * EQUAL_FAIL:.0f}." if more else f"{said}."
 
@@ -109,36 +113,55 @@ def gate(values: np.ndarray, baseline: np.ndarray, limit: tuple[float, bool], si
 # -- an earlier system -------------------------------------------------------------------------------------------------
 
 
-def evaluation_of(found: Comparison, judgments: Iterable[tuple[Any, float]], query_ids: np.ndarray) -> str:
-    """JSON with the values of the first system on each query, and a hash of the judgments: pairs of query and grade."""
+Judgments = Iterable[tuple[Any, Any, float]]  # query, document ("" if it has no id), grade
+
+
+def evaluation_of(found: Comparison, judgments: Judgments, query_ids: np.ndarray) -> str:
+    """JSON with the values of the first system on each query, and a hash of the judgments."""
     values = {
         metric: {str(q): None if math.isnan(v) else v for q, v in zip(query_ids, own.tolist(), strict=True)}
         for metric, own in found.values[found.baseline].items()
     }
-    content = {"format": FORMAT, "judgments": _hash(judgments), "system": found.baseline, "values": values}
+    content = {"format": FORMAT, "judgments": _hash(judgments), "system": visible(found.baseline), "values": values}
     return json.dumps(content, indent=1)
 
 
-def against(path: Any, found: Comparison, judgments: Iterable[tuple[Any, float]], query_ids: np.ndarray) -> Comparison:
+def against(path: Any, found: Comparison, judgments: Judgments, query_ids: np.ndarray) -> Comparison:
     """The comparison of the same systems with that of an evaluation, which `evaluation_of` wrote.
 
     Raises
         DataFormatError   it is no evaluation, or one with other judgments or metrics
     """
     content = read_json(path, EXPECTED)
-    try:
-        system, values = content["system"], {m: content["values"][m] for m in found.values[found.baseline]}
-        if content["format"] != FORMAT or content["judgments"] != _hash(judgments):
-            raise DataFormatError(f"{path}: was made with other judgments; evaluate the earlier system with these.")
-        earlier = {m: np.array([of[str(q)] for q in query_ids], dtype=np.float64) for m, of in values.items()}
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataFormatError(f"{path}: has no {error}; expected {EXPECTED}, of the same metrics.") from error
-    name = system if system not in found.values else f"{system} before"
-    return Comparison({name: earlier, **found.values}, name)
+    system, values = content.get("system"), content.get("values")
+    if content.get("format") != FORMAT or not isinstance(system, str) or not isinstance(values, dict):
+        raise DataFormatError(f"{path}: is something else; expected {EXPECTED}.")
+    if content.get("judgments") != _hash(judgments):
+        raise DataFormatError(f"{path}: was made with other judgments; evaluate the earlier system with these.")
+    earlier = {}
+    for metric in found.values[found.baseline]:
+        if metric not in values:
+            raise DataFormatError(f"{path}: has no values of {metric}; evaluate the earlier system by this metric too.")
+        try:
+            earlier[metric] = np.array([as_value(values[metric][str(q)]) for q in query_ids])
+        except (KeyError, TypeError) as error:
+            raise DataFormatError(f"{path}: is damaged: it needs a number for each query; write it again.") from error
+    while system in found.values:
+        system += " before"
+    return Comparison({system: earlier, **found.values}, system)
 
 
-def _hash(judgments: Iterable[tuple[Any, float]]) -> str:
-    return hashlib.sha256(repr(sorted((str(q), float(grade)) for q, grade in judgments)).encode()).hexdigest()
+def as_value(value: Any) -> float:
+    """A value of a metric; NaN for null, which means that it has none."""
+    if type(value) not in (int, float, type(None)):
+        raise TypeError("not a number")
+    return math.nan if value is None else float(value)
+
+
+def _hash(judgments: Judgments) -> str:
+    return hashlib.sha256(
+        repr(sorted((str(q), str(d), float(grade)) for q, d, grade in judgments)).encode()
+    ).hexdigest()
 
 
 def junit(verdicts: Sequence[tuple[str, str, bool]]) -> str:
@@ -146,6 +169,9 @@ def junit(verdicts: Sequence[tuple[str, str, bool]]) -> str:
     count = {"tests": str(len(verdicts)), "failures": str(sum(fails for *_, fails in verdicts))}
     suite = ElementTree.Element("testsuite", {"name": "sparserank evaluate", **count})
     for name, sentence, fails in verdicts:
-        case = ElementTree.SubElement(suite, "testcase", classname="sparserank", name=name)
-        ElementTree.SubElement(case, "failure" if fails else "system-out", message=sentence)
+        case = ElementTree.SubElement(suite, "testcase", classname="sparserank", name=visible(name))
+        said = ElementTree.SubElement(case, "failure" if fails else "system-out")
+        said.text = visible(sentence)
+        if fails:
+            said.set("message", said.text)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)

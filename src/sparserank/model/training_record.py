@@ -17,10 +17,10 @@ from sparserank.data.missing import is_missing
 from sparserank.errors import DataError
 from sparserank.model.ranking_model import OF_MODEL, RankingModel
 
-KEY, VALUES = "lowest_score", "training_values"  # in the metadata of a model
+LOWEST, VALUES = "lowest_score", "training_values"  # in the metadata of a model
 ROWS_AT_ONCE = 1 << 16
 SHARES = np.linspace(0.0, 1.0, 21)  # the recorded quantiles
-SAMPLE_VALUES = 4_000_000  # with more values, those of evenly spaced queries are recorded
+SAMPLE_VALUES, SAMPLE_QUERIES = 4_000_000, 20_000  # with more, those of evenly spaced queries are recorded
 N_HALVES = 50  # random halves of the queries, whose distance is noise
 SAME = 1e-6  # relative: values in single and in double precision
 # Drift: the share of missing values rises by so much; or so many values are outside of those of training, or the
@@ -50,14 +50,14 @@ def _with_lowest_scores(models: Sequence[RankingModel], X: Any) -> list[RankingM
             except DataError:
                 del lowest[i]
     return [
-        replace(m, metadata={**m.metadata, KEY: lowest[i]}) if math.isfinite(lowest.get(i, math.nan)) else m
+        replace(m, metadata={**m.metadata, LOWEST: lowest[i]}) if math.isfinite(lowest.get(i, math.nan)) else m
         for i, m in enumerate(models)
     ]
 
 
 def lowest_score(model: RankingModel) -> float | None:
     """The recorded lowest score; None if the model has none."""
-    known = model.metadata.get(KEY)
+    known = model.metadata.get(LOWEST)
     return float(known) if isinstance(known, Real) and math.isfinite(known) else None
 
 
@@ -74,37 +74,36 @@ def _with_values(models: Sequence[RankingModel], data: RankingDataset) -> list[R
     """Record in the metadata of each model the values of its features in the training data: quantiles with the share of
     values up to each, the share that was missing (None: unknown), and the largest distance of random halves."""
     used = np.unique(np.concatenate([m.support for m in models]))
-    step = max(-(-data.n_docs * len(used) // SAMPLE_VALUES), 1)
+    step = max(-(-data.n_docs * len(used) // SAMPLE_VALUES), -(-data.n_queries // SAMPLE_QUERIES), 1)
     sample = data if step == 1 else data.take_queries(np.arange(0, data.n_queries, step))
     columns, lengths = columns_dense(sample.X, used), np.diff(sample.query_ptr)
     half = np.tile(np.arange(sample.n_queries) % 2 == 0, (N_HALVES, 1))
     half = np.random.default_rng(0).permuted(half, axis=1).astype(np.float64)
+    n_of_half = np.maximum((half @ lengths)[:, None], 1.0)
+    n_of_other = np.maximum(lengths.sum() - n_of_half, 1.0)
+    blocks = (columns_dense(block, used) for block in _blocks(data.X))
+    ends = np.array([[block.min(axis=0), block.max(axis=0)] for block in blocks])  # of all documents
     filled = 0.0 if data.fill_values is None else None
     known = {}
-    for j, x in zip(used.tolist(), columns.T, strict=True):
-        points = np.unique(np.quantile(x, SHARES))
+    for k, j in enumerate(used.tolist()):
+        x = columns[:, k]
+        points = np.unique([*np.quantile(x, SHARES), ends[:, 0, k].min(), ends[:, 1, k].max()])
         n_below = np.add.reduceat(_up_to(x, points), sample.query_ptr[:-1], axis=0, dtype=np.float64)
         # The largest distance of the distributions of two halves.
-        one, other = ((h @ n_below) / np.maximum(h @ lengths, 1)[:, None] for h in (half, 1.0 - half))
+        of_half, of_all = half @ n_below, n_below.sum(axis=0)
+        distances = np.abs(of_half / n_of_half - (of_all - of_half) / n_of_other)
         known[j] = {
             "points": points.tolist(),
-            "shares": (n_below.sum(axis=0) / len(x)).tolist(),
-            "halves": float(np.abs(one - other).max()),
+            "shares": (of_all / len(x)).tolist(),
+            **{name: float(np.quantile(x, q, method="inverted_cdf")) for name, q in QUANTILES.items()},
+            "halves": float(distances.max()),
             "missing": filled if data.filled is None else float(data.filled[:, j].mean()),
         }
-    return [
-        replace(
-            m,
-            metadata={
-                **m.metadata,
-                VALUES: {
-                    "queries": sample.n_queries,
-                    "features": {m.feature_names[j]: known[j] for j in m.support.tolist()},
-                },
-            },
-        )
-        for m in models
-    ]
+    out = []
+    for m in models:
+        record = {"queries": sample.n_queries, "features": {m.feature_names[j]: known[j] for j in m.support.tolist()}}
+        out.append(replace(m, metadata={**m.metadata, VALUES: record}))
+    return out
 
 
 def _up_to(x: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -124,11 +123,12 @@ class _Record(NamedTuple):
     @classmethod
     def of(cls, known: Any) -> _Record:
         points, shares = (np.array(known[name], dtype=np.float64) for name in ("points", "shares"))
-        if points.shape != shares.shape:
-            raise ValueError("not one share for each point")
-        before = {name: float(points[np.searchsorted(shares, q)]) for name, q in QUANTILES.items()}
-        missing = known["missing"]
-        return cls(points, shares, float(known["halves"]), {"missing": missing and float(missing), **before})
+        halves, missing = float(known["halves"]), known["missing"]
+        rise = np.isfinite(points).all() and (np.diff(points) > 0).all()
+        if points.shape != shares.shape or not rise or not halves >= 0:
+            raise ValueError("points that do not rise, or not one share for each")
+        before = {name: float(known[name]) for name in QUANTILES}
+        return cls(points, shares, halves, {"missing": missing and float(missing), **before})
 
 
 def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
@@ -139,24 +139,27 @@ def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
     Returns
         one row per feature: `missing`, `low`, `median`, `high` (quantiles 5, 50 and 95%), each also as `training_...`;
         `outside`: share of values outside of those of training; `distance`: the largest difference of the shares of
-        values up to a quantile of training; their limits; `changed`: share of the queries whose top 10 changes if
-        the feature is held at its training median; `drift`: which of these count as drift
+        values up to a quantile of training; their limits; `changed`: share of the queries whose top 10 has other
+        documents if the feature is held at its training median; `drift`: which of these count as drift
     Raises
         DataError   the model has no record of its training values
     """
     try:
-        n_before, known = float(model.metadata[VALUES]["queries"]), model.metadata[VALUES]["features"]
+        n_before, known = int(model.metadata[VALUES]["queries"]), model.metadata[VALUES]["features"]
+        if n_before < 1:
+            raise ValueError("no query")
         records = [_Record.of(known[model.feature_names[j]]) for j in model.support]
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise DataError(
-            "the model has no record of its training values, which select and fit save since version 0.4; train it "
-            "again."
+            "the model has no usable record of its training values, which select and fit save since version 0.4 (but "
+            "not on a cluster); train it again."
         ) from error
     model = model.with_missing(OF_MODEL)
     missing = is_missing(replace(model, fill_values=None).selected_values(data))
     columns, query_ptr = model.selected_values(data), data.query_ptr
     parts = model.contributions(data)
-    top, query = _top(parts.sum(axis=1), query_ptr)
+    scores = parts.sum(axis=1)
+    top, query = _top(scores, query_ptr)
     noise = 0.5 * math.sqrt(1.0 + n_before / data.n_queries)  # of these queries, relative to that of halves
     rows = []
     for k, (points, shares, halves, before) in enumerate(records):
@@ -164,8 +167,7 @@ def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
         # The ranking with this feature at its training median.
         held = columns.copy()
         held[:, k] = before["median"]
-        without = parts.sum(axis=1) - parts[:, k]
-        changed, _ = _top(without + model.coef[j] * model.scaled(held, query_ptr)[:, k], query_ptr)
+        changed, _ = _top(scores - parts[:, k] + model.coef[j] * model.scaled(held, query_ptr)[:, k], query_ptr)
         slack = SAME * np.abs(points[[0, -1]])
         row: dict[str, Any] = {
             "feature": model.feature_names[j],
@@ -186,8 +188,8 @@ def drift(model: RankingModel, data: RankingDataset) -> list[dict[str, Any]]:
 
 
 def _top(scores: np.ndarray, query_ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(documents on the first TOP ranks of each query, in order; the query of each)."""
+    """(documents on the first TOP ranks of each query, by their numbers; the query of each)."""
     lengths = np.diff(query_ptr)
     query = np.repeat(np.arange(len(lengths)), lengths)
     first = np.arange(len(scores)) - np.repeat(query_ptr[:-1], lengths) < TOP
-    return np.lexsort((-scores, query))[first], query[first]
+    return np.sort(np.lexsort((-scores, query))[first]), query[first]

@@ -37,7 +37,7 @@ from sparserank.transforms import NONE
 
 MAX_SHARE = 0.2  # of the half-samples of the other run: a feature that they choose more often has not really changed
 MIN_HALF_SAMPLES = 10
-TOP = 10  # documents of a list, and queries, that are compared
+TOP = 10  # documents of a list that are compared
 CAME, LEFT, BOTH = KINDS = ("came in", "left", "in both")
 Source = str | os.PathLike | RankingModel
 

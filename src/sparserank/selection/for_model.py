@@ -305,15 +305,20 @@ class ThreeParts:
             f"at most {n_folds * (1 + n_lists) + 2} trainings of LightGBM: {1 + n_lists} in each of {n_folds} folds"
         )
         self.n_before = self._n = 0
-        self.later, self._each = LaterWork((n_folds + self._lists) * effort), 0.0  # seconds of a training
+        self.later, self._effort = LaterWork((n_folds + self._lists) * effort), effort
+        self._each: float | None = None  # seconds of a training
 
     def on_paths(self, done: int, n: int, what: str, left: float | None) -> None:
         what = self._start if what == "start" else what
         self._tell(done, n + self._folds + self._lists, what, left)
 
     def on_all_features(self, done: int, n: int, what: str, left: float | None) -> None:
-        self._each = left / (n - done) if left else self._each
-        self._tell(done, n + self._lists, what, None if left is None else left + self._lists * self._each)
+        if left:
+            self._each = left / (n - done)
+        elif self._each is None and self.later.unit is not None:
+            self._each = self._effort * self.later.unit
+        more = None if self._each is None else self._lists * self._each
+        self._tell(done, n + self._lists, what, None if left is None or more is None else left + more)
 
     def on_lists(self, done: int, n: int, what: str, left: float | None) -> None:
         self._tell(done, n, what, left)

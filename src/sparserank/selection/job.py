@@ -159,7 +159,7 @@ class SelectionJob:
         steps = (t.effort(data) for t in self.tasks if t.maker.rules.on_steps and ablates_sizes(data))
         last = HALF_SAMPLE * plan.half_samples + ABLATION + 0.5 * OF_STEPS * max(steps, default=0.0)
         self._later = LaterWork(self.rivals.n_pieces * effort_of_trees(data) + (0.0 if plan.fast else last))
-        self._halves = self._ablation = 0.0  # expected seconds, once the choice is known
+        self._last: tuple[float, float] | None = None  # expected seconds of the half-samples and of the ablation
         self.beside = Comparisons(plan, self.cv, self.rivals, self.judged, problem.test, problem.current)
 
     def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> SelectionResult:
@@ -249,28 +249,27 @@ class SelectionJob:
         relaxed = self.plan.relaxed and not self.plan.fast
 
         def with_the_rest(done: int, n: int, what: str, left: float | None) -> None:
-            assert progress is not None
-            progress(done, n + self.n_later, what, left)
+            if progress is not None:
+                progress(done, n + self.n_later, what, left)
 
-        report = None if progress is None else with_the_rest
         first = () if self.plan.fast or progress is None else self.first
-        told: dict[str, Any] = {"progress": report, "first": first, "look": self._look, "later": self._later}
+        told: dict[str, Any] = {"progress": with_the_rest, "first": first, "look": self._look, "later": self._later}
         return self.cv.fit(self.tasks, relaxed=relaxed, store=store, **told)
 
     def _expect_the_last(self, tasks: Mapping[str, PathTask], choice: Choice) -> None:
         """Expect the seconds of the half-samples and of the ablation from those of the paths."""
-        if self.plan.fast:
+        data, later, unit = self.cv.data, self._later, self._later.unit
+        if self.plan.fast or unit is None:
             return
-        data, later = self.cv.data, self._later
 
         def seconds(label: str) -> float:
-            return tasks[label].effort(data) * later.units.get(label, later.unit)
+            return tasks[label].effort(data) * later.units.get(label, unit)
 
         # A half takes as long as a path; the models of steps of every size are learned again without each feature.
         ablated = choice.by_size if ablates_sizes(data) else [choice.chosen]
         steps = {c.penalty for c in ablated if tasks[c.penalty].maker.rules.on_steps}
-        self._halves = self.plan.half_samples * seconds(choice.chosen.penalty)
-        self._ablation = ABLATION * later.unit + OF_STEPS * max(map(seconds, steps), default=0.0)
+        ablation = ABLATION * unit + OF_STEPS * max(map(seconds, steps), default=0.0)
+        self._last = self.plan.half_samples * seconds(choice.chosen.penalty), ablation
 
     def _look(self, found: CandidateSet) -> str:
         """What the first paths say, and what is tried next; "" if none of their models is within the limits."""
@@ -300,7 +299,7 @@ class SelectionJob:
             return None
 
         def with_the_rest(done: int, n: int, what: str, left: float | None) -> None:
-            both = None if left is None else left + self._halves + self._ablation
+            both = None if left is None or self._last is None else left + sum(self._last)
             progress(n_paths + done, n_paths + self.n_later, what, both)
 
         return with_the_rest
@@ -387,11 +386,11 @@ class SelectionJob:
         name = f"half-samples-{2 * n_pairs}-{chosen.penalty}-{chosen.k}"
 
         def halves() -> dict[str, np.ndarray]:
-            report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", self._halves + self._ablation)
+            report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", self._last and sum(self._last))
             return self.cv.on_halves(candidate_set, chosen, usable, n_pairs, self.plan.random_state)
 
         arrays = kept(store, name, halves, kept=("b", (2 * n_pairs, len(self.names))), statuses=("U", (None,)))
-        report(n_before + 1, n_before + 1, "half-samples", self._ablation)
+        report(n_before + 1, n_before + 1, "half-samples", self._last and self._last[1])
         short = unsolved(arrays["statuses"].tolist(), "on half-samples", f"{FOLD_TOL:g}")
         if short is not None:
             notes.append(short)

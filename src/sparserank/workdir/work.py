@@ -120,9 +120,9 @@ class LaterWork:
     units: dict[str, float] = field(default_factory=dict)
 
     @property
-    def unit(self) -> float:
-        """Seconds of one unit of effort in any kind; 0 if nothing was measured."""
-        return geometric_mean(self.units.values()) if self.units else 0.0
+    def unit(self) -> float | None:
+        """Seconds of one unit of effort in any kind; None if nothing was measured."""
+        return geometric_mean(self.units.values()) if self.units else None
 
 
 class TimeLeft:
@@ -145,11 +145,14 @@ class TimeLeft:
         self._later = LaterWork(0.0) if later is None else later
         self._took: dict[str, tuple[int, float]] = {}  # {kind: (number of finished pieces, their total seconds)}
 
-    def finished(self, kind: str, seconds: float) -> None:
-        """Record that a piece of this kind took so many seconds."""
+    def finished(self, kind: str, seconds: float, *, rough: bool = False) -> None:
+        """Record that a piece of this kind took so many seconds; rough: only until another one is known."""
         n, total = self._took.get(kind, (0, 0.0))
-        self._took[kind] = n + 1, total + seconds
-        self._later.units[kind] = max((total + seconds) / (n + 1), SHORTEST_S) / self._efforts[kind] / self._n_workers
+        if not rough:
+            self._took[kind] = n + 1, total + seconds
+        if not rough or n == 0:
+            mean = max((total + seconds) / (n + 1), SHORTEST_S)
+            self._later.units[kind] = mean / self._efforts[kind] / self._n_workers
         self.skip(kind)
 
     def skip(self, kind: str, n: int = 1) -> None:
@@ -162,10 +165,10 @@ class TimeLeft:
 
     def seconds(self) -> float | None:
         """The estimate; None if no piece is finished yet."""
-        if not self._took:
+        later, unit = self._later, self._later.unit
+        if unit is None:
             return None
-        later = self._later
         # Seconds of a piece of each kind, divided among the workers.
-        each = {kind: later.units.get(kind, later.unit) * self._efforts[kind] for kind in +self._unfinished}
+        each = {kind: later.units.get(kind, unit) * self._efforts[kind] for kind in +self._unfinished}
         together = sum(self._unfinished[kind] * seconds for kind, seconds in each.items())
-        return max(together, self._n_workers * max(each.values(), default=0.0)) + later.effort * later.unit
+        return max(together, self._n_workers * max(each.values(), default=0.0)) + later.effort * unit
