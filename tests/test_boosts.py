@@ -421,14 +421,15 @@ def test_a_request_without_names_is_printed_with_names(cli_here: Cli) -> None:
     multi = {"multi_match": {**text, "fields": ["title^2", "body"], "type": "best_fields", "boost": 3}}
     others = [{"rank_feature": {"field": "pop"}}, {"term": {"brand": "a"}}, {"match": {"title": {"query": "x"}}}]
     loose = {"multi_match": {"query": "x", "fields": ["t.*"]}}  # of unknown fields: one clause
-    body = {"query": {"bool": {"must": [multi], "should": [*others, loose], "filter": [UNNAMED]}}, "size": 7}
+    body = {"size": 7, "query": {"bool": {"must": [multi], "should": [*others, loose], "filter": [UNNAMED]}}}
     Path("search.json").write_text(json.dumps(body))
     Path("r.jsonl").write_text('{"qid": 1, "response": {"hits": {"hits": []}}}\n')
     call = ("select", "r.jsonl", "--qrels", "r.jsonl", "--engine", "elasticsearch-query", "--query", "search.json")
-    done = cli_here(*call, "--out", "run")
-    assert_refused(
-        done, 1, "search.json: no must or should clause has a _name; name each clause that is to be tuned, as"
-    )
+    refusal = "search.json: no must or should clause has a _name; name each clause that is to be tuned, as 'sparserank"
+    assert_refused(cli_here(*call, "--out", "run"), 1, refusal)
+    assert not Path("run").exists()
+    done = cli_here("inspect", "search.json")
+    assert done.code == 0
     assert "a multi_match is one match per field" in done.err
     named = json.loads(done.out)
     assert named["size"] == 7
@@ -436,10 +437,19 @@ def test_a_request_without_names_is_printed_with_names(cli_here: Cli) -> None:
     found = {c.name: (c.boost, c.outer, c.must) for c in search_query(named).clauses.values()}
     once = (1.0, 1.0, False)
     split = {"title": (2.0, 3.0, False), "body": (1.0, 3.0, False)}
-    assert found == {**split, "rank_feature": once, "brand": once, "title 2": once, "multi_match": once}
+    assert found == {**split, "pop": once, "brand": once, "title 2": once, "multi_match": once}
     inside = named["query"]["bool"]["must"][0]["bool"]["should"]
     assert inside[0] == {"match": {"title": {**text, "boost": 2.0, "_name": "title"}}}
-    assert not Path("run").exists()
-    for odd in ({"match": {}}, {"match": "x"}, {"bool": {}}, {"multi_match": {"fields": ["a^b"]}}, {"match_all": {}}):
+    Path("named.json").write_text(done.out)
+    shown = cli_here("inspect", "named.json", "--format", "csv")
+    assert shown.out.splitlines()[:2] == ["clause,boost,boosts around,must", "title,2.0,3.0,False"]
+    for odd in (
+        {"match": {}},
+        {"match": {"a": "x"}},
+        {"bool": {}},
+        {"multi_match": {"fields": ["a^b"]}},
+        {"match_all": {}},
+    ):
         Path("search.json").write_text(json.dumps({"query": odd}))
         assert_refused(cli_here(*call, "--out", "run"), 1, "no must or should clause has a _name")
+        assert json.loads(cli_here("inspect", "search.json").out)["query"].keys() == odd.keys() | set()

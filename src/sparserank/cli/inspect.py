@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.output import FAILED_CHECK, answer, give
 from sparserank.cli.reading import columns_of_run, model_of, read_for_models, reading_of, require, require_no_reading
-from sparserank.cli.screen import announce_compiling, say, table
+from sparserank.cli.screen import announce_compiling, note, say, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from sparserank.model.fusion import FusionFormula
     from sparserank.model.ranking_model import RankingModel
 
-HELP = """Show the contents of data files, a store, a run, judgments or a model file.
+REQUEST = re.compile(rb'\s*\{[^{}]*"query"\s*:\s*\{[^{}]*\{')  # a run has numbers there
+HELP = """Show the contents of data files, a store, a run, judgments, a model file or a search request.
 
 For a table (Parquet, CSV, Arrow), you do not have to name any column. The command shows each column, guesses \
 which columns are the label, the query, the document and the features, and prints the next command, ready to paste.
@@ -34,6 +36,10 @@ which columns are the label, the query, the document and the features, and print
   sparserank inspect bm25.run
 
   sparserank inspect store/ --verify
+
+Of a search request without names, it prints the request with names:
+
+  sparserank inspect search.json > named.json
 
 With a model and new data, it compares the values of the model's features with those of training:
 
@@ -59,6 +65,9 @@ def run(*, files: list[Path], verify: bool = False, fail_if_drift: bool = False,
         _drift(files[0], files[1:], options, fail=fail_if_drift)
         return
     require(not fail_if_drift, "--fail-if-drift", "needs a model, then data.")
+    if len(files) == 1 and files[0].is_file() and REQUEST.match(head_of(files[0]) or b""):
+        _request(files[0])
+        return
     reading = reading_of(options, flags=True)
     found = holds(files[0]) if len(files) == 1 else ""
     is_table = found == TABLE or {".csv", ".tsv"} & {*files[0].suffixes}  # its columns are shown
@@ -152,6 +161,24 @@ def _model(path: Path) -> None:
             curves,
         )
     say(facts)
+
+
+def _request(path: Path) -> None:
+    """The clauses of a search request; one without names is printed with names."""
+    from sparserank.errors import UnnamedClausesError
+    from sparserank.export.linear_weights import json_text
+    from sparserank.export.search_query import read_search_query
+
+    try:
+        clauses = read_search_query(path).clauses.values()
+    except UnnamedClausesError as error:
+        print(json_text(error.named), end="")
+        note(f"note: {error}")
+        return
+    rows = [{"clause": c.name, "boost": c.boost, "boosts around": c.outer, "must": c.must} for c in clauses]
+    give(rows, rows)
+    cells = [[c.name, f"{c.boost:g}", f"{c.outer:g}", "must" if c.must else "should"] for c in clauses]
+    table(f"{path}: a search request", ["clause", "boost", "boosts around", "part"], cells)
 
 
 def _drift(path: Path, data: list[Path], options: dict[str, Any], *, fail: bool) -> None:

@@ -41,8 +41,6 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     """Options are those of `select`."""
     from sparserank.cli.selection_tables import chosen_in, show_selection, warn_if_replaced
     from sparserank.data.letor._kernels import parse_lines
-    from sparserank.errors import UnnamedClausesError
-    from sparserank.export.linear_weights import json_text
     from sparserank.options import check_given
     from sparserank.options.jobs import SELECT
     from sparserank.selection.result_files import LIST_FILES, RESULT_FILES
@@ -55,11 +53,7 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     with resumable(out, restart=options.get("restart", False)):
         announce_compiling(parse_lines, descend)
         with progress_bar("paths" if options.get("for_model") is None else "select") as progress:
-            try:
-                result = select(train, out=out, client=client_of(client), progress=progress, **options)
-            except UnnamedClausesError as error:
-                print(json_text(error.named), end="")
-                raise
+            result = select(train, out=out, client=client_of(client), progress=progress, **options)
     if isinstance(result, TreesSelection):
         _show_list(result)
         files: Sequence[str] = LIST_FILES

@@ -107,8 +107,8 @@ def search_query(body: Any, place: str = "the query") -> SearchQuery:
     if not found:
         split = "; a multi_match is one match per field there (for best_fields, their sum is another query)"
         raise UnnamedClausesError(
-            f"{place}: no must or should clause has a {NAME}; name each clause that is to be tuned, as here, and send "
-            f"that request{split if 'multi_match' in repr(body) else ''}.",
+            f"{place}: no must or should clause has a {NAME}; name each clause that is to be tuned, as "
+            f"'sparserank inspect {place}' does, and send that request{split if 'multi_match' in repr(body) else ''}.",
             {**body, "query": _with_names(body["query"], {})},
         )
     clauses = {clause.name: clause for clause in found}
@@ -208,7 +208,7 @@ def _with_names(query: Any, taken: dict[str, int]) -> Any:
         parts = {part: [_with_names(e, taken) for e in _entries(content[part])] for part in SCORED if part in content}
         return {kind: {**content, **parts}}
     of_field = kind in VALUE_OF and len(content) == 1
-    field_of = next(iter(content)) if of_field else kind
+    field_of = next(iter(content)) if of_field else str(content.get("field", kind))  # of a rank_feature, ...
     taken[field_of] = taken.get(field_of, 0) + 1
     name = field_of if taken[field_of] == 1 else f"{field_of} {taken[field_of]}"
     if not of_field:

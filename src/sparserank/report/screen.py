@@ -108,7 +108,7 @@ class Screen:
     # -- how good, on which queries ------------------------------------------------------------------------------------
 
     def first(self) -> Iterator[str | None]:
-        """The choice, a suspicion about the data, the limits of the queries, and a rival above the chosen model."""
+        """The choice, a suspicion about the data, the limits of the queries, and rankers above the chosen model."""
         result, choice = self.result, self.result.choice
         yield result.origin.start if result.origin else None
         costed = choice.by_cost or result.plan.costs is not None
@@ -122,6 +122,11 @@ class Screen:
         elif coarse(choice):
             yield coarse_sentence(choice, result.noun)
         yield f"{self.above()}." if self.above() else ""
+        if result.change is not None and result.change.difference < 0:
+            shown = (
+                "is shown to be better: do not switch" if result.change.high < 0 else "has the higher mean, not shown"
+            )
+            yield f"Today's ranker {shown}."
 
     def above(self) -> str:
         """A rival with a higher mean than the chosen model; '' if there is none."""

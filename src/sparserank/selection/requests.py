@@ -89,7 +89,7 @@ def notes_of_request(model: RankingModel, data: RankingDataset, request: SearchQ
     boosts = {c.name: (c.boost, used.get(c.name, 0.0) / used.get(REST, 1.0)) for c in request.clauses.values()}
     changed = ", ".join(f"{name} {old:g} -> {new:g}" for name, (old, new) in boosts.items() if new)
     deleted = ", ".join(f"{name} ({old:g})" for name, (old, new) in boosts.items() if not new)
-    said.append(f"boosts: {changed}{f'; without: {deleted}' if deleted else ''}.")
+    said.insert(0, f"boosts: {changed}{f'; without: {deleted}' if deleted else ''}.")
     patterns, n_docs = np.unique(columns_dense(data.X, np.arange(len(names))) != 0, axis=0, return_counts=True)
     lost = 0
     for pattern, n in zip(patterns.tolist(), n_docs.tolist(), strict=True):

@@ -252,9 +252,9 @@ def _select(sources: dict[str, Any], chosen: AllSelectOptions, start: str) -> Se
             warnings.warn(sentence, DataWarning, stacklevel=3)
         suspects |= alone
         result = replace(result, suspects=suspects)
-        result.notes.extend([*suspects.values(), *gone, *of_weights])
         if engine is not None and engine.boosts:
-            result.notes.extend(notes_of_request(result.model, train_data, request))
+            result.notes[:0] = notes_of_request(result.model, train_data, request)
+        result.notes.extend([*suspects.values(), *gone, *of_weights])
         result.notes.extend([*([] if score is None else [left_out_note(score)]), *trees.notes])
         check()
         if store is not None:
