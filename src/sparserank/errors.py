@@ -22,14 +22,6 @@ class TooManyFeaturesError(DataFormatError):
         self.width = width
 
 
-class UnnamedClausesError(DataFormatError):
-    """A search request without a named clause; `named` is the request with names."""
-
-    def __init__(self, message: str, named: Mapping[str, Any]) -> None:
-        super().__init__(message)
-        self.named = named
-
-
 class DataError(SparserankError, ValueError):
     """Data that were read but cannot be used for the requested task."""
 

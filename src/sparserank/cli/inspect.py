@@ -165,16 +165,18 @@ def _model(path: Path) -> None:
 
 def _request(path: Path) -> None:
     """The clauses of a search request; one without names is printed with names."""
-    from sparserank.errors import UnnamedClausesError
     from sparserank.export.linear_weights import json_text
-    from sparserank.export.search_query import read_search_query
+    from sparserank.export.search_query import EXPECTED, search_query, with_names
+    from sparserank.strict_json import read_json
 
-    try:
-        clauses = read_search_query(path).clauses.values()
-    except UnnamedClausesError as error:
-        print(json_text(error.named), end="")
-        note(f"note: {error}")
+    body = read_json(path, EXPECTED)
+    if (named := with_names(body)) is not None:
+        print(json_text(named), end="")
+        note(
+            "note: names were added; a multi_match is one match per field (for best_fields, the sum is another query)."
+        )
         return
+    clauses = search_query(body, str(path)).clauses.values()
     rows = [{"clause": c.name, "boost": c.boost, "boosts around": c.outer, "must": c.must} for c in clauses]
     give(rows, rows)
     cells = [[c.name, f"{c.boost:g}", f"{c.outer:g}", "must" if c.must else "should"] for c in clauses]

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sparserank.data.feature_logs import RESERVED
-from sparserank.errors import DataError, DataFormatError, UnnamedClausesError
+from sparserank.errors import DataError, DataFormatError
 from sparserank.strict_json import read_json
 from sparserank.text import brief
 
+EXPECTED = "a request in JSON, with templates inside strings only"
 NAME, BOOST, LEAST = "_name", "boost", "minimum_should_match"
 SCORED, UNSCORED = ("must", "should"), ("filter", "must_not")
 INSTEAD = {  # queries whose score is no sum of the scores inside: what to do about it
@@ -89,7 +90,7 @@ def read_search_query(path: Any) -> SearchQuery:
     """
     if not isinstance(path, str | os.PathLike):
         return search_query(path)
-    return search_query(read_json(path, "a request in JSON, with templates inside strings only"), str(path))
+    return search_query(read_json(path, EXPECTED), str(path))
 
 
 def search_query(body: Any, place: str = "the query") -> SearchQuery:
@@ -105,11 +106,9 @@ def search_query(body: Any, place: str = "the query") -> SearchQuery:
     if odd := next((name for name in names if names.count(name) > 1 or name in RESERVED), None):
         raise DataFormatError(f"{place}: {brief(odd)} is the name of two clauses, or taken; give each its own name.")
     if not found:
-        split = "; a multi_match is one match per field there (for best_fields, their sum is another query)"
-        raise UnnamedClausesError(
+        raise DataFormatError(
             f"{place}: no must or should clause has a {NAME}; name each clause that is to be tuned, as "
-            f"'sparserank inspect {place}' does, and send that request{split if 'multi_match' in repr(body) else ''}.",
-            {**body, "query": _with_names(body["query"], {})},
+            f"'sparserank inspect {place}' does, and send that request."
         )
     clauses = {clause.name: clause for clause in found}
     return SearchQuery(body, clauses, frozenset(unscored), place)
@@ -190,6 +189,12 @@ def _finds(query: Any, matched: Collection[str], rest: bool) -> bool:
     least = content.get(LEAST, 0 if parts["must"] or content.get("filter") else min(len(parts["should"]), 1))
     held = all(_finds(e, matched, True) for e in required)
     return held and all(parts["must"]) and sum(parts["should"]) >= int(least)
+
+
+def with_names(body: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The request with a name in each scored clause; None if it has names."""
+    has_names = any(True for _ in _names(body["query"]))
+    return None if has_names else {**body, "query": _with_names(body["query"], {})}
 
 
 def _with_names(query: Any, taken: dict[str, int]) -> Any:
