@@ -42,7 +42,7 @@ LINES = {
     "crossval": 2440,
     "evaluation": 618,
     "export": 1843,
-    "model": 892,
+    "model": 899,
     "paths": 1415,
     "solvers": 1055,
     "objective": 313,

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 import sparserank as sr
 from sparserank.errors import DataError
@@ -137,3 +138,27 @@ def test_models_of_every_size_and_of_fit_have_a_record(tmp_path: Path, cli_here:
         assert set(file.metadata[VALUES]["features"]) == set(file.weights)
     assert VALUES not in cli_here("inspect", "fitted.json").out
     assert cli_here("inspect", "fitted.json", "train.txt", "--fail-if-drift").code == 0
+
+
+def test_a_sample_of_the_queries_keeps_the_extremes_of_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every fourth query is recorded, in memory, as sparse rows and from a store of several parts alike."""
+    data = made(0)
+    scaling = sr.FeatureScaling("none", np.zeros(3), np.ones(3))
+    plain = sr.RankingModel(np.array([1.0, 0.0, 1.0]), ("a", "b", "c"), scaling, medians=np.zeros(3))
+    monkeypatch.setattr("sparserank.model.training_record.SAMPLE_QUERIES", 10)
+    monkeypatch.setattr("sparserank.model.training_record.ROWS_AT_ONCE", 100)
+    sr.write_letor(data, tmp_path / "d.txt")
+    sr.convert([tmp_path / "d.txt"], tmp_path / "store")
+    sparse = sr.RankingDataset(sp.csr_matrix(np.asarray(data.X)), data.relevance, data.qid)
+    found = [
+        with_training_record([plain], held)[0].metadata[VALUES] for held in (data, sparse, sr.read(tmp_path / "store"))
+    ]
+    X, rows = np.asarray(data.X), np.repeat(np.arange(40) % 4 == 0, 12)
+    for record in found:
+        assert record["queries"] == 10
+        for j, name in ((0, "a"), (2, "c")):
+            known = record["features"][name]
+            assert (known["points"][0], known["points"][-1]) == pytest.approx((X[:, j].min(), X[:, j].max()))
+            assert known["median"] == pytest.approx(oracle.quantile(X[rows, j].tolist(), 0.5))
+            shares = [oracle.share_up_to(X[rows, j].tolist(), p + 1e-6 * abs(p)) for p in known["points"]]
+            assert known["shares"] == pytest.approx(shares)

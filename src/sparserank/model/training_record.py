@@ -75,20 +75,28 @@ def _with_values(models: Sequence[RankingModel], data: RankingDataset) -> list[R
     values up to each, the share that was missing (None: unknown), and the largest distance of random halves."""
     used = np.unique(np.concatenate([m.support for m in models]))
     step = max(-(-data.n_docs * len(used) // SAMPLE_VALUES), -(-data.n_queries // SAMPLE_QUERIES), 1)
-    sample = data if step == 1 else data.take_queries(np.arange(0, data.n_queries, step))
-    columns, lengths = columns_dense(sample.X, used), np.diff(sample.query_ptr)
-    half = np.tile(np.arange(sample.n_queries) % 2 == 0, (N_HALVES, 1))
+    of_query = np.diff(data.query_ptr)
+    taken = np.repeat(np.arange(data.n_queries) % step == 0, of_query)
+    # One pass over the rows: the extremes of all, and those of the sample.
+    ends, kept, at = [], [], 0
+    for block in _blocks(data.X):
+        x = columns_dense(block, used)
+        ends.append((x.min(axis=0), x.max(axis=0)))
+        kept.append(x[taken[at : at + len(x)]])
+        at += len(x)
+    columns, lengths = np.concatenate(kept), of_query[::step]
+    low, high = (np.array(each) for each in zip(*ends, strict=True))
+    starts = np.cumsum(lengths) - lengths
+    half = np.tile(np.arange(len(lengths)) % 2 == 0, (N_HALVES, 1))
     half = np.random.default_rng(0).permuted(half, axis=1).astype(np.float64)
     n_of_half = np.maximum((half @ lengths)[:, None], 1.0)
     n_of_other = np.maximum(lengths.sum() - n_of_half, 1.0)
-    blocks = (columns_dense(block, used) for block in _blocks(data.X))
-    ends = np.array([[block.min(axis=0), block.max(axis=0)] for block in blocks])  # of all documents
     filled = 0.0 if data.fill_values is None else None
     known = {}
     for k, j in enumerate(used.tolist()):
         x = columns[:, k]
-        points = np.unique([*np.quantile(x, SHARES), ends[:, 0, k].min(), ends[:, 1, k].max()])
-        n_below = np.add.reduceat(_up_to(x, points), sample.query_ptr[:-1], axis=0, dtype=np.float64)
+        points = np.unique([*np.quantile(x, SHARES), low[:, k].min(), high[:, k].max()])
+        n_below = np.add.reduceat(_up_to(x, points), starts, axis=0, dtype=np.float64)
         # The largest distance of the distributions of two halves.
         of_half, of_all = half @ n_below, n_below.sum(axis=0)
         distances = np.abs(of_half / n_of_half - (of_all - of_half) / n_of_other)
@@ -101,7 +109,7 @@ def _with_values(models: Sequence[RankingModel], data: RankingDataset) -> list[R
         }
     out = []
     for m in models:
-        record = {"queries": sample.n_queries, "features": {m.feature_names[j]: known[j] for j in m.support.tolist()}}
+        record = {"queries": len(lengths), "features": {m.feature_names[j]: known[j] for j in m.support.tolist()}}
         out.append(replace(m, metadata={**m.metadata, VALUES: record}))
     return out
 
